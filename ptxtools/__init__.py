@@ -1,0 +1,1 @@
+"""PTX tools that work without a GPU."""

@@ -1,0 +1,136 @@
+"""What the tools have to say about an input, and the three kinds of failure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from .source import NO_SPAN, Source, Span
+
+
+class Severity(Enum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Requires:
+    """What would make a line valid: the lowest PTX version, and the lowest targets of which one suffices."""
+
+    ptx: str | None
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A safe edit: replace the characters of `span` by `text`."""
+
+    span: Span
+    text: str
+    title: str = ""
+
+
+@dataclass(slots=True)
+class Diagnostic:
+    """One finding. `span` is a range of character offsets in `source.text`."""
+
+    code: str
+    message: str
+    span: Span = NO_SPAN
+    source: Source | None = None
+    severity: Severity = Severity.ERROR
+    requires: Requires | None = None
+    section: str | None = None
+    help: tuple[str, ...] = ()
+    target: str | None = None
+    fix: Fix | None = field(default=None, compare=False)
+
+    @property
+    def file(self) -> str:
+        return self.source.name if self.source else "<unknown>"
+
+    @property
+    def line(self) -> int:
+        return self.source.position(self.span[0])[0] if self.source else 1
+
+    @property
+    def column(self) -> int:
+        return self.source.position(self.span[0])[1] if self.source else 1
+
+    @property
+    def end_line(self) -> int:
+        return self.source.position(self.span[1])[0] if self.source else 1
+
+    @property
+    def end_column(self) -> int:
+        return self.source.position(self.span[1])[1] if self.source else 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `--format json` prints for this finding."""
+        needs = self.requires
+        return {
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "end_line": self.end_line,
+            "end_column": self.end_column,
+            "code": self.code,
+            "severity": self.severity.value,
+            "message": self.message,
+            "requires": None if needs is None else {"ptx": needs.ptx, "targets": list(needs.targets)},
+            "section": self.section,
+        }
+
+
+class PtxError(Exception):
+    """The input is wrong: `.diagnostics` says where and why."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        errors = [d for d in diagnostics if d.severity is Severity.ERROR] or diagnostics
+        text = "; ".join(f"{d.file}:{d.line}:{d.column}: {d.message} [{d.code}]" for d in errors[:3])
+        more = len(errors) - 3
+        super().__init__(text + (f"; and {more} more" if more > 0 else ""))
+
+
+class LaunchError(Exception):
+    """A launch was refused before anything ran: bad shape, arguments, device or limits."""
+
+
+class Trap(Exception):  # noqa: N818 - the user-facing name
+    """A kernel went wrong while it ran.
+
+    kernel: entry name; cta, thread: (x, y, z); line: PTX line number (of the text, or of the container's
+    disassembly); text: that line; reason: what happened; kind: "trap", "timeout", "deadlock" or a checker's name.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        kernel: str = "",
+        cta: tuple[int, int, int] | None = None,
+        thread: tuple[int, int, int] | None = None,
+        file: str = "",
+        line: int | None = None,
+        text: str = "",
+        kind: str = "trap",
+        details: tuple[str, ...] = (),
+    ) -> None:
+        self.reason, self.kernel, self.cta, self.thread = reason, kernel, cta, thread
+        self.file, self.line, self.text, self.kind, self.details = file, line, text, kind, details
+        super().__init__(self.describe())
+
+    def describe(self) -> str:
+        where = f"{self.file}:{self.line}: " if self.line is not None else ""
+        who = f" in kernel {self.kernel}" if self.kernel else ""
+        if self.cta is not None:
+            who += f", CTA ({','.join(map(str, self.cta))})"
+        if self.thread is not None:
+            who += f", thread ({','.join(map(str, self.thread))})"
+        lines = [f"{where}{self.kind}: {self.reason}{who}"]
+        if self.text:
+            lines.append(f"    {self.text.strip()}")
+        lines.extend(f"    {detail}" for detail in self.details)
+        return "\n".join(lines)

@@ -1,0 +1,48 @@
+"""Source text and positions in it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TypeAlias
+
+#: Half-open range of character offsets into a source text.
+Span: TypeAlias = tuple[int, int]
+
+NO_SPAN: Span = (0, 0)
+
+
+class Source:
+    """A named text. Offsets count characters; lines and columns count from 1, a tab is one column."""
+
+    __slots__ = ("_starts", "name", "text")
+
+    def __init__(self, text: str, name: str = "<stdin>") -> None:
+        self.name = name
+        self.text = text
+        self._starts: list[int] | None = None
+
+    def _line_starts(self) -> list[int]:
+        if self._starts is None:
+            starts, at = [0], self.text.find("\n")
+            while at >= 0:
+                starts.append(at + 1)
+                at = self.text.find("\n", at + 1)
+            self._starts = starts
+        return self._starts
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character offset."""
+        starts = self._line_starts()
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def line_of(self, offset: int) -> int:
+        return bisect_right(self._line_starts(), offset)
+
+    def line(self, number: int) -> str:
+        """Text of line `number` without its line ending; empty beyond the end."""
+        starts = self._line_starts()
+        if not 1 <= number <= len(starts):
+            return ""
+        end = starts[number] - 1 if number < len(starts) else len(self.text)
+        return self.text[starts[number - 1] : end].rstrip("\r")

@@ -1,0 +1,61 @@
+"""What a launch hands to an engine, and what it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .program import Program
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class AddressSpace:
+    """Device memory: device address `base + i` is host address `host + i`, for 0 <= i < size.
+
+    const: range of device addresses that `isspacep.const` answers yes for. open_host: the kernel may use host
+    addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory.
+    """
+
+    host: int
+    base: int
+    size: int
+    const: tuple[int, int] = (0, 0)
+    open_host: bool = False
+    readable: Callable[[int, int, bool], bool] | None = None
+
+
+@dataclass(slots=True)
+class Launch:
+    """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
+
+    resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads;
+    local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
+    "timeout" trap; specials: values of special registers that hold for the whole launch.
+    """
+
+    program: Program
+    memory: AddressSpace
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3 = (1, 1, 1)
+    dynamic_shared: int = 0
+    params: bytes = b""
+    resident: int = 16
+    sms: int = 16
+    threads: int = 1
+    seed: int | None = None
+    deadline: float | None = None
+    max_instructions: int | None = None
+    local_bytes: int = 0
+    specials: dict[str, int] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What ran: thread-instructions executed (guarded-off lanes count as executed by their warp's active lanes)."""
+
+    instructions: int = 0

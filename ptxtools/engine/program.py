@@ -1,0 +1,135 @@
+"""What both engines execute: a kernel and the functions it reaches, lowered to blocks of operations over slots.
+
+A warp's registers live in frames. A frame is one block of memory for 32 lanes:
+
+    +0    return block   32 x i32   block to go on with after `ret` (-1 in the entry's frame: exit)
+    +128  return frame   32 x i32   frame offset of the caller
+    +256  stack pointer  32 x i64   offset of this function's frame in the thread's local memory
+    +512  slots
+
+A slot holds one register for 32 lanes: "pred" is one 32-bit mask, lane 0 in bit 0; "b16" 32 x i16 (8-bit registers
+too); "b32" 32 x i32; "b64" 32 x i64; "b128" 32 x i64 of low halves, then 32 x i64 of high halves. Slots other than
+predicates are aligned to 64 bytes. Constants are slots as well; a call copies the callee's constants from its template.
+Slots and templates count from the frame's start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptxtools.isa import Opcode
+
+LANES = 32
+FRAME_HEADER = 512
+RETURN_BLOCK, RETURN_FRAME, STACK_POINTER = 0, 128, 256
+SLOT_BYTES = {"pred": 4, "b16": 64, "b32": 128, "b64": 256, "b128": 512}
+
+# Windows of the generic address space (no host address has these high bits; the low 32 bits are zero).
+SHARED_WINDOW = 0x0100_0000_0000_0000
+LOCAL_WINDOW = 0x0200_0000_0000_0000
+PARAM_WINDOW = 0x0300_0000_0000_0000
+
+
+@dataclass(slots=True)
+class Ref:
+    """A slot in the current frame: byte offset and storage class ("pred", "b16", "b32", "b64", "b128")."""
+
+    slot: int
+    type: str
+
+
+@dataclass(slots=True)
+class Op:
+    """One operation.
+
+    kind      what executes it:
+              "alu"      outputs = semantics of `opcode` over the inputs
+              "ld" "st"  memory access: src[0] the address (or None: then `imm` is the whole address), st: src[1:] values;
+                         `space` global shared local param const generic; `types[-1]` element type; 1 to 8 elements
+              "atom" "red"  src = address, operands…; `space` as above
+              "sreg"     dst[0] = special register `detail` (text, such as "%tid.x")
+              "pack" "unpack"  mov between a vector and a wider scalar: element 0 in the lowest bits
+              "shfl" "vote" "match" "redux" "activemask" "elect"  warp-wide operations
+              and further kinds that the lowering of later instructions adds.
+    opcode    the resolved opcode; None for operations that lowering makes up (copies between frames)
+    dst, src  slots; None in `dst` is a sink; src None: see ld/st
+    dst_types, src_types  PTX type that the operation has at each position (the slot may be wider: 9.4)
+    guard     predicate slot, or None; `negated` for @!p
+    imm       address offset or other constant; part of the record, not of the handler
+    space     state space of a memory access
+    detail    other static facts, part of the handler's key
+    where     index into `Program.lines`
+    """
+
+    kind: str
+    opcode: Opcode | None = None
+    dst: tuple[Ref | None, ...] = ()
+    src: tuple[Ref | None, ...] = ()
+    dst_types: tuple[str, ...] = ()
+    src_types: tuple[str, ...] = ()
+    guard: Ref | None = None
+    negated: bool = False
+    imm: int = 0
+    space: str = ""
+    detail: Any = None
+    where: int = -1
+
+
+@dataclass(slots=True)
+class Terminator:
+    """How a block ends; `target`, `other` are block numbers of the program.
+
+    kind: "jump" (target), "branch" (guard true: target, else other), "switch" (brx.idx: `index` slot into `targets`),
+    "exit" (guarded lanes leave, others go on at other; no guard: all leave), "ret" (likewise),
+    "call" (function `callee`, or `index` slot holding a function number for indirect calls; goes on at other),
+    "barrier" (op holds the bar/barrier operation; goes on at other), "trap", "brkpt",
+    "event" (leaves the native loop for `op`; goes on at other).
+    """
+
+    kind: str
+    guard: Ref | None = None
+    negated: bool = False
+    target: int = -1
+    other: int = -1
+    targets: tuple[int, ...] = ()
+    index: Ref | None = None
+    callee: int = -1
+    op: Op | None = None
+    where: int = -1
+
+
+@dataclass(slots=True)
+class Block:
+    ops: list[Op] = field(default_factory=list)
+    terminator: Terminator = field(default_factory=lambda: Terminator("exit"))
+
+
+@dataclass(slots=True)
+class FunctionCode:
+    """A lowered function: `first` its entry block; `frame_bytes` header and slots; `local_bytes` its share of the
+    thread's local memory; `constants`: (slot, type, value) filled when a frame is made."""
+
+    name: str
+    first: int
+    frame_bytes: int
+    local_bytes: int
+    constants: list[tuple[int, str, int]]
+
+
+@dataclass(slots=True)
+class Program:
+    """All that runs for one kernel. Blocks of one function are contiguous and in layout order, the entry's first.
+
+    lines: (file index or -1, span start, instruction text) per instruction, for traps; static_shared: bytes of shared
+    variables; registers: slots per class, for residency; symbols: module variables whose address lowering needs are
+    already constants (addresses are fixed when the module is loaded on a device).
+    """
+
+    kernel: str
+    blocks: list[Block]
+    functions: list[FunctionCode]
+    lines: list[tuple[int, int, str]]
+    static_shared: int = 0
+    registers: int = 0
+    max_frames: int = 1

@@ -1,0 +1,369 @@
+"""The module as a tree: directives, declarations, functions, statements, operands.
+
+Nodes compare by content; spans and sources do not count. Names are kept as text: `ptxtools.ir.symbols` resolves them.
+Types are PTX's names without the dot ("u32", "f16x2", "pred"); spaces likewise ("global", "shared::cta").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from ptxtools.diagnostics import NO_SPAN, Source, Span
+
+if TYPE_CHECKING:
+    from ptxtools.isa import Opcode
+
+
+def _span() -> Span:
+    return field(default=NO_SPAN, compare=False, repr=False)  # type: ignore[return-value]
+
+
+# --- operands (chapter 6) ---------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Name:
+    """An identifier: register, special register, variable, label or function; "_" is the sink.
+
+    A component of a vector keeps its dot: "%tid.x", "%v.w".
+    """
+
+    name: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Immediate:
+    """A constant. type "s64" or "u64": `value` is the number; "f32" or "f64": `value` holds the bits (4.5)."""
+
+    value: int
+    type: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class SymbolOffset:
+    """A name plus or minus a constant outside brackets: `table+4`, `table[1]` is an `Element` instead (6.4)."""
+
+    name: str
+    offset: int
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Element:
+    """An array element by constant index: `table[3]` (6.4.2)."""
+
+    name: str
+    index: int
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Vector:
+    """`{a, b, c, d}` (6.4.3)."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Address:
+    """`[base+offset]`, with further comma-separated parts in `extra`: `[map, {x, y}]`, `[tex, sampler, {u, v}]`.
+
+    `base` is a `Name`, an `Element`, or an `Immediate` address (then `offset` is 0).
+    """
+
+    base: Name | Immediate | Element
+    offset: int = 0
+    extra: tuple[Operand, ...] = ()
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Negated:
+    """`!p`."""
+
+    operand: Operand
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Pair:
+    """`p|q`: two destinations."""
+
+    first: Operand
+    second: Operand
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Arguments:
+    """A parenthesised list of a call: `(a, b)`."""
+
+    items: tuple[Operand, ...]
+
+
+Operand: TypeAlias = "Name | Immediate | SymbolOffset | Element | Vector | Address | Negated | Pair | Arguments"
+
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Guard:
+    """`@p` or `@!p`."""
+
+    name: str
+    negated: bool = False
+
+
+@dataclass(slots=True)
+class Instruction:
+    """`@guard opcode operands;` — `opcode` is the text with all modifiers, as written."""
+
+    opcode: str
+    operands: tuple[Operand, ...] = ()
+    guard: Guard | None = None
+    span: Span = _span()
+
+    @property
+    def op(self) -> Opcode:
+        """The opcode resolved by the instruction set; raises `isa.OpcodeError` when there is no such form."""
+        from ptxtools.isa import resolve
+
+        return resolve(self.opcode)
+
+
+@dataclass(slots=True)
+class Label:
+    name: str
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class Loc:
+    """`.loc file line column[, function_name label{+offset}, inlined_at file line column]` (11.5.3)."""
+
+    file: int
+    line: int
+    column: int
+    function_name: str | None = None
+    function_offset: int = 0
+    inlined_at: tuple[int, int, int] | None = None
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class Pragma:
+    """`.pragma "a", "b";` at module, entry or statement level (11.4.5)."""
+
+    strings: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class BranchTargets:
+    """`label: .branchtargets a, b;`"""
+
+    label: str
+    targets: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class CallTargets:
+    """`label: .calltargets f, g;`"""
+
+    label: str
+    targets: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class CallPrototype:
+    """`label: .callprototype (ret) _ (params) directives;`"""
+
+    label: str
+    returns: list[Variable] = field(default_factory=list)
+    params: list[Variable] = field(default_factory=list)
+    directives: list[Directive] = field(default_factory=list)
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class Directive:
+    """A directive with constant arguments: `.maxntid 256,1,1`, `.noreturn`, `.reqnctapercluster 2`, …
+
+    `name` keeps its dot; `args` are ints, strings or names as written.
+    """
+
+    name: str
+    args: tuple[int | str, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class Scope:
+    """`{ … }`: declarations, statements and nested scopes in source order."""
+
+    items: list[Statement] = field(default_factory=list)
+    span: Span = _span()
+
+
+# --- declarations (5.4) -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class SymbolValue:
+    """An address in an initialiser: `name`, `generic(name)+8`, `mask(0xff) name` (5.4.4)."""
+
+    name: str
+    offset: int = 0
+    generic: bool = False
+    mask: int | None = None
+
+
+#: An initialiser: a number, an address, a string for `.b8` arrays is a nested list; braces are nested lists.
+Initializer: TypeAlias = "Immediate | SymbolValue | str | list[Initializer]"
+
+
+@dataclass(slots=True)
+class Variable:
+    """A declaration in any space, registers and parameters included.
+
+    space: "reg", "global", "const", "shared", "local", "param", "tex", "sreg"; type: element type;
+    vector: 1, 2 or 4; dims: array sizes, None for `[]`; count: n of `%r<n>`, else None;
+    linkage: "", "extern", "visible", "weak", "common"; ptr: `.ptr` attribute of a kernel parameter as
+    (space or "", alignment); bank: the constant bank of `.const[n]`.
+    """
+
+    name: str
+    space: str
+    type: str
+    vector: int = 1
+    align: int | None = None
+    dims: tuple[int | None, ...] = ()
+    count: int | None = None
+    init: Initializer | None = None
+    linkage: str = ""
+    attributes: tuple[tuple[str, tuple[int | str, ...]], ...] = ()
+    ptr: tuple[str, int | None] | None = None
+    bank: int | None = None
+    span: Span = _span()
+    name_span: Span = _span()
+
+
+@dataclass(slots=True)
+class Function:
+    """`.entry` or `.func`. `body` is None for a declaration. `directives` stand between header and body."""
+
+    kind: str  # "entry" or "func"
+    name: str
+    params: list[Variable] = field(default_factory=list)
+    returns: list[Variable] = field(default_factory=list)
+    directives: list[Directive | Pragma] = field(default_factory=list)
+    body: Scope | None = None
+    linkage: str = ""
+    attributes: tuple[tuple[str, tuple[int | str, ...]], ...] = ()
+    variadic: bool = False
+    span: Span = _span()
+    name_span: Span = _span()
+
+
+@dataclass(slots=True)
+class Alias:
+    """`.alias name, aliasee;`"""
+
+    name: str
+    target: str
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class File:
+    """`.file index "name"{, timestamp, size};`"""
+
+    index: int
+    name: str
+    timestamp: int | None = None
+    size: int | None = None
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class DataLine:
+    """One line of a `.section`: `label:` or `.b8/.b16/.b32/.b64 values` (values: ints, names, name+int, a-b)."""
+
+    type: str  # "b8", "b16", "b32", "b64"; "label" for a label
+    values: tuple[int | str, ...]
+
+
+@dataclass(slots=True)
+class Section:
+    """`.section name { data }` with DWARF data (11.5.1)."""
+
+    name: str
+    lines: list[DataLine] = field(default_factory=list)
+    span: Span = _span()
+
+
+@dataclass(slots=True)
+class Header:
+    """A `.version`, `.target` or `.address_size` directive: name with dot, and its arguments as text."""
+
+    name: str
+    args: tuple[str, ...]
+    span: Span = _span()
+
+
+Statement: TypeAlias = (
+    "Instruction | Label | Variable | Scope | Loc | Pragma | BranchTargets | CallTargets | CallPrototype | Directive"
+)
+Item: TypeAlias = "Variable | Function | Alias | File | Section | Pragma | Loc | Directive | Header"
+
+
+@dataclass(slots=True)
+class Module:
+    """A compilation unit. `items` holds everything in source order, headers included."""
+
+    items: list[Item] = field(default_factory=list)
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+    def _header(self, name: str) -> Header | None:
+        return next((i for i in self.items if isinstance(i, Header) and i.name == name), None)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Declared PTX version; (0, 0) when it is missing or malformed."""
+        header = self._header(".version")
+        try:
+            major, minor = (header.args[0] if header else "").split(".")
+            return int(major), int(minor)
+        except (ValueError, IndexError):
+            return 0, 0
+
+    @property
+    def target(self) -> str:
+        """Declared architecture, such as "sm_90a"; "" when it is missing."""
+        header = self._header(".target")
+        return next((a for a in header.args if a.startswith(("sm_", "compute_"))), "") if header else ""
+
+    @property
+    def target_options(self) -> tuple[str, ...]:
+        header = self._header(".target")
+        return tuple(a for a in header.args if not a.startswith(("sm_", "compute_"))) if header else ()
+
+    @property
+    def address_size(self) -> int:
+        """Declared address size in bits; 32 when there is no directive (11.1.3)."""
+        header = self._header(".address_size")
+        try:
+            return int(header.args[0]) if header else 32
+        except (ValueError, IndexError):
+            return 32
+
+    @property
+    def functions(self) -> list[Function]:
+        return [i for i in self.items if isinstance(i, Function)]
+
+    @property
+    def variables(self) -> list[Variable]:
+        return [i for i in self.items if isinstance(i, Variable)]
+
+    @property
+    def entries(self) -> list[Function]:
+        return [i for i in self.items if isinstance(i, Function) and i.kind == "entry" and i.body is not None]

@@ -1,0 +1,121 @@
+"""Names and scopes: which declaration a name in a function body means (4.4, 5.4, 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from .nodes import Alias, BranchTargets, CallPrototype, CallTargets, Function, Label, Module, Scope, Statement, Variable
+
+#: What a name can mean.
+Symbol: TypeAlias = "Variable | Function | Alias | Label | BranchTargets | CallTargets | CallPrototype"
+
+_LABELLED = (BranchTargets, CallTargets, CallPrototype)
+
+
+class Names:
+    """One scope. `lookup` searches it and the scopes around it.
+
+    `declared` maps plain names; `ranges` maps the base of a parameterised declaration (`%r<100>`) to it. Labels are
+    known in the whole function (7.1), so the function's outermost scope holds those of nested scopes that do not
+    clash.
+    """
+
+    __slots__ = ("_cache", "declared", "parent", "ranges")
+
+    def __init__(self, parent: Names | None = None) -> None:
+        self.parent = parent
+        self.declared: dict[str, Symbol] = {}
+        self.ranges: dict[str, Variable] = {}
+        self._cache: dict[str, Symbol | None] = {}
+
+    def own(self, name: str) -> Symbol | None:
+        """What `name` means in this very scope, enclosing ones left aside."""
+        symbol = self.declared.get(name)
+        if symbol is None and self.ranges and name[-1:].isdigit():
+            base = name.rstrip("0123456789")
+            # `%r12<4>` declares %r120 to %r123: the base itself may end in digits.
+            for cut in range(len(base), len(name)):
+                found = self.ranges.get(name[:cut])
+                if found is not None and found.count is not None and int(name[cut:]) < found.count:
+                    return found
+        return symbol
+
+    def lookup(self, name: str) -> Symbol | None:
+        """The declaration that `name` means here, or None. A component suffix (`%v.x`) is not looked at."""
+        try:
+            return self._cache[name]
+        except KeyError:
+            pass
+        symbol = self.own(name)
+        if symbol is None and self.parent is not None:
+            symbol = self.parent.lookup(name)
+        self._cache[name] = symbol
+        return symbol
+
+    def add(self, name: str, symbol: Symbol) -> Symbol | None:
+        """Declare; returns the earlier declaration of the same name in this scope, if any (the first one stays)."""
+        if isinstance(symbol, Variable) and symbol.count is not None:
+            earlier: Symbol | None = self.ranges.get(name)
+            if earlier is None:
+                self.ranges[name] = symbol
+        else:
+            earlier = self.declared.get(name)
+            if earlier is None:
+                self.declared[name] = symbol
+        if self._cache:
+            self._cache.clear()
+        return earlier
+
+
+def module_names(module: Module) -> Names:
+    """The module's own scope. A definition wins over a declaration of the same name."""
+    names = Names()
+    for item in module.items:
+        if isinstance(item, (Variable, Function, Alias)):
+            earlier = names.add(item.name, item)
+            if isinstance(earlier, Function) and isinstance(item, Function) and earlier.body is None:
+                names.declared[item.name] = item
+            elif isinstance(earlier, Variable) and isinstance(item, Variable) and earlier.linkage == "extern":
+                names.declared[item.name] = item
+    return names
+
+
+def function_names(function: Function, module: Names) -> Names:
+    """The scope of a function's parameters, return parameters and all its labels."""
+    names = Names(module)
+    for parameter in (*function.returns, *function.params):
+        names.add(parameter.name, parameter)
+    return names
+
+
+def walk(function: Function, module: Names) -> Iterator[tuple[Statement, Names]]:
+    """Each statement of the body in source order, nested scopes opened, with the names known in its scope.
+
+    All declarations and labels of a scope are known in the whole of it: whether a use precedes its declaration is for
+    the checks. A nested `Scope` itself is yielded before its content, with the names inside it.
+    """
+    if function.body is not None:
+        yield from _walk(function.body, function_names(function, module))
+
+
+def _walk(scope: Scope, outer: Names) -> Iterator[tuple[Statement, Names]]:
+    names = Names(outer)
+    declare(scope, names)
+    for item in scope.items:
+        if isinstance(item, Scope):
+            inner = Names(names)
+            declare(item, inner)
+            yield item, inner
+            yield from _walk(item, names)
+        else:
+            yield item, names
+
+
+def declare(scope: Scope, names: Names) -> None:
+    """Add the scope's own declarations and labels."""
+    for item in scope.items:
+        if isinstance(item, (Variable, Label)):
+            names.add(item.name, item)
+        elif isinstance(item, _LABELLED):
+            names.add(item.label, item)
