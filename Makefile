@@ -1,0 +1,48 @@
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench docs sweep clean
+
+help:  ## List the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]'
+	@touch $@
+
+setup: $(VENV)/.dev  ## Make a virtual environment with everything that development needs
+
+demo: $(VENV)/.installed  ## Lint, assemble and run a real kernel
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+test: $(VENV)/.test  ## Run all tests
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+check: $(VENV)/.dev  ## Format, lint and type checks
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python start-up
+	$(BIN)/python bench/run.py
+
+docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
+	$(BIN)/python tools/make_docs.py
+
+sweep: $(VENV)/.test  ## Long checks: every form on both engines, operands by the ten thousand
+	$(BIN)/python tools/sweep_semantics.py
+
+clean:  ## Remove the virtual environment and what was built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,201 @@
+"""Speeds, each beside what it is held against, measured in one run: `make bench`.
+
+Kernels against C (`cref.c`, the faster of one and two threads, interleaved with ours) and against recorded peers;
+parsing and linting against ptxas; whole processes against the start of Python with the libraries they need.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import counts
+import kernels
+
+HERE = Path(__file__).resolve().parent
+ROUNDS = 5
+
+
+def best(action: Callable[[], object], rounds: int = 3) -> float:
+    """Seconds of the fastest of `rounds` runs."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+# --- kernels against C ------------------------------------------------------------------------------------------------
+
+
+def compile_reference(folder: Path) -> Path | None:
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        return None
+    binary = folder / "cref"
+    command = [compiler, "-O3", "-march=native", "-fopenmp", str(HERE / "cref.c"), "-o", str(binary), "-lm"]
+    return binary if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
+
+
+def run_reference(binary: Path, threads: int) -> dict[str, float]:
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    text = subprocess.run([binary], env=environment, capture_output=True, text=True, check=True).stdout
+    return {row["kernel"]: row["seconds"] for row in map(json.loads, text.splitlines())}
+
+
+class Launch:
+    """One benchmark kernel ready on a device; `run` launches it, `check` compares its result with NumPy's."""
+
+    def __init__(self, case: kernels.Case, threads: int) -> None:
+        import numpy as np
+
+        import ptxtools
+
+        self.case = case
+        self.device = ptxtools.Device("sm_75", threads=threads)
+        self.kernel = ptxtools.load(str(case.path))[case.name]
+        self.args = [self.device.upload(a) if isinstance(a, np.ndarray) else a for a in case.args]
+
+    def run(self) -> None:
+        self.device.launch(self.kernel, self.case.grid, self.case.block, self.args)
+
+    def check(self) -> None:
+        self.case.check(self.args[self.case.output].download())
+
+
+def recorded_peers() -> dict[str, float]:
+    rows = json.loads((HERE / "results.json").read_text())
+    return {r["kernel"]: r["seconds"] for r in rows if r.get("runner") == "gpuocelot"} if isinstance(rows, list) else {}
+
+
+def bench_kernels(folder: Path) -> None:
+    binary = compile_reference(folder)
+    threads = len(os.sched_getaffinity(0))
+    cases = {name: make() for name, make in kernels.ALL.items()}
+    launches = {(name, n): Launch(case, n) for name, case in cases.items() for n in sorted({1, threads})}
+    for launch in launches.values():
+        launch.run()
+        launch.check()
+    ours: dict[tuple[str, int], float] = {}
+    limit: dict[str, float] = {}
+    for _ in range(ROUNDS):
+        for key, launch in launches.items():
+            ours[key] = min(ours.get(key, math.inf), best(launch.run, 2))
+        if binary is not None:
+            for n in sorted({1, threads}):
+                for name, seconds in run_reference(binary, n).items():
+                    limit[name] = min(limit.get(name, math.inf), seconds)
+    print(f"Kernels: milliseconds, {threads} threads and 1 thread; C is the faster of 1 and {threads} threads")
+    print(f"  {'kernel':12} {'ours':>9} {'1 thread':>9} {'C':>9} {'ours/C':>7} {'G instr/s':>10} {'gpuocelot/ours':>15}")
+    peers, ratios = recorded_peers(), []
+    for name in kernels.ALL:
+        fast = min(ours[name, n] for n in {1, threads})
+        ratio = fast / limit[name] if name in limit else math.nan
+        ratios.append(ratio)
+        rate = counts.count(name) / fast / 1e9
+        peer = peers.get(name, math.nan) / fast
+        row = f"  {name:12} {fast * 1e3:9.3f} {ours[name, 1] * 1e3:9.3f} {limit.get(name, math.nan) * 1e3:9.3f}"
+        print(f"{row} {ratio:7.2f} {rate:10.2f} {peer:15.0f}")
+    print(f"  geometric mean of ours/C: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}  (bound: 12)")
+
+
+def bench_overhead() -> None:
+    launch = Launch(kernels.vecadd(256), 1)
+    launch.run()
+    print(f"Launch of a compiled kernel, one CTA: {best(launch.run, 200) * 1e3:.3f} ms  (bound: 1)")
+
+
+# --- the front end ----------------------------------------------------------------------------------------------------
+
+
+def bench_front_end(folder: Path) -> None:
+    path = folder / "megabyte.ptx"
+    path.write_text(kernels.megabyte())
+    lint = [sys.executable, "-m", "ptxtools", "lint", str(path)]
+    subprocess.run(lint, capture_output=True, check=True)
+    ptxas = shutil.which("ptxas")
+    times: dict[str, list[float]] = {"lint": [], "ptxas": []}
+    for _ in range(ROUNDS):
+        times["lint"].append(best(lambda: subprocess.run(lint, capture_output=True, check=True), 1))
+        if ptxas:
+            command = [ptxas, "-O0", "-arch=sm_75", str(path), "-o", os.devnull]
+            times["ptxas"].append(best(lambda c=command: subprocess.run(c, capture_output=True, check=True), 1))
+    ours = statistics.median(times["lint"])
+    print(f"Parse and lint of {path.stat().st_size / 1e6:.2f} MB, whole process: {ours:.3f} s", end="")
+    if ptxas:
+        theirs = statistics.median(times["ptxas"])
+        print(f"; ptxas -O0: {theirs:.3f} s; ratio {ours / theirs:.2f}  (bound: 1)")
+    else:
+        print("  (bound: 0.6 s)")
+    script = (
+        "import resource, sys, ptxtools.syntax as s\n"
+        "base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "s.parse(open(sys.argv[1]).read())\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) / 1024)"
+    )
+    grown = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True).stdout
+    print(f"Memory for the parsed module: {float(grown):.0f} MB  (bound: 150)")
+
+
+# --- whole processes --------------------------------------------------------------------------------------------------
+
+
+def install(folder: Path) -> Path:
+    """ptxtools installed from a wheel into an environment of its own; returns its bin folder."""
+    root = HERE.parent
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "-q", "--no-deps", "-w", str(folder), str(root)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", str(folder / "env")], check=True)
+    # The libraries of the environment that runs this script are seen through a path file.
+    purelib = next((folder / "env" / "lib").iterdir()) / "site-packages"
+    others = [p for p in sys.path if p.endswith("site-packages")]
+    (purelib / "libraries.pth").write_text("\n".join(others))
+    wheel = next(folder.glob("ptxtools-*.whl"))
+    target = [str(folder / "env" / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-q"]
+    subprocess.run([*target, "--no-deps", "--force-reinstall", str(wheel)], check=True)
+    return folder / "env" / "bin"
+
+
+def compare(title: str, ours: list[str], theirs: list[str], bound: float, folder: Path) -> None:
+    """Median ratio of two commands run in turn."""
+    ratios, times = [], []
+    for round_ in range(ROUNDS * 2 + 1):
+        pair = [best(lambda c=c: subprocess.run(c, capture_output=True, check=True, cwd=folder), 1) for c in (ours, theirs)]
+        if round_:
+            ratios.append(pair[0] / pair[1])
+            times.append(pair[0])
+    print(f"{title}: {statistics.median(times) * 1e3:.0f} ms, ratio {statistics.median(ratios):.2f}  (bound: {bound})")
+
+
+def bench_processes(folder: Path) -> None:
+    bin_folder = install(folder)
+    python, small = str(bin_folder / "python"), str(kernels.PTX / "vecadd.ptx")
+    lint = [str(bin_folder / "ptx-lint"), small]
+    compare("ptx-lint vecadd.ptx / import click, rich", lint, [python, "-c", "import click, rich"], 2.5, folder)
+    vectors = ["--arg", "arange:f32[1024]", "--arg", "arange:f32[1024]", "--arg", "zeros:f32[1024]", "--arg", "1024"]
+    run = [str(bin_folder / "ptx-run"), small, "--grid", "4", "--block", "256", *vectors]
+    start = [python, "-c", "import click, numpy, llvmlite.binding"]
+    compare("ptx-run vecadd.ptx / import click, numpy, llvmlite.binding", run, start, 1.6, folder)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        bench_kernels(folder)
+        bench_overhead()
+        bench_front_end(folder)
+        bench_processes(folder)
+
+
+if __name__ == "__main__":
+    main()

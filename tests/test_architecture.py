@@ -1,0 +1,89 @@
+"""The table of who may import whom, checked against the imports in the code (docs/architecture.md)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "ptxtools"
+
+#: Each package and those that it stands on directly; what those stand on is allowed as well.
+STANDS_ON = {
+    "diagnostics": (),
+    "isa": ("diagnostics",),
+    "ir": ("isa",),
+    "syntax": ("ir",),
+    "check": ("ir",),
+    "lint": ("check",),
+    "container": ("ir",),
+    "semantics": ("isa",),
+    "engine": ("ir", "semantics"),
+    "sim": ("engine",),
+    "launch": ("sim",),
+    "api": ("syntax", "lint", "container", "launch"),
+    "cli": ("api",),
+}
+
+
+def allowed(package):
+    found, queue = set(), list(STANDS_ON[package])
+    while queue:
+        name = queue.pop()
+        if name not in found:
+            found.add(name)
+            queue.extend(STANDS_ON[name])
+    return found | {package}
+
+
+def package_of(path):
+    top = path.relative_to(PACKAGE).parts[0]
+    return top.removesuffix(".py")
+
+
+def imported(path, text=None):
+    """The ptxtools packages that a file imports anywhere, functions included."""
+    inside = ("ptxtools", *path.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8") if text is None else text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = list(inside[: len(inside) - node.level + 1]) if node.level else []
+            base += node.module.split(".") if node.module else []
+            names = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        for parts in names:
+            if parts[0] == "ptxtools" and len(parts) > 1 and parts[1] in STANDS_ON:
+                yield node.lineno, parts[1]
+
+
+FILES = sorted(p for p in PACKAGE.rglob("*.py") if package_of(p) in STANDS_ON)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_follow_the_layers(path):
+    ok = allowed(package_of(path))
+    wrong = [f"{path}:{line}: imports ptxtools.{name}" for line, name in imported(path) if name not in ok]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_package_is_in_the_table():
+    known = {*STANDS_ON, "__init__", "__main__", "py"}
+    assert {package_of(p) for p in PACKAGE.rglob("*.py")} <= known
+
+
+def test_the_table_has_no_cycle():
+    for package in STANDS_ON:
+        assert all(package not in allowed(below) for below in STANDS_ON[package])
+
+
+def test_the_scanner_sees_every_kind_of_import():
+    text = "from ..isa import x\nimport ptxtools.engine.native\nfrom ptxtools import lint\nfrom .source import Span\n"
+    found = [name for _, name in imported(PACKAGE / "diagnostics" / "diagnostic.py", text)]
+    assert found == ["isa", "engine", "lint", "diagnostics"]
+
+
+def test_files_stay_short():
+    """A file of more than 600 lines asks for a cut."""
+    long = {str(p.relative_to(PACKAGE)): n for p in FILES if (n := len(p.read_text("utf-8").splitlines())) > 620}
+    assert not long, long
