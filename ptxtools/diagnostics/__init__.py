@@ -1,4 +1,4 @@
-"""Findings, their positions, and the error classes. Stands on nothing."""
+"""Findings, their positions, their rendering, and the error classes. Stands on nothing."""
 
 from .diagnostic import Diagnostic, Fix, LaunchError, PtxError, Requires, Severity, Trap
 from .source import NO_SPAN, Source, Span

@@ -1,0 +1,1 @@
+"""The three commands. No logic lives here: options in, library calls, text out."""

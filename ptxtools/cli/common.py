@@ -1,0 +1,288 @@
+"""What the three commands share: options, input, exit status, and one wrapper for everything that can go wrong.
+
+Exit status: 0 fine; 1 findings, errors, a refused launch or a trap; 2 wrong usage or an unreadable file; 70 an error of
+ours; 130 interrupted. A closed pipe ends a command quietly.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any, NoReturn, TypeVar
+
+import click
+
+from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
+from ptxtools.diagnostics.colour import Style, is_terminal, style_for
+from ptxtools.diagnostics.text import printable, render
+
+OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
+
+#: Where a user reports an error of ours.
+REPORT_TO = "https://github.com/ptxtools/ptxtools/issues"
+
+#: The name under which standard input is given, and the one it has in findings.
+STDIN, STDIN_NAME = "-", "<stdin>"
+
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
+
+
+class Failure(Exception):
+    """A command cannot go on: `message` goes to standard error, the process ends with `status`."""
+
+    def __init__(self, message: str, status: int = USAGE) -> None:
+        self.message, self.status = message, status
+        super().__init__(message)
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def tool_version() -> str:
+    """The version of the installed package; "0+unknown" in a tree that was never installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("ptxtools")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def common_options(function: CommandFunction) -> CommandFunction:
+    """`--version`, `--color`, `-q/--quiet`, `-v/--verbose`; the function gets `color`, `quiet`, `verbose`."""
+    colours = click.Choice(["auto", "always", "never"])
+    for option in (
+        click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+                     help="Show the version and exit."),
+        click.option("-v", "--verbose", is_flag=True, help="Say more about what is done."),
+        click.option("-q", "--quiet", is_flag=True, help="Say only what must be said."),
+        click.option("--color", type=colours, default="auto", show_default=True,
+                     help="Colour the output; NO_COLOR is obeyed."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        click.echo(f"{context.info_name} {tool_version()}")
+        context.exit()
+
+
+def not_available_yet(*names: str) -> Callable[[CommandFunction], CommandFunction]:
+    """Options that are promised but not built: absent from `--help`, refused with status 2 when used.
+
+    Each name may hold several spellings: "-j/--jobs". A value may follow or not.
+    """
+
+    def refuse(_: click.Context, option: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            raise click.UsageError(f"option '{option.opts[-1]}' is not available yet")
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        for name in names:
+            option = click.option(*name.split("/"), f"absent_{name.strip('-').replace('-', '_').replace('/', '_')}",
+                                  is_flag=False, flag_value="", default=None, hidden=True, is_eager=True,
+                                  expose_value=False, callback=refuse)  # fmt: skip
+            function = option(function)
+        return function
+
+    return decorate
+
+
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def examples(*lines: str) -> str:
+    """An epilog for `--help`: each line stands for itself."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+# --- running a command ------------------------------------------------------------------------------------------------
+
+
+def run_command(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a click command as the process: every failure becomes a message and the documented exit status."""
+    status = exit_status(command, name, arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+    except OSError as error:
+        sys.stderr.write(f"{name}: error: cannot write output: {error.strerror}\n")
+        status = status or USAGE
+    sys.exit(status)
+
+
+def exit_status(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> int:
+    """As `run_command`, but returns the status."""
+    try:
+        result = command.main(list(arguments) if arguments is not None else None, prog_name=name, standalone_mode=False)
+        return result if isinstance(result, int) else OK
+    except BaseException as error:  # noqa: BLE001 - this is the one place where everything ends
+        return _report(error, name)
+
+
+def _report(error: BaseException, name: str) -> int:
+    """Say what went wrong; the exit status."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else FINDINGS
+    if isinstance(error, BrokenPipeError):
+        _discard_output()
+        return OK
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return _say(name, "interrupted", INTERRUPTED)
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        return _usage_error(error, name)
+    if isinstance(error, Failure):
+        return _say(name, error.message, error.status)
+    if isinstance(error, PtxError):
+        print_diagnostics(error.diagnostics, style_for("auto", sys.stderr), sys.stderr)
+        return FINDINGS
+    if isinstance(error, (LaunchError, Trap)):
+        return _say(name, str(error), FINDINGS)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(name, f"{where}{error.strerror or error}", USAGE)
+    if isinstance(error, MemoryError):
+        return _say(name, "out of memory", USAGE)
+    return _internal_error(error, name)
+
+
+def _say(name: str, message: str, status: int) -> int:
+    text = "\n".join(printable(line) for line in message.split("\n"))
+    try:
+        sys.stderr.write(f"{name}: {'' if status == INTERRUPTED else 'error: '}{text}\n")
+    except (OSError, ValueError):
+        pass  # standard error is closed: the status must do
+    return status
+
+
+def _usage_error(error: click.ClickException, name: str) -> int:
+    context = getattr(error, "ctx", None)
+    hint = f"\nTry '{name} --help' for help." if isinstance(error, click.UsageError) and context is not None else ""
+    return _say(name, error.format_message() + hint, USAGE)
+
+
+def _internal_error(error: BaseException, name: str) -> int:
+    if os.environ.get("PTXTOOLS_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    frame, where = error.__traceback__, ""
+    while frame is not None:
+        where = f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}"
+        frame = frame.tb_next
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    _say(name, f"internal error: {what} ({where})", INTERNAL)
+    hint = "" if os.environ.get("PTXTOOLS_DEBUG") else "; PTXTOOLS_DEBUG=1 shows the traceback"
+    return _say(name, f"this is a fault of {name}: please report it, with the input, at {REPORT_TO}{hint}", INTERNAL)
+
+
+def _discard_output() -> None:
+    """The reader went away: keep Python from complaining when it flushes at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+
+
+def print_diagnostics(diagnostics: Sequence[Diagnostic], style: Style, stream: IO[str]) -> None:
+    """Findings as text, each followed by a line end."""
+    stream.write("".join(render(d, style) + "\n" for d in diagnostics))
+
+
+# --- input ------------------------------------------------------------------------------------------------------------
+
+
+def input_names(files: Sequence[str]) -> list[str]:
+    """The given files, or standard input when there is none and it is not a terminal."""
+    if files:
+        if files.count(STDIN) > 1:
+            raise click.UsageError("standard input ('-') can be read only once")
+        return list(files)
+    if is_terminal(sys.stdin):
+        raise click.UsageError("no input: name a file, or pipe PTX into standard input")
+    return [STDIN]
+
+
+def read_input(name: str) -> bytes:
+    """The bytes of a file, or of standard input for `-`. Raises Failure (status 2) when it cannot be read."""
+    try:
+        if name == STDIN:
+            return sys.stdin.buffer.read()
+        with open(name, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        shown = STDIN_NAME if name == STDIN else name
+        raise Failure(f"{shown}: cannot be read: {reason}") from None
+
+
+def write_output(path: str, data: bytes) -> None:
+    """Write a whole file, or standard output for `-`; a file appears complete or not at all.
+
+    Raises Failure (status 2) when it cannot be written.
+    """
+    if path == STDIN:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        if not os.path.isfile(path) and os.path.exists(path):  # a device or a pipe: no renaming over it
+            with open(path, "wb") as file:
+                file.write(data)
+            return
+        _replace_file(path, data)
+    except (OSError, ValueError) as error:
+        raise Failure(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _replace_file(path: str, data: bytes) -> None:
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress(label: str, total: int, quiet: bool = False) -> Iterator[Callable[[], None]]:
+    """A progress line on standard error, on a terminal only; yields the function that counts one step.
+
+    Nothing appears in the first half second: short work stays silent.
+    """
+    if quiet or total < 2 or not is_terminal(sys.stderr):
+        yield lambda: None
+        return
+    import time
+
+    started, done, shown = time.monotonic(), 0, False
+
+    def step() -> None:
+        nonlocal done, shown
+        done += 1
+        if shown or time.monotonic() - started > 0.5:
+            shown = True
+            bar = "█" * (done * 30 // total)
+            sys.stderr.write(f"\r{label} {bar:░<30} {done}/{total}")
+            sys.stderr.flush()
+
+    try:
+        yield step
+    finally:
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

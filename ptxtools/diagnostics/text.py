@@ -1,0 +1,102 @@
+"""A finding as text: the head line, the source line with a caret range, the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .colour import PLAIN, Style
+from .diagnostic import Diagnostic, Requires, Severity
+
+#: Longest part of a source line that is shown; longer lines are cut around the caret.
+_WIDTH = 160
+_MARGIN = 40
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+
+
+def render(diagnostic: Diagnostic, style: Style = PLAIN) -> str:
+    """The finding as `file:line:column: severity: message [CODE]`, source line, carets and notes; no final newline."""
+    d = diagnostic
+    where = printable(f"{d.file}:{d.line}:{d.column}:")
+    severity = style.paint(f"{d.severity.value}:", _COLOURS[d.severity])
+    message = printable(d.message) + (f" (target {d.target})" if d.target else "")
+    lines = [f"{style.paint(where, 'bold')} {severity} {style.paint(message, 'bold')} [{d.code}]"]
+    lines.extend(_excerpt(d, style))
+    lines.extend(f"  {style.paint(head, 'cyan')} {printable(text)}" for head, text in notes(d))
+    return "\n".join(lines)
+
+
+def notes(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
+    """The notes below a finding, each as (head, text)."""
+    for text in diagnostic.help:
+        yield "help:", text
+    if diagnostic.requires is not None:
+        yield "requires:", describe_requires(diagnostic.requires)
+    if diagnostic.section is not None:
+        yield "see:", f"PTX ISA {diagnostic.section}"
+
+
+def describe_requires(requires: Requires) -> str:
+    """Such as "PTX ISA 8.0 or later, target sm_90 or later"; targets of which one suffices are joined by "or"."""
+    parts = [f"PTX ISA {requires.ptx} or later"] if requires.ptx else []
+    if requires.targets:
+        parts.append("target " + join_words([describe_target(t) for t in requires.targets], "or"))
+    return ", ".join(parts) or "nothing that a known version or target provides"
+
+
+def describe_target(target: str) -> str:
+    """`sm_90` means that or later, `sm_100f` its family from there on, `sm_90a` itself."""
+    if target.endswith("a"):
+        return target
+    if target.endswith("f"):
+        return f"{target} or later in its family"
+    return f"{target} or later"
+
+
+def join_words(words: Sequence[str], last: str) -> str:
+    """ "a", "a or b", "a, b or c"."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def printable(text: str) -> str:
+    """`text` without anything that could steer a terminal: other control characters show as `?`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ("\ufffd" if c > "\x7f" else "?") for c in text)
+
+
+def _excerpt(d: Diagnostic, style: Style) -> list[str]:
+    if d.source is None or not d.source.text:
+        return []
+    line = d.source.line(d.line)
+    start = min(d.column - 1, len(line))
+    end = d.end_column - 1 if d.end_line == d.line else len(line.rstrip())
+    if not line.strip():
+        return []
+    line, start, end = _cut(line, start, max(end, start + 1))
+    shown = "".join(c if c == "\t" else printable(c) for c in line)
+    lead = "".join("\t" if c == "\t" else " " * _cells(c) for c in shown[:start])
+    carets = "^" * max(1, sum(_cells(c) for c in shown[start:end]))
+    return [f"    {shown}", f"    {lead}{style.paint(carets, 'green')}"]
+
+
+def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:
+    """At most `_WIDTH` characters of the line around the range, and the range in them."""
+    if len(line) <= _WIDTH:
+        return line, start, end
+    first = max(0, start - _MARGIN)
+    part = line[first : first + _WIDTH]
+    head = "…" if first else ""
+    tail = "…" if first + _WIDTH < len(line) else ""
+    shift = len(head) - first
+    return head + part + tail, start + shift, min(end + shift, len(head) + len(part))
+
+
+def _cells(char: str) -> int:
+    """Terminal cells that a character takes: 2 for wide East Asian ones."""
+    if char < "\u1100":
+        return 1
+    from unicodedata import combining, east_asian_width
+
+    return 0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1
