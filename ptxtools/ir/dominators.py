@@ -1,0 +1,123 @@
+"""Dominators and post-dominators of a graph of block numbers (Cooper, Harvey, Kennedy 2001)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .cfg import reverse_postorder
+
+NONE = -1
+
+
+class DominatorTree:
+    """`parent[b]` is the immediate dominator of block b; NONE for the root and for blocks that it does not reach."""
+
+    __slots__ = ("_enter", "_leave", "parent", "root")
+
+    def __init__(self, parent: list[int], root: int) -> None:
+        self.parent = parent
+        self.root = root
+        self._enter, self._leave = _intervals(parent, root)
+
+    def dominates(self, a: int, b: int) -> bool:
+        """Whether each path from the root to b passes a; a block dominates itself. False for unreached blocks."""
+        return self._enter[a] <= self._enter[b] and self._leave[b] <= self._leave[a] and self._enter[a] >= 0
+
+    def common(self, a: int, b: int) -> int:
+        """The nearest block that dominates both; NONE if there is none."""
+        while a != NONE and not self.dominates(a, b):
+            a = self.parent[a]
+        return a
+
+
+def dominators(successors: Sequence[Sequence[int]], entry: int = 0) -> DominatorTree:
+    """Dominator tree of the blocks that `entry` reaches."""
+    order = reverse_postorder(successors, entry)
+    position = [NONE] * len(successors)
+    for place, node in enumerate(order):
+        position[node] = place
+    predecessors: list[list[int]] = [[] for _ in successors]
+    for node in order:
+        for successor in successors[node]:
+            predecessors[successor].append(node)
+    parent = [NONE] * len(successors)
+    if not order:
+        return DominatorTree(parent, entry)
+    parent[entry] = entry
+    changed = True
+    while changed:
+        changed = False
+        for node in order[1:]:
+            best = NONE
+            for predecessor in predecessors[node]:
+                if parent[predecessor] != NONE:
+                    best = predecessor if best == NONE else _meet(predecessor, best, parent, position)
+            if parent[node] != best:
+                parent[node] = best
+                changed = True
+    parent[entry] = NONE
+    return DominatorTree(parent, entry)
+
+
+def post_dominators(successors: Sequence[Sequence[int]]) -> DominatorTree:
+    """Post-dominator tree. Its root is an extra node, numbered len(successors), that follows every exit.
+
+    Blocks that never reach an exit (endless loops) are given an edge to the root from the last of them in source
+    order, so that each block has a place in the tree.
+    """
+    count = len(successors)
+    reversed_edges: list[list[int]] = [[] for _ in range(count + 1)]
+    for node, following in enumerate(successors):
+        for successor in following:
+            reversed_edges[successor].append(node)
+        if not following:
+            reversed_edges[count].append(node)
+    reached = bytearray(count + 1)
+    _mark(reversed_edges, count, reached)
+    for node in range(count - 1, -1, -1):
+        if not reached[node]:
+            reversed_edges[count].append(node)
+            _mark(reversed_edges, node, reached)
+    return dominators(reversed_edges, count)
+
+
+def _mark(edges: list[list[int]], start: int, reached: bytearray) -> None:
+    waiting = [start]
+    reached[start] = 1
+    while waiting:
+        for node in edges[waiting.pop()]:
+            if not reached[node]:
+                reached[node] = 1
+                waiting.append(node)
+
+
+def _meet(a: int, b: int, parent: list[int], position: list[int]) -> int:
+    while a != b:
+        while position[a] > position[b]:
+            a = parent[a]
+        while position[b] > position[a]:
+            b = parent[b]
+    return a
+
+
+def _intervals(parent: list[int], root: int) -> tuple[list[int], list[int]]:
+    """Entry and exit times of a walk over the tree: a dominates b if a's interval holds b's."""
+    count = len(parent)
+    children: list[list[int]] = [[] for _ in range(count)]
+    for node, above in enumerate(parent):
+        if above != NONE:
+            children[above].append(node)
+    enter, leave = [NONE] * count, [NONE] * count
+    if not count:
+        return enter, leave
+    clock, stack = 0, [(root, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            leave[node] = clock
+        else:
+            enter[node] = clock
+            stack.append((node, True))
+            stack.extend((child, False) for child in children[node])
+        clock += 1
+    return enter, leave
