@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .program import Program
+from .program import LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program
 
 Dim3 = tuple[int, int, int]
 
@@ -59,3 +59,47 @@ class Outcome:
     """What ran: thread-instructions executed (guarded-off lanes count as executed by their warp's active lanes)."""
 
     instructions: int = 0
+
+
+def constants(launch: Launch, function: FunctionCode) -> list[tuple[int, str, int]]:
+    """(slot, type, value) of all constant slots of a frame of `function` in this launch."""
+    known = function.constants
+    if not function.launch_constants:
+        return known
+    return known + [(c.slot, c.storage, _launch_value(launch, c)) for c in function.launch_constants]
+
+
+def _launch_value(launch: Launch, constant: LaunchConstant) -> int:
+    if constant.source == "param":
+        size = int(constant.name.lstrip("bsuf")) // 8
+        data = launch.params[constant.offset : constant.offset + size]
+        value = int.from_bytes(data, "little", signed=constant.name[0] == "s")
+        return int(value & ((1 << 8 * SLOT_BYTES[constant.storage] // LANES) - 1))
+    return launch_special(launch, constant.name)
+
+
+#: Special registers with one value for the whole grid, by name.
+_GRID_SHAPES = {"%ntid": "block", "%nctaid": "grid", "%cluster_nctaid": "cluster"}
+
+
+def is_launch_special(name: str) -> bool:
+    """Whether the special register has one value for the whole grid that the launch alone determines."""
+    return name in _GRID_SPECIALS
+
+
+def launch_special(launch: Launch, name: str) -> int:
+    """Value of a special register for which `is_launch_special` holds."""
+    if name in launch.specials:
+        return launch.specials[name]
+    base, _, component = name.partition(".")
+    if base in _GRID_SHAPES:
+        shape: Dim3 = getattr(launch, _GRID_SHAPES[base])
+        return shape["xyz".index(component)]
+    x, y, z = launch.cluster
+    return x * y * z if name == "%cluster_nctarank" else launch.dynamic_shared
+
+
+_GRID_SPECIALS = frozenset(
+    [f"{base}.{component}" for base in _GRID_SHAPES for component in "xyz"]
+    + ["%cluster_nctarank", "%dynamic_smem_size"]
+)

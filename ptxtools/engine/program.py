@@ -11,6 +11,12 @@ A slot holds one register for 32 lanes: "pred" is one 32-bit mask, lane 0 in bit
 too); "b32" 32 x i32; "b64" 32 x i64; "b128" 32 x i64 of low halves, then 32 x i64 of high halves. Slots other than
 predicates are aligned to 64 bytes. Constants are slots as well; a call copies the callee's constants from its template.
 Slots and templates count from the frame's start.
+
+Frames of calls: the callee's frame follows the caller's, at the caller's frame + `FunctionCode.frame_bytes` of the
+caller. Before a call, "copy" operations of the caller write the arguments into slots of that frame (their slot is
+`frame_bytes + slot of the callee`), and after it they read the results there. The call writes the callee's header and
+constants of the calling lanes only: other lanes may be suspended in a frame at the same place. Its stack pointer is the
+caller's plus the caller's `local_bytes`.
 """
 
 from __future__ import annotations
@@ -24,6 +30,9 @@ LANES = 32
 FRAME_HEADER = 512
 RETURN_BLOCK, RETURN_FRAME, STACK_POINTER = 0, 128, 256
 SLOT_BYTES = {"pred": 4, "b16": 64, "b32": 128, "b64": 256, "b128": 512}
+
+#: Functions have addresses: CODE_BASE + CODE_STEP * (place of the function in the module, first mention counts).
+CODE_BASE, CODE_STEP = 0x1000, 16
 
 # Windows of the generic address space (no host address has these high bits; the low 32 bits are zero).
 SHARED_WINDOW = 0x0100_0000_0000_0000
@@ -50,10 +59,17 @@ class Op:
               "atom" "red"  src = address, operands…; `space` as above
               "sreg"     dst[0] = special register `detail` (text, such as "%tid.x")
               "pack" "unpack"  mov between a vector and a wider scalar: element 0 in the lowest bits
-              "shfl" "vote" "match" "redux" "activemask" "elect"  warp-wide operations
+              "copy"     dst[0] = src[0], same storage class: no arithmetic, no type
+              "shfl" "vote" "match" "redux" "activemask" "elect"  warp-wide operations: dst and src as in the manual,
+                         the second destination of `d|p` included (None if absent); src[-1] of the `.sync` forms is
+                         the member mask, for which a "warpsync" stands before the operation
+              "bar"      of a "barrier" terminator: src = (id, thread count or None, predicate or None), `detail`
+                         "sync", "arrive", "popc", "and" or "or"; dst[0] the result of a reduction
+              "syscall"  of an "event" terminator: `detail` the function's name, src its arguments, dst its result
               and further kinds that the lowering of later instructions adds.
     opcode    the resolved opcode; None for operations that lowering makes up (copies between frames)
-    dst, src  slots; None in `dst` is a sink; src None: see ld/st
+    dst, src  slots; None in `dst` is a sink; src None: see ld/st. The stack pointer in the header is a source too:
+              Ref(STACK_POINTER, "b64")
     dst_types, src_types  PTX type that the operation has at each position (the slot may be wider: 9.4)
     guard     predicate slot, or None; `negated` for @!p
     imm       address offset or other constant; part of the record, not of the handler
@@ -82,8 +98,13 @@ class Terminator:
 
     kind: "jump" (target), "branch" (guard true: target, else other), "switch" (brx.idx: `index` slot into `targets`),
     "exit" (guarded lanes leave, others go on at other; no guard: all leave), "ret" (likewise),
-    "call" (function `callee`, or `index` slot holding a function number for indirect calls; goes on at other),
-    "barrier" (op holds the bar/barrier operation; goes on at other), "trap", "brkpt",
+    "call" (function `callee`; goes on at other. Indirect: `callee` is -1, the `index` slot holds an address, and
+    `targets[(address - CODE_BASE) / CODE_STEP]` is the function, -1 or out of range for an address of no function),
+    "barrier" (op holds the bar/barrier operation; goes on at other), "trap" (guarded lanes trap, others go on at
+    other), "brkpt" (goes on at other),
+    "warpsync" (`index`: slot of a member mask, b32. Its block has no operations, so that lanes can wait at its number:
+    they go on at `other` once all lanes of their warp in the mask, exited ones left out, are at this block in the same
+    frame; lanes outside their own mask go on at once),
     "event" (leaves the native loop for `op`; goes on at other).
     """
 
@@ -106,15 +127,30 @@ class Block:
 
 
 @dataclass(slots=True)
+class LaunchConstant:
+    """A constant slot whose value is known when the launch is: a kernel parameter, or a special register that holds
+    for the whole grid. source: "param" (`name` its PTX type, read at `offset` of the parameter block and widened by
+    that type to `storage`) or "sreg" (`name` such as "%ntid.x")."""
+
+    slot: int
+    storage: str
+    source: str
+    name: str
+    offset: int = 0
+
+
+@dataclass(slots=True)
 class FunctionCode:
     """A lowered function: `first` its entry block; `frame_bytes` header and slots; `local_bytes` its share of the
-    thread's local memory; `constants`: (slot, type, value) filled when a frame is made."""
+    thread's local memory; `constants`: (slot, type, value) filled when a frame is made; `launch_constants`: further
+    ones, which `ptxtools.engine.grid.constants(launch, function)` turns into values and joins to `constants`."""
 
     name: str
     first: int
     frame_bytes: int
     local_bytes: int
     constants: list[tuple[int, str, int]]
+    launch_constants: list[LaunchConstant] = field(default_factory=list)
 
 
 @dataclass(slots=True)
