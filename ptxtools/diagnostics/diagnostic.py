@@ -102,7 +102,8 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
     """A kernel went wrong while it ran.
 
     kernel: entry name; cta, thread: (x, y, z); line: PTX line number (of the text, or of the container's
-    disassembly); text: that line; reason: what happened; kind: "trap", "timeout", "deadlock" or a checker's name.
+    disassembly); text: that line; reason: what happened; kind: "trap", "timeout", "deadlock" or a checker's name;
+    where: index into the program's lines, from which the device finds file and line.
     """
 
     def __init__(
@@ -117,7 +118,9 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
         text: str = "",
         kind: str = "trap",
         details: tuple[str, ...] = (),
+        where: int | None = None,
     ) -> None:
+        self.where = where
         self.reason, self.kernel, self.cta, self.thread = reason, kernel, cta, thread
         self.file, self.line, self.text, self.kind, self.details = file, line, text, kind, details
         super().__init__(self.describe())
