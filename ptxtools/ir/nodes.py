@@ -50,10 +50,11 @@ class SymbolOffset:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Element:
-    """An array element by constant index: `table[3]` (6.4.2)."""
+    """An array element (6.4.2): `table[3]`, or by a register: `table[r]`, `table[r+3]`."""
 
     name: str
     index: int
+    register: str | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -67,19 +68,22 @@ class Vector:
 class Address:
     """`[base+offset]`, with further comma-separated parts in `extra`: `[map, {x, y}]`, `[tex, sampler, {u, v}]`.
 
-    `base` is a `Name`, an `Element`, or an `Immediate` address (then `offset` is 0).
+    `base` is a `Name`, an `Element`, or an `Immediate` address (then `offset` is 0). `suffix` is a word behind the
+    brackets: "unified" in `[a].unified` (5.4.8).
     """
 
     base: Name | Immediate | Element
     offset: int = 0
     extra: tuple[Operand, ...] = ()
+    suffix: str = ""
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Negated:
-    """`!p`."""
+    """`!p`, or `-r` of the video instructions (9.7.15): `operator` is "!" or "-"."""
 
     operand: Operand
+    operator: str = "!"
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -217,8 +221,16 @@ class SymbolValue:
     mask: int | None = None
 
 
-#: An initialiser: a number, an address, a string for `.b8` arrays is a nested list; braces are nested lists.
-Initializer: TypeAlias = "Immediate | SymbolValue | str | list[Initializer]"
+@dataclass(slots=True, unsafe_hash=True)
+class Member:
+    """A field in the initialiser of an opaque variable: `filter_mode = nearest` (5.3). Names are kept as text."""
+
+    name: str
+    value: Immediate | str
+
+
+#: An initialiser: a number, an address, or a field of an opaque type; braces are (nested) lists.
+Initializer: TypeAlias = "Immediate | SymbolValue | Member | list[Initializer]"
 
 
 @dataclass(slots=True)
