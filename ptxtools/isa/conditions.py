@@ -1,0 +1,95 @@
+"""Conditions of the tables: what `needs`, `only`, `marks` and an operand's `if` depend on.
+
+    .sat  .rm,.rp         the opcode has this modifier; has one of these
+    .rnd  !.ss            the slot of that name is filled; is empty
+    dtype=.bf16,.bf16x2   the slot holds one of these values ("when the destination type is …")
+    ::cluster             some modifier ends with this qualifier
+    prefetchu             the page declares several instructions, and this is the one
+    @b   @a:reg           operand b is written; operand a is written as a register (known only with the operands)
+    !x                    not x
+    x y | z               x and y, or z
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Context(NamedTuple):
+    """What a condition is asked about: the declared name, the slots' values (no dots) and all modifiers (no dots)."""
+
+    name: str
+    mods: Mapping[str, str]
+    atoms: frozenset[str]
+
+
+class Term(NamedTuple):
+    kind: str  # "atom", "slot", "suffix", "name", "operand"
+    key: str
+    values: tuple[str, ...]
+    negated: bool
+
+    def holds(self, context: Context) -> bool:
+        if self.kind == "atom":
+            found = any(value in context.atoms or value in context.mods for value in self.values)
+        elif self.kind == "slot":
+            found = context.mods.get(self.key) in self.values
+        elif self.kind == "suffix":
+            found = any(atom.endswith(self.key) for atom in context.atoms)
+        elif self.kind == "name":
+            found = context.name == self.key
+        else:
+            return True  # operands are judged by whoever has them
+        return found != self.negated
+
+    def __str__(self) -> str:
+        bang = "not " if self.negated else ""
+        values = " or ".join(f".{value}" for value in self.values)
+        if self.kind in ("slot", "atom"):
+            return bang + (f".{self.key} = " if self.kind == "slot" else "") + values
+        return bang + self.key
+
+
+Alternative = tuple[Term, ...]
+
+
+class Condition:
+    """A disjunction of conjunctions; the empty condition always holds."""
+
+    __slots__ = ("alternatives",)
+
+    def __init__(self, text: str) -> None:
+        parts = [part.split() for part in text.split("|")] if text.strip() else []
+        self.alternatives: tuple[Alternative, ...] = tuple(tuple(map(_term, part)) for part in parts)
+
+    def match(self, context: Context) -> Alternative | None:
+        """The first alternative that holds (() for the empty condition), or None."""
+        if not self.alternatives:
+            return ()
+        for alternative in self.alternatives:
+            if all(term.holds(context) for term in alternative):
+                return alternative
+        return None
+
+    def terms(self) -> list[Term]:
+        return [term for alternative in self.alternatives for term in alternative]
+
+    def __str__(self) -> str:
+        return " or ".join(" with ".join(map(str, alternative)) for alternative in self.alternatives)
+
+
+def _term(text: str) -> Term:
+    negated = text.startswith("!")
+    body = text[1:] if negated else text
+    if body.startswith("::"):
+        return Term("suffix", body, (), negated)
+    if body.startswith("."):
+        return Term("atom", body, tuple(value.lstrip(".") for value in body.split(",")), negated)
+    if body.startswith("@"):
+        name, _, kind = body[1:].partition(":")
+        return Term("operand", name, (kind,) if kind else (), negated)
+    if "=" in body:
+        slot, _, values = body.partition("=")
+        return Term("slot", slot, tuple(value.strip().lstrip(".") for value in values.split(",")), negated)
+    return Term("name", body, (), negated)

@@ -1,0 +1,122 @@
+"""9.7.9.21 cvt, 9.7.9.22 cvt.pack."""
+
+from .conditions import Context
+from .types import TYPES
+
+PAGES = """
+# 9.7.9.21 cvt
+    cvt{.sat}.dtype.atype             d:dtype+, a:atype+(reg imm sreg);                   // integer to integer
+    .dtype = .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64 };
+    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+(reg imm sreg);                   // float to integer
+    .rnd   = { .rni, .rzi, .rmi, .rpi };
+    .dtype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64 };
+    .atype = { .f16, .bf16, .f32, .f64 };
+    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+(reg imm sreg);                   // integer to float
+    .rnd   = { .rn, .rz, .rm, .rp };
+    .dtype = { .f16, .bf16, .f32, .f64 };
+    .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64 };
+    cvt{.rnd}{.ftz}{.sat}.dtype.atype  d:dtype+, a:atype+(reg imm sreg);                  // same size
+    .rnd   = { .rni, .rzi, .rmi, .rpi };
+    .dtype = .atype = { .f16, .bf16, .f32, .f64 };
+    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+(reg imm sreg);                   // to a smaller or other float
+    .rnd   = { .rn, .rz, .rm, .rp };
+    .dtype = .atype = { .f16, .bf16, .f32, .f64 };
+    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype;
+    .rnd   = { .rn, .rz };
+    .dtype = { .f16, .bf16 };
+    .atype = { .f32 };
+    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype, b:atype;
+    .rnd   = { .rn, .rz };
+    .dtype = { .f16x2, .bf16x2 };
+    .atype = { .f32 };
+    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype, b:atype, rbits:b32;
+    .rnd   = { .rs };
+    .dtype = { .f16x2, .bf16x2 };
+    .atype = { .f32 };
+    cvt.rnd{.satfinite}.dtype.atype                   d:dtype, a:atype;
+    .rnd   = { .rna };
+    .dtype = { .tf32 };
+    .atype = { .f32 };
+    cvt.rnd{.satfinite}{.relu}.dtype.atype            d:dtype, a:atype;
+    .rnd   = { .rn, .rz };
+    .dtype = { .tf32 };
+    .atype = { .f32 };
+    cvt.rnd.satfinite{.relu}.dtype.atype              d:dtype, a:atype, b:atype;
+    .rnd   = { .rn };
+    .dtype = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+    .atype = { .f32 };
+    cvt.rnd.satfinite{.relu}.dtype.atype              d:dtype, a:atype;
+    .rnd   = { .rn };
+    .dtype = { .e4m3x2, .e5m2x2 };
+    .atype = { .f16x2 };
+    cvt.rnd{.relu}.dtype.atype                        d:dtype, a:atype;
+    .rnd   = { .rn };
+    .dtype = { .f16x2 };
+    .atype = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+    cvt.rnd{.relu}.satfinite.dtype.atype              d:dtype, a:atype*4, rbits:b32;
+    .rnd   = { .rs };
+    .dtype = { .e4m3x4, .e5m2x4, .e2m1x4, .e2m3x4, .e3m2x4 };
+    .atype = { .f32 };
+    cvt.rnd{.satfinite}.dtype.atype                   d:dtype, a:atype, b:atype;
+    .rnd   = { .rz, .rp };
+    .dtype = { .ue8m0x2 };
+    .atype = { .f32 };
+    cvt.rnd{.satfinite}.dtype.atype                   d:dtype, a:atype;
+    .rnd   = { .rz, .rp };
+    .dtype = { .ue8m0x2 };
+    .atype = { .bf16x2 };
+    cvt.rnd.dtype.atype                               d:dtype, a:atype;
+    .rnd   = { .rn };
+    .dtype = { .bf16x2 };
+    .atype = { .ue8m0x2 };
+    rule legal
+    needs .f64                                   => sm_13
+    needs .ftz                                   => ptx 1.4
+    needs .f16                                   => ptx 1.0
+    needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 rnd=.rn,.rz => ptx 7.0, sm_80
+    needs dtype=.bf16 atype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64,.bf16 => ptx 7.8, sm_90
+    needs atype=.bf16 dtype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64 => ptx 7.8, sm_90
+    needs dtype=.tf32 rnd=.rn,.rz                => ptx 7.8, sm_90
+    needs .e4m3x2,.e5m2x2                        => ptx 7.8, sm_89
+    needs .satfinite dtype=.f16,.bf16,.f16x2,.bf16x2,.tf32 => ptx 8.1, sm_80
+    needs .satfinite dtype=.tf32 rnd=.rn,.rz     => ptx 8.6, sm_100
+    needs .e2m1x2,.e2m3x2,.e3m2x2,.ue8m0x2       => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
+    needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a
+
+# 9.7.9.22 cvt.pack
+    cvt.pack.sat.dtype.atype        d:b32, a:atype, b:atype;
+    .dtype = { .u16, .s16 };
+    .atype = { .s32 };
+    cvt.pack.sat.dtype.atype.ctype  d:b32, a:atype, b:atype, c:ctype;
+    .dtype = { .u2, .s2, .u4, .s4, .u8, .s8 };
+    .atype = { .s32 };
+    .ctype = { .b32 };
+    needs                              => ptx 6.5, sm_72
+    needs dtype=.u2,.s2,.u4,.s4        => sm_75
+"""
+
+
+def legal(context: Context) -> dict[str, int | str] | str:
+    """Rounding of float to float conversions, .ftz and .sat (9.7.9.21)."""
+    mods = context.mods
+    if context.name != "cvt":
+        return {}
+    to, of = mods["dtype"], mods["atype"]
+    if "ftz" in mods and "f32" not in (to, of):
+        return "'.ftz' needs '.f32' as source or destination type"
+    floats = {"f16", "bf16", "f32", "f64"}
+    if to in floats and of in floats and "relu" not in mods and "satfinite" not in mods:
+        return _float_to_float(to, of, mods.get("rnd"))
+    return {}
+
+
+def _float_to_float(to: str, of: str, rounding: str | None) -> dict[str, int | str] | str:
+    widening = TYPES[to].bits > TYPES[of].bits
+    to_integral = rounding is not None and rounding.endswith("i")
+    if rounding is None and not widening and to != of:
+        return f"'.{to}' cannot hold every '.{of}': one of .rn, .rz, .rm, .rp is needed"
+    if to == of and rounding is not None and not to_integral:
+        return "between equal types only .rni, .rzi, .rmi and .rpi round"
+    if to_integral and to != of:
+        return f"'.{rounding}' rounds to integral values and needs equal types"
+    return {}

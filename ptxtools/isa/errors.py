@@ -1,0 +1,29 @@
+"""What `isa.resolve` raises, and its codes."""
+
+from __future__ import annotations
+
+UNKNOWN_INSTRUCTION = "PTX110"
+UNKNOWN_MODIFIER = "PTX111"
+MISSING_MODIFIER = "PTX112"
+BAD_COMBINATION = "PTX113"
+REPEATED_MODIFIER = "PTX114"
+BAD_TYPE = "PTX210"
+
+
+class OpcodeError(Exception):
+    """No instruction form fits an opcode.
+
+    message: what was found, and what is wrong with it; help: what would be right, one sentence each; code: one of
+    the codes of this module; section: of the nearest form, or None.
+    """
+
+    def __init__(self, message: str, help: tuple[str, ...], code: str, section: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.help, self.code, self.section = message, help, code, section
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return OpcodeError, (self.message, self.help, self.code, self.section)
+
+
+class TableError(Exception):
+    """A page of the instruction tables contradicts itself: our mistake, found when the page is read."""

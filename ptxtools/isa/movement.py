@@ -1,0 +1,194 @@
+"""9.7.9 Data movement: mov, shuffles, prmt, loads and stores, address conversion, cache control."""
+
+PAGES = """
+# 9.7.9.3 mov
+    mov.type  d, a(reg imm sreg symbol);
+    .type = { .pred, .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
+    needs .f64 => sm_13
+
+# 9.7.9.4 mov
+    mov.type  d(reg sink vec), a(reg imm sreg symbol vec);
+    .type = { .b16, .b32, .b64, .b128 };
+    needs .b128 => ptx 8.3, sm_70
+
+# 9.7.9.5 shfl
+    shfl.mode.b32  d{|p:pred}, a, b:u32, c:u32;
+    .mode = { .up, .down, .bfly, .idx };
+    needs   => ptx 3.0, sm_30
+    removed => ptx 6.4, sm_70
+    marks   => deprecated
+
+# 9.7.9.6 shfl.sync
+    shfl.sync.mode.b32  d{|p:pred}, a, b:u32, c:u32, membermask:u32;
+    .mode = { .up, .down, .bfly, .idx };
+    needs => ptx 6.0, sm_30
+
+# 9.7.9.7 prmt
+    prmt.b32{.mode}  d, a, b, c;
+    .mode = { .f4e, .b4e, .rc8, .ecl, .ecr, .rc16 };
+    needs => ptx 2.0, sm_20
+
+# 9.7.9.8 ld
+    ld{.weak}{.ss}{.cop}{.cache_hint}{.prefetch_size}{.vec}.type             d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
+    ld{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
+    ld.volatile{.ss}{.prefetch_size}{.vec}.type                              d:type*vec+(reg sink), [a];
+    ld.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
+    ld.acquire.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
+    ld.mmio.relaxed.scope{.ss}.type                                          d:type+(reg sink), [a];
+    .ss            = { .const, .global, .local, .param{::entry, ::func}, .shared{::cta, ::cluster} };
+    .cop           = { .ca, .cg, .cs, .lu, .cv };
+    .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
+    .l2evict       = { .L2::evict_normal, .L2::evict_first, .L2::evict_last };
+    .cache_hint    = { .L2::cache_hint };
+    .prefetch_size = { .L2::64B, .L2::128B, .L2::256B };
+    .scope         = { .cta, .cluster, .gpu, .sys };
+    .vec           = { .v2, .v4, .v8 };
+    .type          = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+    needs .f64                        => sm_13
+    needs .volatile                   => ptx 1.1
+    needs .cop         => ptx 2.0, sm_20
+    needs !.ss => ptx 2.0, sm_20
+    needs .relaxed,.acquire,.weak     => ptx 6.0, sm_70
+    needs .eviction => ptx 7.4, sm_70
+    needs .L2::64B,.L2::128B          => ptx 7.4, sm_75
+    needs .L2::256B,.L2::cache_hint   => ptx 7.4, sm_80
+    needs scope=.cluster              => ptx 7.8, sm_90
+    needs .shared::cta                => ptx 7.8, sm_30
+    needs .shared::cluster            => ptx 7.8, sm_90
+    needs .param::entry,.param::func  => ptx 8.3
+    needs .mmio                       => ptx 8.2, sm_70
+    needs .b128                       => ptx 8.3, sm_70
+    needs .b128 .sys                  => ptx 8.4
+    needs .v8 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
+    only .v8 => .b32,.u32,.s32,.f32 .global
+    only .v4 .b64,.u64,.s64,.f64 => .global
+    only .b128 => !.vec
+
+# 9.7.9.9 ld.global.nc
+    ld.global{.cop}.nc{.cache_hint}{.prefetch_size}{.vec}.type                d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
+    ld.global.nc{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
+    .cop           = { .ca, .cg, .cs };
+    .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
+    .l2evict       = { .L2::evict_normal, .L2::evict_first, .L2::evict_last };
+    .cache_hint    = { .L2::cache_hint };
+    .prefetch_size = { .L2::64B, .L2::128B, .L2::256B };
+    .vec           = { .v2, .v4, .v8 };
+    .type          = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+    needs                             => ptx 3.1, sm_32
+    needs .eviction => ptx 7.4, sm_70
+    needs .L2::64B,.L2::128B          => ptx 7.4, sm_75
+    needs .L2::256B,.L2::cache_hint   => ptx 7.4, sm_80
+    needs .b128                       => ptx 8.3, sm_70
+    needs .v8 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
+    only .v8 => .b32,.u32,.s32,.f32
+    only .b128 => !.vec
+
+# 9.7.9.10 ldu
+    ldu{.ss}{.vec}.type  d:type*vec+(reg sink), [a];
+    .ss   = { .global };
+    .vec  = { .v2, .v4 };
+    .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+    needs       => ptx 2.0, sm_20
+    needs .b128 => ptx 8.3, sm_70
+    only .v4 => !.b64,.u64,.s64,.f64
+    only .b128 => !.vec
+
+# 9.7.9.11 st
+    st{.weak}{.ss}{.cop}{.cache_hint}{.vec}.type             [a], b:type*vec+, cache_policy:b64(reg) if .L2::cache_hint;
+    st{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, cache_policy:b64(reg) if .L2::cache_hint;
+    st.volatile{.ss}{.vec}.type                              [a], b:type*vec+;
+    st.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, cache_policy:b64(reg) if .L2::cache_hint;
+    st.release.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, cache_policy:b64(reg) if .L2::cache_hint;
+    st.mmio.relaxed.scope{.ss}.type                          [a], b:type+;
+    .ss         = { .global, .local, .param{::func}, .shared{::cta, ::cluster} };
+    .cop        = { .wb, .cg, .cs, .wt };
+    .eviction   = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
+    .l2evict    = { .L2::evict_normal, .L2::evict_first, .L2::evict_last };
+    .cache_hint = { .L2::cache_hint };
+    .scope      = { .cta, .cluster, .gpu, .sys };
+    .vec        = { .v2, .v4, .v8 };
+    .type       = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+    needs .f64                      => sm_13
+    needs .volatile                 => ptx 1.1
+    needs .cop           => ptx 2.0, sm_20
+    needs !.ss => ptx 2.0, sm_20
+    needs .relaxed,.release,.weak   => ptx 6.0, sm_70
+    needs .eviction => ptx 7.4, sm_70
+    needs .L2::cache_hint           => ptx 7.4, sm_80
+    needs scope=.cluster            => ptx 7.8, sm_90
+    needs .shared::cta              => ptx 7.8, sm_30
+    needs .shared::cluster          => ptx 7.8, sm_90
+    needs .param::func              => ptx 8.3
+    needs .mmio                     => ptx 8.2, sm_70
+    needs .b128                     => ptx 8.3, sm_70
+    needs .b128 .sys                => ptx 8.4
+    needs .v8 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
+    only .v8 => .b32,.u32,.s32,.f32 .global
+    only .v4 .b64,.u64,.s64,.f64 => .global
+    only .b128 => !.vec
+
+# 9.7.9.15 prefetch prefetchu
+    prefetch{.space}.level            [a];
+    .space = { .global, .local };
+    .level = { .L1, .L2 };
+    prefetch.global.level             [a];
+    .level = { .L2::evict_last, .L2::evict_normal };
+    prefetch{.tensormap_space}.tensormap  [a];
+    .tensormap_space = { .const, .param };
+    prefetchu.L1                      [a];
+    needs                                => ptx 2.0, sm_20
+    needs .L2::evict_last,.L2::evict_normal => ptx 7.4, sm_80
+    needs .tensormap                     => ptx 8.0, sm_90
+
+# 9.7.9.16 applypriority
+    applypriority{.global}.priority  [a], size:u64(imm 128..128);
+    .priority = { .L2::evict_normal };
+    needs => ptx 7.4, sm_80
+
+# 9.7.9.17 discard
+    discard{.global}.level  [a], size:u64(imm 128..128);
+    .level = { .L2 };
+    needs => ptx 7.4, sm_80
+
+# 9.7.9.18 createpolicy
+    createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy, [a], primary_size:u32, total_size:u32;
+    createpolicy.fractional.primary{.secondary}.b64      =cache_policy{, fraction:f32(imm)};
+    .primary   = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
+    .secondary = { .L2::evict_first, .L2::evict_unchanged };
+    createpolicy.cvt.L2.b64                              =cache_policy, access_property:b64;
+    needs => ptx 7.4, sm_80
+
+# 9.7.9.19 isspacep
+    isspacep.space  p:pred, a:any(reg);
+    .space = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
+    needs                  => ptx 2.0, sm_20
+    needs .const           => ptx 3.1
+    needs .param,.param::entry => ptx 7.7, sm_70
+    needs .param::entry    => ptx 8.3
+    needs .shared::cta     => ptx 7.8, sm_30
+    needs .shared::cluster => ptx 7.8, sm_90
+
+# 9.7.9.20 cvta
+    cvta.space.size     p, a(reg imm symbol);
+    cvta.to.space.size  p, a;
+    .space = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
+    .size  = { .u32, .u64 };
+    needs                  => ptx 2.0, sm_20
+    needs .const           => ptx 3.1
+    needs .param,.param::entry => ptx 7.7, sm_70
+    needs .param::entry    => ptx 8.3
+    needs .shared::cta     => ptx 7.8, sm_30
+    needs .shared::cluster => ptx 7.8, sm_90
+
+# 9.7.9.23 mapa
+    mapa{.space}.type  d, a(reg symbol), b:u32;
+    .space = { .shared::cluster };
+    .type  = { .u32, .u64 };
+    needs => ptx 7.8, sm_90
+
+# 9.7.9.24 getctarank
+    getctarank{.space}.type  d:u32, a:type(reg symbol);
+    .space = { .shared::cluster };
+    .type  = { .u32, .u64 };
+    needs => ptx 7.8, sm_90
+"""

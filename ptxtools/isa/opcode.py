@@ -1,0 +1,237 @@
+"""Opcodes: the text of an instruction's name and modifiers, resolved against the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import NamedTuple
+
+from .conditions import Context
+from .errors import OpcodeError
+from .index import CHAPTERS
+from .notation import Clause, Form, Page, read_chapter
+from .patterns import OperandSpec
+from .spaces import SPACES
+from .types import TYPES
+
+
+class Need(NamedTuple):
+    """A requirement: PTX version `ptx` at least, and one of `targets` (empty: any).
+
+    atoms: the modifiers (with dots) that cause it; empty when the instruction itself does. operand, kind: it holds
+    only if that operand is written (kind "": at all; "reg": as a register; "imm": as an immediate).
+    """
+
+    atoms: tuple[str, ...]
+    ptx: tuple[int, int]
+    targets: tuple[str, ...]
+    operand: str = ""
+    kind: str = ""
+
+
+class Opcode:
+    """A resolved opcode: immutable, one object for each text. See the attributes' comments."""
+
+    __slots__ = (
+        "atoms",  # frozenset of all modifiers, without dots
+        "carry_in",  # reads CC.CF (9.7.2)
+        "carry_out",  # writes CC.CF
+        "family",  # first word: "shfl"
+        "form",  # the syntax form that matched
+        "marks",  # further properties from the tables
+        "mods",  # slot name -> value without dot; a literal modifier under its own name
+        "name",  # as declared: "shfl.sync"
+        "operand_requirements",  # requirements that depend on the operands (Need.operand)
+        "operands",  # OperandSpecs in order
+        "removals",  # Need: no longer there at that version together with that target
+        "requirements",  # Needs, all of which apply
+        "shapes",  # every list of operands that fits this opcode; operands is the first
+        "space",  # first state-space modifier, or None
+        "text",  # canonical text, in the manual's order
+        "type",  # last type modifier, or None
+        "types",  # type modifiers in order
+        "variables",  # what the chapter's rule derived (fragment sizes, …)
+    )
+
+    atoms: frozenset[str]
+    carry_in: bool
+    carry_out: bool
+    family: str
+    form: Form
+    marks: frozenset[str]
+    mods: dict[str, str]
+    name: str
+    operand_requirements: tuple[Need, ...]
+    operands: tuple[OperandSpec, ...]
+    removals: tuple[Need, ...]
+    requirements: tuple[Need, ...]
+    shapes: tuple[tuple[OperandSpec, ...], ...]
+    space: str | None
+    text: str
+    type: str | None
+    types: tuple[str, ...]
+    variables: dict[str, int | str]
+
+    @property
+    def section(self) -> str:
+        """Section of the manual."""
+        return self.form.section
+
+    def has(self, modifier: str) -> bool:
+        """Whether that modifier (without dot) is present anywhere."""
+        return modifier in self.atoms
+
+    def __repr__(self) -> str:
+        return f"Opcode('{self.text}')"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return resolve, (self.text,)
+
+
+_pages: dict[str, tuple[Page, ...]] = {}
+_resolved: dict[str, Opcode] = {}
+
+
+def pages(family: str) -> tuple[Page, ...]:
+    """Every page that declares instructions whose first word is `family`; () for an unknown word."""
+    found = _pages.get(family)
+    if found is None:
+        found = tuple(
+            page
+            for name in CHAPTERS.get(family, ())
+            for page in read_chapter(import_module(f"{__package__}.{name}"), family)
+        )
+        if found:
+            _pages[family] = found
+    return found
+
+
+def forms(family: str) -> Iterator[Form]:
+    """Every syntax form of a family."""
+    for page in pages(family):
+        for form in page.forms:
+            if form.name.split(".", 1)[0] == family:
+                yield form
+
+
+def resolve(text: str) -> Opcode:
+    """The opcode that `text` ("cvt.rn.f16.f32") names.
+
+    Modifiers may come in any order where that is unambiguous. Raises `OpcodeError` when no form fits. 9.7.
+    """
+    found = _resolved.get(text)
+    if found is None:
+        found = _resolved[text] = _resolve(text)
+    return found
+
+
+def _resolve(text: str) -> Opcode:
+    family, *atoms = text.split(".")
+    complaint = ""
+    for form in forms(family):
+        chosen, surplus, missing = form.assign(atoms)
+        if surplus or missing:
+            continue
+        canonical = form.canonical(chosen)
+        interned = _resolved.get(canonical)
+        if interned is not None:
+            return interned
+        context = _context(form, chosen)
+        variables = _obey(form.page, context)
+        if isinstance(variables, str):
+            complaint = complaint or variables
+            continue
+        opcode = _build(form, canonical, context, variables, [chosen[i] for i in sorted(chosen)])
+        opcode.shapes = _shapes(opcode, atoms)
+        _resolved[canonical] = opcode
+        return opcode
+    from .suggest import explain
+
+    raise explain(text, complaint)
+
+
+def _context(form: Form, chosen: dict[int, str]) -> Context:
+    mods = {
+        element.name: chosen[i]
+        for i, element in enumerate(form.elements)
+        if i in chosen and not (element.literal and element.name in form.prefix)
+    }
+    return Context(form.name, mods, frozenset(chosen.values()))
+
+
+def _obey(page: Page, context: Context) -> dict[str, int | str] | str:
+    """The page's rules applied: variables for the operands, or what is wrong."""
+    for condition, demand in page.only:
+        if condition.match(context) is not None and demand.match(context) is None:
+            subject = f"'{condition}'" if condition.alternatives else context.name
+            return f"{subject} needs {demand}"
+    variables: dict[str, int | str] = {}
+    for rule in page.rules:
+        result = rule(context)
+        if isinstance(result, str):
+            return result
+        variables.update(result)
+    return variables
+
+
+def _build(
+    form: Form, canonical: str, context: Context, variables: dict[str, int | str], ordered: list[str]
+) -> Opcode:
+    op = Opcode()
+    op.text, op.form, op.name, op.family = canonical, form, form.name, form.name.split(".", 1)[0]
+    op.mods, op.atoms, op.variables = dict(context.mods), context.atoms, variables
+    op.types = tuple(atom for atom in ordered if atom in TYPES)
+    op.type = op.types[-1] if op.types else None
+    op.space = next((atom for atom in ordered if atom in SPACES), None)
+    op.operands = _operands(form, context, variables, op.space)
+    page = form.page
+    op.marks = frozenset(m for c, marks in page.marks if c.match(context) is not None for m in marks)
+    op.carry_in, op.carry_out = "carry_in" in op.marks, "carry_out" in op.marks
+    needs = [need for clause in page.needs for need in _applied(clause, context)]
+    op.requirements = tuple(need for need in needs if not need.operand)
+    op.operand_requirements = tuple(need for need in needs if need.operand)
+    op.removals = tuple(need for clause in page.removed for need in _applied(clause, context))
+    return op
+
+
+def _operands(
+    form: Form, context: Context, variables: dict[str, int | str], space: str | None
+) -> tuple[OperandSpec, ...]:
+    specs = (pattern.build(context, variables, space) for pattern in form.patterns)
+    return tuple(spec for spec in specs if spec is not None)
+
+
+def _applied(clause: Clause, context: Context) -> Iterator[Need]:
+    alternative = clause.condition.match(context)
+    if alternative is None:
+        return
+    operand = next((term for term in alternative if term.kind == "operand"), None)
+    atoms: list[str] = []
+    for term in alternative:
+        if term.kind == "atom" and not term.negated:
+            atoms += [f".{context.mods.get(v, v)}" for v in term.values if v in context.atoms or v in context.mods]
+        elif term.kind == "slot" and not term.negated:
+            atoms.append(f".{context.mods[term.key]}")
+        elif term.kind == "suffix" and not term.negated:
+            atoms += [f".{atom}" for atom in context.atoms if atom.endswith(term.key)]
+    kind = operand.values[0] if operand and operand.values else ""
+    yield Need(tuple(atoms), clause.ptx, clause.targets, operand.key if operand else "", kind)
+
+
+def _shapes(op: Opcode, atoms: list[str]) -> tuple[tuple[OperandSpec, ...], ...]:
+    """Operand lists of all forms of the page that fit the same modifiers: `mov` of a vector, `call` with results, …"""
+    shapes = [op.operands]
+    for form in op.form.page.forms:
+        if form is op.form or form.name != op.name:
+            continue
+        chosen, surplus, missing = form.assign(atoms)
+        if surplus or missing:
+            continue
+        context = _context(form, chosen)
+        variables = _obey(form.page, context)
+        if isinstance(variables, str):
+            continue
+        shape = _operands(form, context, variables, op.space)
+        if shape not in shapes:
+            shapes.append(shape)
+    return tuple(shapes)

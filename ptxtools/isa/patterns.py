@@ -1,0 +1,198 @@
+"""Operand patterns of the notation, and the concrete operands that an opcode gets from them.
+
+    d, a, b          `d…` and `p` in first place are destinations, the rest sources; the type is the form's only type
+    =state:b64       a destination under another name
+    a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(type), bits(type)
+    d:type+          the register may be wider than the type (9.4.1: ld, st, cvt)
+    d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8)
+    {!}c  p|q  p{|q} negatable; two destinations, the second optional in the last
+    [a]  [m, c:s32*dim]  [dst]@dst   an address, further parts, its space from a slot (default: the first space)
+    (ret)            a call's argument list
+    n(imm)  l(label) what may be written: kinds in parentheses
+    n(imm 0..255)    range of an immediate
+    {, c}            may be missing
+    pol:b64 if .level::cache_hint    written if and only if the condition holds
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .conditions import Condition, Context
+from .errors import TableError
+from .types import TYPES, bits_type, wide_type
+
+_SOURCE = frozenset({"reg", "imm"})
+_DESTINATION = frozenset({"reg", "sink"})
+_ROLES = {"label": "label", "func": "func", "prototype": "prototype", "targets": "label"}
+_FUNCTIONS = {"wide": wide_type, "bits": bits_type}
+_ITEM = re.compile(
+    r"(?P<optional>\?)?(?P<out>=)?(?P<negatable>!)?"
+    r"(?P<body>\[[^\]]*\]|\([^)]*\)|[\w-]+)"
+    r"(?::(?P<type>(?:wide|bits)\(\w+\)|\w+))?(?:\*(?P<count>\w+))?(?P<wider>\+)?(?:\((?P<kinds>[^)]*)\))?"
+    r"(?:\|(?P<second_optional>\?)?(?P<second>\w+)(?::(?P<second_type>\w+))?)?"
+    r"(?:@(?P<space>[\w:]+))?(?:\s+if\s+(?P<condition>.+))?$"
+)
+
+
+class OperandSpec(NamedTuple):
+    """One operand of an opcode.
+
+    name: as in the manual's syntax. role: "dst", "src", "addr", "label", "func", "args", "prototype".
+    type: concrete PTX type, or None where any will do. kinds: what may be written there, of "reg", "imm", "sreg",
+    "symbol", "vec", "sink", "negatable", "pair", "label". vector: number of elements, 0 for a scalar.
+    optional: may be missing at the end. space: of an address (None: generic). width: how a register's size relates
+    to the type: "exact", "wider", or "bits" (see `types.accepts`). second: the q of `p|q`. parts: what follows the
+    base inside the brackets of an address. range: inclusive bounds of an immediate.
+    """
+
+    name: str
+    role: str
+    type: str | None
+    kinds: frozenset[str]
+    vector: int = 0
+    optional: bool = False
+    space: str | None = None
+    width: str = "exact"
+    second: OperandSpec | None = None  # type: ignore[misc]
+    parts: tuple[OperandSpec, ...] = ()  # type: ignore[misc]
+    range: tuple[int, int] | None = None
+
+
+class Pattern:
+    """One operand of a form, before its opcode is known."""
+
+    __slots__ = (
+        "body", "condition", "count", "kinds", "name", "negatable", "optional", "parts", "range", "role", "second",
+        "second_optional", "second_type", "space", "type", "wider",
+    )  # fmt: skip
+
+    def __init__(self, text: str, first: bool, default_type: str | None) -> None:
+        found = _ITEM.match(text)
+        if not found:
+            raise TableError(f"operand pattern '{text}'")
+        body = found["body"]
+        self.optional, self.negatable, self.wider = bool(found["optional"]), bool(found["negatable"]), bool(found["wider"])
+        self.condition = Condition(found["condition"]) if found["condition"] else None
+        self.count, self.space = found["count"], found["space"]
+        self.second, self.second_optional = found["second"], bool(found["second_optional"])
+        self.second_type = found["second_type"]
+        self.parts: tuple[Pattern, ...] = ()
+        self.kinds, self.range = _kinds(found["kinds"])
+        if body[0] in "[(":
+            inner = [part.strip() for part in body[1:-1].split(",")]
+            self.name, self.role = inner[0], "addr" if body[0] == "[" else "args"
+            self.parts = tuple(Pattern(part, False, None) for part in inner[1:]) if body[0] == "[" else ()
+            self.type = found["type"]
+            return
+        self.name = body
+        role = next((r for kind, r in _ROLES.items() if kind in self.kinds), None)
+        destination = bool(found["out"]) or (first and (body[0] == "d" or body in ("p", "q", "r")))
+        self.role = role or ("dst" if destination else "src")
+        self.type = found["type"] or (None if role else default_type)
+
+    def build(self, context: Context, variables: Mapping[str, int | str], space: str | None) -> OperandSpec | None:
+        """The operand for one opcode; None when its condition says that it is not written."""
+        if self.condition is not None and self.condition.match(context) is None:
+            return None
+        values: dict[str, int | str] = {**context.mods, **variables}
+        kind = _type(self.type, values)
+        vector = _count(self.count, values)
+        if self.space is not None:
+            space = None if self.space == "generic" else _space(self.space, context)
+        return OperandSpec(
+            self.name,
+            self.role,
+            kind,
+            self._kinds(kind, vector),
+            vector,
+            self.optional,
+            space if self.role == "addr" else None,
+            "wider" if self.wider else "exact",
+            self._second(kind, values),
+            tuple(p for part in self.parts if (p := part.build(context, variables, space)) is not None),
+            self.range,
+        )
+
+    def _second(self, kind: str | None, values: Mapping[str, int | str]) -> OperandSpec | None:
+        if self.second is None:
+            return None
+        second_type = _type(self.second_type, values) or kind
+        return OperandSpec(self.second, self.role, second_type, _DESTINATION, optional=self.second_optional)
+
+    def _kinds(self, kind: str | None, vector: int) -> frozenset[str]:
+        kinds = self.kinds
+        if not kinds and self.role in ("src", "dst"):
+            kinds = _DESTINATION if self.role == "dst" else frozenset({"reg"}) if kind == "pred" else _SOURCE
+        if vector:
+            kinds |= {"vec"}
+        if self.negatable:
+            kinds |= {"negatable"}
+        return kinds | {"pair"} if self.second else kinds
+
+
+_ANNOTATION = re.compile(r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|\+|(?<=[\w\]])\([^)]*\)|@[\w:]+|\bif [^,]+|(?<![<>!])=(?=\w)")
+
+
+def readable(operands: str) -> str:
+    """The operand part of a form as the manual prints it, without types and kinds."""
+    return re.sub(r"\s+,", ",", _ANNOTATION.sub("", operands)).strip()
+
+
+def _kinds(text: str | None) -> tuple[frozenset[str], tuple[int, int] | None]:
+    kinds: set[str] = set()
+    bounds = None
+    for word in (text or "").replace(",", " ").split():
+        if ".." in word:
+            low, high = word.split("..")
+            bounds = int(low, 0), int(high, 0)
+        else:
+            kinds.add(word)
+    return frozenset(kinds), bounds
+
+
+def _type(expression: str | None, values: Mapping[str, int | str]) -> str | None:
+    if expression is None or expression == "any":
+        return None
+    if expression.endswith(")"):
+        function, _, argument = expression[:-1].partition("(")
+        inner = _type(argument, values)
+        return None if inner is None else _FUNCTIONS[function](inner)
+    if expression in values:
+        return str(values[expression])
+    return expression if expression in TYPES else None
+
+
+def _count(expression: str | None, values: Mapping[str, int | str]) -> int:
+    if expression is None:
+        return 0
+    value = values.get(expression, expression if expression.isdigit() else 0)
+    if isinstance(value, int):
+        return value
+    digits = "".join(filter(str.isdigit, value))
+    return int(digits) if digits else 0
+
+
+def _space(expression: str, context: Context) -> str | None:
+    from .spaces import is_space
+
+    if is_space(expression):
+        return expression
+    return context.mods.get(expression)
+
+
+def parse_operands(text: str, default_type: str | None) -> tuple[Pattern, ...]:
+    """Patterns of the operand part of a form."""
+    text = re.sub(r"\{\|(\w+(?::\w+)?)\}", r"|?\1", text.replace("{!}", "!"))
+    text = re.sub(r"\{\s*,", ",?", text).replace("}", "")
+    items, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        depth += (char in "[(") - (char in "])")
+        if char == "," and not depth:
+            items.append(text[start:at])
+            start = at + 1
+    items.append(text[start:])
+    cleaned = [re.sub(r"^\?\s+", "?", item.strip()) for item in items]
+    return tuple(Pattern(item, at == 0, default_type) for at, item in enumerate(cleaned) if item)

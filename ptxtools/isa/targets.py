@@ -1,0 +1,162 @@
+"""Targets and versions (11.1.1, 11.1.2): what exists, since when, and which target provides what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Version = tuple[int, int]
+
+#: Every PTX ISA version that was published with a tool chain, oldest first. 9.1 to 9.5 are known as versions only.
+VERSIONS: tuple[Version, ...] = (
+    (1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5),
+    (2, 0), (2, 1), (2, 2), (2, 3), (3, 0), (3, 1), (3, 2),
+    (4, 0), (4, 1), (4, 2), (4, 3), (5, 0), (5, 1),
+    (6, 0), (6, 1), (6, 2), (6, 3), (6, 4), (6, 5),
+    (7, 0), (7, 1), (7, 2), (7, 3), (7, 4), (7, 5), (7, 6), (7, 7), (7, 8),
+    (8, 0), (8, 1), (8, 2), (8, 3), (8, 4), (8, 5), (8, 6), (8, 7), (8, 8),
+    (9, 0), (9, 1), (9, 2), (9, 3), (9, 4), (9, 5),
+)  # fmt: skip
+
+NEWEST: Version = VERSIONS[-1]
+
+#: First PTX version of each target. sm_107 came with PTX 9.4; sm_101 was renamed sm_110 in PTX 9.0; sm_88 is dated
+#: as ptxas 13.0 does; sm_82 stands in no manual, but every ptxas accepts it.
+FIRST_VERSION: dict[str, Version] = {
+    "sm_10": (1, 0), "sm_11": (1, 0), "sm_12": (1, 2), "sm_13": (1, 2),
+    "sm_20": (2, 0), "sm_21": (2, 0),
+    "sm_30": (3, 0), "sm_32": (4, 0), "sm_35": (3, 1), "sm_37": (4, 1),
+    "sm_50": (4, 0), "sm_52": (4, 1), "sm_53": (4, 2),
+    "sm_60": (5, 0), "sm_61": (5, 0), "sm_62": (5, 0),
+    "sm_70": (6, 0), "sm_72": (6, 1), "sm_75": (6, 3),
+    "sm_80": (7, 0), "sm_82": (6, 2), "sm_86": (7, 1), "sm_87": (7, 4), "sm_88": (7, 3), "sm_89": (7, 8),
+    "sm_90": (7, 8), "sm_90a": (8, 0),
+    "sm_100": (8, 6), "sm_100a": (8, 6), "sm_100f": (8, 8),
+    "sm_101": (8, 6), "sm_101a": (8, 6), "sm_101f": (8, 8),
+    "sm_103": (8, 8), "sm_103a": (8, 8), "sm_103f": (8, 8),
+    "sm_107": (9, 4), "sm_107a": (9, 4), "sm_107f": (9, 4),
+    "sm_110": (9, 0), "sm_110a": (9, 0), "sm_110f": (9, 0),
+    "sm_120": (8, 7), "sm_120a": (8, 7), "sm_120f": (8, 8),
+    "sm_121": (8, 8), "sm_121a": (8, 8), "sm_121f": (8, 8),
+}  # fmt: skip
+
+#: Members of the family that a target with the suffix "f" opens: itself and later chips that keep its features.
+FAMILIES: dict[int, tuple[int, ...]] = {
+    100: (100, 103, 107),
+    101: (101, 110),
+    103: (103, 107),
+    107: (107,),
+    110: (110, 101),
+    120: (120, 121),
+    121: (121,),
+}
+
+#: One chip, two names (PTX 9.0).
+_RENAMED = {101: 110}
+
+
+class OptionInfo(NamedTuple):
+    """A `.target` option. group: options of one group exclude each other; ptx: first version; last: last version."""
+
+    name: str
+    group: str
+    ptx: Version
+    last: Version | None = None
+
+
+#: Options that may follow the architecture in `.target` (11.1.2).
+OPTIONS: dict[str, OptionInfo] = {
+    o.name: o
+    for o in (
+        OptionInfo("texmode_unified", "texmode", (1, 5)),
+        OptionInfo("texmode_independent", "texmode", (1, 5)),
+        OptionInfo("debug", "debug", (3, 0)),
+        OptionInfo("map_f64_to_f32", "map", (1, 0)),
+    )
+}
+
+
+class Target:
+    """A parsed target name: number 90, suffix "", "a" or "f". Raises ValueError for what is no target name."""
+
+    __slots__ = ("name", "number", "suffix")
+
+    def __init__(self, name: str) -> None:
+        digits = name[3:].rstrip("af")
+        suffix = name[3 + len(digits) :]
+        if not name.startswith("sm_") or not digits.isdecimal() or len(suffix) > 1:
+            raise ValueError(f"'{name}' is not a target")
+        self.name, self.number, self.suffix = name, int(digits), suffix
+
+    @property
+    def known(self) -> bool:
+        return self.name in FIRST_VERSION
+
+    @property
+    def first_version(self) -> Version:
+        """The first PTX version that knows this target; raises KeyError for an unknown one."""
+        return FIRST_VERSION[self.name]
+
+    @property
+    def generation(self) -> int:
+        """The major number of the compute capability: 9 for sm_90a, 12 for sm_121."""
+        return self.number // 10
+
+    def __repr__(self) -> str:
+        return f"Target('{self.name}')"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+_parsed: dict[str, Target] = {}
+
+
+def _target(name: str) -> Target:
+    found = _parsed.get(name)
+    if found is None:
+        found = _parsed[name] = Target(name)
+    return found
+
+
+def provides(have: str, want: str) -> bool:
+    """Whether a module for target `have` may use what needs target `want` (11.1.2).
+
+    Plain `sm_90` is provided by any later target; `sm_90a` by itself alone; `sm_100f` by the f and a targets of its
+    family. A renamed chip is the same chip.
+    """
+    h, w = _target(have), _target(want)
+    if w.suffix == "a":
+        return h.suffix == "a" and (h.number == w.number or _same_chip(h.number, w.number))
+    if w.suffix == "f":
+        return h.suffix in ("a", "f") and h.number in FAMILIES.get(w.number, (w.number,))
+    return h.number >= w.number or _same_chip(h.number, w.number)
+
+
+def _same_chip(a: int, b: int) -> bool:
+    return _RENAMED.get(a, a) == _RENAMED.get(b, b)
+
+
+def provides_any(have: str, wanted: tuple[str, ...]) -> bool:
+    """Whether `have` provides one of `wanted`; no wish is always met."""
+    return not wanted or any(provides(have, want) for want in wanted)
+
+
+def describe(wanted: tuple[str, ...]) -> str:
+    """Text for a message: "sm_90 or higher", "sm_90a", "the sm_100f family or sm_120a"."""
+    parts = []
+    for name in wanted:
+        suffix = _target(name).suffix
+        parts.append(f"{name} or higher" if not suffix else f"{name} or higher in its family" if suffix == "f" else name)
+    return ", ".join(parts[:-1]) + " or " + parts[-1] if len(parts) > 1 else "".join(parts)
+
+
+def known(name: str) -> bool:
+    """Whether `name` is a target that `.target` may name (with PTX versions and chips known today)."""
+    return name in FIRST_VERSION
+
+
+def version_text(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"

@@ -1,0 +1,112 @@
+"""PTX types (5.2, 5.3): widths, kinds, and which registers an instruction type accepts (9.4)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class TypeInfo(NamedTuple):
+    """One type.
+
+    bits: width of a value in a register or in memory (packed types: of the whole). kind: "int" (.s, .u), "float",
+    "bits" (.b), "pred", "packed" (several lanes in one register), "opaque" (.texref …). signed: for "int" and packed
+    integers. lanes: values in a packed type, else 1. element: type of one lane, else "". declarable: may stand in a
+    `.reg` declaration.
+    """
+
+    name: str
+    bits: int
+    kind: str
+    signed: bool = False
+    lanes: int = 1
+    element: str = ""
+    declarable: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return (self.bits + 7) // 8
+
+
+def _build() -> dict[str, TypeInfo]:
+    table: dict[str, TypeInfo] = {}
+
+    def add(name: str, bits: int, kind: str, **more: object) -> None:
+        table[name] = TypeInfo(name, bits, kind, **more)  # type: ignore[arg-type]
+
+    for bits in (8, 16, 32, 64):
+        add(f"u{bits}", bits, "int", declarable=True)
+        add(f"s{bits}", bits, "int", signed=True, declarable=True)
+    for bits in (8, 16, 32, 64, 128):
+        add(f"b{bits}", bits, "bits", declarable=True)
+    for name, bits in (("f16", 16), ("f32", 32), ("f64", 64)):
+        add(name, bits, "float", declarable=True)
+    add("pred", 1, "pred", declarable=True)
+    # Alternate formats (5.2.3): instruction types only; their registers are .bN.
+    for name, bits in (("bf16", 16), ("tf32", 32), ("e4m3", 8), ("e5m2", 8), ("e3m2", 8), ("e2m3", 8), ("e2m1", 8)):
+        add(name, bits, "float")
+    for name in ("ue8m0", "ue4m3"):
+        add(name, 8, "float")
+    # Sub-byte integers of the matrix instructions: operands are packed into .b32 registers.
+    for name, bits in (("u4", 4), ("s4", 4), ("b1", 1), ("u2", 2), ("s2", 2)):
+        add(name, bits, "bits" if name == "b1" else "int", signed=name[0] == "s")
+    # Packed types (5.2.4) and the operand types of conversions and SIMD video instructions.
+    add("f16x2", 32, "packed", lanes=2, element="f16", declarable=True)
+    packed = (
+        ("bf16x2", 32), ("f32x2", 64), ("u16x2", 32), ("s16x2", 32), ("u8x4", 32), ("s8x4", 32),
+        ("e4m3x2", 16), ("e5m2x2", 16), ("e3m2x2", 16), ("e2m3x2", 16), ("e2m1x2", 8), ("ue8m0x2", 16),
+        ("e4m3x4", 32), ("e5m2x4", 32), ("e3m2x4", 32), ("e2m3x4", 32), ("e2m1x4", 16),
+    )  # fmt: skip
+    for name, bits in packed:
+        element, lanes = name.rsplit("x", 1)
+        add(name, bits, "packed", signed=name[0] == "s", lanes=int(lanes), element=element)
+    add("b1024", 1024, "bits")  # a tensor map object in memory (9.7.9.27)
+    for name in ("texref", "samplerref", "surfref"):
+        add(name, 64, "opaque")
+    return table
+
+
+#: Every type name, without the dot.
+TYPES: dict[str, TypeInfo] = _build()
+
+#: Types of the operand registers where the instruction type itself cannot be declared (5.2.3, 5.2.4).
+REGISTER_TYPE: dict[str, str] = {
+    name: f"b{max(16 if info.bits > 8 else 8, info.bits)}"
+    for name, info in TYPES.items()
+    if not info.declarable and info.kind in ("float", "packed") and info.bits <= 128
+}
+REGISTER_TYPE.update({"u4": "b32", "s4": "b32", "b1": "b32", "u2": "b32", "s2": "b32"})
+
+
+def accepts(instruction_type: str, register_type: str, width: str = "exact") -> bool:
+    """Whether a register of `register_type` may stand where an instruction wants `instruction_type` (9.4, 9.4.1).
+
+    width "exact": same size, and agreeing kinds: `.bN` agrees with everything of its size, integers of either sign
+    with each other, floats only with themselves; a type that cannot be declared (`.bf16`, `.s16x2`, …) wants `.bN`.
+    width "wider": the register may also be larger (ld, st, cvt), unless both are floats, or one is and the other an
+    integer. width "bits": any register of that size.
+    """
+    want = TYPES[REGISTER_TYPE.get(instruction_type, instruction_type)]
+    have = TYPES[register_type]
+    if "pred" in (want.kind, have.kind):
+        return want.kind == have.kind
+    if have.bits != want.bits:
+        if width != "wider" or have.bits < want.bits or have.bits > 64:
+            return False
+        return "bits" in (want.kind, have.kind) or want.kind == have.kind == "int"
+    if width == "bits":
+        return True
+    if instruction_type in REGISTER_TYPE and TYPES[instruction_type].kind in ("float", "packed"):
+        return have.kind == "bits"
+    if "bits" in (want.kind, have.kind):
+        return True
+    return want.name == have.name or want.kind == have.kind == "int"
+
+
+def bits_type(name: str) -> str:
+    """The untyped-bits type of the same width: "f32" -> "b32"."""
+    return f"b{TYPES[name].bits}"
+
+
+def wide_type(name: str) -> str:
+    """The integer type of twice the width: "s16" -> "s32" (mul.wide, mad.wide)."""
+    return f"{name[0]}{TYPES[name].bits * 2}"
