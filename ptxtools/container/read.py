@@ -1,0 +1,280 @@
+"""Container bytes → module. Function headers and bodies are decoded when they are first touched."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar
+
+from ptxtools.diagnostics import PtxError
+from ptxtools.ir import Function, Module, Scope, Variable
+
+from . import elf, note
+from .code import Shape, build_items, cumulative, decode_columns, decode_shapes
+from .codec import Cursor, decode_numbers, decode_strings, unpack_column
+from .data import image_reader
+from .errors import DAMAGE, DAMAGED, NEWER, Damage, fail
+from .layout import REGISTER_CLASSES, Descriptor
+from .operands import decode_pool
+from .records import FUNCTION, read_attributes, read_directives, read_record, read_variables
+from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origins, span_of, spans_of_body
+from .write import ENTRY, HAS_BODY, ORIGINS
+
+T = TypeVar("T")
+#: Fields of a function in `.ptx.functions`.
+_FUNCTION_FIELDS = 6
+
+
+def read(data: bytes, name: str = "<container>", *, canonical: Canonical | None = None) -> Module:
+    """The module of a container. Raises PtxError when the bytes are damaged or of a newer format.
+
+    canonical gives the same module parsed from its printed text: it is called when somebody asks for a line.
+    Everything is verified by the content hash first; bodies are decoded on first touch.
+    """
+    return Container(data, name, canonical).module
+
+
+class Container:
+    """An open container: its tables, decoded as they are needed."""
+
+    def __init__(self, data: bytes, name: str = "<container>", canonical: Canonical | None = None) -> None:
+        self.name = name
+        self.file = self.guarded(lambda: _verified(data, name))
+        self.notes = self.guarded(lambda: note.decode_notes(bytes(self._content(note.SECTION))))
+        self.module = Module()
+        self.guarded(self._open)
+        self.module.source = self._source(canonical)
+
+    def guarded(self, decode: Callable[[], T]) -> T:
+        """Run a decoder; bytes that make no sense become a PtxError."""
+        try:
+            return decode()
+        except PtxError:
+            raise
+        except DAMAGE as error:
+            why = str(error) if isinstance(error, Damage) else f"its content makes no sense ({type(error).__name__})"
+            fail(DAMAGED, f"the container is damaged: {why}", self.name)
+
+    # --- tables ---------------------------------------------------------------------------------------------------
+
+    def _content(self, name: str) -> memoryview:
+        return self.file.content(self.file.find(name))
+
+    @cached_property
+    def strings(self) -> list[str]:
+        return decode_strings(bytes(self._content(".ptx.strings")))
+
+    @cached_property
+    def symbols(self) -> list[elf.Symbol]:
+        return self.file.symbols()
+
+    @cached_property
+    def pool(self) -> list[Any]:
+        return decode_pool(self._content(".ptx.operands"), self.strings)
+
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        return decode_shapes(bytes(self._content(".ptx.shapes")), self.strings)
+
+    @cached_property
+    def locs(self) -> list[tuple[int, int, int]]:
+        data = self._content(".ptx.lines")
+        count, *widths = struct.unpack_from("<IBBB", data)
+        columns, at = [], 8
+        for width in widths:
+            column = unpack_column(data[at : at + count * width], width)
+            if len(column) != count:
+                raise Damage("the table of lines is cut off")
+            columns.append(column)
+            at += count * width
+        return list(zip(*columns, strict=True))
+
+    @cached_property
+    def origins(self) -> tuple[str, Origins]:
+        take = iter(decode_numbers(bytes(self._content(ORIGINS)))).__next__
+        name = self.strings[take()]
+        rows: Origins = []
+        for _ in self.module.items:
+            rows.append([(take(), take(), take()) for _ in range(take())])
+        return name, rows
+
+    @cached_property
+    def _records(self) -> tuple[int, list[int], memoryview]:
+        """Number of items, start of each record in the content behind, that content."""
+        data = self._content(".ptx.records")
+        items, count, width = struct.unpack_from("<III", data)
+        end = 12 + count * width
+        starts = cumulative(unpack_column(data[12:end], width))
+        content = data[end:]
+        if len(starts) != count + 1 or starts[-1] != len(content) or items > count:
+            raise Damage("the records are cut off")
+        return items, starts, content
+
+    def cursor(self, number: int) -> Cursor:
+        """For reading a record."""
+        _, starts, content = self._records
+        return Cursor(decode_numbers(bytes(content[starts[number] : starts[number + 1]])), self.strings)
+
+    def record(self, number: int) -> Any:
+        return read_record(self.cursor(number), image_reader(lambda n: self.file.content(self.file.sections[n])))
+
+    # --- the module -----------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        count = self._records[0]
+        functions = self._functions()
+        items = self.module.items
+        for number in range(count):
+            function = functions.get(number)
+            if function is None:
+                node = self.record(number)
+                node.span = span_of(number)
+                if isinstance(node, Variable):
+                    node.name_span = span_of(number, NAME_PART)
+                items.append(node)
+            else:
+                items.append(function)
+        if len(functions) > count or (functions and max(functions) >= count):
+            raise Damage("a function is no item of the module")
+
+    def _functions(self) -> dict[int, Function]:
+        numbers = decode_numbers(bytes(self._content(".ptx.functions")))
+        if len(numbers) % _FUNCTION_FIELDS:
+            raise Damage("the table of functions is cut off")
+        strings, symbols, first_loc = self.strings, self.symbols, 0
+        found: dict[int, Function] = {}
+        rows = iter(numbers)
+        for item, flags, name, linkage, symbol, locs in zip(*[rows] * _FUNCTION_FIELDS, strict=True):
+            place = symbols[symbol] if flags & HAS_BODY else None
+            found[item] = LazyFunction(self, item, flags, strings[name], strings[linkage], place,
+                                       range(first_loc, first_loc + locs))  # fmt: skip
+            first_loc += locs
+        return found
+
+    def header(self, item: int) -> tuple[dict[str, Any], Descriptor]:
+        """The remaining fields of a function, and its figures."""
+        c = self.cursor(item)
+        if c.next() != FUNCTION:
+            raise Damage("a function without a header")
+        fields: dict[str, Any] = {"variadic": bool(c.next())}
+        fields["returns"], fields["params"] = read_variables(c), read_variables(c)
+        fields["directives"], fields["attributes"] = read_directives(c), read_attributes(c)
+        for parameter in (*fields["returns"], *fields["params"]):
+            parameter.span = parameter.name_span = span_of(item)
+        for directive in fields["directives"]:
+            directive.span = span_of(item)
+        d = Descriptor(param_bytes=c.next())
+        d.params = [(c.next(), c.next(), c.next()) for _ in fields["params"]]
+        d.registers = {name: c.next() for name in REGISTER_CLASSES}
+        d.shared, d.local, d.const, d.instructions = (c.next() for _ in range(4))
+        return fields, d
+
+    def body(self, item: int, place: elf.Symbol, locs: range) -> list[Any]:
+        """The statements of a function."""
+        content = self.file.content(self.file.sections[place.section])
+        heads, numbers = decode_columns(content[place.value : place.value + place.size])
+        operands = tuple(map(self.pool.__getitem__, numbers))
+        rows = self.locs[locs.start : locs.stop] if locs else ()
+        return build_items(heads, operands, self.shapes, rows, self.record, spans_of_body(item, len(heads)))
+
+    def _source(self, canonical: Canonical | None) -> ContainerSource:
+        if not any(s.name == ORIGINS for s in self.file.sections):
+            return ContainerSource(self.name, self.module, canonical)
+        name = self.guarded(lambda: self.strings[decode_numbers(bytes(self._content(ORIGINS)))[0]])
+        return OriginalSource(name, self.module, canonical, lambda: self.guarded(lambda: self.origins[1]))
+
+
+def _verified(data: bytes, name: str) -> elf.ElfFile:
+    """The ELF file after format version and content hash were checked."""
+    file = elf.parse_elf(data)
+    if file.machine != elf.MACHINE:
+        raise Damage(f"its machine number is {file.machine:#x}, not {elf.MACHINE:#x}")
+    section = file.find(note.SECTION)
+    notes = note.decode_notes(bytes(section.data))
+    if len(notes.get(note.NT_FORMAT, (0, b""))[1]) != 4 or note.NT_SHA256 not in notes:
+        raise Damage("it has no format version or no content hash")
+    major, minor = struct.unpack("<HH", notes[note.NT_FORMAT][1])
+    place, wanted = notes[note.NT_SHA256]
+    if note.digest(data, section.offset + place) != wanted:
+        raise Damage("its content hash differs")
+    if major > note.FORMAT[0]:
+        fail(NEWER, f"the container has format {major}.{minor}; this version reads up to {note.FORMAT[0]}.x", name)
+    return file
+
+
+_HEADER_FIELDS = ("params", "returns", "directives", "attributes", "variadic")
+
+
+class LazyScope(Scope):
+    """A function's outermost scope whose statements are decoded on first touch."""
+
+    __slots__ = ("_decode",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, decode: Callable[[], list[Any]], span: tuple[int, int]) -> None:
+        self._decode: Callable[[], list[Any]] | None = decode
+        self.span = span
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "items" or self._decode is None:
+            raise AttributeError(name)
+        self.items = self._decode()
+        self._decode = None
+        return self.items
+
+    def __eq__(self, other: object) -> bool:
+        return self.items == other.items if isinstance(other, Scope) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"Scope(items={self.items!r})"
+
+    def __reduce__(self) -> Any:
+        return Scope, (self.items, self.span)
+
+
+class LazyFunction(Function):
+    """A function whose header and body are decoded on first touch. `descriptor` has the stored figures."""
+
+    __slots__ = ("_container", "_item")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, container: Container, item: int, flags: int, name: str, linkage: str, place: elf.Symbol | None,
+                 locs: range) -> None:  # fmt: skip
+        self._container, self._item = container, item
+        self.kind = "entry" if flags & ENTRY else "func"
+        self.name, self.linkage = name, linkage
+        self.span, self.name_span = span_of(item), span_of(item, NAME_PART)
+        self.body = None
+        if place is not None:
+            self.body = LazyScope(
+                lambda: container.guarded(lambda: container.body(item, place, locs)), self.span)  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _HEADER_FIELDS:
+            raise AttributeError(name)
+        container, item = self._container, self._item
+        fields, _ = container.guarded(lambda: container.header(item))
+        for field, value in fields.items():
+            try:
+                object.__getattribute__(self, field)  # set by the user meanwhile: stays
+            except AttributeError:
+                setattr(self, field, value)
+        return object.__getattribute__(self, name)
+
+    @property
+    def descriptor(self) -> Descriptor:
+        container, item = self._container, self._item
+        return container.guarded(lambda: container.header(item)[1])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Function):
+            return NotImplemented
+        return all(getattr(self, f) == getattr(other, f) for f in ("kind", "name", *_HEADER_FIELDS, "body", "linkage"))
+
+    def __repr__(self) -> str:
+        return f"Function(kind={self.kind!r}, name={self.name!r}, …)"
+
+    def __reduce__(self) -> Any:
+        return Function, (self.kind, self.name, self.params, self.returns, self.directives, self.body, self.linkage,
+                          self.attributes, self.variadic, self.span, self.name_span)  # fmt: skip

@@ -1,0 +1,135 @@
+"""Positions of a module that came out of a container.
+
+Its nodes have spans without a text: an offset says which statement of which item is meant. Only when somebody asks for
+a line is the canonical disassembly made and parsed, and the statement found in it. So loading costs nothing for it.
+
+    bits 48…  item number plus one; below 2**48 an offset counts characters of the canonical text
+    bits 20…  statement of a function in stream order, from 1; 0 is the item itself, NAME_PART its name
+    bits 0…   characters from the statement's start, at most to its end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ptxtools.diagnostics import NO_SPAN, Source, Span
+from ptxtools.ir import Function, Module
+
+from .code import ordinals
+
+ITEM_SHIFT, STATEMENT_SHIFT = 48, 20
+STATEMENT_MASK = (1 << ITEM_SHIFT - STATEMENT_SHIFT) - 1
+NAME_PART = STATEMENT_MASK
+END = (1 << STATEMENT_SHIFT) - 1
+
+#: Gives the same module parsed from its canonical text: with real spans and `source`.
+Canonical = Callable[[Module], Module]
+#: Original line, column and length of the statements of each item; the item itself first.
+Origins = list[Sequence[tuple[int, int, int]]]
+
+
+def span_of(item: int, statement: int = 0) -> Span:
+    """The span that stands for a statement (0: the item itself)."""
+    start = item + 1 << ITEM_SHIFT | statement << STATEMENT_SHIFT
+    return start, start | END
+
+
+def spans_of_body(item: int, count: int) -> zip[Span]:
+    """Those of all statements of a function's body."""
+    start, step = span_of(item, 1)[0], 1 << STATEMENT_SHIFT
+    stop = start + count * step
+    return zip(range(start, stop, step), range(start + END, stop + END, step), strict=True)
+
+
+class ContainerSource(Source):
+    """The canonical disassembly, made when it is first needed."""
+
+    __slots__ = ("_bodies", "_canonical", "_made", "_module")
+
+    def __init__(self, name: str, module: Module, canonical: Canonical | None) -> None:
+        self.name = name
+        self._starts = None
+        self._module = module
+        self._canonical = canonical
+        self._made: Module | None = None
+        self._bodies: dict[int, dict[int, Any]] = {}
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        source = self._parsed().source
+        return source.text if source else ""
+
+    def _parsed(self) -> Module:
+        if self._made is None:
+            self._made = Module(source=Source("", self.name)) if self._canonical is None else (
+                self._canonical(self._module))  # fmt: skip
+        return self._made
+
+    def real(self, offset: int) -> int:
+        """The offset in the canonical text."""
+        if offset >> ITEM_SHIFT == 0:
+            return offset
+        start, end = self._real_span((offset >> ITEM_SHIFT) - 1, offset >> STATEMENT_SHIFT & STATEMENT_MASK)
+        return min(start + (offset & END), end)
+
+    def real_span(self, span: Span) -> Span:
+        """The span in the canonical text."""
+        return self.real(span[0]), self.real(span[1])
+
+    def _real_span(self, number: int, statement: int) -> Span:
+        items = self._parsed().items
+        if number >= len(items):
+            return NO_SPAN
+        item = items[number]
+        if statement == 0 or not isinstance(item, Function) or item.body is None:
+            return item.span
+        if statement == NAME_PART:
+            return item.name_span
+        if number not in self._bodies:
+            self._bodies[number] = dict(ordinals(item.body))
+        found = self._bodies[number].get(statement)
+        return item.span if found is None else found.span
+
+    def position(self, offset: int) -> tuple[int, int]:
+        source = self._parsed().source
+        return source.position(self.real(offset)) if source else (1, 1)
+
+    def line_of(self, offset: int) -> int:
+        return self.position(offset)[0]
+
+    def line(self, number: int) -> str:
+        source = self._parsed().source
+        return source.line(number) if source else ""
+
+
+class OriginalSource(ContainerSource):
+    """Positions in the text that was assembled with `-g`; the lines themselves are canonical ones."""
+
+    __slots__ = ("_lines", "_origins")
+
+    def __init__(self, name: str, module: Module, canonical: Canonical | None, origins: Callable[[], Origins]) -> None:
+        super().__init__(name, module, canonical)
+        self._origins = origins
+        self._lines: dict[int, str] | None = None
+
+    def position(self, offset: int) -> tuple[int, int]:
+        item = (offset >> ITEM_SHIFT) - 1
+        if item < 0:
+            return super().position(offset)
+        rows = self._origins()[item]
+        statement = offset >> STATEMENT_SHIFT & STATEMENT_MASK
+        line, column, length = rows[statement if statement < len(rows) else 0]
+        return (line, column + min(offset & END, length)) if line else super().position(offset)
+
+    def line(self, number: int) -> str:
+        """The statements that began on that line of the original, in canonical form, at their column."""
+        if self._lines is None:
+            self._lines = {}
+            for item, rows in enumerate(self._origins()):
+                for statement, (line, column, _) in enumerate(rows):
+                    if line and (statement or len(rows) == 1):
+                        start, end = self.real_span(span_of(item, statement))
+                        before = self._lines.get(line, "").ljust(column - 1)
+                        self._lines[line] = before + self.text[start:end].partition("\n")[0]
+        return self._lines.get(number, "")

@@ -1,0 +1,308 @@
+"""Module → container bytes. The format is described in docs/container.md."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from ptxtools.diagnostics import Span
+from ptxtools.ir import Alias, File, Function, Instruction, Loc, Module, Scope, Section, Statement, Variable
+
+from . import elf, note
+from .code import CodeWriter, encode_body, operand_offset, ordinals
+from .codec import Builder, Strings, encode_numbers, pack_column, width_for
+from .data import R_OPERAND, DataSections, binding_of
+from .debug import section_image
+from .errors import UNWRITABLE, fail
+from .layout import REGISTER_CLASSES, Descriptor, describe
+from .operands import Pool
+from .records import FUNCTION, ImageInit, write_attributes, write_directives, write_record, write_variables
+
+ENTRY, HAS_BODY = 1, 2
+#: The tables that every container has, in file order, behind the note.
+TABLES = (".ptx.strings", ".ptx.functions", ".ptx.records", ".ptx.operands", ".ptx.shapes", ".ptx.lines")
+#: Names and line numbers of the original text (`-g`).
+ORIGINS = ".ptx.origins"
+
+
+def write(module: Module, *, debug: bool = False, strip_debug: bool = False, compress: bool = False) -> bytes:
+    """The container of a module.
+
+    debug: keep the source's name and line numbers; strip_debug: leave out `.loc`, `.file` and DWARF sections;
+    compress: sections are compressed by zlib. The same module gives the same bytes everywhere (compressed ones: with
+    the same zlib). Raises PtxError when a figure is beyond the format.
+    """
+    if strip_debug:
+        module = without_debug(module)
+    try:
+        return _Writer(module, compress).write(debug)
+    except (ValueError, OverflowError, struct.error) as error:
+        fail(UNWRITABLE, f"the module cannot be written: {error}", module.source.name if module.source else "<module>")
+
+
+def without_debug(module: Module) -> Module:
+    """A copy without `.loc`, `.file` and DWARF sections; everything else is shared."""
+
+    def strip(scope: Scope) -> Scope:
+        items: list[Statement] = [
+            strip(i) if isinstance(i, Scope) else i for i in scope.items if not isinstance(i, Loc)
+        ]
+        return Scope(items, scope.span)
+
+    kept: list[Any] = []
+    for item in module.items:
+        if isinstance(item, Function) and item.body is not None:
+            item = Function(item.kind, item.name, item.params, item.returns, item.directives, strip(item.body),
+                            item.linkage, item.attributes, item.variadic, item.span, item.name_span)  # fmt: skip
+        if not isinstance(item, (File, Loc)) and not (isinstance(item, Section) and item.name.startswith(".debug")):
+            kept.append(item)
+    return Module(kept, module.source)
+
+
+class _Writer:
+    def __init__(self, module: Module, compress: bool) -> None:
+        self.module = module
+        self.compress = compress
+        self.strings = Strings()
+        self.pool = Pool()
+        self.code = CodeWriter(self.pool)
+        self.elf = elf.ElfWriter()
+        self.data = DataSections(self.elf)
+        #: Records of the items come first, one each; then those of statements.
+        self.records: list[bytes] = [b""] * len(module.items)
+        self.symbols: list[elf.Symbol] = []
+        self.symbol_of: dict[str, int] = {}
+        self.functions: list[tuple[int, Function, list[int], list[int], int]] = []
+        self.function_symbols: list[int] = []
+        self.final: list[int] = []
+
+    def write(self, debug: bool) -> bytes:
+        self.elf.add(elf.Section(note.SECTION, elf.SHT_NOTE, note.encode_notes(), align=4))
+        tables = [self.elf.add(elf.Section(name, elf.SHT_PROGBITS)) for name in TABLES]
+        for number, item in enumerate(self.module.items):
+            self._item(number, item)
+        self._declared_symbols()
+        pool, self.final = self.pool.finish(self.strings)
+        bodies = self._bodies()
+        numbers = self.elf.add_symbols(self.symbols)
+        self._relocate(bodies, numbers)
+        shapes = self.code.encode_shapes(self.strings)
+        contents = [self._functions(numbers), self._records(), pool, shapes, self._locs()]
+        if debug and self.module.source is not None:
+            self.elf.add(elf.Section(ORIGINS, elf.SHT_PROGBITS, self._origins()))
+        self.data.finish()
+        for number, content in zip(tables, [self.strings.encode(), *contents], strict=True):
+            self._fill(self.elf.sections[number], content)
+        if self.compress:
+            self._compress()
+        data = self.elf.finish()
+        return note.seal(data, self.elf.sections[1].offset)
+
+    # --- items ----------------------------------------------------------------------------------------------------
+
+    def _item(self, number: int, item: Any) -> None:
+        if isinstance(item, Function):
+            self._function(number, item)
+            return
+        image: ImageInit | None = None
+        if isinstance(item, Variable):
+            symbol, image = self.data.place(item)
+            self._define(symbol)
+        elif isinstance(item, Section):
+            self.elf.add(elf.Section(item.name, elf.SHT_PROGBITS, section_image(item)))
+        self.records[number] = self._record(item, image)
+
+    def _record(self, node: Any, image: ImageInit | None = None) -> bytes:
+        builder = Builder(self.strings)
+        write_record(node, builder, image)
+        return encode_numbers(builder.numbers)
+
+    def _statement(self, node: Any) -> int:
+        """File a statement that is no instruction, label or plain `.loc`; its record's number."""
+        self.records.append(self._record(node))
+        return len(self.records) - 1
+
+    def _function(self, number: int, function: Function) -> None:
+        locs = len(self.code.locs)
+        heads: list[int] = []
+        operands: list[int] = []
+        descriptor = describe(function)
+        if function.body is not None:
+            heads, operands = self.code.collect(function.body, self._statement)
+            descriptor.instructions = sum(isinstance(s, Instruction) for _, s in ordinals(function.body))
+        self.functions.append((number, function, heads, operands, len(self.code.locs) - locs))
+        self.records[number] = self._header(function, descriptor)
+
+    def _header(self, function: Function, d: Descriptor) -> bytes:
+        builder = Builder(self.strings)
+        builder.add(FUNCTION, function.variadic)
+        write_variables(function.returns, builder)
+        write_variables(function.params, builder)
+        write_directives(function.directives, builder)
+        write_attributes(function.attributes, builder)
+        builder.add(d.param_bytes, *(number for place in d.params for number in place))
+        builder.add(*(d.registers[name] for name in REGISTER_CLASSES))
+        builder.add(d.shared, d.local, d.const, d.instructions)
+        return encode_numbers(builder.numbers)
+
+    # --- symbols --------------------------------------------------------------------------------------------------
+
+    def _define(self, symbol: elf.Symbol) -> None:
+        """A definition wins over a declaration of the same name."""
+        known = self.symbol_of.get(symbol.name)
+        if known is None:
+            self.symbol_of[symbol.name] = len(self.symbols)
+            self.symbols.append(symbol)
+        elif self.symbols[known].section == elf.SHN_UNDEF:
+            self.symbols[known] = symbol
+
+    def _declared_symbols(self) -> None:
+        """Functions and aliases; places are filled in later. Each body has a symbol of its own."""
+        taken: set[int] = set()
+        for _, function, _, _, _ in self.functions:
+            self._define(elf.Symbol(function.name, elf.STT_FUNC, _declared_binding(function.linkage)))
+            number = self.symbol_of[function.name]
+            if function.body is not None:
+                if number in taken:
+                    number = len(self.symbols)
+                    self.symbols.append(elf.Symbol(function.name, elf.STT_FUNC, elf.STB_GLOBAL))
+                taken.add(number)
+                entry = function.kind == "entry" and not function.linkage
+                self.symbols[number].binding = elf.STB_GLOBAL if entry else binding_of(function.linkage)
+            self.function_symbols.append(number)
+        for item in self.module.items:
+            if isinstance(item, Alias):
+                self._define(elf.Symbol(item.name, elf.STT_FUNC, elf.STB_GLOBAL))
+
+    def _bodies(self) -> list[tuple[int, int, Function, list[int], list[int]]]:
+        """Place the code; (section, offset in it, function, shapes, final operand numbers) of each body."""
+        bodies = []
+        whole = self.elf.add(elf.Section(".text", elf.SHT_PROGBITS, flags=elf.SHF_EXECINSTR, align=4)) if (
+            self.compress) else 0  # fmt: skip
+        text = bytearray()
+        for n, (_, function, heads, operands, _) in enumerate(self.functions):
+            if function.body is None:
+                continue
+            operands[:] = [self.final[n] for n in operands]
+            code = encode_body(heads, operands)
+            offset = len(text) if whole else 0
+            section = whole or self.elf.add(elf.Section(f".text.{function.name}", elf.SHT_PROGBITS, code,
+                                                        elf.SHF_ALLOC | elf.SHF_EXECINSTR, 4))  # fmt: skip
+            if whole:
+                text += code + bytes(-len(code) % 4)
+            symbol = self.symbols[self.function_symbols[n]]
+            symbol.section, symbol.value, symbol.size = section, offset, len(code)
+            bodies.append((section, offset, function, heads, operands))
+        if whole:
+            self._fill(self.elf.sections[whole], bytes(text))
+        self._place_aliases()
+        return bodies
+
+    def _place_aliases(self) -> None:
+        for item in self.module.items:
+            if isinstance(item, Alias) and item.target in self.symbol_of:
+                alias, target = (self.symbols[self.symbol_of[n]] for n in (item.name, item.target))
+                alias.section, alias.value, alias.size = target.section, target.value, target.size
+
+    def _relocate(self, bodies: list[tuple[int, int, Function, list[int], list[int]]], numbers: list[int]) -> None:
+        """Say where code and data refer to symbols of the module."""
+        named = self._named_by_operands()
+        for section, offset, function, heads, operands in bodies:
+            used = named.keys() & set(operands)
+            if not used:
+                continue
+            own = _local_names(function)
+            used = {n for n in used if any(name not in own for name in named[n])}
+            rows = self.elf.relocations.setdefault(section, []) if used else []
+            for index, operand in enumerate(operands):
+                if operand in used:
+                    place = offset + operand_offset(heads, operands, index)
+                    rows += [elf.Relocation(place, numbers[self.symbol_of[name]], R_OPERAND)
+                             for name in named[operand] if name not in own]  # fmt: skip
+        for section, offset, name, kind, addend in self.data.relocations:
+            if name in self.symbol_of:
+                row = elf.Relocation(offset, numbers[self.symbol_of[name]], kind, addend)
+                self.elf.relocations.setdefault(section, []).append(row)
+
+    def _named_by_operands(self) -> dict[int, list[str]]:
+        """Names of module symbols that an operand contains, by final operand number."""
+        shapes = self.pool.shapes
+        inside: list[list[str]] = []
+        for _, parts, _, text in shapes:
+            inside.append([text] if text in self.symbol_of else [n for p in parts for n in inside[p]])
+        return {self.final[n]: names for n, names in enumerate(inside) if names}
+
+    # --- tables ---------------------------------------------------------------------------------------------------
+
+    def _functions(self, numbers: list[int]) -> bytes:
+        out: list[int] = []
+        for n, (item, function, _, _, locs) in enumerate(self.functions):
+            flags = (function.kind == "entry") * ENTRY | (function.body is not None) * HAS_BODY
+            out += (item, flags, self.strings(function.name), self.strings(function.linkage),
+                    numbers[self.function_symbols[n]], locs)  # fmt: skip
+        return encode_numbers(out)
+
+    def _records(self) -> bytes:
+        lengths = [len(r) for r in self.records]
+        width = width_for(lengths)
+        head = struct.pack("<III", len(self.module.items), len(lengths), width)
+        return head + pack_column(lengths, width) + b"".join(self.records)
+
+    def _locs(self) -> bytes:
+        columns = list(zip(*self.code.locs, strict=True)) or [(), (), ()]
+        widths = [width_for(c) for c in columns]
+        head = struct.pack("<IBBBx", len(self.code.locs), *widths)
+        return head + b"".join(pack_column(c, w) for c, w in zip(columns, widths, strict=True))
+
+    def _origins(self) -> bytes:
+        """Name of the source, then for each item its statements' line, column and length as LEB128 numbers."""
+        source = self.module.source
+        assert source is not None
+        out = [self.strings(source.name)]
+
+        def row(span: Span) -> tuple[int, int, int]:
+            if span == (0, 0):
+                return 0, 0, 0
+            line, column = source.position(span[0])
+            last, end = source.position(span[1])
+            return line, column, max(end - column, 0) if last == line else 0
+
+        for item in self.module.items:
+            rows = [row(item.span)]
+            if isinstance(item, Function) and item.body is not None:
+                last = 0
+                for ordinal, statement in ordinals(item.body):
+                    rows += [(0, 0, 0)] * (ordinal - last - 1) + [row(statement.span)]
+                    last = ordinal
+            out.append(len(rows))
+            out += [number for r in rows for number in r]
+        return encode_numbers(out)
+
+    @staticmethod
+    def _fill(section: elf.Section, content: bytes) -> None:
+        section.data, section.size = content, len(content)
+
+    def _compress(self) -> None:
+        for section in self.elf.sections:
+            if section.type != elf.SHT_PROGBITS:
+                continue
+            small = elf.compressed(bytes(section.data), section.align)
+            if len(small) < len(section.data):
+                self._fill(section, small)
+                section.flags = section.flags & ~elf.SHF_ALLOC | elf.SHF_COMPRESSED
+
+
+def _declared_binding(linkage: str) -> int:
+    """Of a symbol that may stay undefined: never local."""
+    return elf.STB_WEAK if linkage == "weak" else elf.STB_GLOBAL
+
+
+def _local_names(function: Function) -> set[str]:
+    """Names that mean something of the function's own inside it."""
+    names = {v.name for v in (*function.params, *function.returns)}
+    if function.body is not None:
+        for _, statement in ordinals(function.body):
+            name = getattr(statement, "name", None) or getattr(statement, "label", None)
+            if name is not None:
+                names.add(name)
+    return names
