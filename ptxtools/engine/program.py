@@ -54,7 +54,7 @@ class Op:
 
     kind      what executes it:
               "alu"      outputs = semantics of `opcode` over the inputs
-              "ld" "st"  memory access: src[0] the address (or None: then `imm` is the whole address), st: src[1:] values;
+              "ld" "st"  memory access: src[0] the address (None: `imm` is the whole address), st: src[1:] values;
                          `space` global shared local param const generic; `types[-1]` element type; 1 to 8 elements
               "atom" "red"  src = address, operands…; `space` as above
               "sreg"     dst[0] = special register `detail` (text, such as "%tid.x")
@@ -65,6 +65,8 @@ class Op:
                          the member mask, for which a "warpsync" stands before the operation
               "bar"      of a "barrier" terminator: src = (id, thread count or None, predicate or None), `detail`
                          "sync", "arrive", "popc", "and" or "or"; dst[0] the result of a reduction
+              "fence"    membar, fence
+              "nanosleep"  of an "event" terminator: src = (nanoseconds,)
               "syscall"  of an "event" terminator: `detail` the function's name, src its arguments, dst its result
               and further kinds that the lowering of later instructions adds.
     opcode    the resolved opcode; None for operations that lowering makes up (copies between frames)
@@ -142,7 +144,8 @@ class LaunchConstant:
 @dataclass(slots=True)
 class FunctionCode:
     """A lowered function: `first` its entry block; `frame_bytes` header and slots; `local_bytes` its share of the
-    thread's local memory; `constants`: (slot, type, value) filled when a frame is made; `launch_constants`: further
+    thread's local memory; `constants`: (slot, type, value) filled when a frame is made (value of a lane: 0 or 1 for
+    a predicate); `launch_constants`: further
     ones, which `ptxtools.engine.grid.constants(launch, function)` turns into values and joins to `constants`."""
 
     name: str
@@ -159,7 +162,9 @@ class Program:
 
     lines: (file index or -1, span start, instruction text) per instruction, for traps; static_shared: bytes of shared
     variables; registers: slots per class, for residency; symbols: module variables whose address lowering needs are
-    already constants (addresses are fixed when the module is loaded on a device).
+    already constants (addresses are fixed when the module is loaded on a device); max_frames, frame_bytes,
+    local_bytes: number of frames, their bytes and local memory of the longest chain of calls, all 0 when recursion or
+    indirect calls leave that open.
     """
 
     kernel: str
@@ -169,3 +174,5 @@ class Program:
     static_shared: int = 0
     registers: int = 0
     max_frames: int = 1
+    frame_bytes: int = 0
+    local_bytes: int = 0

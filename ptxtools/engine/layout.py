@@ -1,0 +1,148 @@
+"""Where variables lie: kernel parameters, shared memory, local frames, call signatures, and addresses of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ptxtools.ir import CallPrototype, Function, Module, Variable
+from ptxtools.isa.types import TYPES
+
+from .program import CODE_BASE, CODE_STEP, FRAME_HEADER, SLOT_BYTES
+
+#: Alignment of a frame of local memory; more where a variable asks for it.
+LOCAL_ALIGNMENT = 16
+
+
+@dataclass(slots=True)
+class Placed:
+    """A variable and the bytes that it takes, counted from the start of its block."""
+
+    variable: Variable
+    offset: int
+    size: int
+    align: int
+
+    @property
+    def name(self) -> str:
+        return self.variable.name
+
+
+def element_bytes(variable: Variable) -> int:
+    """Bytes of one element, all components of a vector type together."""
+    return max(1, TYPES[variable.type].bits // 8) * variable.vector
+
+
+def variable_size(variable: Variable) -> int:
+    """Bytes of a variable; an array without a size takes as many elements as its initialiser, or none (5.4.2)."""
+    size = element_bytes(variable)
+    for place, count in enumerate(variable.dims):
+        if count is None:
+            init = variable.init
+            count = len(init) if place == 0 and isinstance(init, (list, str)) else 0
+        size *= count
+    return size
+
+
+def variable_alignment(variable: Variable) -> int:
+    """Declared alignment, else that of the whole element (5.4.5)."""
+    return variable.align or element_bytes(variable)
+
+
+def align_up(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment
+
+
+def place(variables: Iterable[Variable], start: int = 0) -> tuple[list[Placed], int]:
+    """Lay variables out in order, each at its alignment; also the offset behind the last."""
+    placed: list[Placed] = []
+    for variable in variables:
+        align = variable_alignment(variable)
+        offset = align_up(start, align)
+        size = variable_size(variable)
+        placed.append(Placed(variable, offset, size, align))
+        start = offset + size
+    return placed, start
+
+
+def kernel_parameters(function: Function) -> list[Placed]:
+    """Offsets in the parameter block of a kernel: in order, each at its natural or declared alignment (5.1.6.1)."""
+    return place(function.params)[0]
+
+
+def parameter_bytes(function: Function) -> int:
+    """Size of a kernel's parameter block."""
+    return place(function.params)[1]
+
+
+@dataclass(slots=True)
+class SharedLayout:
+    """Offsets of shared variables by identity of their declaration; dynamic (`extern`) ones lie at `dynamic`."""
+
+    offsets: dict[int, int]
+    size: int
+    dynamic: int
+
+
+def shared_layout(variables: Sequence[Variable]) -> SharedLayout:
+    """Static variables in order; behind them, at the largest alignment asked for, all dynamic ones at one address."""
+    static = [v for v in variables if v.linkage != "extern"]
+    dynamic = [v for v in variables if v.linkage == "extern"]
+    placed, size = place(static)
+    offsets = {id(p.variable): p.offset for p in placed}
+    base = align_up(size, max((variable_alignment(v) for v in dynamic), default=1))
+    offsets.update((id(v), base) for v in dynamic)
+    return SharedLayout(offsets, base if dynamic else size, base)
+
+
+def function_addresses(module: Module) -> dict[str, int]:
+    """Address of each function that the module declares or defines: what `mov` and initialisers yield for its name."""
+    names = dict.fromkeys(function.name for function in module.functions)
+    return {name: CODE_BASE + CODE_STEP * number for number, name in enumerate(names)}
+
+
+def storage_of(type_name: str) -> str:
+    """Storage class of a register or scalar of a PTX type."""
+    if type_name == "pred":
+        return "pred"
+    bits = TYPES[type_name].bits
+    return "b16" if bits <= 16 else f"b{bits}"
+
+
+@dataclass(slots=True)
+class Passed:
+    """How one argument or result travels: in the callee's frame at `slot` (scalars), or, where `storage` is "", in
+    the callee's local memory at stack pointer + `slot`."""
+
+    variable: Variable
+    slot: int
+    storage: str
+    size: int
+
+
+@dataclass(slots=True)
+class Signature:
+    """Results and arguments of a function or prototype; `slot_end`, `memory_end`: first free slot and local byte."""
+
+    returns: list[Passed]
+    params: list[Passed]
+    slot_end: int
+    memory_end: int
+
+
+def signature(callee: Function | CallPrototype) -> Signature:
+    """Places by type alone, so that a caller through a prototype agrees with any callee of that prototype."""
+    slot, memory = FRAME_HEADER, 0
+    passed: list[Passed] = []
+    for variable in (*callee.returns, *callee.params):
+        if variable.dims or variable.vector > 1:
+            size = variable_size(variable)
+            memory = align_up(memory, variable_alignment(variable))
+            passed.append(Passed(variable, memory, "", size))
+            memory += size
+        else:
+            storage = storage_of(variable.type)
+            passed.append(Passed(variable, slot, storage, element_bytes(variable)))
+            slot += align_up(SLOT_BYTES[storage], 64)
+    results = len(callee.returns)
+    return Signature(passed[:results], passed[results:], slot, align_up(memory, LOCAL_ALIGNMENT))

@@ -1,0 +1,30 @@
+"""From the intermediate representation to a `Program` that both engines run.
+
+One file a group of instructions; each registers its functions (`registry.py`). `link.py` finds what a kernel reaches,
+`function.py` holds the state for one function, `values.py` finds the value an operand stands for, `finish.py` improves
+the result and gives out slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxtools.ir import Module
+
+from ..program import Program
+from . import arithmetic, calls, control, memory, warp
+from .link import Linker, kernel_of
+
+__all__ = ["lower"]
+
+_LOADED = (arithmetic, calls, control, memory, warp)
+
+
+def lower(module: Module, kernel: str, addresses: Callable[[str], int], *, optimise: bool = True) -> Program:
+    """Lower a kernel and the functions that it reaches.
+
+    addresses: device address of a module-scope .global or .const variable. optimise=False gives each register a slot
+    of its own and keeps every instruction and branch as written (checkers, debugger, trace, coverage).
+    Raises PtxError (PTX901) naming everything that cannot be run.
+    """
+    return Linker(module, addresses, optimise).program(kernel_of(module, kernel))

@@ -1,0 +1,32 @@
+"""Which function lowers which instruction: files of this package register theirs by the first word or the name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from ptxtools.ir import Instruction
+from ptxtools.isa import Opcode
+
+if TYPE_CHECKING:
+    from .function import FunctionLowering
+
+Lowerer: TypeAlias = "Callable[[FunctionLowering, Instruction, Opcode], None]"
+
+#: Lowerers by `Opcode.name` ("bar.warp.sync") or `Opcode.family` ("ld"); the name is looked up first.
+LOWERERS: dict[str, Lowerer] = {}
+
+
+class Unsupported(Exception):  # noqa: N818 - not an error of ours: becomes a diagnostic
+    """The instruction cannot be run; the message says why."""
+
+
+def lowers(*names: str) -> Callable[[Lowerer], Lowerer]:
+    """Register a function for instruction names or families."""
+
+    def register(function: Lowerer) -> Lowerer:
+        for name in names:
+            LOWERERS[name] = function
+        return function
+
+    return register
