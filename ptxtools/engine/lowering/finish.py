@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..blocks import renumber, tidy
 from ..colouring import assign
+from ..ifconvert import if_convert
 from ..program import FunctionCode
+from ..simplify import drop_dead, simplify
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
@@ -15,7 +18,14 @@ def finish(f: FunctionLowering) -> FunctionCode:
     """Improve the blocks (if asked to), give out slots, and describe the function. Block numbers stay local."""
     for op in f.outgoing_local:
         op.imm += f.local_bytes
+    if f.optimise:
+        f.blocks = tidy(f.blocks, f.constants)
+        simplify(f.blocks, f)
+        before = len(f.blocks)
+        f.blocks = if_convert(tidy(f.blocks, f.constants), f)
+        if len(f.blocks) < before:
+            drop_dead(f.blocks, f)
+    else:
+        f.blocks = renumber(f.blocks)
     frame = assign(f.blocks, f, start=f.slot_start, share=f.optimise)
-    return FunctionCode(
-        f.function.name, 0, frame.size, f.local_bytes, frame.constants, frame.launch_constants
-    )
+    return FunctionCode(f.function.name, 0, frame.size, f.local_bytes, frame.constants, frame.launch_constants)
