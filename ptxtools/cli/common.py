@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, NoReturn, TypeVar
 
 import click
@@ -29,7 +29,7 @@ STDIN, STDIN_NAME = "-", "<stdin>"
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 
-class Failure(Exception):
+class Failure(Exception):  # noqa: N818 - not an error of ours
     """A command cannot go on: `message` goes to standard error, the process ends with `status`."""
 
     def __init__(self, message: str, status: int = USAGE) -> None:
@@ -121,7 +121,7 @@ def exit_status(command: click.Command, name: str, arguments: Sequence[str] | No
     try:
         result = command.main(list(arguments) if arguments is not None else None, prog_name=name, standalone_mode=False)
         return result if isinstance(result, int) else OK
-    except BaseException as error:  # noqa: BLE001 - this is the one place where everything ends
+    except BaseException as error:
         return _report(error, name)
 
 
@@ -155,10 +155,8 @@ def _report(error: BaseException, name: str) -> int:
 
 def _say(name: str, message: str, status: int) -> int:
     text = "\n".join(printable(line) for line in message.split("\n"))
-    try:
+    with suppress(OSError, ValueError):  # standard error may be closed: the status must do
         sys.stderr.write(f"{name}: {'' if status == INTERRUPTED else 'error: '}{text}\n")
-    except (OSError, ValueError):
-        pass  # standard error is closed: the status must do
     return status
 
 
@@ -185,10 +183,8 @@ def _internal_error(error: BaseException, name: str) -> int:
 
 def _discard_output() -> None:
     """The reader went away: keep Python from complaining when it flushes at exit."""
-    try:
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass
 
 
 def print_diagnostics(diagnostics: Sequence[Diagnostic], style: Style, stream: IO[str]) -> None:

@@ -1,0 +1,106 @@
+"""Operands in brackets: what may stand there, and the state space of what does (6.4.1, 9.7.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Vector
+from ptxtools.isa import Opcode, OperandSpec
+from ptxtools.isa.types import TYPES
+
+from . import codes
+from .operands import Problem, Setting, describe, examine_parts, same_space, undeclared
+from .values import Scope, Value
+
+#: Instructions that write through their address operand.
+_WRITERS = frozenset({"st", "red", "atom"})
+#: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
+_GENERIC = frozenset({"global", "shared", "local"})
+
+
+def check_address(
+    op: Opcode, spec: OperandSpec, index: int, operand: Operand, scope: Scope, setting: Setting
+) -> Iterator[Problem]:
+    """Complaints about an operand that must be an address."""
+    if isinstance(operand, Element):
+        yield from _base(op, spec, index, operand, scope, setting)
+        return
+    if not isinstance(operand, Address):
+        message = f"'{op.text}' wants an address as '{spec.name}'; {describe(operand, scope)}"
+        help = (f"write [{operand.name}]",) if isinstance(operand, Name) else ()
+        yield Problem(codes.ADDRESS_FORM, message, index, None, help)
+        return
+    yield from _base(op, spec, index, operand.base, scope, setting)
+    yield from _extra(op, spec, index, operand, scope, setting)
+
+
+def _base(
+    op: Opcode, spec: OperandSpec, index: int, base: Name | Immediate | Element, scope: Scope, setting: Setting
+) -> Iterator[Problem]:
+    if isinstance(base, Immediate):
+        if spec.space != "local" and not (base.value == 0 and spec.space is None):
+            message = "a constant address is possible in .local only"
+            yield Problem(codes.ADDRESS_FORM, message, index, None, ("put the address into a register",), "6.4.1")
+        return
+    found = scope.resolve(base.name)
+    if found.kind == "unknown":
+        yield undeclared(base.name, scope, index)
+    elif found.kind == "reg":
+        yield from _register(op, spec, index, base.name, found, setting)
+    elif found.kind == "memory":
+        yield from _variable(op, spec, index, base.name, found)
+    else:
+        message = f"{describe(base, scope)}: it has no address that '{op.text}' could use"
+        yield Problem(codes.ADDRESS_FORM, message, index, None, (), "6.4.1")
+
+
+def _register(
+    op: Opcode, spec: OperandSpec, index: int, name: str, found: Value, setting: Setting
+) -> Iterator[Problem]:
+    info = TYPES[found.type]
+    if found.vector or info.kind not in ("int", "bits") or info.bits > 64:
+        message = f"'{name}' is a {'vector' if found.vector else f'.{found.type}'} register: it cannot hold an address"
+        yield Problem(codes.ADDRESS_REGISTER, message, index, None, ("use an integer or bit register",), "6.4.1")
+    elif setting.wide_only and info.bits == 32 and setting.address_bits == 64 and spec.space in (None, "global"):
+        message = f"'{name}' has 32 bits; addresses in {'.global' if spec.space else 'generic space'} have 64 here"
+        yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "6.4.1")
+
+
+def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value) -> Iterator[Problem]:
+    if found.type in ("texref", "samplerref", "surfref"):
+        return
+    if spec.space is None:
+        if found.space not in _GENERIC:
+            message = f"'{name}' lies in .{found.space}, which a generic address does not name"
+            help = (f"write {op.family}.{found.space}…",) if op.family in ("ld", "st") else ()
+            yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1.1")
+    elif not same_space(spec.space, found.space):
+        message = f"'{name}' lies in .{found.space}, not in .{spec.space}"
+        help = (f"write .{found.space} instead of .{spec.space}",) if op.family in ("ld", "st") else ()
+        yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1")
+    elif found.space == "param":
+        yield from _parameter(op, index, name, found)
+
+
+def _parameter(op: Opcode, index: int, name: str, found: Value) -> Iterator[Problem]:
+    if found.role == "in" and op.family in _WRITERS:
+        message = f"'{name}' is an input parameter: it cannot be written"
+        yield Problem(codes.PARAMETER_ACCESS, message, index, None, (), "5.1.6")
+    elif found.role == "out" and op.family == "ld":
+        message = f"'{name}' is a return parameter: it cannot be read"
+        yield Problem(codes.PARAMETER_ACCESS, message, index, None, (), "5.1.6")
+
+
+def _extra(
+    op: Opcode, spec: OperandSpec, index: int, operand: Address, scope: Scope, setting: Setting
+) -> Iterator[Problem]:
+    """What follows the base inside the brackets: coordinates, samplers."""
+    needed = sum(not part.optional for part in spec.parts)
+    if not needed <= len(operand.extra) <= len(spec.parts):
+        wanted = len(spec.parts) + 1
+        message = f"the address '{spec.name}' of '{op.text}' has {wanted} parts, found {len(operand.extra) + 1}"
+        yield Problem(codes.ADDRESS_FORM, message, index)
+        return
+    for part, (wanted_part, item) in enumerate(zip(spec.parts, operand.extra, strict=False)):
+        if isinstance(item, Vector) or wanted_part.vector or isinstance(item, (Name, Immediate)):
+            yield from examine_parts(op, wanted_part, index, part + 1, item, scope, setting)

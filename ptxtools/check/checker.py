@@ -1,0 +1,81 @@
+"""One pass over a module, in source order: a name is known from its declaration on."""
+
+from __future__ import annotations
+
+from ptxtools.diagnostics import Diagnostic
+from ptxtools.ir.nodes import Alias, Function, Module, Variable
+
+from . import codes
+from .context import Context
+from .declarations import check_variable
+from .directives import check_directives
+from .functions import check_alias, check_function_header, check_repeated_function, check_repeated_variable
+from .headers import check_headers
+from .instructions import BodyChecker, report_redeclaration
+from .linking import check_undefined
+from .values import Scope
+
+
+def check(
+    module: Module,
+    *,
+    target: str | None = None,
+    version: tuple[int, int] | None = None,
+    linking: bool = False,
+) -> list[Diagnostic]:
+    """Everything that makes `module` invalid PTX for its version and target, sorted by position.
+
+    target, version: check as if the module declared these. linking: an `.extern` without a definition is an error,
+    except for the functions of the runtime.
+    """
+    context = Context(module, target, version, linking)
+    check_headers(context)
+    scope = Scope()
+    bodies = BodyChecker(context)
+    for item in module.items:
+        if isinstance(item, Function):
+            _function(context, item, scope, bodies)
+        elif isinstance(item, Variable):
+            check_variable(context, item, scope, in_function=False)
+            _declare_variable(context, item, scope)
+        elif isinstance(item, Alias):
+            check_alias(context, item, scope)
+    if linking:
+        check_undefined(context)
+    context.diagnostics.sort(key=lambda d: d.span)
+    return context.diagnostics
+
+
+def _function(context: Context, function: Function, scope: Scope, bodies: BodyChecker) -> None:
+    check_function_header(context, function)
+    check_directives(context, function.kind, function.name, function.directives, len(function.returns))
+    earlier = scope.own(function.name)
+    if isinstance(earlier, Function):
+        check_repeated_function(context, earlier, function)
+    elif earlier is not None:
+        report_redeclaration(context, function.name, function.name_span, earlier)
+    if earlier is None or (isinstance(earlier, Function) and earlier.body is None):
+        scope.declare(function.name, function)
+        scope.declared[function.name] = function
+    names = Scope(scope)
+    for role, variables in (("out", function.returns), ("in", function.params)):
+        for variable in variables:
+            names.roles[id(variable)] = role
+            if names.declare(variable.name, variable) is not None and variable.name != "_":
+                message = f"parameter '{variable.name}' is declared twice"
+                context.report(codes.REDECLARED, message, variable.name_span, section="7.1")
+    if function.body is not None:
+        bodies.check(function, names)
+
+
+def _declare_variable(context: Context, variable: Variable, scope: Scope) -> None:
+    earlier = scope.own(variable.name)
+    if isinstance(earlier, Variable):
+        check_repeated_variable(context, earlier, variable)
+        if earlier.linkage == "extern" != variable.linkage:
+            scope.declared[variable.name] = variable
+            scope.declare(variable.name, variable)
+    elif earlier is not None:
+        report_redeclaration(context, variable.name, variable.name_span, earlier)
+    else:
+        scope.declare(variable.name, variable)

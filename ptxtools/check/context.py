@@ -1,0 +1,58 @@
+"""What all rules share: the module, what it declares, and the list that findings go to."""
+
+from __future__ import annotations
+
+from ptxtools.diagnostics import Diagnostic, Requires, Source, Span
+from ptxtools.ir.nodes import Module
+from ptxtools.isa.targets import FIRST_VERSION, VERSIONS
+
+from . import codes
+from .availability import AnyNeed, Declared, lack
+from .locate import word_span
+from .operands import Setting
+
+
+class Context:
+    """One check of one module for one version and target."""
+
+    def __init__(
+        self, module: Module, target: str | None = None, version: tuple[int, int] | None = None, linking: bool = False
+    ) -> None:
+        self.module, self.linking = module, linking
+        self.source = module.source or Source("", "<module>")
+        self.text = self.source.text
+        wanted = version or module.version
+        name = target or module.target
+        self.forced_target, self.forced_version = target, version
+        self.declared = Declared(wanted if wanted in VERSIONS else (0, 0), name if name in FIRST_VERSION else "")
+        wide_only = bool(self.declared.target) and int(name[3:].rstrip("af")) >= 90
+        self.setting = Setting(module.address_size, wide_only)
+        self.diagnostics: list[Diagnostic] = []
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        *,
+        help: tuple[str, ...] = (),
+        section: str | None = None,
+        requires: Requires | None = None,
+    ) -> None:
+        """Add an error finding."""
+        self.diagnostics.append(
+            Diagnostic(code, message, span, self.source, help=help, section=section, requires=requires)
+        )
+
+    def word(self, span: Span, word: str) -> Span:
+        """Where a word stands inside a span."""
+        return word_span(self.text, span, word) if self.text else span
+
+    def require(self, subject: str, needs: tuple[AnyNeed, ...], span: Span, section: str | None = None) -> bool:
+        """Report when the declared version or target does not provide `subject`; whether it does."""
+        found = lack(subject, needs, self.declared)
+        if found is None:
+            return True
+        code = codes.NEEDS_VERSION if found.version else codes.NEEDS_TARGET
+        self.report(code, found.message, span, section=section, requires=found.requires)
+        return False

@@ -1,0 +1,229 @@
+"""Variables: where each space, type, shape, alignment, attribute and initialiser may stand (5.1, 5.2, 5.4)."""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Function, Immediate, Initializer, SymbolValue, Variable
+from ptxtools.isa import Need
+from ptxtools.isa.directives import ATTRIBUTES
+from ptxtools.isa.types import TYPES
+
+from . import codes
+from .context import Context
+from .values import Scope
+
+#: Spaces that a function body and the module may declare. With the ABI, .reg and .local are local to functions.
+_IN_FUNCTION = frozenset({"reg", "local", "shared", "global", "const", "param"})
+_IN_MODULE = frozenset({"global", "const", "shared", "tex"})
+_INITIALISED = frozenset({"global", "const"})
+_OPAQUE = frozenset({"texref", "samplerref", "surfref"})
+_MAX_VECTOR_BITS = 128
+#: Linkage directives with their first version.
+_LINKAGE = {"weak": Need((), (3, 1), ()), "common": Need((), (5, 0), ())}
+
+
+def check_variable(context: Context, variable: Variable, scope: Scope, *, in_function: bool) -> None:
+    """All rules about one declaration that is no parameter."""
+    if not _space(context, variable, in_function):
+        return
+    _shape(context, variable)
+    check_type(context, variable)
+    check_alignment(context, variable.align, variable)
+    _linkage(context, variable)
+    _attributes(context, variable)
+    if variable.init is not None:
+        _initialiser(context, variable, scope)
+
+
+def _space(context: Context, v: Variable, in_function: bool) -> bool:
+    allowed = _IN_FUNCTION if in_function else _IN_MODULE
+    if v.space not in allowed:
+        where = "inside a function" if in_function else "at module level"
+        message = f"'{v.name}': .{v.space} variables cannot be declared {where}"
+        context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.1")
+        return False
+    if v.space == "tex" and context.declared.version >= (1, 5):
+        message = f"'{v.name}': the .tex space was removed in PTX ISA 1.5"
+        help = ("declare a .global .texref",)
+        context.report(codes.REMOVED, message, v.name_span, help=help, section="5.1.8")
+    if v.bank is not None and context.declared.version >= (2, 2):
+        message = "constant banks were removed in PTX ISA 2.2"
+        context.report(codes.REMOVED, message, v.name_span, help=("write .const",), section="5.1.3.1")
+    return True
+
+
+def _shape(context: Context, v: Variable) -> None:
+    if v.space == "reg":
+        if v.dims:
+            context.report(codes.DECLARATION_SHAPE, f"register '{v.name}' cannot be an array", v.name_span,
+                           help=(f"declare {v.name}<n>",), section="5.1.1")  # fmt: skip
+            return
+    elif v.count is not None:
+        message = f"'{v.name}<{v.count}>': only registers are declared in ranges"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.6")
+    if v.vector > 1 and v.type in TYPES and v.type not in _OPAQUE:
+        bits = TYPES[v.type].bits * v.vector
+        if v.type == "pred":
+            context.report(codes.DECLARATION_TYPE, "predicates have no vectors", v.name_span, section="5.4.2")
+        elif bits > _MAX_VECTOR_BITS:
+            message = f"a vector of {v.vector} .{v.type} has {bits} bits; {_MAX_VECTOR_BITS} are possible"
+            context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.2")
+    if v.dims:
+        _dimensions(context, v)
+
+
+def _dimensions(context: Context, v: Variable) -> None:
+    known_by_initialiser = v.init is not None and v.dims[0] is None and None not in v.dims[1:]
+    if v.linkage != "extern" and not known_by_initialiser and any(n is None or n == 0 for n in v.dims):
+        message = f"array '{v.name}' has no size"
+        help = ("give the size, an initialiser, or .extern",)
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, help=help, section="5.4.3")
+
+
+def check_type(context: Context, v: Variable) -> None:
+    """Whether the type can be declared, in that space."""
+    info = TYPES.get(v.type)
+    if info is None or (not info.declarable and v.type not in _OPAQUE):
+        message = f"'.{v.type}' is an instruction type: no variable can have it"
+        help = (f"use .b{max(8, info.bits)}",) if info is not None and info.bits <= 128 else ()
+        context.report(codes.DECLARATION_TYPE, message, context.word(v.span, f".{v.type}"), help=help, section="5.2")
+    elif v.type == "pred" and v.space != "reg":
+        message = f"'{v.name}': predicates live in registers only"
+        context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.2.1")
+    elif v.type in _OPAQUE and v.space not in ("global", "param"):
+        message = f"'{v.name}': texture, sampler and surface variables live in .global or .param"
+        context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.3")
+    elif v.type == "samplerref" and "texmode_independent" not in context.module.target_options:
+        message = f"'{v.name}': .samplerref needs .target option texmode_independent"
+        context.report(codes.TARGET_OPTION, message, v.name_span, section="5.3")
+    else:
+        _type_needs(context, v)
+
+
+def _type_needs(context: Context, v: Variable) -> None:
+    need = {
+        "f64": Need((), (1, 0), ("sm_13",)),
+        "b128": Need((), (8, 3), ("sm_70",)),
+        "surfref": Need((), (1, 5), ("sm_20",)),
+        "samplerref": Need((), (1, 5), ()),
+        "texref": Need((), (1, 5), ()),
+    }.get(v.type)
+    if need is not None:
+        context.require(f"type .{v.type}", (need,), context.word(v.span, f".{v.type}"), "5.2")
+
+
+def check_alignment(context: Context, align: int | None, v: Variable) -> None:
+    """An alignment is a power of two."""
+    if align is not None and (align <= 0 or align & (align - 1)):
+        message = f"alignment {align} is no power of two"
+        context.report(codes.ALIGNMENT, message, context.word(v.span, ".align"), section="5.4.5")
+
+
+def _linkage(context: Context, v: Variable) -> None:
+    if not v.linkage:
+        return
+    if v.linkage == "common" and v.space != "global":
+        message = f"'{v.name}': .common variables live in .global"
+        context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
+    need = _LINKAGE.get(v.linkage)
+    if need is not None:
+        context.require(f".{v.linkage}", (need,), context.word(v.span, f".{v.linkage}"), "11.6")
+    if v.linkage == "extern" and v.init is not None:
+        message = f"'{v.name}' is defined elsewhere (.extern): it has no initialiser here"
+        context.report(codes.INITIALISER_PLACE, message, v.name_span, section="11.6.1")
+
+
+def _attributes(context: Context, v: Variable) -> None:
+    for name, args in v.attributes:
+        attribute = name if name.startswith(".") else f".{name}"
+        info = ATTRIBUTES.get(attribute)
+        if info is None:
+            context.report(codes.ATTRIBUTE, f"unknown attribute '{attribute}'", v.name_span, section="5.4.8")
+        elif v.space not in info.places:
+            message = f"'{v.name}': attribute {attribute} is for .global variables"
+            context.report(codes.ATTRIBUTE, message, v.name_span, section="5.4.8")
+        elif len(args) != info.arguments:
+            message = f"attribute {attribute} takes {info.arguments} arguments, found {len(args)}"
+            context.report(codes.ATTRIBUTE, message, v.name_span, section="5.4.8")
+        else:
+            context.require(f"attribute {attribute}", (Need((), info.ptx, (info.target,)),), v.name_span, "5.4.8")
+
+
+# --- initialisers (5.4.4) ---------------------------------------------------------------------------------------------
+
+
+def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
+    if v.type in _OPAQUE or v.linkage == "extern":
+        return
+    if v.space not in _INITIALISED:
+        message = f"'{v.name}': variables in .{v.space} have no initialiser"
+        context.report(codes.INITIALISER_PLACE, message, v.name_span, section="5.4.4")
+        return
+    if v.type in ("f16", "f16x2"):
+        message = f"'{v.name}': a .{v.type} variable has no initialiser"
+        context.report(
+            codes.INITIALISER_TYPE, message, v.name_span, help=("declare it as .b16 or .b32",), section="5.4.4"
+        )
+        return
+    shape = (*v.dims, v.vector) if v.vector > 1 else v.dims
+    assert v.init is not None
+    _Values(context, v, scope).check(v.init, shape)
+
+
+class _Values:
+    """The values of one initialiser; only the first fault of each kind is reported."""
+
+    def __init__(self, context: Context, variable: Variable, scope: Scope) -> None:
+        self.context, self.variable, self.scope = context, variable, scope
+        self.said: set[str] = set()
+
+    def check(self, init: Initializer, shape: tuple[int | None, ...]) -> None:
+        waiting: list[tuple[Initializer, tuple[int | None, ...]]] = [(init, shape)]
+        while waiting:
+            part, dims = waiting.pop()
+            if isinstance(part, list):
+                if not dims:
+                    self._say(codes.INITIALISER_TYPE, "braces around the value of a scalar")
+                elif dims[0] is not None and len(part) > dims[0]:
+                    self._say(codes.INITIALISER_COUNT, f"{len(part)} values for {dims[0]} elements")
+                else:
+                    waiting.extend((inner, dims[1:]) for inner in part)
+            elif dims:
+                self._say(codes.INITIALISER_COUNT, "one value where a list in braces is needed")
+            else:
+                self._value(part)
+
+    def _value(self, part: Initializer) -> None:
+        info = TYPES[self.variable.type]
+        if isinstance(part, Immediate):
+            whole = part.type in ("s64", "u64")
+            if whole == (info.kind == "float"):
+                # ptxas takes the bits of a floating-point constant for an untyped variable.
+                if not (info.kind == "bits" and not whole):
+                    what = "an integer" if whole else "a floating-point"
+                    self._say(codes.INITIALISER_TYPE, f"{what} constant initialises a .{self.variable.type}")
+            elif not whole and info.kind == "int":
+                self._say(codes.INITIALISER_TYPE, f"a floating-point constant initialises a .{self.variable.type}")
+        elif isinstance(part, SymbolValue):
+            self._symbol(part)
+
+    def _symbol(self, part: SymbolValue) -> None:
+        info = TYPES[self.variable.type]
+        symbol = self.scope.lookup(part.name)
+        span = self.context.word(self.variable.span, part.name)
+        if symbol is None:
+            message = f"'{part.name}' is not declared before this initialiser"
+            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
+        elif isinstance(symbol, Variable) and symbol.space not in _INITIALISED:
+            message = f"'{part.name}' lies in .{symbol.space}: only addresses in .global and .const initialise"
+            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
+        elif not isinstance(symbol, (Variable, Function)):
+            message = f"'{part.name}' has no address"
+            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
+        elif part.mask is None and (info.kind not in ("int", "bits") or info.bits < 32):
+            self._say(codes.INITIALISER_TYPE, f"an address does not fit a .{self.variable.type}")
+
+    def _say(self, code: str, message: str) -> None:
+        if code not in self.said:
+            self.said.add(code)
+            v = self.variable
+            self.context.report(code, f"'{v.name}': {message}", v.name_span, section="5.4.4")

@@ -1,0 +1,101 @@
+"""Directives between a function's header and body: places, values, conflicts (11.4, 11.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxtools.ir.nodes import Directive, Pragma
+from ptxtools.isa import Need
+from ptxtools.isa.directives import DIRECTIVES, DirectiveInfo
+
+from . import codes
+from .context import Context
+
+#: Directives that ptxas refuses without the others; elsewhere a missing partner is a hazard only.
+_STRICT = frozenset({".blocksareclusters"})
+#: Removed, not merely replaced.
+_GONE = {".maxnctapersm": (2, 1)}
+
+
+_PLACES = {
+    "entry": "an .entry",
+    "func": "a .func",
+    "prototype": "a .callprototype",
+    "statement": "a function body",
+    "header": "the start of the module",
+    "module": "module level",
+    "variable": "a declaration",
+}
+
+
+def check_directives(
+    context: Context, kind: str, name: str, directives: Sequence[Directive | Pragma], results: int
+) -> None:
+    """The directives of one "entry", "func" or "prototype"."""
+    found = [item for item in directives if isinstance(item, Directive)]
+    present = {item.name for item in found}
+    conflicts: set[frozenset[str]] = set()
+    for item in found:
+        info = _placed(context, item, kind)
+        if info is None:
+            continue
+        _arguments(context, item, info)
+        context.require(item.name, (Need((), info.ptx, (info.target,)),), item.span, info.section)
+        for other in present.intersection(info.excludes) - {item.name}:
+            pair = frozenset((item.name, other))
+            if pair not in conflicts:
+                conflicts.add(pair)
+            else:
+                message = f"{item.name} and {other} exclude each other"
+                context.report(codes.DIRECTIVE_CONFLICT, message, item.span, section=info.section)
+        missing = [want for want in info.wants if want not in present]
+        if item.name in _STRICT and missing:
+            message = f"{item.name} needs {' and '.join(missing)} beside it"
+            context.report(codes.DIRECTIVE_LACKS, message, item.span, section=info.section)
+        if item.name == ".noreturn" and results:
+            message = f"'{name}' returns a value: it cannot be .noreturn"
+            context.report(codes.DIRECTIVE_CONFLICT, message, item.span, section=info.section)
+
+
+def check_statement_directive(context: Context, item: Directive) -> None:
+    """A directive inside a body."""
+    _placed(context, item, "statement")
+
+
+def _placed(context: Context, item: Directive, place: str) -> DirectiveInfo | None:
+    """The directive's row when it may stand here; else None, after a finding."""
+    info = DIRECTIVES.get(item.name)
+    if info is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(item.name, DIRECTIVES, 1)
+        help = (f"did you mean {near[0]}?",) if near else ()
+        context.report(codes.DIRECTIVE_PLACE, f"unknown directive {item.name}", item.span, help=help, section="4.3.1")
+        return None
+    if place not in info.places:
+        allowed = " or ".join(_PLACES[p] for p in sorted(info.places))
+        message = f"{item.name} cannot stand at {_PLACES[place]}; it belongs to {allowed}"
+        context.report(codes.DIRECTIVE_PLACE, message, item.span, section=info.section)
+        return None
+    gone = _GONE.get(item.name)
+    if gone is not None and context.declared.version >= gone:
+        message = f"{item.name} was removed in PTX ISA {gone[0]}.{gone[1]}"
+        context.report(codes.REMOVED, message, item.span, help=("use .minnctapersm",), section=info.section)
+        return None
+    return info
+
+
+def _arguments(context: Context, item: Directive, info: DirectiveInfo) -> None:
+    fewest, most = info.counts
+    if len(item.args) < fewest or (most is not None and len(item.args) > most):
+        wanted = str(fewest) if most == fewest else f"{fewest} to {most}"
+        message = f"{item.name} takes {wanted} arguments, found {len(item.args)}"
+        context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)
+        return
+    for value in item.args:
+        if info.kind == "int" and not isinstance(value, int):
+            message = f"{item.name} takes numbers, found '{value}'"
+            context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)
+        elif isinstance(value, int) and info.kind == "int" and value <= 0:
+            message = f"{item.name} must be positive, found {value}"
+            context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)

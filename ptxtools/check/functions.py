@@ -1,0 +1,201 @@
+"""Functions: parameters, results, linkage, repeated declarations, aliases (5.1.6, 7.1, 11.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxtools.ir.nodes import Alias, Function, Variable
+from ptxtools.isa import Need
+from ptxtools.isa.types import TYPES
+
+from . import codes
+from .context import Context
+from .declarations import check_alignment, check_type
+from .values import Scope
+
+_PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
+#: Bytes of kernel parameters (5.1.6.1): 4352 up to PTX 8.0, then 32764 from sm_70 on.
+_ENTRY_BYTES, _ENTRY_BYTES_NEW, _NEW_SINCE = 4352, 32764, (8, 1)
+_POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
+
+
+def check_function_header(context: Context, function: Function) -> None:
+    """Parameters, results and linkage of one `.entry` or `.func`."""
+    check_parameters(context, function.params, function.returns, kind=function.kind)
+    if function.kind == "entry":
+        _entry_size(context, function)
+        if function.returns:
+            message = f"entry '{function.name}' cannot return a value"
+            context.report(codes.RESULT, message, function.name_span, section="11.2.1")
+    if function.linkage == "extern" and function.body is not None:
+        message = f"'{function.name}' is .extern, and yet has a body"
+        help = ("drop .extern, or end the declaration with ';'",)
+        context.report(codes.LINKAGE, message, function.name_span, help=help, section="11.6.1")
+    if function.linkage == "weak":
+        context.require(".weak", (Need((), (3, 1), ()),), context.word(function.span, ".weak"), "11.6.3")
+    if function.linkage == "common":
+        context.report(codes.LINKAGE, "a function cannot be .common", function.name_span, section="11.6.4")
+
+
+def check_parameters(context: Context, params: Sequence[Variable], returns: Sequence[Variable], *, kind: str) -> None:
+    """Formal parameters and results of an "entry", a "func" or a "prototype"."""
+    for variable in (*returns, *params):
+        _parameter(context, variable, kind)
+    if len(returns) > 1 and any(v.space == "param" for v in returns):
+        message = "several results must be registers: .param gives one"
+        context.report(codes.RESULT, message, returns[1].name_span, section="7.1")
+
+
+def _parameter(context: Context, v: Variable, kind: str) -> None:
+    if kind == "entry" and v.space != "param":
+        message = f"parameter '{v.name}' of an entry must be in .param, not .{v.space}"
+        context.report(codes.PARAMETER, message, v.name_span, section="5.1.6.1")
+        return
+    if v.space not in ("param", "reg"):
+        message = f"parameter '{v.name}' must be in .param or .reg, not .{v.space}"
+        context.report(codes.PARAMETER, message, v.name_span, section="7.1")
+        return
+    if v.space == "param":
+        _param_space(context, v, kind)
+    elif v.dims:
+        message = f"register '{v.name}' cannot be an array"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.1")
+    check_type(context, v)
+    if v.init is not None:
+        context.report(codes.INITIALISER_PLACE, "a parameter has no initialiser", v.name_span, section="5.4.4")
+
+
+def _param_space(context: Context, v: Variable, kind: str) -> None:
+    if v.vector > 1:
+        message = f"parameter '{v.name}': .param holds no vectors"
+        context.report(codes.PARAMETER, message, v.name_span, help=("use an array of bytes",), section="5.1.6")
+    if kind == "entry" and None in v.dims:
+        message = f"parameter '{v.name}' of an entry needs a size"
+        context.report(codes.PARAMETER, message, v.name_span, section="5.1.6.1")
+    if kind != "entry" and v.align is not None and v.align not in _PARAMETER_ALIGNMENTS:
+        message = f"parameter '{v.name}': alignment {v.align} is none of 1, 2, 4, … 128"
+        context.report(codes.ALIGNMENT, message, v.name_span, section="5.1.6.4")
+    else:
+        check_alignment(context, v.align, v)
+    if v.ptr is not None:
+        _pointer(context, v, kind)
+
+
+def _pointer(context: Context, v: Variable, kind: str) -> None:
+    assert v.ptr is not None
+    space, align = v.ptr
+    if kind != "entry":
+        message = f"'{v.name}': .ptr describes parameters of entries only"
+        context.report(codes.PARAMETER, message, context.word(v.span, ".ptr"), section="5.1.6.3")
+    elif space not in _POINTER_SPACES:
+        message = f"'{v.name}': a pointer does not point to .{space}"
+        context.report(codes.PARAMETER, message, context.word(v.span, ".ptr"), section="5.1.6.3")
+    else:
+        check_alignment(context, align, v)
+        context.require(".ptr", (Need((), (2, 2), ()),), context.word(v.span, ".ptr"), "5.1.6.3")
+
+
+def _entry_size(context: Context, function: Function) -> None:
+    offset = 0
+    for v in function.params:
+        info = TYPES.get(v.type)
+        if info is None or None in v.dims:
+            return
+        size = info.bytes * v.vector
+        for n in v.dims:
+            size *= n or 0
+        align = max(1, v.align or info.bytes * v.vector)
+        offset = -(-offset // align) * align + size
+    version, target = context.declared
+    new = version >= _NEW_SINCE and bool(target) and int(target[3:].rstrip("af")) >= 70
+    limit = _ENTRY_BYTES_NEW if new else _ENTRY_BYTES
+    if offset > limit:
+        message = f"the parameters of '{function.name}' take {offset} bytes; {limit} are possible"
+        context.report(codes.TOO_LARGE, message, function.name_span, section="5.1.6.1")
+
+
+# --- repeated declarations --------------------------------------------------------------------------------------------
+
+
+def check_repeated_function(context: Context, earlier: Function, later: Function) -> None:
+    """A second mention of a function: one definition, and all declarations alike (7.1)."""
+    if earlier.body is not None:
+        message = f"'{later.name}' is defined already"
+        where = f"the definition is on line {context.source.line_of(earlier.name_span[0])}"
+        context.report(codes.REDECLARED, message, later.name_span, help=(where,), section="7.1")
+        return
+    difference = _difference(earlier, later)
+    if difference:
+        message = f"'{later.name}' differs from its earlier declaration: {difference}"
+        context.report(codes.INCONSISTENT, message, later.name_span, section="7.1")
+
+
+def _difference(earlier: Function, later: Function) -> str:
+    if earlier.kind != later.kind:
+        return f".{earlier.kind} there, .{later.kind} here"
+    linkages = (earlier.linkage, later.linkage)
+    if earlier.linkage != later.linkage and linkages != ("visible", ""):
+        return f"linkage {_linkage(earlier)} there, {_linkage(later)} here"
+    for what, first, second in (
+        ("parameters", earlier.params, later.params),
+        ("results", earlier.returns, later.returns),
+    ):
+        if len(first) != len(second):
+            return f"{len(first)} {what} there, {len(second)} here"
+        for a, b in zip(first, second, strict=True):
+            if (a.space, a.type, a.vector, a.dims) != (b.space, b.type, b.vector, b.dims):
+                return f"'{b.name}' is .{b.space} .{b.type} here, .{a.space} .{a.type} there"
+            if _alignment(a) != _alignment(b):
+                return f"'{b.name}' is aligned to {_alignment(b)} here, to {_alignment(a)} there"
+    return ""
+
+
+def _alignment(v: Variable) -> int:
+    info = TYPES.get(v.type)
+    return v.align or (info.bytes * v.vector if info else 1)
+
+
+def _linkage(function: Function) -> str:
+    return f".{function.linkage}" if function.linkage else "none"
+
+
+def check_repeated_variable(context: Context, earlier: Variable, later: Variable) -> None:
+    """A second mention of a module variable: .extern declarations may repeat, and a definition may follow (11.6)."""
+    if (earlier.space, earlier.type, earlier.vector) != (later.space, later.type, later.vector):
+        message = (
+            f"'{later.name}' is .{later.space} .{later.type} here, but was .{earlier.space} .{earlier.type} "
+            f"on line {context.source.line_of(earlier.name_span[0])}"
+        )
+        context.report(codes.INCONSISTENT, message, later.name_span, section="11.6.1")
+    elif later.linkage == "extern":
+        return
+    elif earlier.linkage != "extern":
+        where = f"the first one is on line {context.source.line_of(earlier.name_span[0])}"
+        context.report(
+            codes.REDECLARED, f"'{later.name}' is declared twice", later.name_span, help=(where,), section="5.4"
+        )
+    elif not later.linkage:
+        message = f"'{later.name}' was declared .extern: its definition must be .visible, .weak or .common"
+        context.report(codes.LINKAGE, message, later.name_span, section="11.6.1")
+
+
+def check_alias(context: Context, alias: Alias, scope: Scope) -> None:
+    """`.alias name, target`: both are functions with equal prototypes, the target is defined (11.2.3)."""
+    context.require(".alias", (Need((), (6, 3), ("sm_30",)),), context.word(alias.span, ".alias"), "11.2.3")
+    symbols = []
+    for name in (alias.name, alias.target):
+        symbol = scope.lookup(name)
+        if not isinstance(symbol, Function) or symbol.kind != "func":
+            message = f"'{name}' is no .func that is declared before"
+            context.report(codes.ALIAS, message, context.word(alias.span, name), section="11.2.3")
+            return
+        symbols.append(symbol)
+    first, second = symbols
+    difference = _difference(Function("func", "", second.params, second.returns),
+                             Function("func", "", first.params, first.returns))  # fmt: skip
+    if difference:
+        message = f"'{alias.name}' and '{alias.target}' differ: {difference}"
+        context.report(codes.ALIAS, message, alias.span, section="11.2.3")
+    elif second.linkage == "weak":
+        message = f"'{alias.target}' is .weak: it can have no alias"
+        context.report(codes.ALIAS, message, context.word(alias.span, alias.target), section="11.2.3")

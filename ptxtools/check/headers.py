@@ -1,0 +1,166 @@
+"""`.version`, `.target`, `.address_size`: presence, order, values (11.1)."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from ptxtools.diagnostics import Span
+from ptxtools.ir.nodes import File, Header, Loc, Module
+from ptxtools.isa.targets import FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, version_text
+
+from . import codes
+from .availability import requirement
+from .context import Context
+
+_ORDER = (".version", ".target", ".address_size")
+
+
+def check_headers(context: Context) -> None:
+    """All rules about the module's first directives."""
+    module = context.module
+    headers = [item for item in module.items if isinstance(item, Header)]
+    if not headers and not module.items:
+        _missing(context, ".version", (0, 0), "the module is empty: it must begin with .version and .target")
+        return
+    _presence(context, module, headers)
+    for header in headers:
+        if header.name == ".version":
+            _version(context, header)
+        elif header.name == ".target":
+            _target(context, header)
+        elif header.name == ".address_size":
+            _address_size(context, header)
+    if context.forced_target or context.forced_version:
+        _forced(context)
+
+
+def _missing(context: Context, name: str, span: Span, message: str) -> None:
+    section = "11.1.1" if name == ".version" else "11.1.2"
+    example = ".version 8.0" if name == ".version" else ".target sm_80"
+    context.report(codes.HEADER, message, span, help=(f"such as {example}",), section=section)
+
+
+def _presence(context: Context, module: Module, headers: list[Header]) -> None:
+    first = module.items[0]
+    start = getattr(first, "span", (0, 0))
+    names = [header.name for header in headers]
+    if ".version" not in names:
+        _missing(context, ".version", _first_line(context, start), "the module lacks .version")
+    elif not (isinstance(first, Header) and first.name == ".version"):
+        header = next(h for h in headers if h.name == ".version")
+        context.report(codes.HEADER, ".version must come first", header.span, section="11.1.1")
+    if ".target" not in names:
+        _missing(context, ".target", _first_line(context, start), "the module lacks .target")
+    _order(context, module)
+
+
+def _first_line(context: Context, span: Span) -> Span:
+    """The range cut at the end of its line."""
+    end = context.text.find("\n", span[0], span[1])
+    return span if end < 0 else (span[0], end)
+
+
+def _order(context: Context, module: Module) -> None:
+    """Headers stand together at the start. `.version` and `.target` may repeat (a concatenation of modules may not)."""
+    seen: set[str] = set()
+    other = False
+    for item in module.items:
+        if not isinstance(item, Header):
+            other = other or not isinstance(item, (File, Loc))
+            continue
+        section = f"11.1.{_ORDER.index(item.name) + 1}" if item.name in _ORDER else None
+        if item.name in seen and item.name != ".target":
+            context.report(codes.HEADER, f"{item.name} is given twice", item.span, section=section)
+        elif other:
+            context.report(
+                codes.HEADER, f"{item.name} must stand at the start of the module", item.span, section=section
+            )
+        elif item.name == ".address_size" and ".target" not in seen:
+            message = ".address_size must follow .target"
+            context.report(codes.HEADER, message, item.span, section=section)
+        elif item.name == ".target" and ".version" not in seen and ".version" in {
+            h.name for h in module.items if isinstance(h, Header)
+        }:  # fmt: skip
+            pass  # reported as ".version must come first"
+        seen.add(item.name)
+
+
+def _version(context: Context, header: Header) -> None:
+    text = header.args[0] if header.args else ""
+    try:
+        major, minor = (int(part) for part in text.split("."))
+    except ValueError:
+        message = f".version takes a number such as 8.0, found '{text}'"
+        context.report(codes.UNKNOWN_VERSION, message, header.span, section="11.1.1")
+        return
+    version = (major, minor)
+    if version > NEWEST:
+        message = f"PTX ISA {text} is not known; the newest known version is {version_text(NEWEST)}"
+        context.report(codes.UNKNOWN_VERSION, message, header.span, section="11.1.1")
+    elif version not in VERSIONS:
+        near = [version_text(v) for v in VERSIONS if v[0] == major]
+        help = (f"known: {', '.join(near)}",) if near else ()
+        context.report(codes.UNKNOWN_VERSION, f"there is no PTX ISA {text}", header.span, help=help, section="11.1.1")
+
+
+def _target(context: Context, header: Header) -> None:
+    architectures = [arg for arg in header.args if arg.startswith(("sm_", "compute_"))]
+    if not architectures:
+        message = ".target names no architecture"
+        context.report(codes.HEADER, message, header.span, help=("such as .target sm_80",), section="11.1.2")
+    for name in architectures:
+        if name not in FIRST_VERSION:
+            near = get_close_matches(name.replace("compute_", "sm_"), FIRST_VERSION, 2)
+            help = (f"did you mean {' or '.join(near)}?",) if near else ()
+            span = context.word(header.span, name)
+            context.report(codes.UNKNOWN_TARGET, f"target '{name}' is not known", span, help=help, section="11.1.2")
+        elif context.declared.version != (0, 0) and not context.forced_target:
+            _target_version(context, name, context.word(header.span, name))
+    _options(context, [arg for arg in header.args if arg not in architectures], header)
+
+
+def _target_version(context: Context, name: str, span: Span) -> None:
+    first = FIRST_VERSION[name]
+    version = context.declared.version
+    if version < first:
+        message = f"target {name} needs PTX ISA {version_text(first)} (the module declares {version_text(version)})"
+        needs = requirement(((first, (name,)),), version)
+        context.report(codes.TARGET_NEEDS_VERSION, message, span, section="11.1.2", requires=needs)
+
+
+def _options(context: Context, options: list[str], header: Header) -> None:
+    groups: dict[str, str] = {}
+    for name in options:
+        info = OPTIONS.get(name)
+        span = context.word(header.span, name)
+        if info is None:
+            known = ", ".join(OPTIONS)
+            help = (f"an architecture, or one of {known}",)
+            context.report(codes.TARGET_OPTION, f"unknown .target option '{name}'", span, help=help, section="11.1.2")
+            continue
+        if groups.setdefault(info.group, name) != name:
+            message = f".target options {groups[info.group]} and {name} exclude each other"
+            context.report(codes.TARGET_OPTION, message, span, section="11.1.2")
+        target = context.declared.target
+        if name == "map_f64_to_f32" and target and int(target[3:].rstrip("af")) >= 13:
+            message = f"map_f64_to_f32 is for targets without .f64; {target} has it"
+            context.report(codes.TARGET_OPTION, message, span, section="11.1.2")
+
+
+def _address_size(context: Context, header: Header) -> None:
+    if header.args[:1] not in (("32",), ("64",)):
+        found = header.args[0] if header.args else "nothing"
+        message = f".address_size is 32 or 64, found {found}"
+        context.report(codes.ADDRESS_SIZE, message, header.span, section="11.1.3")
+    elif header.args[0] == "32" and context.setting.wide_only:
+        message = f"32-bit addresses are not supported on {context.declared.target}"
+        context.report(codes.ADDRESS_SIZE, message, header.span, help=("write .address_size 64",), section="11.1.3")
+
+
+def _forced(context: Context) -> None:
+    """A version or target that the caller demands, in place of the declared one."""
+    name = context.forced_target
+    header = next((h for h in context.module.items if isinstance(h, Header) and h.name == ".target"), None)
+    span = header.span if header is not None else (0, 0)
+    if name is not None and name in FIRST_VERSION and context.declared.version != (0, 0):
+        _target_version(context, name, span)

@@ -1,0 +1,297 @@
+"""The statements of a function body, in source order. Verdicts are kept by opcode and operand values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxtools.diagnostics import Span
+from ptxtools.ir.nodes import (
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    Directive,
+    Function,
+    Immediate,
+    Instruction,
+    Label,
+    Name,
+    Operand,
+    Pair,
+    Statement,
+    Variable,
+)
+from ptxtools.ir.nodes import (
+    Scope as ScopeNode,
+)
+from ptxtools.isa import Need, Opcode, OpcodeError, resolve
+
+from . import codes
+from .context import Context
+from .declarations import check_variable
+from .locate import operand_pieces, statement_parts
+from .operands import Problem, describe, examine, signature, undeclared
+from .values import CONSTANTS, Scope
+
+#: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
+_GOOD, _BAD, _EACH = 1, 2, 3
+
+
+class BodyChecker:
+    """Checks function bodies of one module."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._verdicts: dict[tuple[object, ...], int] = {}
+        self._uses: list[tuple[object, Scope]] = []
+
+    def check(self, function: Function, names: Scope) -> None:
+        """All statements of the body; `names` holds the parameters."""
+        assert function.body is not None
+        self._open(function.body, names)
+        waiting: list[tuple[Iterator[Statement], Scope]] = [(iter(function.body.items), names)]
+        while waiting:
+            items, scope = waiting[-1]
+            nested = self._run(items, scope)
+            if nested is None:
+                waiting.pop()
+                continue
+            inner = Scope(scope)
+            self._open(nested, inner)
+            waiting.append((iter(nested.items), inner))
+
+    def _open(self, body: ScopeNode, names: Scope) -> None:
+        """Labels are known in the whole of their scope; everything else from its declaration on."""
+        for item in body.items:
+            if type(item) is Label:
+                self._declare(item.name, item, names, item.span)
+
+    def _run(self, items: Iterator[Statement], scope: Scope) -> ScopeNode | None:
+        """Check statements up to a nested scope, which is returned; None at the end."""
+        verdicts, resolved, resolve_name = self._verdicts, scope.values, scope.resolve
+        for item in items:
+            if type(item) is not Instruction:
+                if type(item) is ScopeNode:
+                    return item
+                self._other(item, scope)
+                resolved = scope.values
+                continue
+            key: list[object] = [item.opcode]
+            for operand in item.operands:
+                kind = type(operand)
+                if kind is Name:
+                    name = operand.name  # type: ignore[union-attr]
+                    key.append(resolved.get(name) or resolve_name(name))
+                elif kind is Immediate:
+                    key.append(CONSTANTS[operand.type])  # type: ignore[union-attr]
+                else:
+                    key.append(signature(operand, scope))
+            if item.guard is not None:
+                key.append("@")
+                key.append(resolved.get(item.guard.name) or resolve_name(item.guard.name))
+            known = tuple(key)
+            verdict = verdicts.get(known)
+            if verdict is not _GOOD:
+                if verdict is None:
+                    verdicts[known] = self._first(item, scope)
+                else:
+                    self._instruction(item, scope)
+        return None
+
+    def _first(self, item: Instruction, scope: Scope) -> int:
+        """Check an instruction whose like was not met before; the verdict for those to come."""
+        before = len(self.context.diagnostics)
+        each = self._instruction(item, scope)
+        if len(self.context.diagnostics) != before:
+            return _BAD
+        return _EACH if each else _GOOD
+
+    # --- one instruction ----------------------------------------------------------------------------------------------
+
+    def _instruction(self, item: Instruction, scope: Scope) -> bool:
+        """Check one instruction; whether others with the same values must be looked at, too."""
+        context = self.context
+        if item.guard is not None:
+            self._guard(item, scope)
+        try:
+            op = resolve(item.opcode)
+        except OpcodeError as error:
+            span = statement_parts(context.text, item.span).opcode
+            context.report(error.code, error.message, span, help=error.help, section=error.section)
+            return True
+        if op.family == "call":
+            from .calls import check_call
+
+            check_call(context, item, op, scope)
+            self._requirements(item, op, scope)
+            return True
+        for problem in examine(op, item.operands, scope, context.setting):
+            self._report(item, op, problem)
+        if op.family == "brx":
+            self._branch_table(item, scope)
+        self._requirements(item, op, scope)
+        return any(spec.range is not None for shape in op.shapes for spec in shape)
+
+    def _guard(self, item: Instruction, scope: Scope) -> None:
+        guard = item.guard
+        assert guard is not None
+        found = scope.resolve(guard.name)
+        if found.kind == "unknown":
+            problem = undeclared(guard.name, scope, -1)
+            self.context.report(problem.code, problem.message, self._guard_span(item), help=problem.help, section="4.4")
+        elif found.type != "pred" or found.vector or found.kind not in ("reg", "sreg"):
+            message = f"a guard must be a .pred register; {describe(Name(guard.name), scope)}"
+            self.context.report(codes.GUARD, message, self._guard_span(item), section="9.3")
+
+    def _guard_span(self, item: Instruction) -> Span:
+        return statement_parts(self.context.text, item.span).guard or item.span
+
+    def _report(self, item: Instruction, op: Opcode, problem: Problem) -> None:
+        span = self.problem_span(item, problem)
+        section = problem.section or op.section
+        self.context.report(problem.code, problem.message, span, help=problem.help, section=section)
+
+    def problem_span(self, item: Instruction, problem: Problem) -> Span:
+        """The text that a problem is about: an operand, a part of it, or the opcode."""
+        text = self.context.text
+        parts = statement_parts(text, item.span)
+        if not 0 <= problem.operand < len(parts.operands):
+            return parts.opcode
+        span = parts.operands[problem.operand]
+        if problem.name:
+            return self.context.word(span, problem.name)
+        if problem.part is not None:
+            pieces = operand_pieces(text, span)
+            return pieces[problem.part] if problem.part < len(pieces) else span
+        return span
+
+    def _branch_table(self, item: Instruction, scope: Scope) -> None:
+        """`brx.idx` takes a `.branchtargets` list that stands before it (9.7.13.4)."""
+        table = item.operands[1] if len(item.operands) == 2 else None
+        if isinstance(table, Name) and scope.resolve(table.name).kind == "label":
+            message = f"'{table.name}' is a label, not a .branchtargets list"
+            span = self.problem_span(item, Problem(codes.BRANCH_TARGET, message, 1))
+            self.context.report(codes.BRANCH_TARGET, message, span, section="11.3.1")
+
+    # --- version and target -------------------------------------------------------------------------------------------
+
+    def _requirements(self, item: Instruction, op: Opcode, scope: Scope) -> None:
+        context = self.context
+        needs = list(op.requirements)
+        needs += [need for need in op.operand_requirements if _written(op, need, item.operands)]
+        lacking = [need for need in needs if _fails(need, context)]
+        if lacking:
+            atoms = next((need.atoms for need in lacking if need.atoms), ())
+            opcode = statement_parts(context.text, item.span).opcode
+            span = context.word(opcode, atoms[0]) if atoms else opcode
+            subject = f"'{''.join(atoms)}' in '{op.name}'" if atoms else f"'{op.name}'"
+            context.require(subject, tuple(needs), span, op.section)
+        for need in op.removals:
+            self._removed(item, op, need)
+        for name in _special_names(item, scope):
+            self._special(item, name)
+
+    def _removed(self, item: Instruction, op: Opcode, need: Need) -> None:
+        from ptxtools.isa.targets import describe as describe_targets
+        from ptxtools.isa.targets import provides_any, version_text
+
+        version, target = self.context.declared
+        if version < need.ptx or not target or not provides_any(target, need.targets):
+            return
+        where = f" for target {describe_targets(need.targets)}" if need.targets else ""
+        message = f"'{op.name}' was removed in PTX ISA {version_text(need.ptx)}{where}"
+        span = statement_parts(self.context.text, item.span).opcode
+        self.context.report(codes.REMOVED, message, span, section=op.section)
+
+    def _special(self, item: Instruction, name: str) -> None:
+        from ptxtools.isa import registers
+
+        found = registers.lookup(name)
+        if found is not None:
+            span = self.context.word(item.span, name)
+            register = found.register
+            needs = (Need((), register.ptx, (register.target,)),)
+            self.context.require(f"special register '{name}'", needs, span, register.section)
+
+    # --- other statements ---------------------------------------------------------------------------------------------
+
+    def _other(self, item: Statement, scope: Scope) -> None:
+        if isinstance(item, Variable):
+            check_variable(self.context, item, scope, in_function=True)
+            self._declare(item.name, item, scope, item.name_span)
+        elif isinstance(item, BranchTargets):
+            self._branch_targets(item, scope)
+        elif isinstance(item, CallTargets):
+            self._call_targets(item, scope)
+        elif isinstance(item, CallPrototype):
+            from .functions import check_parameters
+
+            check_parameters(self.context, item.params, item.returns, kind="prototype")
+            self._declare(item.label, item, scope, item.span)
+        elif isinstance(item, Directive):
+            from .directives import check_statement_directive
+
+            check_statement_directive(self.context, item)
+
+    def _branch_targets(self, item: BranchTargets, scope: Scope) -> None:
+        self._declare(item.label, item, scope, item.span)
+        for name in item.targets:
+            found = scope.resolve(name)
+            if found.kind != "label":
+                problem = undeclared(name, scope, 0)
+                message = f"'{name}' is no label of this scope"
+                span = self.context.word(item.span, name)
+                self.context.report(codes.BRANCH_TARGET, message, span, help=problem.help, section="11.3.1")
+
+    def _call_targets(self, item: CallTargets, scope: Scope) -> None:
+        self._declare(item.label, item, scope, item.span)
+        for name in item.targets:
+            if scope.resolve(name).kind != "function":
+                span = self.context.word(item.span, name)
+                message = f"'{name}' is no function that is declared before"
+                self.context.report(codes.CALL_TARGET, message, span, section="11.3.2")
+
+    def _declare(self, name: str, item: Statement, scope: Scope, span: Span) -> None:
+        earlier = scope.own(name) if not (isinstance(item, Variable) and item.count is not None) else None
+        added = scope.declare(name, item)  # type: ignore[arg-type]
+        earlier = earlier or added
+        if earlier is not None and earlier is not item:
+            report_redeclaration(self.context, name, span, earlier)
+
+
+def report_redeclaration(context: Context, name: str, span: Span, earlier: object) -> None:
+    """A second declaration of a name in one scope."""
+    where = getattr(earlier, "name_span", None) or getattr(earlier, "span", None)
+    help = (f"the first one is on line {context.source.line_of(where[0])}",) if where and where != (0, 0) else ()
+    context.report(codes.REDECLARED, f"'{name}' is declared twice", context.word(span, name), help=help, section="4.4")
+
+
+def _fails(need: Need, context: Context) -> bool:
+    from .availability import lack
+
+    return lack("", (need,), context.declared) is not None
+
+
+def _written(op: Opcode, need: Need, operands: tuple[Operand, ...]) -> bool:
+    """Whether the operand that a requirement depends on is there, in the kind that it names."""
+    index = next((i for i, spec in enumerate(op.operands) if spec.name == need.operand), None)
+    if index is None:
+        second = next((i for i, s in enumerate(op.operands) if s.second and s.second.name == need.operand), None)
+        return second is not None and second < len(operands) and isinstance(operands[second], Pair)
+    if index >= len(operands):
+        return False
+    operand = operands[index]
+    if need.kind == "imm":
+        return isinstance(operand, Immediate)
+    if need.kind == "reg":
+        return isinstance(operand, Name)
+    return True
+
+
+def _special_names(item: Instruction, scope: Scope) -> list[str]:
+    names: list[str] = []
+    for operand in item.operands:
+        if isinstance(operand, Name) and scope.resolve(operand.name).kind == "sreg":
+            names.append(operand.name)
+    if item.guard is not None and scope.resolve(item.guard.name).kind == "sreg":
+        names.append(item.guard.name)
+    return names

@@ -1,0 +1,38 @@
+"""What must be defined before a module can be linked or run."""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Function, Module, Variable
+
+from . import codes
+from .context import Context
+
+#: Functions that the runtime provides, and the prefix of a family of them.
+RUNTIME = frozenset({"vprintf", "malloc", "free", "__assertfail"})
+RUNTIME_PREFIX = "__cudaCDP2"
+
+
+def is_runtime_function(name: str) -> bool:
+    """Whether the runtime itself defines this function."""
+    return name in RUNTIME or name.startswith(RUNTIME_PREFIX)
+
+
+def undefined(module: Module) -> list[Function | Variable]:
+    """Declarations without a definition in this module; dynamic shared memory and the runtime's functions excluded."""
+    defined = {f.name for f in module.functions if f.body is not None}
+    defined |= {v.name for v in module.variables if v.linkage != "extern"}
+    missing: dict[str, Function | Variable] = {}
+    for function in module.functions:
+        if function.body is None and function.name not in defined and not is_runtime_function(function.name):
+            missing.setdefault(function.name, function)
+    for variable in module.variables:
+        if variable.linkage == "extern" and variable.space != "shared" and variable.name not in defined:
+            missing.setdefault(variable.name, variable)
+    return list(missing.values())
+
+
+def check_undefined(context: Context) -> None:
+    """Report what is declared and never defined."""
+    for symbol in undefined(context.module):
+        message = f"'{symbol.name}' is declared, but nothing defines it"
+        context.report(codes.UNDEFINED, message, symbol.name_span, section="11.6.1")

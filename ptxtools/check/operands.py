@@ -1,0 +1,481 @@
+"""Whether operands fit an opcode: number, kind, type, size, vectors (9.2, 9.4, 9.4.1, 6.4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ptxtools.ir.nodes import Address, Arguments, Element, Immediate, Name, Negated, Operand, Pair, SymbolOffset, Vector
+from ptxtools.isa import Opcode, OperandSpec
+from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
+
+from . import codes
+from .values import CONSTANTS, Scope, Signature, Value
+
+#: Special registers that were 16 bits wide in PTX 1.x and may still be read as such (chapter 10).
+_ONCE_16_BIT = ("%tid", "%ntid", "%ctaid", "%nctaid")
+#: Instructions whose scalar result may be discarded; elsewhere `_` stands only inside vectors and pairs.
+_DISCARDING = frozenset({"atom", "setp", "lop3", "elect", "mbarrier"})
+#: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4).
+_PACKS = (2, 4)
+
+
+#: What a name can be, and what else can stand as an operand, in words.
+_KINDS = {
+    "function": "a function",
+    "label": "a label",
+    "targets": "a list of branch targets",
+    "callees": "a list of call targets",
+    "prototype": "a prototype",
+    "int": "a constant",
+    "sreg": "a special register",
+    "sink": "the sink",
+    "unknown": "not declared",
+}
+_SHAPES: dict[type, str] = {
+    Immediate: "a constant",
+    Vector: "a vector",
+    Address: "an address in brackets",
+    Negated: "negated",
+    Pair: "a pair",
+    Arguments: "a list of arguments",
+}
+
+
+class Problem(NamedTuple):
+    """What is wrong with one operand. operand: its index; part: index inside its brackets or braces, or None."""
+
+    code: str
+    message: str
+    operand: int
+    part: int | None = None
+    help: tuple[str, ...] = ()
+    section: str | None = None
+    name: str = ""
+
+
+class Setting(NamedTuple):
+    """What the rules for addresses need to know about the module."""
+
+    address_bits: int
+    wide_only: bool  # the target has no 32-bit addressing
+
+
+def signature(operand: Operand, scope: Scope) -> Signature:
+    """The operand reduced to values; equal signatures are alike to every rule of this file."""
+    kind = type(operand)
+    if kind is Name:
+        name = operand.name  # type: ignore[union-attr]
+        return scope.values.get(name) or scope.resolve(name)
+    if kind is Immediate:
+        return CONSTANTS[operand.type]  # type: ignore[union-attr]
+    if kind is Address:
+        base = operand.base  # type: ignore[union-attr]
+        parts = tuple(signature(part, scope) for part in operand.extra)  # type: ignore[union-attr]
+        return ("[]", signature(base, scope), *parts)
+    if kind is Vector:
+        return ("{}", *[signature(item, scope) for item in operand.items])  # type: ignore[union-attr]
+    return _rare_signature(operand, scope)
+
+
+def _rare_signature(operand: Operand, scope: Scope) -> Signature:
+    if isinstance(operand, Negated):
+        return ("!", signature(operand.operand, scope))
+    if isinstance(operand, Pair):
+        return ("|", signature(operand.first, scope), signature(operand.second, scope))
+    if isinstance(operand, SymbolOffset):
+        return ("+", scope.resolve(operand.name))
+    if isinstance(operand, Element):
+        return _element(operand, scope)
+    assert isinstance(operand, Arguments)
+    return ("()", *[signature(item, scope) for item in operand.items])
+
+
+def _element(operand: Element, scope: Scope) -> Signature:
+    return ("[n]", scope.resolve(operand.name))
+
+
+def examine(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting) -> list[Problem]:
+    """What is wrong with the operands of `op`: nothing, or the complaints about the operand list that fits best."""
+    best: list[Problem] | None = None
+    for specs in op.shapes:
+        problems = _match(op, specs, operands, scope, setting)
+        if not problems:
+            return []
+        if best is None or _badness(problems) < _badness(best):
+            best = problems
+    return best or []
+
+
+def _badness(problems: list[Problem]) -> tuple[bool, int]:
+    return any(p.code == codes.OPERAND_COUNT for p in problems), len(problems)
+
+
+def _match(
+    op: Opcode, specs: tuple[OperandSpec, ...], operands: Sequence[Operand], scope: Scope, setting: Setting
+) -> list[Problem]:
+    needed = sum(not spec.optional for spec in specs)
+    if not needed <= len(operands) <= len(specs):
+        return [_count_problem(op, specs, needed, operands)]
+    problems: list[Problem] = []
+    for index, (spec, operand) in enumerate(zip(specs, operands, strict=False)):
+        fit = _Fit(op, spec, index, scope, setting)
+        problems.extend(fit.check(operand))
+    return problems
+
+
+def _count_problem(op: Opcode, specs: tuple[OperandSpec, ...], needed: int, operands: Sequence[Operand]) -> Problem:
+    wanted = str(needed) if needed == len(specs) else f"{needed} to {len(specs)}"
+    plural = "" if wanted == "1" else "s"
+    names = ", ".join(spec.name for spec in specs)
+    place = len(specs) if len(operands) > len(specs) else -1
+    message = f"'{op.text}' takes {wanted} operand{plural}, found {len(operands)}"
+    return Problem(codes.OPERAND_COUNT, message, place, help=(f"operands: {names}",) if names else ())
+
+
+class _Fit:
+    """One operand against one specification."""
+
+    __slots__ = ("index", "op", "scope", "setting", "spec")
+
+    def __init__(self, op: Opcode, spec: OperandSpec, index: int, scope: Scope, setting: Setting) -> None:
+        self.op, self.spec, self.index, self.scope, self.setting = op, spec, index, scope, setting
+
+    def check(self, operand: Operand) -> Iterator[Problem]:
+        role = self.spec.role
+        if isinstance(operand, Name) and (unknown := self._undeclared(operand)) is not None:
+            yield unknown
+        elif role == "addr":
+            from .addresses import check_address
+
+            yield from check_address(self.op, self.spec, self.index, operand, self.scope, self.setting)
+        elif role in ("label", "func", "prototype", "args"):
+            yield from self._control(operand)
+        elif isinstance(operand, Vector):
+            yield from self._vector(operand)
+        elif isinstance(operand, Pair):
+            yield from self._pair(operand)
+        elif isinstance(operand, Negated):
+            yield from self._negated(operand)
+        else:
+            yield from self._scalar(operand, self.spec, None)
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def _undeclared(self, operand: Name, part: int | None = None) -> Problem | None:
+        if operand.name == "_" or self.scope.resolve(operand.name).kind != "unknown":
+            return None
+        return undeclared(operand.name, self.scope, self.index, part)
+
+    # --- shapes -------------------------------------------------------------------------------------------------------
+
+    def _control(self, operand: Operand) -> Iterator[Problem]:
+        wanted = {"label": ("label", "targets"), "func": ("function", "reg"), "prototype": ("prototype", "callees")}
+        if self.spec.role == "args":
+            if not isinstance(operand, Arguments):
+                yield self._problem(codes.OPERAND_KIND, f"{self._what(operand)} is no list of arguments")
+            return
+        found = self.scope.resolve(operand.name) if isinstance(operand, Name) else None
+        if found is None or found.kind not in wanted[self.spec.role]:
+            what = {"label": "a label", "func": "a function", "prototype": "a prototype"}[self.spec.role]
+            code = codes.BRANCH_TARGET if self.spec.role == "label" else codes.CALL_TARGET
+            yield self._problem(code, f"'{self.op.text}' wants {what}; {self._what(operand)}")
+
+    def _vector(self, operand: Vector) -> Iterator[Problem]:
+        spec = self.spec
+        if not spec.vector and "vec" not in spec.kinds:
+            message = f"'{self.op.text}' takes no vector as operand '{spec.name}'"
+            yield self._problem(codes.OPERAND_KIND, message)
+            return
+        if not spec.vector:
+            yield from self._packed(operand)
+            return
+        if len(operand.items) != spec.vector:
+            message = (
+                f"operand '{spec.name}' of '{self.op.text}' is a vector of {spec.vector}, found {len(operand.items)}"
+            )
+            yield self._problem(codes.VECTOR_LENGTH, message)
+            return
+        yield from self._elements(operand, spec)
+
+    def _packed(self, operand: Vector) -> Iterator[Problem]:
+        """`{a, b}` in place of a register of bits: the elements fill it (9.7.9.4)."""
+        bits = TYPES[self.spec.type].bits if self.spec.type else 0
+        count = len(operand.items)
+        if count not in _PACKS or bits // count not in (8, 16, 32, 64):
+            message = f"{count} elements cannot fill the .{self.spec.type} of '{self.op.text}'"
+            yield self._problem(codes.VECTOR_LENGTH, message, None, ("2 or 4 elements of 8 to 64 bits",), "9.7.9.4")
+            return
+        yield from self._elements(operand, self.spec._replace(type=f"b{bits // count}"))
+
+    def _elements(self, operand: Vector, spec: OperandSpec) -> Iterator[Problem]:
+        sound = True
+        for part, item in enumerate(operand.items):
+            for problem in self._element(item, spec, part):
+                sound = False
+                yield problem
+        if sound:
+            yield from self._alike(operand)
+
+    def _element(self, item: Operand, spec: OperandSpec, part: int) -> Iterator[Problem]:
+        if isinstance(item, Name):
+            unknown = self._undeclared(item, part)
+            if unknown is not None:
+                yield unknown
+                return
+            if item.name == "_":
+                if self.spec.role != "dst":
+                    yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
+                return
+        elif not isinstance(item, Immediate):
+            yield self._problem(codes.OPERAND_KIND, f"{self._what(item)}, where a register must stand", part)
+            return
+        yield from self._scalar(item, spec._replace(kinds=spec.kinds | {"reg"}), part)
+
+    def _alike(self, operand: Vector) -> Iterator[Problem]:
+        """Registers of one vector have one size, and integers and floats do not mix (as ptxas demands; 6.4.3)."""
+        sizes: set[int] = set()
+        kinds: set[str] = set()
+        for item in operand.items:
+            if isinstance(item, Name) and item.name != "_":
+                info = TYPES[self.scope.resolve(item.name).type]
+                sizes.add(info.bits)
+                kinds.add(info.kind)
+        if len(sizes) > 1:
+            yield self._problem(codes.VECTOR_ELEMENTS, "registers of one vector must have one size")
+        elif len(kinds - {"bits"}) > 1:
+            message = "registers of one vector must not mix integer and floating-point types"
+            yield self._problem(codes.VECTOR_ELEMENTS, message)
+        elif not sizes and self.spec.role == "dst":
+            yield self._problem(codes.SINK, "a vector of '_' alone has no type")
+
+    def _pair(self, operand: Pair) -> Iterator[Problem]:
+        spec = self.spec
+        if spec.second is None:
+            yield self._problem(codes.OPERAND_KIND, f"'{self.op.text}' has one result here, found two")
+            return
+        for part, half, wanted in ((0, operand.first, spec), (1, operand.second, spec.second)):
+            if isinstance(half, Name) and (unknown := self._undeclared(half, part)) is not None:
+                yield unknown
+                continue
+            yield from self._scalar(half, wanted, part)
+
+    def _negated(self, operand: Negated) -> Iterator[Problem]:
+        inner = operand.operand
+        if "negatable" not in self.spec.kinds:
+            message = f"operand '{self.spec.name}' of '{self.op.text}' cannot be negated"
+            yield self._problem(codes.NEGATION, message)
+        elif (operand.operator == "!") != (self.spec.type == "pred"):
+            what = "'!' negates predicates" if operand.operator == "!" else "'-' negates numbers"
+            yield self._problem(codes.NEGATION, f"{what}; operand '{self.spec.name}' is .{self.spec.type}")
+        elif isinstance(inner, Name) and (unknown := self._undeclared(inner)) is not None:
+            yield unknown
+        else:
+            yield from self._scalar(inner, self.spec, None)
+
+    # --- scalars ------------------------------------------------------------------------------------------------------
+
+    def _scalar(self, operand: Operand, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
+        if isinstance(operand, Immediate):
+            yield from self._constant(operand, spec, part)
+        elif isinstance(operand, Name):
+            yield from self._name(operand, spec, part)
+        elif isinstance(operand, (SymbolOffset, Element)):
+            yield from self._symbol(self.scope.resolve(operand.name), operand, spec, part)
+        else:
+            yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
+
+    def _constant(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
+        if spec.role == "dst":
+            yield self._problem(codes.OPERAND_KIND, "a constant cannot be a destination", part)
+        elif "imm" not in spec.kinds:
+            yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
+        elif not constant_fits(operand.type, spec.type):
+            yield self._problem(codes.CONSTANT_KIND, self._constant_message(operand, spec), part)
+        elif spec.range is not None and not spec.range[0] <= operand.value <= spec.range[1]:
+            low, high = spec.range
+            message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {low} to {high}"
+            yield self._problem(codes.CONSTANT_RANGE, message, part)
+
+    def _constant_message(self, operand: Immediate, spec: OperandSpec) -> str:
+        what = "an integer" if operand.type in ("s64", "u64") else "a floating-point"
+        kind = TYPES[spec.type].kind if spec.type else ""
+        message = f"{what} constant cannot be a .{spec.type} operand"
+        if kind == "float" and spec.type in ("f32", "f64") and what == "an integer":
+            return f"{message}: write it as a floating-point constant"
+        if kind == "bits" and operand.type == "f64":
+            return f"{message}: write its bits as a hexadecimal number, or as 0f… for 32 bits"
+        return message
+
+    def _name(self, operand: Name, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
+        found = self.scope.resolve(operand.name)
+        if found.kind == "sink":
+            if spec.role != "dst":
+                yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
+            elif self.op.family not in _DISCARDING and not (part == 1 and "sink" in spec.kinds):
+                yield self._problem(
+                    codes.SINK, f"the result '{spec.name}' of '{self.op.text}' cannot be discarded", part
+                )
+        elif found.kind == "sreg":
+            yield from self._special(operand, found, spec, part)
+        elif found.kind == "reg":
+            yield from self._register(operand, found, spec, part)
+        elif found.kind == "int":  # WARP_SZ
+            if "imm" not in spec.kinds or spec.role == "dst":
+                yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
+        else:
+            yield from self._symbol(found, operand, spec, part)
+
+    def _register(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
+        if "reg" not in spec.kinds:
+            yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
+        elif found.vector and part is None and "vec" in spec.kinds and not spec.vector:
+            yield from self._packed_register(operand, found)
+        elif found.vector and part is None and spec.vector != found.vector:
+            wanted = f"a vector of {spec.vector}" if spec.vector else "a scalar"
+            message = f"operand '{spec.name}' of '{self.op.text}' is {wanted}; {self._what(operand)}"
+            yield self._problem(codes.VECTOR_LENGTH, message, part)
+        elif not found.vector and spec.vector and part is None:
+            message = f"operand '{spec.name}' of '{self.op.text}' is a vector of {spec.vector}; {self._what(operand)}"
+            yield self._problem(codes.VECTOR_LENGTH, message, part, ("write it in braces: {…}",))
+        elif spec.type is not None and not found.role and not accepts(spec.type, found.type, spec.width):
+            yield self._mismatch(operand, found, spec, part)
+
+    def _packed_register(self, operand: Name, found: Value) -> Iterator[Problem]:
+        wanted = TYPES[self.spec.type].bits if self.spec.type else 0
+        if TYPES[found.type].bits * found.vector != wanted:
+            message = f"{self._what(operand)}; '{self.op.text}' wants {wanted} bits"
+            yield self._problem(codes.VECTOR_LENGTH, message)
+
+    def _mismatch(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Problem:
+        assert spec.type is not None
+        want = TYPES[REGISTER_TYPE.get(spec.type, spec.type)]
+        have = TYPES[found.type]
+        code = codes.OPERAND_TYPE
+        if want.kind != "pred" != have.kind and (
+            have.bits < want.bits or (have.bits > want.bits and spec.width != "wider")
+        ):
+            code = codes.OPERAND_SIZE
+        wanted = f".{spec.type}" if spec.type == want.name else f".{want.name} (for .{spec.type})"
+        wider = " or wider" if spec.width == "wider" and want.kind != "float" else ""
+        message = (
+            f"'{operand.name}' is a .{found.type} register; '{self.op.text}' wants {wanted}{wider} as '{spec.name}'"
+        )
+        return self._problem(code, message, part, section="9.4.1" if spec.width == "wider" else "9.4")
+
+    def _special(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
+        if spec.role == "dst":
+            yield self._problem(codes.SPECIAL_REGISTER, f"special register '{operand.name}' is read-only", part)
+        elif "sreg" not in spec.kinds:
+            message = f"special register '{operand.name}' cannot be an operand of '{self.op.text}'"
+            help = ("copy it into a register with mov first",)
+            yield self._problem(codes.SPECIAL_REGISTER, message, part, help, "10")
+        elif found.vector != spec.vector and not (found.vector and "vec" in spec.kinds):
+            message = f"'{operand.name}' has {found.vector or 1} components, operand '{spec.name}' {spec.vector or 1}"
+            yield self._problem(
+                codes.VECTOR_LENGTH, message, part, (f"such as {operand.name}.x",) if found.vector else ()
+            )
+        elif spec.type is not None and not _special_fits(spec.type, found.type, operand.name):
+            message = f"'{operand.name}' is .{found.type}; '{self.op.text}' reads .{spec.type}"
+            yield self._problem(codes.OPERAND_TYPE, message, part)
+
+    def _symbol(self, found: Value, operand: Operand, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
+        name = getattr(operand, "name", "")
+        if found.kind == "unknown":
+            yield undeclared(name, self.scope, self.index, part)
+        elif found.kind not in ("memory", "function") or "symbol" not in spec.kinds:
+            code = codes.OPERAND_KIND if found.kind == "memory" else codes.WRONG_KIND_OF_NAME
+            help = (
+                ("load it with ld, or take its address with mov",)
+                if found.kind == "memory" and spec.role == "src"
+                else ()
+            )
+            yield self._problem(code, self._not_allowed(operand, spec), part, help)
+        elif spec.type is not None and TYPES[spec.type].kind not in ("int", "bits"):
+            message = f"{self._what(operand)}, whose address is an integer; '{self.op.text}' wants .{spec.type}"
+            yield self._problem(codes.OPERAND_TYPE, message, part)
+        elif spec.space is not None and found.kind == "memory" and not same_space(spec.space, found.space):
+            message = f"'{name}' lies in .{found.space}; '{self.op.text}' wants an address in .{spec.space}"
+            yield self._problem(codes.ADDRESS_SPACE, message, part)
+
+    # --- words --------------------------------------------------------------------------------------------------------
+
+    def _what(self, operand: Operand) -> str:
+        return describe(operand, self.scope)
+
+    def _not_allowed(self, operand: Operand, spec: OperandSpec) -> str:
+        return f"{self._what(operand)}; '{self.op.text}' takes {_allowed(spec)} as '{spec.name}'"
+
+    def _problem(
+        self, code: str, message: str, part: int | None = None, help: tuple[str, ...] = (), section: str | None = None
+    ) -> Problem:
+        return Problem(code, message, self.index, part, help, section)
+
+
+def examine_parts(
+    op: Opcode, spec: OperandSpec, index: int, part: int, operand: Operand, scope: Scope, setting: Setting
+) -> Iterator[Problem]:
+    """Complaints about a further part inside the brackets of an address; `part` counts from the base, which is 0."""
+    for problem in _Fit(op, spec, index, scope, setting).check(operand):
+        yield problem._replace(part=part)
+
+
+def describe(operand: Operand, scope: Scope) -> str:
+    """Such as "'%f1' is a .f32 register", "this is a constant"."""
+    if isinstance(operand, (Name, SymbolOffset, Element)):
+        found = scope.resolve(operand.name)
+        if found.kind == "reg":
+            shape = f"vector .v{found.vector} " if found.vector else ""
+            return f"'{operand.name}' is a {shape}.{found.type} register"
+        if found.kind == "memory":
+            return f"'{operand.name}' is a .{found.space} variable"
+        return f"'{operand.name}' is {_KINDS.get(found.kind, found.kind)}"
+    return f"this is {_SHAPES[type(operand)]}"
+
+
+def _allowed(spec: OperandSpec) -> str:
+    words = {"reg": "a register", "imm": "a constant", "sreg": "a special register", "symbol": "an address",
+             "vec": "a vector"}  # fmt: skip
+    kinds = [words[kind] for kind in words if kind in spec.kinds]
+    return " or ".join(kinds) or "something else"
+
+
+def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> Problem:
+    """The finding for a name without a declaration, with near misses."""
+    from .suggestions import near_names
+
+    base, dot, component = name.partition(".")
+    if dot and scope.lookup(base) is not None:
+        return Problem(codes.BAD_COMPONENT, f"'{base}' has no component '.{component}'", index, part, name=name)
+    if name.startswith("%") and dot and scope.resolve(base).kind == "sreg":
+        return Problem(
+            codes.BAD_COMPONENT, f"special register '{base}' has no component '.{component}'", index, part, name=name
+        )
+    near = near_names(base, scope)
+    help = (f"did you mean {' or '.join(repr(n) for n in near)}?",) if near else ()
+    return Problem(codes.UNDECLARED, f"'{base}' is not declared here", index, part, help, "4.4", base)
+
+
+def constant_fits(constant: str, wanted: str | None) -> bool:
+    """Whether a constant of type s64, u64, f32 (0f…) or f64 (0d…, 1.5) may be an operand of that type (4.5, 9.4)."""
+    if wanted is None:
+        return True
+    info = TYPES[wanted]
+    if constant in ("s64", "u64"):
+        return info.kind in ("int", "bits", "pred")
+    if info.kind == "bits":
+        return info.bits == (32 if constant == "f32" else 64)
+    return wanted in ("f32", "f64")
+
+
+def _special_fits(wanted: str, have: str, name: str) -> bool:
+    if TYPES[wanted].kind == "float":
+        return False
+    if accepts(wanted, have):
+        return True
+    return TYPES[wanted].bits == 16 and have == "u32" and name.partition(".")[0] in _ONCE_16_BIT
+
+
+def same_space(wanted: str, have: str) -> bool:
+    """Whether a variable of space `have` can be meant by an instruction on space `wanted` ("shared::cta" is shared)."""
+    return wanted.partition("::")[0] == have.partition("::")[0]

@@ -1,0 +1,26 @@
+""" "Did you mean": near misses among the names that are known."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from ptxtools.ir.symbols import Names
+
+_MOST_CANDIDATES = 5000
+
+
+def near_names(name: str, scope: Names, limit: int = 2) -> list[str]:
+    """Declared names and special registers close to `name`, the closest first."""
+    candidates: list[str] = []
+    where: Names | None = scope
+    while where is not None and len(candidates) < _MOST_CANDIDATES:
+        candidates.extend(where.declared)
+        for base, variable in where.ranges.items():
+            if name.startswith(base) and variable.count:
+                candidates.append(f"{base}{variable.count - 1}")
+        where = where.parent
+    if name.startswith("%"):
+        from ptxtools.isa import registers
+
+        candidates.extend(registers.SPECIAL)
+    return get_close_matches(name, candidates[:_MOST_CANDIDATES], limit, 0.75)
