@@ -1,1 +1,96 @@
-"""PTX tools that work without a GPU."""
+"""PTX tools that work without a GPU: check, assemble and run NVIDIA PTX.
+
+    module = ptxtools.load("kernel.ptx")
+    device = ptxtools.Device("sm_90a", sms=4)
+    result = device.launch(module["scale"], grid=4, block=256, args=[x, out, 1024])
+
+Everything here is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import assemble, disassemble, lint, load, loads, ptx_run
+    from .diagnostics import Diagnostic, LaunchError, PtxError, Severity, Trap
+    from .launch.host import Buffer, Device, Kernel, Module
+    from .sim.device import RunResult
+
+_HOMES = {
+    "ptxtools.api": ("assemble", "disassemble", "lint", "load", "loads", "ptx_run"),
+    "ptxtools.launch.host": ("Buffer", "Device", "Kernel", "Module"),
+    "ptxtools.diagnostics": ("Diagnostic", "LaunchError", "PtxError", "Severity", "Trap"),
+    "ptxtools.sim.device": ("RunResult",),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Buffer",
+    "Device",
+    "Diagnostic",
+    "Kernel",
+    "LaunchError",
+    "Module",
+    "PtxError",
+    "RunResult",
+    "Severity",
+    "Trap",
+    "assemble",
+    "disassemble",
+    "lint",
+    "load",
+    "loads",
+    "ptx_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "__version__":
+        value: Any = _version()
+    elif name == "lint":
+        value = import_module("ptxtools.lint")
+    elif name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'ptxtools' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+class _Lint(ModuleType):
+    """The package `ptxtools.lint`, which is also the function `ptxtools.lint(text)`: one name, both uses."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from .api import lint
+
+        return lint(*args, **kwargs)
+
+
+class _Ptxtools(ModuleType):
+    """This module: the import system hands it every subpackage, `lint` among them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "lint" and isinstance(value, ModuleType):
+            value.__class__ = _Lint
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Ptxtools
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("ptxtools")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,231 @@
+"""ptx-run: run a kernel on a simulated device, and check what it computes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .common import (
+    CONTEXT_SETTINGS,
+    FINDINGS,
+    OK,
+    STDIN,
+    Failure,
+    common_options,
+    examples,
+    input_names,
+    not_available_yet,
+    read_input,
+    run_command,
+)
+
+if TYPE_CHECKING:
+    from ptxtools.launch.job import Job
+    from ptxtools.launch.runner import Report
+
+_EXAMPLES = examples(
+    "ptx-run vecadd.ptx --grid 4 --block 256 --arg a.npy --arg b.npy --arg zeros:f32[1024] --arg 1024",
+    "ptx-run scale.ptx --grid 1 --block 32 --arg arange:f32[32] --arg f32:1.5 --save 0=out.npy",
+    "ptx-run mm.ptx -k matmul --list",
+    "ptx-run --launch case.toml",
+    "ptx-as k.ptx -o - | ptx-run - --grid 1 --block 32 --arg fill:s32[32]=7",
+)
+
+#: Options that describe a launch: with --launch, the file does that.
+_LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative", "stack", "args", "expects", "saves",
+                   "rtol", "atol")  # fmt: skip
+
+
+@click.command(name="ptx-run", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
+               short_help="Run a kernel on a simulated device.")  # fmt: skip
+@click.argument("module", required=False)
+@click.option("-k", "--kernel", metavar="NAME", help="The entry to run; not needed when there is only one.")
+@click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, and run nothing.")
+@click.option("--grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.")
+@click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed where the kernel has .reqntid.")
+@click.option("--cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster.")
+@click.option("--shared", metavar="BYTES", type=click.IntRange(0), help="Dynamic shared memory of a CTA.")
+@click.option("--device", metavar="TARGET", help="The simulated device, such as sm_90a; default: the module's target.")
+@click.option("--sms", metavar="N", type=click.IntRange(1), help="SMs of the device; default: 16.")
+@click.option("--cooperative", is_flag=True, help="Refuse a grid that is not resident as a whole.")
+@click.option("--stack", metavar="BYTES", type=click.IntRange(0), help="Stack of a thread.")
+@click.option(
+    "--arg",
+    "args",
+    metavar="SPEC",
+    multiple=True,
+    help="An argument, one per parameter in order: 42, f32:1.5, null, FILE.npy, zeros:f32[1024], "
+    "fill:f32[4]=1.5, arange:s32[64], random:f32[32,32]@SEED, bytes:HEX, @FILE.",
+)
+@click.option(
+    "--expect", "expects", metavar="N=FILE.npy", multiple=True, help="Compare argument N (from 0) after the run."
+)
+@click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance of --expect; default: 0.")
+@click.option("--atol", type=click.FloatRange(0), help="Absolute tolerance of --expect; default: 0.")
+@click.option(
+    "--save", "saves", metavar="N=FILE.npy", multiple=True, help="Write the buffer of argument N after the run."
+)
+@click.option(
+    "--launch", "launch_file", metavar="FILE.toml", help="Run what a launch file describes; MODULE replaces its module."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["native", "reference"]),
+    default="native",
+    show_default=True,
+    help="Compiled handlers, or NumPy (slow, and simple).",
+)
+@click.option("--threads", metavar="N", type=click.IntRange(1), help="Worker threads; default: one a core.")
+@click.option("--seed", metavar="N", type=click.IntRange(0), help="Shuffle scheduling, repeatably, on one thread.")
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(0, min_open=True), help="End a run that takes longer."
+)
+@click.option(
+    "--max-instructions",
+    metavar="N",
+    type=click.IntRange(1),
+    help="End a run that executes more than N thread-instructions.",
+)
+@not_available_yet("--heap", "--numerics", "--check", "--trace", "--timeline", "--profile", "--coverage")
+@common_options
+def command(**options: Any) -> int:
+    """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
+
+    Buffers that the kernel wrote are summarised, unless --expect or --save says what to do with them.
+    """
+    if options["list_"]:
+        return _list(options)
+    job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
+    return _run(job, options)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console command."""
+    run_command(command, "ptx-run", arguments)
+
+
+# --- what to run ------------------------------------------------------------------------------------------------------
+
+
+def _module_name(options: dict[str, Any]) -> str:
+    return input_names([options["module"]] if options["module"] else [])[0]
+
+
+def _job_from_file(options: dict[str, Any]) -> Job:
+    from ptxtools.launch.errors import SpecError
+    from ptxtools.launch.file import read_launch_file
+
+    given = [name for name in _LAUNCH_OPTIONS if options[name] not in (None, False, ())]
+    if given:
+        flag = {"args": "arg", "expects": "expect", "saves": "save"}.get(given[0], given[0])
+        raise click.UsageError(f"--{flag} and --launch exclude each other: the launch file says it")
+    try:
+        job = read_launch_file(options["launch_file"], options["module"] or "")
+    except SpecError as error:
+        raise Failure(str(error)) from None
+    _device_options(job, options)
+    return job
+
+
+def _job_from_options(options: dict[str, Any]) -> Job:
+    from ptxtools.launch.errors import SpecError
+    from ptxtools.launch.options import job_from_options
+
+    try:
+        job = job_from_options(_module_name(options), options)
+    except SpecError as error:
+        raise click.UsageError(str(error)) from None
+    _device_options(job, options)
+    return job
+
+
+def _device_options(job: Job, options: dict[str, Any]) -> None:
+    job.engine = options["engine"]
+    job.threads, job.seed = options["threads"], options["seed"]
+    job.max_instructions = options["max_instructions"]
+    job.device = options["device"] or job.device
+    job.sms = options["sms"] or job.sms
+    job.timeout = options["timeout"] or job.timeout
+
+
+def _list(options: dict[str, Any]) -> int:
+    from ptxtools.api import read_module
+    from ptxtools.sim.kernel import Kernel
+
+    name = _module_name(options)
+    module = read_module(read_input(name), "<stdin>" if name == STDIN else name)
+    for function in module.entries:
+        if options["kernel"] in (None, function.name):
+            for line in Kernel.of(function).lines():
+                click.echo(line)
+    return OK
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def _run(job: Job, options: dict[str, Any]) -> int:
+    from ptxtools.api import run_job
+    from ptxtools.launch.errors import SpecError
+
+    try:
+        with _Ticker(options["quiet"]):
+            report = run_job(job, read_input)
+    except SpecError as error:
+        raise Failure(str(error)) from None
+    sys.stdout.write(report.printed)
+    _show(report, job, options)
+    return OK if report.passed else FINDINGS
+
+
+def _show(report: Report, job: Job, options: dict[str, Any]) -> None:
+    if report.failure is not None:
+        if not options["quiet"]:
+            click.echo(f"failed as expected ({job.expect_failure}): {report.failure}")
+        return
+    if not options["quiet"]:
+        for line in report.summaries:
+            click.echo(line)
+    for failure in report.failures:
+        sys.stderr.write(f"ptx-run: {failure[0]}\n" + "".join(f"    {line}\n" for line in failure[1:]))
+    if options["verbose"]:
+        for result in report.results:
+            rate = result.instructions / max(result.seconds, 1e-9) / 1e6
+            took = f"{result.instructions:,} thread-instructions in {result.seconds:.6f} s, {rate:,.0f} million/s"
+            sys.stderr.write(f"ptx-run: {took}\n")
+
+
+class _Ticker:
+    """Shows that a long run goes on: elapsed seconds on standard error, on a terminal only, after the first second."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._wanted = not quiet and sys.stderr.isatty()
+
+    def __enter__(self) -> None:
+        if not self._wanted:
+            return
+        from threading import Event, Thread
+
+        self._stop = Event()
+        self._thread = Thread(target=self._tick, daemon=True)
+        self._thread.start()
+
+    def _tick(self) -> None:
+        import time
+
+        started, shown = time.monotonic(), False
+        while not self._stop.wait(1.0 if not shown else 0.2):
+            shown = True
+            sys.stderr.write(f"\rrunning, {time.monotonic() - started:.0f} s")
+            sys.stderr.flush()
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def __exit__(self, *_: object) -> None:
+        if self._wanted:
+            self._stop.set()
+            self._thread.join()

@@ -1,0 +1,197 @@
+"""What may be given for a kernel parameter, before it meets the kernel and the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .elements import ElementType, element_of, element_type, encode, storage
+from .errors import SpecError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+@dataclass(slots=True)
+class Scalar:
+    """A number. type: the element type that was written before it (`f32:1.5`), or None."""
+
+    value: int | float
+    type: ElementType | None = None
+
+
+@dataclass(slots=True)
+class Raw:
+    """The bytes of a parameter."""
+
+    data: bytes
+
+
+@dataclass(slots=True)
+class Null:
+    """A null pointer."""
+
+
+@dataclass(slots=True)
+class Content:
+    """What a buffer holds at first.
+
+    kind: "file" (`path`), "zeros", "fill" (`value`), "arange", "random" (`seed`); element and shape are those of the
+    array, None and () for a file.
+    """
+
+    kind: str
+    element: ElementType | None = None
+    shape: tuple[int, ...] = ()
+    value: int | float = 0
+    seed: int = 0
+    path: str = ""
+
+    @property
+    def bytes(self) -> int | None:
+        """Size of the buffer; None for a file."""
+        return None if self.element is None else count(self.shape) * self.element.bytes
+
+    def array(self) -> Array:
+        """The content in its stored form. Raises `SpecError`, `MemoryError`."""
+        if self.element is None:
+            return read_array(self.path)
+        return _MAKERS[self.kind](self, self.element)
+
+    def element_for(self, array: Array) -> ElementType:
+        """The element type, which for a file is that of its array."""
+        return self.element or element_of(array.dtype)
+
+
+@dataclass(slots=True)
+class BufferArgument:
+    """The address of a buffer. `name` is that of a launch file's buffer; else `content` makes one of its own."""
+
+    name: str = ""
+    offset: int = 0
+    content: Content | None = field(default=None)
+
+
+Argument: TypeAlias = "Scalar | Raw | Null | BufferArgument"
+
+
+def count(shape: tuple[int, ...]) -> int:
+    """Number of elements of a shape."""
+    product = 1
+    for size in shape:
+        product *= size
+    return product
+
+
+def read_array(path: str) -> Array:
+    """An array from a .npy file; raises `SpecError`."""
+    import numpy as np
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, SyntaxError, TypeError) as error:
+        raise SpecError(f"{path}: not a .npy file: {_first_line(error)}") from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise SpecError(f"{path}: an archive of several arrays; give a .npy file")
+    if array.dtype.hasobject:
+        raise SpecError(f"{path}: holds Python objects, not numbers")
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n", 1)[0]
+
+
+def _zeros(content: Content, element: ElementType) -> Array:
+    import numpy as np
+
+    return np.zeros(content.shape, storage(element))
+
+
+def _fill(content: Content, element: ElementType) -> Array:
+    import numpy as np
+
+    value = check_number(content.value, element)
+    one = encode(np.array([value], dtype=_number_type(element, value)), element)
+    return np.full(content.shape, one[0], one.dtype)
+
+
+def _arange(content: Content, element: ElementType) -> Array:
+    import numpy as np
+
+    return encode(np.arange(count(content.shape)), element).reshape(content.shape)
+
+
+def _random(content: Content, element: ElementType) -> Array:
+    """`numpy.random.default_rng(seed)`: `random` in f64 for f64 and in f32 for every other float, rounded toward zero
+    where it would become 1; `integers` over the full range of the type otherwise."""
+    import numpy as np
+
+    generator = np.random.default_rng(content.seed)
+    if element.kind == "f":
+        if element.bits == 64:
+            return generator.random(content.shape)
+        values: Array = generator.random(content.shape, dtype=np.float32)
+        if element.name == "tf32":
+            return values.view(np.uint32) & np.uint32(0xFFFFE000)
+        return values if element.bits == 32 else _below_one(encode(values, element), element)
+    low = 0 if element.kind == "u" else -(1 << (element.bits - 1))
+    high = low + (1 << element.bits) - 1
+    return generator.integers(low, high, content.shape, dtype=storage(element).type, endpoint=True)
+
+
+def _below_one(stored: Array, element: ElementType) -> Array:
+    """Keep [0, 1) half open: bit patterns of positive floats are ordered, so the one below 1 is one less."""
+    import numpy as np
+
+    one = encode(np.array([1.0]), element)
+    width = np.dtype(f"u{element.bytes}")
+    bits = stored.view(width)
+    return np.where(bits == one.view(width)[0], bits - width.type(1), bits).astype(width).view(stored.dtype)
+
+
+def _number_type(element: ElementType, value: int | float) -> str:
+    if element.kind == "f":
+        return "float64"
+    return "uint64" if value >= 0 else "int64"
+
+
+def check_number(value: int | float, element: ElementType) -> int | float:
+    """`value` as a number of that type; raises `SpecError` when it has none. Integers may be signed or unsigned."""
+    if element.kind == "f":
+        try:
+            return float(value)
+        except OverflowError:
+            raise SpecError(f"{value} does not fit into {element.name}") from None
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise SpecError(f"{value} is not an integer, as {element.name} needs")
+        value = int(value)
+    if not -(1 << (element.bits - 1)) <= value < 1 << element.bits:
+        raise SpecError(f"{value} does not fit into {element.name}")
+    return value
+
+
+_MAKERS = {"zeros": _zeros, "fill": _fill, "arange": _arange, "random": _random}
+
+
+def shaped(text: str) -> tuple[ElementType, tuple[int, ...]]:
+    """`f32[32,32]` as element type and shape; raises `SpecError`."""
+    name, bracket, rest = text.partition("[")
+    if not bracket or not rest.endswith("]"):
+        raise SpecError(f"'{text}' is not TYPE[SIZE,…], such as f32[1024] or u8[16,16]")
+    element = element_type(name.strip())
+    sizes = [part.strip() for part in rest[:-1].split(",")]
+    if not all(part.isdecimal() for part in sizes):
+        raise SpecError(f"'{rest[:-1]}' in '{text}' is not a list of sizes")
+    shape = tuple(int(part) for part in sizes)
+    if count(shape) * element.bytes >= 1 << 48 or len(shape) > 32:
+        raise SpecError(f"'{text}' is too large")
+    return element, shape

@@ -1,0 +1,103 @@
+"""Arguments to bytes: each converted to its parameter's type and put at its place in the parameter block."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from ptxtools.diagnostics import LaunchError
+from ptxtools.isa.types import TYPES
+from ptxtools.sim.kernel import Kernel, Parameter
+
+from .elements import ElementType
+
+_FLOATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
+#: The float type whose bits a float gives for an untyped parameter.
+_FLOAT_OF_BITS = {"b16": "f16", "b32": "f32", "b64": "f64"}
+
+
+def describe(index: int, parameter: Parameter) -> str:
+    return f"argument {index} ({parameter})"
+
+
+def parameter_block(kernel: Kernel, values: Sequence[bytes]) -> bytes:
+    """The parameter block of one value a parameter; padding is zero."""
+    block = bytearray(kernel.parameter_bytes)
+    for parameter, value in zip(kernel.parameters, values, strict=True):
+        block[parameter.offset : parameter.offset + parameter.size] = value
+    return bytes(block)
+
+
+def check_count(kernel: Kernel, given: int) -> None:
+    """Raise `LaunchError` unless there is one argument for each parameter."""
+    wanted = len(kernel.parameters)
+    if given != wanted:
+        names = ", ".join(str(p) for p in kernel.parameters)
+        takes = f"takes {wanted} argument{'' if wanted == 1 else 's'}" + (f" ({names})" if names else "")
+        raise LaunchError(f"kernel {kernel.name} {takes}, not {given}")
+
+
+def pointer_bytes(address: int, index: int, parameter: Parameter) -> bytes:
+    """An address as a parameter; raises `LaunchError` where a parameter cannot hold one."""
+    info = TYPES[parameter.type]
+    if parameter.array or info.kind == "float" or parameter.size not in (4, 8):
+        raise LaunchError(f"{describe(index, parameter)} is no pointer: a buffer or null does not fit")
+    if address >> (8 * parameter.size):
+        raise LaunchError(f"{describe(index, parameter)} is too small for the address {address:#x}")
+    return address.to_bytes(parameter.size, "little")
+
+
+def raw_bytes(data: bytes, index: int, parameter: Parameter) -> bytes:
+    """The bytes of a parameter; raises `LaunchError` unless there are exactly as many."""
+    if len(data) != parameter.size:
+        raise LaunchError(f"{describe(index, parameter)} has {parameter.size} bytes, not {len(data)}")
+    return data
+
+
+def number_bytes(value: int | float, index: int, parameter: Parameter, type_: ElementType | None = None) -> bytes:
+    """A number converted to the parameter's type, or to `type_`; raises `LaunchError` where that is not possible."""
+    if parameter.array:
+        raise LaunchError(f"{describe(index, parameter)} is passed by value: give its {parameter.size} bytes")
+    if type_ is not None:
+        return _typed(value, index, parameter, type_)
+    name, info = parameter.type, TYPES[parameter.type]
+    if isinstance(value, float) and name in _FLOAT_OF_BITS:
+        name = _FLOAT_OF_BITS[name]
+    if name in _FLOATS:
+        return _float(value, name, index, parameter)
+    if info.kind not in ("int", "bits"):
+        raise LaunchError(f"{describe(index, parameter)} cannot be given as a number")
+    return _integer(value, index, parameter)
+
+
+def _integer(value: int | float, index: int, parameter: Parameter) -> bytes:
+    bits = 8 * parameter.size
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise LaunchError(f"{describe(index, parameter)} is an integer, not {value}; f32:{value} gives the bits")
+        value = int(value)
+    if not -(1 << bits) < value < 1 << bits:
+        raise LaunchError(f"{value} does not fit {describe(index, parameter)}")
+    return (value & ((1 << bits) - 1)).to_bytes(parameter.size, "little")
+
+
+def _float(value: int | float, name: str, index: int, parameter: Parameter) -> bytes:
+    try:
+        return struct.pack(_FLOATS[name], value)
+    except OverflowError:
+        raise LaunchError(f"{value} is too large for {describe(index, parameter)}") from None
+
+
+def _typed(value: int | float, index: int, parameter: Parameter, type_: ElementType) -> bytes:
+    """A value of a type that was written out: its bits, which must be as wide as the parameter."""
+    if type_.bytes != parameter.size:
+        raise LaunchError(f"{describe(index, parameter)} has {parameter.size} bytes; {type_.name} has {type_.bytes}")
+    if type_.name in _FLOATS:
+        return _float(value, type_.name, index, parameter)
+    if type_.kind != "f":
+        return _integer(value, index, parameter)
+    import numpy as np
+
+    from .elements import encode
+
+    return encode(np.array([value], dtype=np.float64), type_).tobytes()

@@ -1,0 +1,232 @@
+"""Launch files: TOML to a `Job`. Paths in them are relative to the file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from typing import Any
+
+from .arguments import Argument, BufferArgument, Content, Null, Scalar, shaped
+from .compare import Tolerance
+from .errors import NotAvailable, SpecError, nearest
+from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan
+from .spec import parse_bytes
+from .table import Table
+
+_CONTENTS = ("file", "zeros", "fill", "arange", "random")
+_PER_LAUNCH = ("kernel", "grid", "block", "cluster", "shared", "cooperative", "stack", "args", "module")
+#: Parts of the format that are documented and not simulated yet.
+_LATER_TABLES = {"tensormaps": "tensor maps", "textures": "textures", "multicast": "multicast objects"}
+_LATER_ARGUMENTS = {"tensormap": "tensor maps", "texture": "textures", "multicast": "multicast objects"}
+
+
+def read_launch_file(path: str, module: str = "") -> Job:
+    """The job that a launch file describes; raises `SpecError`, `NotAvailable`.
+
+    module: a module to run instead of the one that the file names.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        values = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SpecError(f"{path}: not a TOML file: {error}") from None
+    return _Reader(path, module).job(Table(values, path))
+
+
+class _Reader:
+    def __init__(self, path: str, module: str) -> None:
+        self._folder = os.path.dirname(path)
+        self._module = module
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, name) if name else ""
+
+    def job(self, top: Table) -> Job:
+        for key, what in _LATER_TABLES.items():
+            if top.has(key):
+                raise NotAvailable(f"{top.file}: {what} ([{key}])")
+        self._refuse_unbuilt(top)
+        buffers = {name: self._buffer(name, table) for name, table in top.tables("buffers")}
+        job = Job(
+            launches=self._launches(top),
+            buffers=buffers,
+            globals=[self._global(name, table) for name, table in top.tables("globals")],
+            device=top.text("device"),
+            sms=top.whole("sms", 16, 1) or 16,
+            timeout=self._timeout(top),
+            expect_printed=self._path(top.text("expect_printed")),
+            expect_failure=self._failure(top),
+        )
+        top.finish()
+        self._check_names(job, top)
+        return job
+
+    def _refuse_unbuilt(self, top: Table) -> None:
+        if (top.whole("devices", 1, 1) or 1) > 1:
+            raise NotAvailable(f"{top.file}: several devices (devices = {top.values['devices']})")
+        if top.text("check"):
+            raise NotAvailable(f'{top.file}: run-time checkers (check = "{top.values["check"]}")')
+        if top.has("heap"):
+            raise NotAvailable(f"{top.file}: the device heap (heap)")
+
+    def _timeout(self, top: Table) -> float | None:
+        seconds: float | None = top.take("timeout", float)
+        if seconds is not None and not 0 < seconds < 1e9:
+            raise top.error(f"must be a number of seconds above 0, not {seconds:g}", "timeout")
+        return seconds
+
+    def _failure(self, top: Table) -> str:
+        kind = top.text("expect_failure")
+        if kind and kind not in FAILURES:
+            raise top.error(f"unknown kind of failure '{kind}'{nearest(kind, FAILURES)}", "expect_failure")
+        return kind
+
+    def _launches(self, top: Table) -> list[LaunchPlan]:
+        """One plan for each `[[launch]]`, keys outside them holding for all; else one from the top level."""
+        tables = top.take("launch", list)
+        if tables is None:
+            return [self._launch(top, top)]
+        if not tables or not all(isinstance(t, dict) for t in tables):
+            raise top.error("must be [[launch]] tables", "launch")
+        plans = []
+        for number, values in enumerate(tables):
+            own = Table(values, top.file, f"launch[{number}]")
+            plans.append(self._launch(own, top))
+            own.finish()
+        return plans
+
+    def _launch(self, own: Table, top: Table) -> LaunchPlan:
+        def at(key: str) -> Table:
+            """The table that decides a key: the launch's own, else the top level."""
+            top.has(key)
+            return own if own.has(key) else top
+
+        grid, block = at("grid").shape("grid"), at("block").shape("block")
+        if grid is None:
+            raise own.error("grid is missing")
+        named = self._path(at("module").text("module"))
+        module = self._module or named
+        if not module:
+            raise own.error("module is missing")
+        return LaunchPlan(
+            module=module,
+            grid=grid,
+            block=block,
+            kernel=at("kernel").text("kernel"),
+            cluster=at("cluster").shape("cluster"),
+            shared=at("shared").whole("shared", 0) or 0,
+            cooperative=bool(at("cooperative").take("cooperative", bool, False)),
+            stack=at("stack").whole("stack"),
+            args=self._arguments(at("args")),
+        )
+
+    def _arguments(self, table: Table) -> list[Argument]:
+        values = table.take("args", list, [])
+        found: list[Argument] = []
+        for number, value in enumerate(values):
+            if not isinstance(value, dict):
+                raise table.error('must be a table such as {value=42} or {buffer="a"}', f"args[{number}]")
+            own = Table(value, table.file, f"{table.path}.args[{number}]" if table.path else f"args[{number}]")
+            found.append(_argument(own))
+            own.finish()
+        return found
+
+    def _buffer(self, name: str, table: Table) -> BufferPlan:
+        if (table.whole("device", 0) or 0) > 0:
+            raise NotAvailable(f"{table.file}: several devices ({table.path}.device)")
+        plan = BufferPlan(
+            label=f"buffer '{name}'",
+            content=self._content(table),
+            expect=self._path(table.text("expect")),
+            save=self._path(table.text("save")),
+            tolerance=Tolerance(_tolerance(table, "rtol"), _tolerance(table, "atol")),
+        )
+        table.finish()
+        return plan
+
+    def _content(self, table: Table) -> Content:
+        given = [key for key in _CONTENTS if table.has(key)]
+        if len(given) != 1:
+            what = " and ".join(given) if given else "nothing"
+            raise table.error(f"needs exactly one of {', '.join(_CONTENTS)}; there is {what}")
+        kind = given[0]
+        try:
+            if kind == "file":
+                return Content("file", path=self._path(table.text("file")))
+            if kind in ("zeros", "arange"):
+                return Content(kind, *shaped(table.text(kind)))
+            return _content_table(kind, table)
+        except SpecError as error:
+            if str(error).startswith(f"{table.file}:"):
+                raise
+            raise table.error(str(error), kind) from None
+
+    def _global(self, name: str, table: Table) -> GlobalPlan:
+        plan = GlobalPlan(name, self._path(table.text("file")), self._path(table.text("expect")))
+        table.finish()
+        if not plan.file and not plan.expect:
+            raise table.error("needs file or expect")
+        return plan
+
+    def _check_names(self, job: Job, top: Table) -> None:
+        for launch in job.launches:
+            for argument in launch.args:
+                if isinstance(argument, BufferArgument) and argument.name not in job.buffers:
+                    hint = nearest(argument.name, job.buffers)
+                    raise top.error(f"there is no [buffers.{argument.name}]{hint}", "args")
+
+
+def _tolerance(table: Table, key: str) -> float:
+    value: float = table.take(key, float, 0.0)
+    if not value >= 0:
+        raise table.error(f"must be 0 or more, not {value:g}", key)
+    return value
+
+
+def _content_table(kind: str, table: Table) -> Content:
+    own = table.table(kind)
+    assert own is not None
+    element, shape = shaped(own.text("type"))
+    value: Any = 0
+    if kind == "fill":
+        if not own.has("value"):
+            raise own.error("value is missing")
+        value = own.values["value"]
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise own.error(f"must be a number, not {value!r}", "value")
+        from .arguments import check_number
+
+        check_number(value, element)
+    seed = (own.whole("seed", 0) or 0) if kind == "random" else 0
+    own.finish()
+    return Content(kind, element, shape, value=value, seed=seed)
+
+
+def _argument(table: Table) -> Argument:
+    for key, what in _LATER_ARGUMENTS.items():
+        if table.has(key):
+            raise NotAvailable(f"{table.file}: {what} ({table.path})")
+    given = [key for key in ("buffer", "value", "bytes", "null") if table.has(key)]
+    if len(given) != 1:
+        table.finish()
+        raise table.error("needs exactly one of buffer, value, bytes, null, tensormap, texture, multicast")
+    kind = given[0]
+    if kind == "buffer":
+        return BufferArgument(table.text("buffer"), table.take("offset", int, 0))
+    if kind == "bytes":
+        try:
+            return parse_bytes(table.text("bytes"))
+        except SpecError as error:
+            raise table.error(str(error)) from None
+    if kind == "null":
+        if table.values["null"] is not True:
+            raise table.error("must be true", "null")
+        return Null()
+    value = table.values["value"]
+    if not isinstance(value, (int, float)):
+        raise table.error(f"must be a number, not {value!r}", "value")
+    return Scalar(value)

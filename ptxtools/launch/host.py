@@ -1,0 +1,361 @@
+"""What a Python program holds: modules and kernels, buffers, and a device that takes NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ptxtools import ir, sim
+from ptxtools.diagnostics import LaunchError
+from ptxtools.sim.device import Request, RunResult
+from ptxtools.sim.kernel import Kernel as Entry
+from ptxtools.sim.kernel import Parameter
+from ptxtools.sim.shape import dim3
+
+from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
+from .errors import nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+Shape = int | tuple[int, ...]
+
+
+class Kernel:
+    """An entry of a module. `params`: name, type, size, alignment and offset (bytes) of each parameter."""
+
+    __slots__ = ("entry", "module")
+
+    def __init__(self, entry: Entry, module: Module) -> None:
+        self.entry, self.module = entry, module
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def params(self) -> tuple[Parameter, ...]:
+        return self.entry.parameters
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name}({', '.join(map(str, self.params))})>"
+
+
+class Module:
+    """A checked PTX module. `module["name"]` is the kernel of that name; `ir` the module as a tree."""
+
+    def __init__(self, tree: ir.Module) -> None:
+        self.ir = tree
+        self._kernels = {function.name: Kernel(Entry.of(function), self) for function in tree.entries}
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The declared PTX version, such as (9, 0)."""
+        return self.ir.version
+
+    @property
+    def target(self) -> str:
+        """The declared target, such as "sm_90a"."""
+        return self.ir.target
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The entries, in the order of the module."""
+        return tuple(self._kernels.values())
+
+    def __getitem__(self, name: str) -> Kernel:
+        try:
+            return self._kernels[name]
+        except KeyError:
+            hint = nearest(str(name), self._kernels) or f"; there are: {', '.join(self._kernels) or 'none'}"
+            raise LaunchError(f"the module has no kernel '{name}'{hint}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kernels
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def __repr__(self) -> str:
+        return f"<Module {self.target or '?'}: {', '.join(self._kernels) or 'no kernels'}>"
+
+
+class Pointer:
+    """An address inside a buffer: `buffer + 256`. `address` is the device address."""
+
+    __slots__ = ("buffer", "offset")
+
+    def __init__(self, buffer: Buffer, offset: int) -> None:
+        if not 0 <= offset <= buffer.size:
+            raise LaunchError(f"offset {offset} is outside a buffer of {buffer.size} bytes")
+        self.buffer, self.offset = buffer, offset
+
+    @property
+    def address(self) -> int:
+        return self.buffer.address + self.offset
+
+    def __add__(self, offset: int) -> Pointer:
+        return Pointer(self.buffer, self.offset + offset)
+
+    def __sub__(self, offset: int) -> Pointer:
+        return Pointer(self.buffer, self.offset - offset)
+
+
+class Buffer:
+    """Device memory: `size` bytes at device address `address`, with the type and shape of what was uploaded."""
+
+    def __init__(
+        self, device: Device, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], *, owned: bool = True
+    ) -> None:
+        self._device, self._address, self._owned = device, address, owned
+        self.dtype, self.shape = dtype, shape
+        count = 1
+        for extent in shape:
+            count *= extent
+        self.size = count * dtype.itemsize
+        self._free = False
+
+    @property
+    def device(self) -> Device:
+        return self._device
+
+    @property
+    def address(self) -> int:
+        """The device address; raises `LaunchError` after `free`."""
+        if self._free:
+            raise LaunchError("the buffer was freed")
+        return self._address
+
+    def download(self) -> Array:
+        """A new array with what the buffer holds."""
+        import numpy as np
+
+        data = bytearray(self._device.arena.view(self.address, self.size))
+        return np.frombuffer(data, dtype=self.dtype).reshape(self.shape)
+
+    def upload(self, array: Array) -> None:
+        """Replace the content; the array must have as many bytes as the buffer."""
+        import numpy as np
+
+        array = np.asarray(array)
+        if array.nbytes != self.size:
+            raise LaunchError(f"an array of {array.nbytes} bytes does not fill a buffer of {self.size}")
+        self._device.write(self.address, array)
+
+    def free(self) -> None:
+        """Give the memory back. The second time, and for a module variable, it is an error (`LaunchError`)."""
+        if not self._owned:
+            raise LaunchError("a module variable cannot be freed")
+        self._device.arena.free(self.address)
+        self._free = True
+
+    def __add__(self, offset: int) -> Pointer:
+        return Pointer(self, offset)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        where = "freed" if self._free else f"at {self._address:#x}"
+        return f"<Buffer {self.dtype}{list(self.shape)} {where}>"
+
+
+class Device(sim.Device):
+    """A simulated GPU: `sms` SMs of architecture `target` (None: that of the first module launched).
+
+    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); seed:
+    shuffles scheduling, repeatably, on one thread. Raises `LaunchError` for values that make no device.
+    """
+
+    def __init__(
+        self,
+        target: str | None = None,
+        *,
+        sms: int = 16,
+        memory: int | None = None,
+        engine: str = "native",
+        threads: int | None = None,
+        seed: int | None = None,
+        numerics: str = "chip",
+        checks: Sequence[str] = (),
+    ) -> None:
+        if numerics != "chip":
+            raise LaunchError(f"numerics={numerics!r} is not available yet")
+        if checks:
+            raise LaunchError(f"checks={list(checks)!r}: run-time checkers are not available yet")
+        super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Shape,
+        block: Shape,
+        args: Sequence[Any],
+        *,
+        cluster: Shape | None = None,
+        shared: int = 0,
+        cooperative: bool = False,
+        timeout: float | None = None,
+    ) -> RunResult:
+        """Run a kernel to its end and copy arrays back.
+
+        grid, block, cluster: an int or up to three, in CTAs and threads; shared: bytes of dynamic shared memory;
+        timeout: seconds. args: one a parameter; an array is uploaded, and copied back if it is writable (the same
+        array twice is one buffer, views are buffers of their own); a `Buffer`, `buffer + offset`, None, a number,
+        bytes.
+
+        Raises `LaunchError` before anything runs, `Trap` when the kernel goes wrong: arrays are unchanged then.
+        """
+        if not isinstance(kernel, Kernel):
+            raise LaunchError(f'{type(kernel).__name__} is no kernel: give module["name"]')
+        entry = kernel.entry
+        self.load(kernel.module.ir)
+        args = list(args)
+        check_count(entry, len(args))
+        uploads = _Uploads(self)
+        try:
+            values = [uploads.value(n, arg, entry.parameters[n]) for n, arg in enumerate(args)]
+            request = Request(
+                kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"),
+                params=parameter_block(entry, values), cluster=None if cluster is None else dim3(cluster, "cluster"),
+                shared=shared, cooperative=cooperative, timeout=timeout,
+            )  # fmt: skip
+            result = self.run(kernel.module.ir, request)
+            uploads.copy_back()
+        finally:
+            uploads.free()
+        return result
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    def alloc(self, nbytes: int) -> Buffer:
+        """A buffer of `nbytes` bytes of u8, zero at first; raises `OutOfMemory` (a `LaunchError`)."""
+        import numpy as np
+
+        if nbytes < 0:
+            raise LaunchError(f"a buffer cannot have {nbytes} bytes")
+        return Buffer(self, self.arena.allocate(nbytes, zero=True).address, np.dtype(np.uint8), (nbytes,))
+
+    def upload(self, array: Array) -> Buffer:
+        """A buffer with the content, type and shape of an array."""
+        import numpy as np
+
+        array = np.asarray(array)
+        _check_dtype(array, "the array")
+        address = self.arena.allocate(array.nbytes).address
+        self.write(address, array)
+        return Buffer(self, address, array.dtype, array.shape)
+
+    def write(self, address: int, array: Array) -> None:
+        """Copy an array's elements, in C order, to a device address."""
+        import numpy as np
+
+        if array.nbytes:
+            np.copyto(self.array_at(address, array.dtype, array.shape), array)
+
+    def array_at(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        """Device memory as an array; writing to it writes device memory."""
+        import numpy as np
+
+        count = 1
+        for extent in shape:
+            count *= extent
+        return np.frombuffer(self.arena.view(address, count * dtype.itemsize), dtype=dtype).reshape(shape)
+
+    def global_(self, module: Module, name: str) -> Buffer:
+        """The buffer of a module-scope .global or .const variable; raises `LaunchError` when there is none."""
+        image = self.load(module.ir)
+        variable = image.variables.get(name)
+        if variable is None:
+            raise LaunchError(f"the module has no variable '{name}'{nearest(name, image.variables)}")
+        dtype, shape = _variable_type(variable)
+        return Buffer(self, image.addresses[name], dtype, shape, owned=False)
+
+
+class _Uploads:
+    """The arrays of one launch on the device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._arrays: dict[int, tuple[Any, int]] = {}
+
+    def value(self, index: int, arg: Any, parameter: Parameter) -> bytes:
+        """The bytes of one parameter."""
+        if isinstance(arg, (int, float)):
+            return number_bytes(arg, index, parameter)
+        if arg is None:
+            return pointer_bytes(0, index, parameter)
+        if isinstance(arg, (Buffer, Pointer)):
+            owner = arg.device if isinstance(arg, Buffer) else arg.buffer.device
+            if owner is not self._device:
+                raise LaunchError(f"{describe(index, parameter)}: the buffer belongs to another device")
+            return pointer_bytes(arg.address, index, parameter)
+        if isinstance(arg, (bytes, bytearray, memoryview)):
+            return raw_bytes(bytes(arg), index, parameter)
+        return self._numpy_value(index, arg, parameter)
+
+    def _numpy_value(self, index: int, arg: Any, parameter: Parameter) -> bytes:
+        import numpy as np
+
+        if isinstance(arg, np.ndarray):
+            return pointer_bytes(self._address_of(arg, describe(index, parameter)), index, parameter)
+        if isinstance(arg, np.void):
+            return raw_bytes(arg.tobytes(), index, parameter)
+        if isinstance(arg, np.generic) and arg.dtype.kind != "c":
+            number = int(arg) if arg.dtype.kind in "iub" else float(arg)
+            return number_bytes(number, index, parameter)
+        raise LaunchError(
+            f"{describe(index, parameter)}: a {type(arg).__name__} cannot be passed; "
+            "give a NumPy array, a Buffer, a number, None or bytes"
+        )
+
+    def _address_of(self, array: Array, what: str) -> int:
+        known = self._arrays.get(id(array))
+        if known is None:
+            _check_dtype(array, what)
+            address = self._device.arena.allocate(array.nbytes).address
+            known = self._arrays[id(array)] = (array, address)
+            self._device.write(address, array)
+        return known[1]
+
+    def copy_back(self) -> None:
+        import numpy as np
+
+        for array, address in self._arrays.values():
+            if array.flags.writeable and array.nbytes:
+                np.copyto(array, self._device.array_at(address, array.dtype, array.shape))
+
+    def free(self) -> None:
+        for _, address in reversed(self._arrays.values()):
+            self._device.arena.free(address)
+
+
+def _check_dtype(array: Array, what: str) -> None:
+    if array.dtype.hasobject:
+        raise LaunchError(f"{what}: an array of Python objects has no bytes to copy")
+
+
+def _variable_type(variable: ir.Variable) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """NumPy type and shape of a variable; `.bN` elements are unsigned."""
+    import numpy as np
+
+    from ptxtools.engine.layout import variable_size
+    from ptxtools.isa.types import TYPES
+
+    info = TYPES[variable.type]
+    letter = {"float": "f", "int": "i" if info.signed else "u"}.get(info.kind, "u")
+    dtype = np.dtype(f"{letter}{info.bytes}") if info.bytes in (1, 2, 4, 8) else np.dtype(np.uint8)
+    count = variable_size(variable) // dtype.itemsize
+    shape = [dim for dim in variable.dims if dim is not None] if None not in variable.dims else []
+    if variable.vector > 1:
+        shape.append(variable.vector)
+    product = 1
+    for extent in shape:
+        product *= extent
+    return dtype, tuple(shape) if product == count and shape else (count,)

@@ -1,0 +1,76 @@
+"""A run as asked for, by options or by a launch file: device, module, buffers, launches, expectations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .arguments import Argument, Content
+from .compare import Tolerance
+
+if TYPE_CHECKING:
+    from ptxtools.sim.kernel import Dim3
+
+#: What `expect_failure` may name.
+FAILURES = (
+    "trap", "memcheck", "racecheck", "initcheck", "synccheck", "leakcheck", "deadlock", "timeout", "launch-error",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class BufferPlan:
+    """A device buffer. label: how messages call it; expect, save: paths or ""."""
+
+    label: str
+    content: Content
+    expect: str = ""
+    save: str = ""
+    tolerance: Tolerance = field(default_factory=Tolerance)
+
+
+@dataclass(slots=True)
+class GlobalPlan:
+    """A module variable that is set before the first launch (`file`) or checked after the last (`expect`)."""
+
+    name: str
+    file: str = ""
+    expect: str = ""
+
+
+@dataclass(slots=True)
+class LaunchPlan:
+    """One launch. kernel "": the module's only entry. block, cluster None: as the kernel says."""
+
+    module: str
+    grid: Dim3
+    block: Dim3 | None
+    kernel: str = ""
+    cluster: Dim3 | None = None
+    shared: int = 0
+    cooperative: bool = False
+    stack: int | None = None
+    args: list[Argument] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Job:
+    """All of a run. device "": as the first module says; timeout in seconds for all launches together."""
+
+    launches: list[LaunchPlan]
+    buffers: dict[str, BufferPlan] = field(default_factory=dict)
+    globals: list[GlobalPlan] = field(default_factory=list)
+    device: str = ""
+    sms: int = 16
+    engine: str = "native"
+    threads: int | None = None
+    seed: int | None = None
+    timeout: float | None = None
+    max_instructions: int | None = None
+    expect_printed: str = ""
+    expect_failure: str = ""
+
+    @property
+    def has_outputs(self) -> bool:
+        """Whether something is compared or saved; else what the kernels wrote is summarised."""
+        checked = any(b.expect or b.save for b in self.buffers.values()) or any(g.expect for g in self.globals)
+        return checked or bool(self.expect_printed)

@@ -1,0 +1,65 @@
+"""The options of ptx-run to a `Job`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .arguments import Argument, BufferArgument
+from .compare import Tolerance
+from .errors import SpecError
+from .job import BufferPlan, Job, LaunchPlan
+from .spec import parse_indexed, parse_shape, parse_spec
+
+
+def job_from_options(module: str, options: dict[str, Any]) -> Job:
+    """The job that options describe. Raises `SpecError`.
+
+    Keys: kernel, grid, block, cluster, shared, cooperative, stack, args, expects, saves, rtol, atol.
+    """
+    arguments = [_spec(n, text) for n, text in enumerate(options["args"])]
+    buffers = _buffers(arguments)
+    tolerance = Tolerance(options["rtol"] or 0.0, options["atol"] or 0.0)
+    for text in options["expects"]:
+        plan = _plan(buffers, *parse_indexed(text, "--expect", len(arguments)), "--expect", text)
+        plan.expect, plan.tolerance = text.partition("=")[2], tolerance
+    for text in options["saves"]:
+        plan = _plan(buffers, *parse_indexed(text, "--save", len(arguments)), "--save", text)
+        plan.save = text.partition("=")[2]
+    if options["grid"] is None:
+        raise SpecError("--grid is missing: how many CTAs?")
+    launch = LaunchPlan(
+        module=module,
+        grid=parse_shape(options["grid"], "grid"),
+        block=None if options["block"] is None else parse_shape(options["block"], "block"),
+        kernel=options["kernel"] or "",
+        cluster=None if options["cluster"] is None else parse_shape(options["cluster"], "cluster"),
+        shared=options["shared"] or 0,
+        cooperative=options["cooperative"],
+        stack=options["stack"],
+        args=arguments,
+    )
+    return Job([launch], buffers)
+
+
+def _spec(index: int, text: str) -> Argument:
+    try:
+        return parse_spec(text)
+    except SpecError as error:
+        raise SpecError(f"argument {index}: {error}") from None
+
+
+def _buffers(arguments: Sequence[Argument]) -> dict[str, BufferPlan]:
+    """A buffer for each argument that is one; the argument gets its name."""
+    buffers: dict[str, BufferPlan] = {}
+    for n, argument in enumerate(arguments):
+        if isinstance(argument, BufferArgument) and argument.content is not None:
+            argument.name = str(n)
+            buffers[argument.name] = BufferPlan(f"argument {n}", argument.content)
+    return buffers
+
+
+def _plan(buffers: dict[str, BufferPlan], index: int, _path: str, option: str, text: str) -> BufferPlan:
+    if str(index) not in buffers:
+        raise SpecError(f"{option} {text}: argument {index} is no buffer")
+    return buffers[str(index)]

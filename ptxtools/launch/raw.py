@@ -1,0 +1,47 @@
+"""Kernels on the process's own memory: the convention by which some projects call a PTX emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+from ptxtools import sim
+from ptxtools.sim.device import Request, RunResult
+from ptxtools.sim.hostmap import HostMap
+from ptxtools.sim.shape import dim3
+
+from .bind import check_count, number_bytes, parameter_block, pointer_bytes
+from .host import Kernel, Module
+
+_devices: WeakKeyDictionary[Module, sim.Device] = WeakKeyDictionary()
+_host_map = HostMap()
+
+
+def run_on_host(
+    kernel: Kernel,
+    args: Sequence[int | float | None],
+    block: int | tuple[int, ...],
+    grid: int | tuple[int, ...],
+    shared: int,
+    timeout: float | None,
+) -> RunResult:
+    """Run `kernel` with addresses of this process. Raises `LaunchError`, `Trap`."""
+    entry, device = kernel.entry, _device_of(kernel.module)
+    check_count(entry, len(args))
+    values = [
+        pointer_bytes(0, n, p) if a is None else number_bytes(a, n, p)
+        for n, (a, p) in enumerate(zip(args, entry.parameters, strict=True))
+    ]
+    request = Request(
+        kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"), params=parameter_block(entry, values),
+        shared=shared, timeout=timeout,
+    )  # fmt: skip
+    return device.run(kernel.module.ir, request, readable=_host_map.allows)
+
+
+def _device_of(module: Module) -> sim.Device:
+    """The device of a module. Its addresses are host addresses, so that its variables and the host's memory agree."""
+    device = _devices.get(module)
+    if device is None:
+        device = _devices[module] = sim.Device(memory=1 << 30, host_addresses=True)
+    return device

@@ -1,0 +1,264 @@
+"""Running a job: buffers up, launches in order, buffers down, expectations, saves, summaries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.diagnostics import LaunchError, Trap
+from ptxtools.ir import Module
+from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
+from ptxtools.sim.kernel import Kernel
+
+from .arguments import Argument, Null, Raw, Scalar, read_array
+from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
+from .compare import Mismatch, Tolerance, bytes_as, compare, summary
+from .elements import ELEMENTS, ElementType
+from .errors import SpecError, nearest
+from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
+from .output import save_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+Loader = Callable[[str], Module]
+
+
+@dataclass(slots=True)
+class Report:
+    """How a job ended. failures: expectations that were not met, each a list of lines; summaries: of the buffers that
+    kernels wrote; failure: the trap or refusal that was expected and came."""
+
+    failures: list[list[str]] = field(default_factory=list)
+    summaries: list[str] = field(default_factory=list)
+    printed: str = ""
+    results: list[RunResult] = field(default_factory=list)
+    failure: LaunchError | Trap | None = None
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+
+class _Buffer:
+    """A buffer on the device, and what it held at first."""
+
+    def __init__(self, plan: BufferPlan, device: Device) -> None:
+        self.plan = plan
+        try:
+            self.initial: Array = plan.content.array()
+        except MemoryError:
+            raise LaunchError(f"{plan.label}: out of memory for {plan.content.bytes:,} bytes") from None
+        self.element: ElementType = plan.content.element_for(self.initial)
+        self.expected: Array | None = read_array(plan.expect) if plan.expect else None
+        self._arena = device.arena
+        zero = plan.content.kind == "zeros"
+        self.size = self.initial.nbytes
+        self.address = self._arena.allocate(self.size, zero=zero).address
+        if not zero and self.size:
+            self._arena.view(self.address, self.size)[:] = self.initial.reshape(-1).view("u1").data
+
+    def array(self) -> Array:
+        """What the buffer holds now."""
+        import numpy as np
+
+        data = bytes(self._arena.view(self.address, self.size))
+        return np.frombuffer(data, dtype=self.initial.dtype).reshape(self.initial.shape)
+
+
+def run_job(job: Job, load: Loader) -> Report:
+    """Run a job to its end.
+
+    load: the module of a path. Raises `SpecError`, `PtxError`, and, unless the job expects them, `LaunchError` and
+    `Trap`.
+    """
+    report = Report()
+    runner = _Runner(job, load, report)
+    if not job.expect_failure:
+        runner.run()
+        runner.check()
+        return report
+    try:
+        runner.run()
+    except (LaunchError, Trap) as error:
+        if not _meets(error, job.expect_failure):
+            raise
+        report.failure = error
+        return report
+    report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
+    return report
+
+
+def _meets(error: LaunchError | Trap, expected: str) -> bool:
+    """Whether a failure is of the expected kind; a deadlock report also counts as a time-out."""
+    if isinstance(error, LaunchError):
+        return expected == "launch-error"
+    return error.kind == expected or (expected == "timeout" and error.kind == "deadlock")
+
+
+class _Runner:
+    def __init__(self, job: Job, load: Loader, report: Report) -> None:
+        self._job, self._load, self._report = job, load, report
+        self._modules: dict[str, Module] = {}
+        self._kernels: dict[tuple[str, str], Kernel] = {}
+        self._buffers: dict[str, _Buffer] = {}
+        self._globals: list[tuple[GlobalPlan, Array | None]] = []
+
+    def run(self) -> None:
+        job = self._job
+        for plan in job.launches:
+            self._module(plan.module)
+        kernels = [self._kernel(plan) for plan in job.launches]
+        self._device = Device(job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed)
+        for path in self._modules:
+            self._device.load(self._modules[path])
+        self._set_globals()
+        for plan, kernel in zip(job.launches, kernels, strict=True):
+            check_count(kernel, len(plan.args))
+        self._buffers = {name: _Buffer(plan, self._device) for name, plan in job.buffers.items()}
+        end = None if job.timeout is None else time.monotonic() + job.timeout
+        for plan, kernel in zip(job.launches, kernels, strict=True):
+            left = None if end is None else max(end - time.monotonic(), 1e-3)
+            self._launch(plan, kernel, left)
+
+    def _module(self, path: str) -> Module:
+        if path not in self._modules:
+            self._modules[path] = self._load(path)
+        return self._modules[path]
+
+    def _kernel(self, plan: LaunchPlan) -> Kernel:
+        return find_kernel(self._modules[plan.module], plan.kernel, plan.module)
+
+    def _launch(self, plan: LaunchPlan, kernel: Kernel, timeout: float | None) -> None:
+        values = [self._value(n, argument, kernel) for n, argument in enumerate(plan.args)]
+        block = plan.block or kernel.bounds.reqntid
+        if block is None:
+            raise SpecError(f"{plan.module}: kernel {kernel.name} needs a block shape: how many threads has a CTA?")
+        request = Request(
+            kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
+            cluster=plan.cluster, shared=plan.shared, cooperative=plan.cooperative, timeout=timeout,
+            max_instructions=self._job.max_instructions,
+            stack=DEFAULT_STACK if plan.stack is None else plan.stack,
+        )  # fmt: skip
+        result = self._device.run(self._modules[plan.module], request)
+        self._report.results.append(result)
+        self._report.printed += result.printed
+
+    def _value(self, index: int, argument: Argument, kernel: Kernel) -> bytes:
+        parameter = kernel.parameters[index]
+        if isinstance(argument, Scalar):
+            return number_bytes(argument.value, index, parameter, argument.type)
+        if isinstance(argument, Raw):
+            return raw_bytes(argument.data, index, parameter)
+        if isinstance(argument, Null):
+            return pointer_bytes(0, index, parameter)
+        buffer = self._buffers[argument.name]
+        if not 0 <= argument.offset <= buffer.size:
+            raise LaunchError(f"{describe(index, parameter)}: offset {argument.offset} is outside {buffer.plan.label}")
+        return pointer_bytes(buffer.address + argument.offset, index, parameter)
+
+    # --- module variables ---------------------------------------------------------------------------------------------
+
+    def _variable(self, name: str) -> tuple[int, int]:
+        """Device address and bytes of a module variable."""
+        from ptxtools.engine.layout import variable_size
+
+        known: list[str] = []
+        for module in self._modules.values():
+            image = self._device.load(module)
+            if name in image.variables:
+                return image.addresses[name], variable_size(image.variables[name])
+            known += image.variables
+        raise SpecError(f"the module has no variable '{name}'{nearest(name, known)}")
+
+    def _set_globals(self) -> None:
+        for plan in self._job.globals:
+            address, size = self._variable(plan.name)
+            if plan.file:
+                array = read_array(plan.file)
+                if array.nbytes != size:
+                    raise SpecError(f"{plan.file}: has {array.nbytes} bytes; variable '{plan.name}' has {size}")
+                self._device.arena.view(address, size)[:] = array.tobytes()
+            self._globals.append((plan, read_array(plan.expect) if plan.expect else None))
+
+    # --- afterwards ---------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Compare, save and summarise. A save happens whether or not expectations are met."""
+        for buffer in self._buffers.values():
+            self._finish(buffer, not self._job.has_outputs)
+        for plan, expected in self._globals:
+            if expected is not None:
+                address, size = self._variable(plan.name)
+                got, element = bytes_as(bytes(self._device.arena.view(address, size)), expected)
+                self._expect(got, element, expected, Tolerance(), f"variable '{plan.name}'", plan.expect)
+        if self._job.expect_printed:
+            self._check_printed(self._job.expect_printed)
+
+    def _finish(self, buffer: _Buffer, summarise: bool) -> None:
+        plan, array = buffer.plan, buffer.array()
+        if buffer.expected is not None:
+            self._expect(array, buffer.element, buffer.expected, plan.tolerance, plan.label, plan.expect)
+        if plan.save:
+            save_array(plan.save, array)
+        if summarise and array.tobytes() != buffer.initial.tobytes():
+            self._report.summaries.append(f"{plan.label}: {summary(array, buffer.element)}")
+
+    def _expect(
+        self, got: Array, element: ElementType, expected: Array, tolerance: Tolerance, label: str, path: str
+    ) -> None:
+        try:
+            found = compare(got, element, expected, tolerance)
+        except SpecError as error:
+            self._report.failures.append([f"{label} differs from {path}: {error}"])
+            return
+        if found is not None:
+            self._report.failures.append(_differs(found, tolerance, label, path))
+
+    def _check_printed(self, path: str) -> None:
+        try:
+            with open(path, "rb") as file:
+                expected = file.read().decode("utf-8", "surrogateescape")
+        except OSError as error:
+            raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
+        if expected != self._report.printed:
+            self._report.failures.append(
+                [f"the kernel's output differs from {path}", *_text_diff(expected, self._report.printed)]
+            )
+
+
+def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> list[str]:
+    head = f"{label} differs from {path}: {found.wrong} of {found.total} elements are not equal {tolerance}"
+    return [head, *found.lines()]
+
+
+def _text_diff(expected: str, got: str) -> list[str]:
+    from difflib import unified_diff
+
+    lines = unified_diff(expected.splitlines(), got.splitlines(), "expected", "got", n=1, lineterm="")
+    return [*list(lines)[:12]] or ["only the line endings differ"]
+
+
+def find_kernel(module: Module, name: str, path: str) -> Kernel:
+    """The entry called `name`, or the only one; raises `SpecError` that lists the entries."""
+    entries = {function.name: function for function in module.entries}
+    if name:
+        if name not in entries:
+            raise SpecError(f"{path}: there is no kernel '{name}'{nearest(name, entries) or _list(entries)}")
+        return Kernel.of(entries[name])
+    if not entries:
+        raise SpecError(f"{path}: there is no kernel (.entry) in the module")
+    if len(entries) > 1:
+        raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k{_list(entries)}")
+    return Kernel.of(next(iter(entries.values())))
+
+
+def _list(names: dict[str, Any]) -> str:
+    return f": {', '.join(names)}" if names else "; it has none"
+
+
+__all__ = ["ELEMENTS", "Report", "find_kernel", "run_job"]

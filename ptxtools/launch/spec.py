@@ -1,0 +1,137 @@
+"""The SPEC of `--arg`: the text of one kernel argument.
+
+42  0x2a  1.5  f32:1.5     a number, converted to the parameter's type, or of the type before the colon
+null                       a null pointer
+FILE.npy                   a device buffer with that content
+zeros:f32[1024]            likewise fill:f32[1024]=1.5, arange:s32[64], random:f32[32,32]@SEED
+bytes:HEX  @FILE           the bytes of the parameter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .arguments import Argument, BufferArgument, Content, Null, Raw, Scalar, check_number, shaped
+from .elements import ELEMENTS, element_type
+from .errors import SpecError, nearest
+
+FORMS = "a number, null, FILE.npy, zeros:, fill:, arange:, random:, bytes:HEX or @FILE"
+
+
+def parse_spec(text: str) -> Argument:
+    """The argument that a SPEC means; raises `SpecError`. `@FILE` is read here, `FILE.npy` when the buffer is made."""
+    spec = text.strip()
+    if spec == "null":
+        return Null()
+    if spec.startswith("@"):
+        return Raw(_read_bytes(spec[1:]))
+    number = parse_number(spec)
+    if number is not None:
+        return Scalar(number)
+    head, colon, rest = spec.partition(":")
+    if colon and head in _HEADS:
+        return _HEADS[head](rest)
+    if colon and head in ELEMENTS:
+        return _typed(head, rest)
+    if spec.endswith(".npy"):
+        return BufferArgument(content=Content("file", path=spec))
+    hint = nearest(head, [*_HEADS, *ELEMENTS]) if colon else nearest(spec, ["null"])
+    raise SpecError(f"'{text}' is no argument{hint or ': give ' + FORMS}")
+
+
+def parse_number(text: str) -> int | float | None:
+    """An integer (decimal, 0x, 0o, 0b) or a float; None when `text` is neither."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        pass
+    try:
+        return int(text, 10) if text.lstrip("+-").isdecimal() else float(text)
+    except ValueError:
+        return None
+
+
+def _typed(name: str, text: str) -> Scalar:
+    element = element_type(name)
+    number = parse_number(text)
+    if number is None:
+        raise SpecError(f"'{text}' is not a number, in '{name}:{text}'")
+    return Scalar(check_number(number, element), element)
+
+
+def _zeros(text: str) -> BufferArgument:
+    return _buffer("zeros", text)
+
+
+def _arange(text: str) -> BufferArgument:
+    return _buffer("arange", text)
+
+
+def _fill(text: str) -> BufferArgument:
+    shape, equals, value = text.rpartition("=")
+    number = parse_number(value)
+    if not equals or number is None:
+        raise SpecError(f"'fill:{text}' is not fill:TYPE[SIZE,…]=VALUE")
+    made = _buffer("fill", shape, value=number)
+    assert made.content is not None and made.content.element is not None
+    check_number(number, made.content.element)
+    return made
+
+
+def _random(text: str) -> BufferArgument:
+    shape, at, seed = text.partition("@")
+    if at and not seed.isdecimal():
+        raise SpecError(f"'{seed}' is no seed, in 'random:{text}'; a seed is a number from 0")
+    return _buffer("random", shape, seed=int(seed or 0))
+
+
+def _buffer(kind: str, text: str, *, value: int | float = 0, seed: int = 0) -> BufferArgument:
+    element, shape = shaped(text)
+    return BufferArgument(content=Content(kind, element, shape, value=value, seed=seed))
+
+
+def parse_bytes(text: str) -> Raw:
+    """`00ff` (blanks and underscores may separate) as bytes; raises `SpecError`."""
+    digits = text.replace("_", "").replace(" ", "")
+    try:
+        return Raw(bytes.fromhex(digits))
+    except ValueError:
+        what = "an odd number of" if len(digits) % 2 else "other characters than"
+        raise SpecError(f"'{text}' has {what} hexadecimal digits") from None
+
+
+def _read_bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+_HEADS: dict[str, Callable[[str], Argument]] = {
+    "zeros": _zeros,
+    "fill": _fill,
+    "arange": _arange,
+    "random": _random,
+    "bytes": parse_bytes,
+}
+
+
+def parse_shape(text: str, what: str) -> tuple[int, int, int]:
+    """`X[,Y[,Z]]` as three sizes; raises `SpecError`. Limits are checked at the launch."""
+    parts = [part.strip() for part in text.split(",")]
+    if not 1 <= len(parts) <= 3 or not all(part.lstrip("-").isdecimal() for part in parts):
+        raise SpecError(f"'{text}' is no {what} shape: give X, X,Y or X,Y,Z")
+    sizes = [int(part) for part in parts] + [1, 1]
+    return sizes[0], sizes[1], sizes[2]
+
+
+def parse_indexed(text: str, option: str, arguments: int) -> tuple[int, str]:
+    """`N=FILE` of --expect and --save; raises `SpecError`."""
+    number, equals, path = text.partition("=")
+    if not equals or not number.strip().isdecimal() or not path:
+        raise SpecError(f"{option} takes N=FILE.npy, N being the number of an argument from 0, not '{text}'")
+    index = int(number)
+    if index >= arguments:
+        raise SpecError(f"{option} {text}: there is no argument {index}; there are {arguments}")
+    return index, path

@@ -1,0 +1,261 @@
+"""A simulated device: its memory, the modules loaded into it, and launches on it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.diagnostics import LaunchError, PtxError, Trap
+from ptxtools.ir import Module
+from ptxtools.isa.targets import provides
+
+from .arena import Arena
+from .image import Image
+from .kernel import Dim3, Kernel
+from .limits import LIMITS, MAX_PARAMETER_BYTES, DeviceLimits, base_name, default_device, limits_of
+from .residency import ctas_per_sm, resident_ctas
+from .shape import check_block, check_grid, check_shared, cluster_shape
+from .traps import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ptxtools.engine.grid import AddressSpace, Outcome
+    from ptxtools.engine.program import Program
+
+    Readable = Callable[[int, int, bool], bool]
+
+#: Stack of a thread beside the frames that are known beforehand, as on real devices.
+DEFAULT_STACK = 1024
+#: Frames that a thread may have when functions call each other in a circle and nothing else bounds their number.
+ENGINES = ("native", "reference")
+
+
+@dataclass(slots=True)
+class RunResult:
+    """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
+    the kernel printed; reports: findings of checkers."""
+
+    seconds: float = 0.0
+    instructions: int = 0
+    printed: str = ""
+    reports: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Request:
+    """One launch as asked for. params: the parameter block; timeout in seconds; stack: bytes a thread; cluster None:
+    as the kernel says."""
+
+    kernel: Kernel
+    grid: Dim3
+    block: Dim3
+    params: bytes = b""
+    cluster: Dim3 | None = None
+    shared: int = 0
+    cooperative: bool = False
+    timeout: float | None = None
+    max_instructions: int | None = None
+    stack: int = DEFAULT_STACK
+
+
+class Device:
+    """`sms` SMs of one architecture, and one device memory.
+
+    target: such as "sm_90a"; None: that of the first module loaded. memory: bytes. threads: worker threads, as many as
+    there are cores by default; a seed makes it one. host_addresses: device addresses are host addresses. Raises
+    `LaunchError` for values that make no device.
+    """
+
+    def __init__(
+        self,
+        target: str | None = None,
+        *,
+        sms: int = 16,
+        memory: int | None = None,
+        engine: str = "native",
+        threads: int | None = None,
+        seed: int | None = None,
+        host_addresses: bool = False,
+    ) -> None:
+        if engine not in ENGINES:
+            raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(ENGINES)}")
+        for what, value in (("SMs", sms), ("worker threads", threads), ("bytes of memory", memory)):
+            if value is not None and value < 1:
+                raise LaunchError(f"a device cannot have {value} {what}")
+        if sms > 65536:
+            raise LaunchError(f"a device cannot have {sms} SMs; at most 65536")
+        self.sms, self.engine, self.seed = sms, engine, seed
+        self.threads = 1 if seed is not None else threads or len(os.sched_getaffinity(0))
+        self._memory, self._host_addresses = memory, host_addresses
+        self._arena: Arena | None = None
+        self._images: dict[int, Image] = {}
+        self._programs: dict[tuple[int, str], Program] = {}
+        self._launches = 0
+        self.target = ""
+        self.limits: DeviceLimits = LIMITS["sm_75"]
+        if target is not None:
+            self._become(target)
+
+    def _become(self, target: str) -> None:
+        limits = limits_of(target)
+        if limits is None or not target.startswith("sm_"):
+            raise LaunchError(
+                f"no device '{target}' is simulated; there are {', '.join(LIMITS)}, with a or f where PTX has it"
+            )
+        self.target, self.limits = target, limits
+
+    @property
+    def arena(self) -> Arena:
+        """Device memory, reserved when it is first needed."""
+        if self._arena is None:
+            self._arena = Arena(self._memory, host_addresses=self._host_addresses)
+        return self._arena
+
+    # --- modules ------------------------------------------------------------------------------------------------------
+
+    def load(self, module: Module) -> Image:
+        """The module's image in device memory, made at its first use. Raises `LaunchError` for another architecture."""
+        image = self._images.get(id(module))
+        if image is None:
+            self._check_target(module)
+            image = self._images[id(module)] = Image(module, self.arena)
+        return image
+
+    def _check_target(self, module: Module) -> None:
+        wanted = module.target
+        if not self.target:
+            self._become(default_device(wanted))
+        try:
+            fits = not wanted or provides(self.target, wanted.replace("compute_", "sm_"))
+        except ValueError as error:
+            raise LaunchError(str(error)) from None
+        if not fits:
+            raise LaunchError(f"the module is for {wanted}; a device of {self.target} cannot run it")
+
+    def program(self, module: Module, kernel: Kernel) -> Program:
+        """The kernel lowered for this device; the second time it is at hand. Raises `PtxError`."""
+        key = (id(module), kernel.name)
+        program = self._programs.get(key)
+        if program is None:
+            from ptxtools.engine import lower
+
+            image = self.load(module)
+            program = self._programs[key] = lower(module, kernel.name, image.address)
+        return program
+
+    # --- launches -----------------------------------------------------------------------------------------------------
+
+    def run(self, module: Module, request: Request, *, readable: Readable | None = None) -> RunResult:
+        """Run one grid to its end. Raises `LaunchError` before it starts, `Trap` when it goes wrong.
+
+        readable: opens host memory to the kernel (`ptx_run`): whether (address, size, write) is possible.
+        """
+        kernel, bounds = request.kernel, request.kernel.bounds
+        image = self.load(module)
+        check_grid(request.grid)
+        check_block(request.block, bounds)
+        cluster = cluster_shape(request.cluster, request.grid, bounds, self.limits)
+        check_parameters(kernel, request.params)
+        program = self.program(module, kernel)
+        check_shared(program.static_shared, request.shared, self.limits)
+        resident = self._residency(program, request, cluster)
+        specials = self._specials(program, request, bounds.cluster)
+        memory = self._memory_for(image, readable)
+        return self._execute(module, program, request, cluster, resident, specials, memory)
+
+    def _residency(self, program: Program, request: Request, cluster: Dim3) -> int:
+        """CTAs of the grid that the device holds at a time. A cooperative grid must be resident as a whole."""
+        threads, size = prod(request.block), prod(cluster)
+        registers = min(program.registers, request.kernel.bounds.registers or program.registers)
+        per_sm = ctas_per_sm(threads, registers, program.static_shared + request.shared, self.limits)
+        resident = resident_ctas(per_sm, self.sms, size)
+        if resident < size:
+            raise LaunchError(
+                f"a cluster of {size} CTAs of this kernel does not fit on {self.sms} SMs with {per_sm} CTAs each"
+            )
+        ctas = prod(request.grid)
+        if request.cooperative and ctas > resident:
+            raise LaunchError(
+                f"a cooperative grid must be resident as a whole: {ctas} CTAs, but {self.sms} SMs of {self.target} "
+                f"hold {resident} of this kernel ({per_sm} each)"
+            )
+        return min(resident, ctas)
+
+    def _specials(self, program: Program, request: Request, required: Dim3 | None) -> dict[str, int]:
+        """Special registers that hold for the whole launch (chapter 10)."""
+        self._launches += 1
+        total = program.static_shared + request.shared
+        return {
+            "%nsmid": self.sms,
+            "%nwarpid": self.limits.warps,
+            "%gridid": self._launches,
+            "%is_explicit_cluster": int(bool(request.cluster or required)),
+            "%dynamic_smem_size": request.shared,
+            "%total_smem_size": -(-total // self.limits.shared_unit) * self.limits.shared_unit,
+            "%aggr_smem_size": -(-(total + self.limits.shared_reserved) // self.limits.shared_unit)
+            * self.limits.shared_unit,
+            "%current_graph_exec": 0,
+        }
+
+    def _memory_for(self, image: Image, readable: Readable | None) -> AddressSpace:
+        from ptxtools.engine.grid import AddressSpace
+
+        arena = self.arena
+        size = arena.end - arena.base
+        return AddressSpace(arena.host, arena.base, size, image.const, readable is not None, readable)
+
+    def _execute(
+        self,
+        module: Module,
+        program: Program,
+        request: Request,
+        cluster: Dim3,
+        resident: int,
+        specials: dict[str, int],
+        memory: AddressSpace,
+    ) -> RunResult:
+        from ptxtools.engine.grid import Launch
+
+        extra: dict[str, Any] = {}
+        started = time.monotonic()
+        launch = Launch(
+            program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
+            dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
+            threads=self.threads, seed=self.seed, max_instructions=request.max_instructions,
+            deadline=None if request.timeout is None else started + request.timeout,
+            local_bytes=local_bytes(program, request.stack), specials=specials, extra=extra,
+        )  # fmt: skip
+        try:
+            outcome = _engine(self.engine)(launch)
+        except Trap as trap:
+            raise locate(trap, program, module.source) from None
+        return RunResult(time.monotonic() - started, outcome.instructions, extra.get("printed", ""))
+
+
+def local_bytes(program: Program, stack: int) -> int:
+    """Local memory of a thread: one frame of every function, and the stack that recursion may use."""
+    frames = sum(-(-function.local_bytes // 16) * 16 for function in program.functions)
+    return frames + (stack if len(program.functions) > 1 else 0)
+
+
+def check_parameters(kernel: Kernel, params: bytes) -> None:
+    """Raise `LaunchError` for a parameter block of the wrong size."""
+    if len(params) != kernel.parameter_bytes:
+        raise LaunchError(f"kernel {kernel.name} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}")
+    if len(params) > MAX_PARAMETER_BYTES:
+        raise LaunchError(f"{len(params)} bytes of parameters; a device takes {MAX_PARAMETER_BYTES}")
+
+
+def _engine(name: str) -> Callable[..., Outcome]:
+    if name == "native":
+        from ptxtools.engine.native import run
+    else:
+        from ptxtools.engine.reference import run
+    return run
+
+
+__all__ = ["Device", "PtxError", "Request", "RunResult", "base_name", "check_parameters", "local_bytes"]

@@ -1,0 +1,41 @@
+"""How many CTAs share the device at a time."""
+
+from __future__ import annotations
+
+from .limits import MAX_REGISTERS_PER_THREAD, WARP, DeviceLimits
+
+#: SMs of a GPC. A device of up to this many SMs is one GPC; a cluster never leaves its GPC.
+SMS_PER_GPC = 16
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def registers_per_thread(wanted: int, threads: int, limits: DeviceLimits) -> int:
+    """Registers that a compiler would give a thread: as many as the program keeps live; the rest is spilled."""
+    warps = -(-threads // WARP)
+    most = min(MAX_REGISTERS_PER_THREAD, limits.registers // (warps * WARP) // 8 * 8)
+    return max(min(wanted, most), 16)
+
+
+def ctas_per_sm(threads: int, registers: int, shared: int, limits: DeviceLimits) -> int:
+    """CTAs of one kernel that an SM holds: at least 1 for a launch that passed the checks.
+
+    threads: of a CTA; registers: of a thread; shared: bytes of a CTA, static and dynamic.
+    """
+    warps = -(-threads // WARP)
+    per_warp = _round_up(registers_per_thread(registers, threads, limits) * WARP, limits.register_unit)
+    by_registers = limits.registers // (per_warp * warps)
+    room = _round_up(shared + limits.shared_reserved, limits.shared_unit)
+    by_shared = limits.shared // room if room else limits.ctas
+    return max(1, min(limits.ctas, limits.warps // warps, by_registers, by_shared))
+
+
+def resident_ctas(per_sm: int, sms: int, cluster: int) -> int:
+    """CTAs that the whole device holds. A cluster is resident as a whole, on SMs of one GPC."""
+    if cluster == 1:
+        return per_sm * sms
+    full, rest = divmod(sms, SMS_PER_GPC)
+    clusters = full * (per_sm * SMS_PER_GPC // cluster) + per_sm * rest // cluster
+    return clusters * cluster

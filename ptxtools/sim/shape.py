@@ -1,0 +1,93 @@
+"""Checks before anything runs: does the launch fit the kernel's directives and the device? (11.4, CUDA's limits)"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ptxtools.diagnostics import LaunchError
+
+from .kernel import Bounds, Dim3
+from .limits import MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_CTA, DeviceLimits
+
+_AXES = "xyz"
+
+
+def dim3(value: int | tuple[int, ...] | list[int], what: str) -> Dim3:
+    """An int or one to three ints as a shape; raises `LaunchError`."""
+    sizes = [value] if not isinstance(value, (tuple, list)) else list(value)
+    try:
+        numbers = [size.__index__() for size in sizes]
+    except (AttributeError, TypeError):
+        raise LaunchError(f"{what} {value!r} is not a whole number or a list of up to three") from None
+    if not 1 <= len(numbers) <= 3:
+        raise LaunchError(f"{what} {value!r} has {len(numbers)} sizes, not one to three")
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z
+
+
+def show(shape: Dim3) -> str:
+    return ",".join(map(str, shape))
+
+
+def check_grid(grid: Dim3) -> None:
+    """Raise `LaunchError` for a grid that no device takes."""
+    _check_axes(grid, MAX_GRID, "grid", "CTAs")
+
+
+def check_block(block: Dim3, bounds: Bounds) -> None:
+    """Raise `LaunchError` for a CTA shape that no device takes, or that the kernel's directives exclude."""
+    _check_axes(block, MAX_BLOCK, "block", "threads")
+    threads = prod(block)
+    if threads > MAX_THREADS_PER_CTA:
+        raise LaunchError(f"block {show(block)} has {threads} threads; a CTA holds at most {MAX_THREADS_PER_CTA}")
+    if bounds.reqntid is not None and block != bounds.reqntid:
+        raise LaunchError(f"the kernel requires a block of {show(bounds.reqntid)} (.reqntid), not {show(block)}")
+    if bounds.maxntid is not None and threads > prod(bounds.maxntid):
+        most = prod(bounds.maxntid)
+        raise LaunchError(f"the kernel allows at most {most} threads a CTA (.maxntid), not {threads}")
+
+
+def _check_axes(shape: Dim3, limits: Dim3, what: str, units: str) -> None:
+    for axis, size, limit in zip(_AXES, shape, limits, strict=True):
+        if size < 1:
+            raise LaunchError(f"{what} {show(shape)} has {size} {units} in {axis}; at least 1 is needed")
+        if size > limit:
+            raise LaunchError(f"{what} {show(shape)} has {size} {units} in {axis}; at most {limit} are possible")
+
+
+def cluster_shape(asked: Dim3 | None, grid: Dim3, bounds: Bounds, limits: DeviceLimits) -> Dim3:
+    """The cluster that a launch has: as asked for, or as the kernel requires, or single CTAs. Raises `LaunchError`."""
+    cluster = asked or bounds.cluster or (1, 1, 1)
+    if min(cluster) < 1:
+        raise LaunchError(f"cluster {show(cluster)} is empty in one dimension")
+    if bounds.cluster is not None and cluster != bounds.cluster:
+        needs = show(bounds.cluster)
+        raise LaunchError(f"the kernel requires clusters of {needs} (.reqnctapercluster), not {show(cluster)}")
+    if bounds.explicit_cluster and asked is None and bounds.cluster is None:
+        raise LaunchError("the kernel demands an explicit cluster shape (.explicitcluster); the launch gives none")
+    size = prod(cluster)
+    if size == 1:
+        return cluster
+    if limits.cluster == 1:
+        raise LaunchError(f"{limits.name} has no clusters; they need sm_90 or later")
+    if size > limits.cluster:
+        raise LaunchError(f"a cluster of {size} CTAs is too large: {limits.name} takes {limits.cluster}")
+    if bounds.max_cluster_rank is not None and size > bounds.max_cluster_rank:
+        raise LaunchError(f"the kernel allows {bounds.max_cluster_rank} CTAs a cluster (.maxclusterrank), not {size}")
+    for axis, ctas, part in zip(_AXES, grid, cluster, strict=True):
+        if ctas % part:
+            raise LaunchError(
+                f"grid {show(grid)} is not a whole number of clusters of {show(cluster)}: {ctas} CTAs in {axis}"
+            )
+    return cluster
+
+
+def check_shared(static: int, dynamic: int, limits: DeviceLimits) -> None:
+    """Raise `LaunchError` when a CTA asks for more shared memory than the device gives one."""
+    if dynamic < 0:
+        raise LaunchError(f"{dynamic} bytes of dynamic shared memory")
+    if static + dynamic > limits.shared_cta:
+        raise LaunchError(
+            f"{static + dynamic:,} bytes of shared memory a CTA ({static:,} static, {dynamic:,} dynamic): "
+            f"{limits.name} has at most {limits.shared_cta:,}"
+        )
