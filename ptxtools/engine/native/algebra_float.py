@@ -1,0 +1,167 @@
+"""Floating-point part of the LLVM algebra: f32 and f64 as IR arithmetic, directed rounding, f16 conversions.
+
+Static rounding modes of LLVM's constrained intrinsics are ignored by its x86 back end, so directed rounding uses the
+AVX-512 instructions with embedded rounding where there are any, and exact algorithms elsewhere.
+"""
+
+from __future__ import annotations
+
+from ptxtools.engine.native.emitter import Emitter
+from ptxtools.semantics import exact
+from ptxtools.semantics.algebra import Algebra, Value
+from ptxtools.semantics.types import is_signed, word_bits
+
+_ELEMENT = {"f32": "float", "f64": "double"}
+_CONDITION = {
+    "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord",
+    "equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge", "nan": "uno",
+}  # fmt: skip
+_TO_INTEGRAL = {"rn": "roundeven", "rz": "trunc", "rm": "floor", "rp": "ceil"}
+
+# Operand "rounding" of the AVX-512 intrinsics: _MM_FROUND_NO_EXC with the mode in the low bits.
+_EMBEDDED_MODE = {"rm": 9, "rp": 10, "rz": 11}
+_EMBEDDED_NAME = {
+    "add": "llvm.x86.avx512.add.{}.512",
+    "sub": "llvm.x86.avx512.sub.{}.512",
+    "mul": "llvm.x86.avx512.mul.{}.512",
+    "div": "llvm.x86.avx512.div.{}.512",
+    "fma": "llvm.x86.avx512.vfmadd.{}.512",
+    "sqrt": "llvm.x86.avx512.sqrt.{}.512",
+}
+_EMBEDDED_LANES = {"f32": 16, "f64": 8}
+_EMBEDDED_SUFFIX = {"f32": "ps", "f64": "pd"}
+
+
+class FloatOperations(Algebra):
+    """Mixed into LLVMAlgebra."""
+
+    emitter: Emitter
+    lanes: int
+    _floats: dict[str, str]  # integer value -> the same bits as a float value, where that exists already
+
+    def vector(self, element: str) -> str:
+        raise NotImplementedError
+
+    def splat(self, element: str, literal: str) -> str:
+        raise NotImplementedError
+
+    def integer(self, t: str) -> str:
+        raise NotImplementedError
+
+    # --- bits to numbers and back ---------------------------------------------------------------------------------------
+
+    def _real(self, t: str) -> str:
+        return self.vector(_ELEMENT[t])
+
+    def _number(self, t: str, value: Value) -> str:
+        known = self._floats.get(value)
+        return known or self.emitter.value(f"bitcast {self.integer(t)} {value} to {self._real(t)}")
+
+    def _bits(self, t: str, number: str) -> Value:
+        value = self.emitter.value(f"bitcast {self._real(t)} {number} to {self.integer(t)}")
+        self._floats[value] = number
+        return value
+
+    def _suffix(self, t: str) -> str:
+        return f"v{self.lanes}{t}" if self.lanes else t
+
+    def _arithmetic(self, instruction: str, t: str, *operands: Value) -> Value:
+        numbers = ", ".join([self._number(t, operand) for operand in operands])
+        return self._bits(t, self.emitter.value(f"{instruction} {self._real(t)} {numbers}"))
+
+    def _function(self, name: str, t: str, *operands: Value) -> Value:
+        real = self._real(t)
+        arguments = [(real, self._number(t, operand)) for operand in operands]
+        return self._bits(t, self.emitter.call(f"llvm.{name}.{self._suffix(t)}", real, arguments))
+
+    # --- arithmetic -----------------------------------------------------------------------------------------------------
+
+    def fadd(self, t: str, a: Value, b: Value) -> Value:
+        return self._arithmetic("fadd", t, a, b)
+
+    def fsub(self, t: str, a: Value, b: Value) -> Value:
+        return self._arithmetic("fsub", t, a, b)
+
+    def fmul(self, t: str, a: Value, b: Value) -> Value:
+        return self._arithmetic("fmul", t, a, b)
+
+    def fdiv(self, t: str, a: Value, b: Value) -> Value:
+        return self._arithmetic("fdiv", t, a, b)
+
+    def fsqrt(self, t: str, a: Value) -> Value:
+        return self._function("sqrt", t, a)
+
+    def fma(self, t: str, a: Value, b: Value, c: Value) -> Value:
+        return self._function("fma", t, a, b, c)
+
+    def product_error(self, a: Value, b: Value, product: Value) -> Value:
+        negated = self.xor("u64", product, self.const("u64", 1 << 63))
+        return self.fma("f64", a, b, negated)
+
+    def fcompare(self, condition: str, t: str, a: Value, b: Value) -> Value:
+        x, y = self._number(t, a), self._number(t, b)
+        return self.emitter.value(f"fcmp {_CONDITION[condition]} {self._real(t)} {x}, {y}")
+
+    def integral(self, t: str, rounding: str, a: Value) -> Value:
+        return self._function(_TO_INTEGRAL[rounding], t, a)
+
+    # --- conversions ----------------------------------------------------------------------------------------------------
+
+    def float_to_int(self, source: str, target: str, a: Value) -> Value:
+        width = f"i{word_bits(target)}"
+        suffix = f"v{self.lanes}{width}.{self._suffix(source)}" if self.lanes else f"{width}.{source}"
+        name = f"llvm.fpto{'s' if is_signed(target) else 'u'}i.sat.{suffix}"
+        return self.emitter.call(name, self.vector(width), [(self._real(source), self._number(source, a))])
+
+    def int_to_float(self, source: str, target: str, a: Value) -> Value:
+        sign = "s" if is_signed(source) else "u"
+        return self._bits(target, self.emitter.value(f"{sign}itofp {self.integer(source)} {a} to {self._real(target)}"))
+
+    def float_to_float(self, source: str, target: str, a: Value) -> Value:
+        if source == target:
+            return a
+        instruction = "fpext" if target == "f64" else "fptrunc"
+        number = self._number(source, a)
+        return self._bits(target, self.emitter.value(f"{instruction} {self._real(source)} {number} to {self._real(target)}"))
+
+    def half_to_single(self, a: Value) -> Value:
+        if "f16c" not in self.emitter.features:
+            return exact.half_to_single(self, a)
+        half = self.emitter.value(f"bitcast {self.integer('u16')} {a} to {self.vector('half')}")
+        return self._bits("f32", self.emitter.value(f"fpext {self.vector('half')} {half} to {self._real('f32')}"))
+
+    def single_to_half(self, a: Value) -> Value:
+        if "f16c" not in self.emitter.features:
+            return exact.narrow(self, exact.F32, exact.F16, a, "rn")
+        half = self.emitter.value(f"fptrunc {self._real('f32')} {self._number('f32', a)} to {self.vector('half')}")
+        return self.emitter.value(f"bitcast {self.vector('half')} {half} to {self.integer('u16')}")
+
+    # --- directed rounding ----------------------------------------------------------------------------------------------
+
+    def directed(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
+        width = _EMBEDDED_LANES[t]
+        if "avx512f" not in self.emitter.features or self.lanes % width or not self.lanes:
+            return exact.directed(self, operation, t, rounding, *operands)
+        chunk = f"<{width} x {_ELEMENT[t]}>"
+        name = _EMBEDDED_NAME[operation].format(_EMBEDDED_SUFFIX[t])
+        numbers = [self._number(t, operand) for operand in operands]
+        parts = []
+        for first in range(0, self.lanes, width):
+            arguments = [(chunk, self._lanes(t, number, first, width)) for number in numbers]
+            arguments.append(("i32", str(_EMBEDDED_MODE[rounding])))
+            parts.append(self.emitter.call(name, chunk, arguments))
+        return self._bits(t, self._concatenate(_ELEMENT[t], parts, width))
+
+    def _lanes(self, t: str, number: str, first: int, count: int) -> str:
+        real = self._real(t)
+        indices = ", ".join(f"i32 {first + i}" for i in range(count))
+        return self.emitter.value(f"shufflevector {real} {number}, {real} poison, <{count} x i32> <{indices}>")
+
+    def _concatenate(self, element: str, parts: list[str], width: int) -> str:
+        while len(parts) > 1:
+            indices = ", ".join(f"i32 {i}" for i in range(2 * width))
+            shape, mask = f"<{width} x {element}>", f"<{2 * width} x i32> <{indices}>"
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self.emitter.value(f"shufflevector {shape} {a}, {shape} {b}, {mask}") for a, b in pairs]
+            width *= 2
+        return parts[0]

@@ -1,0 +1,65 @@
+"""What each instruction computes, written once over a value algebra (see `algebra`); modules mirror the chapters.
+
+`find(op)` gives `fn(A, op, *inputs) -> outputs`: inputs one value per source operand in order, the carry-in last if
+`op.carry_in`; outputs one value per destination, the carry-out last if `op.carry_out`. setp always gives p and q.
+Values have the operand's PTX type; `A.adapt` and `A.widen` fit them to registers. Immediates of lop3 (the table) and
+prmt (the selector) may be given as Python ints, which specialises the code.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ptxtools.semantics.algebra import Algebra, Value
+from ptxtools.semantics.registry import TABLE, Semantics
+
+if TYPE_CHECKING:
+    from ptxtools.isa import Opcode
+
+__all__ = ["Algebra", "Semantics", "Value", "chapter_of", "find"]
+
+_CHAPTERS = {
+    "comparison": ("set", "setp", "selp", "slct"),
+    "logic": ("and", "or", "xor", "not", "cnot", "lop3", "shf", "shl", "shr"),
+    "movement": ("mov", "prmt", "cvta", "isspacep"),
+    "conversion": ("cvt",),
+    "video": ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset",
+              "vadd2", "vsub2", "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2",
+              "vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4"),
+    "floating": ("testp", "copysign"),
+    "approximate": ("rsqrt", "sin", "cos", "lg2", "ex2", "tanh"),
+}  # fmt: skip
+_CHAPTER = {mnemonic: chapter for chapter, mnemonics in _CHAPTERS.items() for mnemonic in mnemonics}
+_HALF = frozenset({"f16", "f16x2", "bf16", "bf16x2"})
+_FLOATING = frozenset({"f32", "f64", "f32x2"})
+_MODULES = {"mixed": "half"}
+
+
+def chapter_of(op: Opcode) -> str:
+    """The module of this package that defines the opcode, if any does."""
+    chapter = _CHAPTER.get(op.family)
+    if chapter is not None:
+        return chapter
+    if op.carry_in or op.carry_out:
+        return "extended"
+    if op.type in _HALF:
+        return "mixed" if "f32" in op.types else "half"
+    if op.type in _FLOATING:
+        return "approximate" if op.has("approx") or op.has("full") else "floating"
+    return "integer"
+
+
+@cache
+def _load(chapter: str) -> None:
+    import_module(f"ptxtools.semantics.{_MODULES.get(chapter, chapter)}")
+
+
+def find(op: Opcode) -> Semantics | None:
+    """The meaning of an opcode that maps lane values to lane values; None if it has none here."""
+    chapter = chapter_of(op)
+    if chapter in ("approximate", "video") or op.family != op.name and chapter not in ("extended", "conversion"):
+        return None
+    _load(chapter)
+    return TABLE.get((chapter, "cvt.pack" if op.name == "cvt.pack" else op.family))
