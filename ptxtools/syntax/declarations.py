@@ -1,0 +1,101 @@
+"""Declarations (5.4): what a row of specifiers and a declarator say together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from ptxtools.diagnostics import NO_SPAN, Span
+from ptxtools.ir import Initializer, Variable
+
+from .faults import Fault
+
+#: A specifier as the grammar hands it over: its kind (a token class, "BANK" or "ATTRIBUTE"), value and place.
+Specifier: TypeAlias = tuple[str, Any, Span]
+
+#: Kinds in the order that a declaration wants; those of one rank go in any order among themselves.
+_RANK = {"LINKAGE": 0, "SPACE": 1, "BANK": 1, "ALIGN": 2, "ATTRIBUTE": 2, "VECTOR": 3, "TYPE": 4, "PTR": 5}
+_NAMES = {
+    "LINKAGE": "linking directive",
+    "SPACE": "state space",
+    "BANK": "state space",
+    "ALIGN": "alignment",
+    "ATTRIBUTE": ".attribute",
+    "VECTOR": "vector length",
+    "TYPE": "type",
+    "PTR": ".ptr",
+}
+
+
+class Declarator(NamedTuple):
+    """A declared name with what stands behind it. `span` is that of the name."""
+
+    name: str
+    span: Span = NO_SPAN
+    count: int | None = None
+    dims: tuple[int | None, ...] = ()
+    init: Initializer | None = None
+
+
+class Specifiers:
+    """`.visible .global .align 4 .v4 .f32`, `.param .u64 .ptr .global .align 8`: sorted into fields."""
+
+    def __init__(self, items: list[Specifier], span: Span) -> None:
+        self.span = span
+        self.found: dict[str, Any] = {}
+        self.ptr: tuple[str, int | None] | None = None
+        last: Specifier | None = None
+        for index, item in enumerate(items):
+            if item[0] == "PTR":
+                self._pointer(items[index:])
+                break
+            self._add(item, last)
+            last = item
+
+    def _add(self, item: Specifier, last: Specifier | None) -> None:
+        kind, value, place = item
+        kind = "SPACE" if kind == "BANK" else kind
+        if kind in self.found:
+            raise Fault("PTX108", f"a declaration has one {_NAMES[kind]}", place)
+        if last is not None and _RANK[last[0]] > _RANK[kind]:
+            raise Fault("PTX108", f"the {_NAMES[kind]} stands before the {_NAMES[last[0]]}", place)
+        self.found[kind] = value
+
+    def _pointer(self, items: list[Specifier]) -> None:
+        """`.ptr {.space} {.align N}` (5.1.6.3)."""
+        space, align = "", None
+        for kind, value, place in items[1:]:
+            if kind == "SPACE" and not space and align is None:
+                space = value
+            elif kind == "ALIGN" and align is None:
+                align = value
+            else:
+                raise Fault("PTX108", "only a state space and then an alignment may follow .ptr", place)
+        self.ptr = (space, align)
+
+    def check(self) -> Specifiers:
+        """Complain about what every declaration needs."""
+        for kind, article in (("SPACE", "a state space such as .global"), ("TYPE", "a type such as .b32")):
+            if kind not in self.found:
+                raise Fault("PTX108", f"this declaration lacks {article}", self.span)
+        return self
+
+    def variable(self, declared: Declarator, span: Span) -> Variable:
+        """The variable that these specifiers and one declarator declare."""
+        found = self.found
+        space, bank = found["SPACE"] if isinstance(found["SPACE"], tuple) else (found["SPACE"], None)
+        return Variable(
+            declared.name,
+            space,
+            found["TYPE"],
+            int(found["VECTOR"][1:]) if "VECTOR" in found else 1,
+            found.get("ALIGN"),
+            declared.dims,
+            declared.count,
+            declared.init,
+            found.get("LINKAGE", ""),
+            found.get("ATTRIBUTE", ()),
+            self.ptr,
+            bank,
+            span,
+            declared.span,
+        )

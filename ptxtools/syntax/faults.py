@@ -1,0 +1,13 @@
+"""A mistake found while one unit of the text is read."""
+
+from __future__ import annotations
+
+from ptxtools.diagnostics import Fix, Span
+
+
+class Fault(Exception):
+    """Why a unit (a statement, a declaration, a header) cannot be read, and where. `span` is in the whole text."""
+
+    def __init__(self, code: str, message: str, span: Span, help: tuple[str, ...] = (), fix: Fix | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.span, self.help, self.fix = code, message, span, help, fix

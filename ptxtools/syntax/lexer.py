@@ -1,0 +1,204 @@
+"""The tokens of PTX (4.1 to 4.5), as PLY rules. The value of every token is its text.
+
+An opcode with its modifiers is one WORD, and so is a register with a component (`%tid.x`, `%r1.b0`). Words with a
+leading dot get the class that `words.CLASSES` gives them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ply import lex
+from ply.lex import LexToken
+
+from .faults import Fault
+from .words import CLASSES, OPEN_ENDED
+
+tokens = (
+    "WORD", "CALL", "NUMBER", "STRING", "DOTWORD",
+    *sorted(set(CLASSES.values())),
+    "SHL", "SHR", "LE", "GE", "EQ", "NE", "AND", "OR",
+)  # fmt: skip
+
+literals = ",;:{}[]()<>=+-*/%!~&|^?@"
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def token(pattern: str) -> Callable[[_F], _F]:
+    """Attach the pattern of a rule. (PLY would take it from the docstring, which `python -OO` drops.)"""
+
+    def attach(function: _F) -> _F:
+        function.regex = pattern  # type: ignore[attr-defined]
+        return function
+
+    return attach
+
+
+t_ignore = " \t\r\n\f\v"
+
+t_SHL = r"<<"
+t_SHR = r">>"
+t_LE = r"<="
+t_GE = r">="
+t_EQ = r"=="
+t_NE = r"!="
+t_AND = r"&&"
+t_OR = r"\|\|"
+
+
+@token(r"//[^\n]*|/\*(?s:.*?)\*/")
+def t_comment(t: LexToken) -> None:
+    pass
+
+
+@token(r"/\*")
+def t_open_comment(t: LexToken) -> None:
+    raise Fault("PTX102", "this comment has no end", (t.lexpos, t.lexpos + 2), help=("close it with */",))
+
+
+@token(r'"[^"]*"')
+def t_STRING(t: LexToken) -> LexToken:  # noqa: N802
+    return t
+
+
+@token(r'"[^\n]*')
+def t_open_string(t: LexToken) -> None:
+    raise Fault(
+        "PTX102", "this string has no end", (t.lexpos, t.lexpos + len(t.value.rstrip())), help=('close it with "',)
+    )
+
+
+# The last two alternatives take malformed numbers as a whole; `constants.literal` says what is wrong with them.
+@token(
+    r"(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w$.])"
+    r"|\d+[eE][+-]?\d+(?![\w$.])"
+    r"|\d[\w$.]*"
+    r"|\.\d[\w$.]*"
+)
+def t_NUMBER(t: LexToken) -> LexToken:  # noqa: N802
+    return t
+
+
+# The bank of `ld.const[2].b32` is part of the opcode (5.1.3.1).
+@token(r"(?:[A-Za-z][\w$]*|[_$%][\w$]+|_)(?:(?:\.const\[\d+\])?\.\w+(?:::\w+)*)*")
+def t_WORD(t: LexToken) -> LexToken:  # noqa: N802
+    if t.value == "WARP_SZ":
+        t.type = "NUMBER"
+    elif t.value == "call" or t.value.startswith("call."):
+        t.type = "CALL"
+    return t
+
+
+@token(r"\.[A-Za-z_][\w$]*(?:::\w+)*")
+def t_DOTWORD(t: LexToken) -> LexToken:  # noqa: N802
+    t.type = CLASSES.get(t.value, "DOTWORD")
+    return t
+
+
+def t_error(t: LexToken) -> None:
+    shown = t.value[0]
+    name = f"'{shown}'" if shown.isprintable() else f"U+{ord(shown):04X}"
+    raise Fault("PTX101", f"the character {name} cannot stand here", (t.lexpos, t.lexpos + 1))
+
+
+#: Brackets of all kinds may be nested this deep in one unit.
+MOST_BRACKETS = 64
+
+#: What links two arguments of an open-ended directive, on either side.
+_LINKS = frozenset({",", "+", "-"})
+#: What follows an argument of an open-ended directive without a link: `.file 1 "a.cu"`, `.loc 1 2 3`.
+_JUXTAPOSED = _LINKS | {"NUMBER", "STRING"}
+#: What follows the word of an open-ended directive, or `function_name`.
+_FIRST = frozenset({"WORD", "CALL", "DOTWORD", "NUMBER", "STRING", "-"})
+#: What makes a unit of `label:` and the directive behind it (11.3).
+_LABELLED = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+\.(?:branchtargets|calltargets|callprototype)\b", re.ASCII)
+
+
+class UnitLexer:
+    """The tokens of one unit, for PLY's parser. It finds out where the unit ends, by the first token:
+
+    an open-ended directive or a line of section data at the first token that no comma links to it; a label at its
+    colon; a header at `{` or `;`; everything else at `;`. A `}` that closes nothing ends every unit.
+    """
+
+    #: PLY asks for this one; nobody else does.
+    lineno = 0
+
+    def __init__(self) -> None:
+        self._lexer: Any = lex.lex(
+            module=sys.modules[__name__], reflags=re.ASCII, optimize=True, lextab=None, outputdir=""
+        )
+        #: End of each token so far, by its start.
+        self.ends: dict[int, int] = {}
+
+    def start(self, text: str, begin: int) -> None:
+        """Read the unit that begins at `begin`."""
+        self._lexer.input(text)
+        self._lexer.lexpos = begin
+        self.ends.clear()
+        self._previous: LexToken | None = None
+        self._open_ended = self._header = self._pragma = self._done = False
+        self._depth = 0
+
+    @property
+    def lexpos(self) -> int:
+        """Where the next token would be looked for."""
+        return int(self._lexer.lexpos)
+
+    def token(self) -> LexToken | None:
+        """The next token; None at the end of the unit."""
+        if self._done:
+            return None
+        before = self._lexer.lexpos
+        found: LexToken | None = self._lexer.token()
+        if found is None or (self._previous is not None and self._ends_before(found)):
+            self._done = True
+            if found is not None:
+                self._lexer.lexpos = before
+            return None
+        self.ends[found.lexpos] = found.lexpos + len(found.value)
+        if self._previous is None:
+            self._begin(found)
+        self._done = self._ends_with(found)
+        self._previous = found
+        return found
+
+    def _begin(self, found: LexToken) -> None:
+        self._open_ended = found.value in OPEN_ENDED or found.type == "TYPE"
+        self._header = found.type in ("ENTRY", "FUNC", "SECTION")
+
+    def _ends_before(self, found: LexToken) -> bool:
+        previous = self._previous
+        if found.type == "}" and self._depth == 0:
+            return True
+        if not self._open_ended or previous.type in _LINKS:
+            return False
+        after_word = previous.value == "function_name" or previous.type not in _JUXTAPOSED | {"WORD", "DOTWORD"}
+        return found.type not in (_FIRST if after_word else _JUXTAPOSED)
+
+    def _ends_with(self, found: LexToken) -> bool:
+        kind = found.type
+        if kind == "PRAGMA":
+            self._pragma = True
+        elif kind in ("ENTRY", "FUNC"):
+            self._header = True
+        elif kind in ("{", "[", "("):
+            self._depth += 1
+            if self._depth > MOST_BRACKETS:
+                raise Fault("PTX118", "brackets are nested too deeply", (found.lexpos, found.lexpos + 1))
+            return kind == "{" and self._header
+        elif kind in ("}", "]", ")"):
+            self._depth -= 1
+        elif kind == ";":
+            return not (self._header and self._pragma) or self._end_pragma()
+        elif kind == ":":
+            return len(self.ends) == 2 and not _LABELLED.match(self._lexer.lexdata, self._lexer.lexpos)
+        return False
+
+    def _end_pragma(self) -> bool:
+        self._pragma = False
+        return False

@@ -1,0 +1,33 @@
+"""`parse`: text to module."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ptxtools.diagnostics import Diagnostic, Source
+from ptxtools.ir import Module
+
+from .reader import Reader, Units
+
+
+class ParseResult(NamedTuple):
+    """The module as far as it could be read, and what was wrong with the text (codes PTX1xx)."""
+
+    module: Module
+    diagnostics: list[Diagnostic]
+
+
+def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResult:
+    """Parse a module. Never raises on bad text: each mistake is a diagnostic, and the rest is read all the same.
+
+    cache: rebuild statements whose shape was parsed before without the grammar (`shapes`); the result is the same.
+    """
+    reader = Reader(Source(text, name), _units(cache))
+    reader.read()
+    return ParseResult(reader.module, reader.diagnostics)
+
+
+def _units(cache: bool) -> Units:
+    from .units import UnitParser
+
+    return UnitParser()

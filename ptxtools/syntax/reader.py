@@ -1,0 +1,288 @@
+"""The structure of a module: units in sequence, put into functions, scopes and sections.
+
+Nesting lives on an explicit stack, so its depth costs nothing. A unit that cannot be read gives one diagnostic, and
+reading goes on behind its `;`, at a `}` or at the next line that looks like the start of a statement.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+from ptxtools.diagnostics import Diagnostic, Source, Span
+from ptxtools.ir import (
+    Alias,
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    DataLine,
+    Directive,
+    File,
+    Function,
+    Header,
+    Instruction,
+    Label,
+    Module,
+    Scope,
+    Section,
+)
+
+from .faults import Fault
+
+#: Scopes inside scopes; whoever walks the tree may recurse this deep.
+MOST_SCOPES = 200
+#: After this many mistakes reading stops: what follows is hardly PTX.
+MOST_FAULTS = 1000
+
+_TRIVIA = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+", re.ASCII)
+_DWARF = re.compile(r"@@[Dd][Ww][Aa][Rr][Ff]\b([^\n]*)", re.ASCII)
+_PREPROCESSOR = re.compile(r"#(?:[^\n\\]|\\.)*", re.DOTALL)
+#: What cpp leaves in its output; ptxas skips it too.
+_LINE_MARKER = re.compile(r'#[ \t]*\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
+
+#: Where reading may go on after a mistake. A line that starts like a statement: a guard, an opcode with modifiers, an
+#: instruction without operands, a label, a directive.
+_STATEMENT = r"\n[ \t]*+(?=@|[a-z]\w*\.[\w.:]+[ \t]|[a-z]+[ \t]*;|[\w$%]+:(?!:)|\.[a-z]\w*|[{}])"
+_RESUME = re.compile(rf'"[^"]*"|//[^\n]*|/\*(?s:.*?)\*/|;|[{{}}]|{_STATEMENT}', re.ASCII)
+#: A closing brace of a vector operand or an initialiser, not of a scope.
+_INNER_BRACE = re.compile(r"\}\s*[,;|}\]]", re.ASCII)
+_FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
+_WORD = re.compile(r"[^\s;,{}()\[\]]+")
+
+_LABELLED = (BranchTargets, CallTargets, CallPrototype)
+_BODY_ONLY = (Instruction, Label, *_LABELLED)
+_MODULE_ONLY = (Header, Alias, File, Section)
+
+
+class Units(Protocol):
+    """What reads one unit: `UnitParser`, or the shape cache before it."""
+
+    def parse(self, text: str, begin: int) -> tuple[Any, int]: ...
+
+    def statements(self, text: str, begin: int, items: list[Any]) -> int: ...
+
+    def data_lines(self, text: str, begin: int, lines: list[DataLine]) -> int: ...
+
+
+class Reader:
+    """Reads one module; `diagnostics` holds the mistakes."""
+
+    def __init__(self, source: Source, units: Units) -> None:
+        self.source, self.text, self.units = source, source.text, units
+        self.module = Module([], source)
+        self.diagnostics: list[Diagnostic] = []
+        self._function: Function | None = None
+        self._section: Section | None = None
+        self._scopes: list[Scope] = []
+        self._extra_scopes = 0
+        self._astray = False
+
+    def read(self) -> None:
+        """Read the whole text into `module`."""
+        text, at = self.text, 0
+        while True:
+            if self._scopes:
+                at = self.units.statements(text, at, self._scopes[-1].items)
+            elif self._section is not None:
+                at = self.units.data_lines(text, at, self._section.lines)
+            match = _TRIVIA.match(text, at)
+            at = match.end() if match else at
+            if at >= len(text) or len(self.diagnostics) >= MOST_FAULTS:
+                break
+            try:
+                at = self._step(at)
+            except Fault as fault:
+                self._report(fault)
+                at = self._resume(at, fault.span[0])
+        self._finish(at)
+
+    def _step(self, at: int) -> int:
+        """Read what begins at `at`; the place behind it."""
+        first = self.text[at]
+        if first == "}":
+            return self._close(at)
+        if first == "{":
+            return self._open(at)
+        if first == "#":
+            return self._preprocessor(at)
+        if first == ";":
+            raise Fault("PTX100", "there is no statement before this ';'", (at, at + 1))
+        if first == "@" and (match := _DWARF.match(self.text, at)):
+            self.module.items.append(Directive("@@DWARF", (match[1].strip(),), (at, match.end())))
+            return match.end()
+        if self._function is not None and _FUNCTION_START.match(self.text, at):
+            self._missing_brace(at)
+        node, after = self.units.parse(self.text, at)
+        self._place(node, at)
+        return after
+
+    # --- nodes --------------------------------------------------------------------------------------------------------
+
+    def _place(self, node: Any, at: int) -> None:
+        """Put a node where it belongs; complain if it has no place here."""
+        if isinstance(node, DataLine):
+            if self._section is None:
+                raise Fault("PTX117", "data stands in a .section only", _word(self.text, at))
+            self._section.lines.append(node)
+        elif self._section is not None:
+            self._place_in_section(node, at)
+        elif self._function is not None:
+            self._place_in_body(node, at)
+        else:
+            self._place_in_module(node, at)
+
+    def _place_in_section(self, node: Any, at: int) -> None:
+        assert self._section is not None
+        if not isinstance(node, Label):
+            raise Fault("PTX117", "a section holds labels and data only", _word(self.text, at))
+        self._section.lines.append(DataLine("label", (node.name,)))
+
+    def _place_in_body(self, node: Any, at: int) -> None:
+        if isinstance(node, _MODULE_ONLY):
+            word = _word(self.text, at)
+            if isinstance(node, Section):
+                self._section = node
+            raise Fault("PTX117", f"{self.text[slice(*word)]} stands outside of functions only", word)
+        items = self._scopes[-1].items
+        items.extend(node) if isinstance(node, list) else items.append(node)
+
+    def _place_in_module(self, node: Any, at: int) -> None:
+        if isinstance(node, _BODY_ONLY):
+            if not self._astray:
+                self._astray = True
+                raise Fault("PTX117", "a statement stands inside of a function only", _word(self.text, at))
+            return
+        self._astray = False
+        items = self.module.items
+        if isinstance(node, list):
+            items.extend(node)
+            return
+        items.append(node)
+        if isinstance(node, Section):
+            self._section = node
+        elif isinstance(node, Function) and node.body is not None:
+            self._function, self._scopes = node, [node.body]
+
+    # --- braces -------------------------------------------------------------------------------------------------------
+
+    def _open(self, at: int) -> int:
+        if self._function is None:
+            if not self._astray:
+                self._astray = True
+                raise Fault("PTX117", "a scope stands inside of a function only", (at, at + 1))
+            return at + 1
+        if len(self._scopes) >= MOST_SCOPES:
+            self._extra_scopes += 1
+            if self._extra_scopes == 1:
+                self._report(Fault("PTX118", f"more than {MOST_SCOPES} scopes inside each other", (at, at + 1)))
+            return at + 1
+        scope = Scope([], (at, at + 1))
+        self._scopes[-1].items.append(scope)
+        self._scopes.append(scope)
+        return at + 1
+
+    def _close(self, at: int) -> int:
+        if self._section is not None:
+            self._section.span = (self._section.span[0], at + 1)
+            self._section = None
+        elif self._extra_scopes:
+            self._extra_scopes -= 1
+        elif self._scopes:
+            scope = self._scopes.pop()
+            scope.span = (scope.span[0], at + 1)
+            if not self._scopes and self._function is not None:
+                self._function.span = (self._function.span[0], at + 1)
+                self._function = None
+        elif not self._astray:
+            self._astray = True
+            raise Fault("PTX116", "this '}' closes nothing", (at, at + 1))
+        return at + 1
+
+    def _missing_brace(self, at: int) -> None:
+        """A function begins while another one is open: its `}` has been forgotten."""
+        function = self._function
+        assert function is not None
+        self._report(
+            Fault("PTX116", f"missing '}}' at the end of {function.name}", _word(self.text, at),
+                  (f"its body begins in line {self.source.line_of(function.name_span[0])}",))
+        )  # fmt: skip
+        self._abandon(at)
+
+    def _abandon(self, at: int) -> None:
+        for scope in self._scopes:
+            scope.span = (scope.span[0], at)
+        if self._function is not None:
+            self._function.span = (self._function.span[0], at)
+        self._function, self._scopes, self._extra_scopes = None, [], 0
+
+    def _finish(self, at: int) -> None:
+        open_node = self._function or self._section
+        if len(self.diagnostics) >= MOST_FAULTS:
+            self._report(Fault("PTX121", f"more than {MOST_FAULTS} mistakes; the rest was not read", (at, at + 1)))
+        elif open_node is not None:
+            span = self._function.name_span if self._function else open_node.span
+            self._report(Fault("PTX116", f"the '{{' of {open_node.name} is never closed", span))
+        self._abandon(at)
+
+    # --- mistakes -----------------------------------------------------------------------------------------------------
+
+    def _preprocessor(self, at: int) -> int:
+        match = _PREPROCESSOR.match(self.text, at)
+        assert match is not None
+        if not _LINE_MARKER.match(match[0]):
+            span = (at, at + len(match[0].split("\n", 1)[0].rstrip()))
+            self._report(
+                Fault(
+                    "PTX115", "a preprocessor line is not PTX", span, ("run the text through a C preprocessor first",)
+                )
+            )
+        return match.end()
+
+    def _report(self, fault: Fault) -> None:
+        self.diagnostics.append(
+            Diagnostic(fault.code, fault.message, fault.span, self.source, help=fault.help, fix=fault.fix)
+        )
+
+    def _resume(self, begin: int, fault: int) -> int:
+        """Where reading goes on after a mistake at `fault` in the unit that begins at `begin`."""
+        text = self.text
+        header = _FUNCTION_START.match(text, begin) is not None
+        at = max(begin + 1, self._line_start(begin, fault))
+        depth = 0
+        while match := _RESUME.search(text, at):
+            found, at = match[0], match.end()
+            if found == ";":
+                return at
+            if found == "{":
+                if header:
+                    return self._enter_unread(match.start())
+                depth += 1
+            elif found == "}":
+                if depth == 0 and not _INNER_BRACE.match(text, match.start()):
+                    return match.start()
+                depth = max(depth - 1, 0)
+            elif found[0] == "\n" and not header:
+                return at
+        return len(text)
+
+    def _line_start(self, begin: int, fault: int) -> int:
+        """Just before the line break that the faulty token follows, if it is the first of its line; else the token."""
+        line = self.text.rfind("\n", begin, fault)
+        if line > begin and not self.text[line:fault].strip():
+            return line
+        return fault
+
+    def _enter_unread(self, brace: int) -> int:
+        """Read the body of a function whose header could not be read, so that its mistakes show as well."""
+        if self._function is not None:
+            self._abandon(brace)
+        self._function = Function("func", "the function", span=(brace, brace + 1), name_span=(brace, brace + 1))
+        self._function.body = Scope([], (brace, brace + 1))
+        self._scopes = [self._function.body]
+        return brace + 1
+
+
+def _word(text: str, at: int) -> Span:
+    """The first word at `at`."""
+    match = _WORD.match(text, at)
+    return match.span() if match else (at, at + 1)

@@ -1,0 +1,85 @@
+"""PLY's parsing tables: made once for a grammar, then kept in the user's cache directory.
+
+PLY's own table files would land in the package and be trusted without their grammar being compared; here the key is
+the grammar itself. Actions are bound by name, so the tables hold plain data only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from ply import yacc
+
+from . import cachefile, lexer
+from .grammar import PRECEDENCE, Actions
+
+#: One production: left side, right side, name of its action.
+Production = tuple[str, list[str], str]
+
+_SYMBOL = re.compile(r"'[^']+'|[\w%]+|[:|]")
+
+
+def productions() -> list[Production]:
+    """The grammar as a list, in the order of the file; the first left side is the start symbol."""
+    found: list[Production] = []
+    for name, action in vars(Actions).items():
+        text = getattr(action, "productions", None)
+        if text is not None:
+            found.extend(_read(text, name))
+    return found
+
+
+def _read(text: str, action: str) -> list[Production]:
+    """`a : b ',' c | d` as productions. A name before a colon begins the next left side."""
+    words = _SYMBOL.findall(text)
+    found: list[Production] = []
+    left, right = "", []
+    for index, word in enumerate(words):
+        if index + 1 < len(words) and words[index + 1] == ":":
+            if left:
+                found.append((left, right, action))
+            left, right = word, []
+        elif word == "|":
+            found.append((left, right, action))
+            right = []
+        elif word != ":":
+            right.append(word)
+    return [*found, (left, right, action)]
+
+
+def grammar_key() -> str:
+    """Changes whenever the tables would."""
+    parts = (productions(), PRECEDENCE, lexer.tokens, lexer.literals, yacc.__version__)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _generate() -> tuple[Any, Any, list[tuple[Any, ...]]]:
+    grammar = yacc.Grammar([*lexer.tokens])
+    for level, (associativity, *terms) in enumerate(PRECEDENCE, 1):
+        for term in terms:
+            grammar.set_precedence(term, associativity, level)
+    for left, right, action in productions():
+        grammar.add_production(left, right, action, "grammar.py", 0)
+    grammar.set_start(productions()[0][0])
+    loose = [*grammar.undefined_symbols(), *grammar.unused_rules(), *grammar.find_unreachable()]
+    made = yacc.LRGeneratedTable(grammar, "LALR", yacc.NullLogger())
+    if loose or made.sr_conflicts or made.rr_conflicts:
+        raise AssertionError(f"the grammar is not clean: {loose} {made.sr_conflicts} {made.rr_conflicts}")
+    rules = [(str(rule), rule.name, rule.len, rule.func) for rule in grammar.Productions]
+    return made.lr_action, made.lr_goto, rules
+
+
+def parser(actions: Actions) -> Any:
+    """A PLY parser that runs these actions."""
+    key = grammar_key()
+    made = cachefile.load("grammar", key)
+    if made is None:
+        made = _generate()
+        cachefile.store("grammar", key, made)
+    table = yacc.LRTable()
+    table.lr_action, table.lr_goto, rules = made
+    table.lr_productions = [yacc.MiniProduction(*rule, "grammar.py", 0) for rule in rules]
+    table.bind_callables({name: getattr(actions, name) for name in vars(Actions) if name.startswith("p_")})
+    return yacc.LRParser(table, None)
