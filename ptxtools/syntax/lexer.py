@@ -129,8 +129,9 @@ class UnitLexer:
     lineno = 0
 
     def __init__(self) -> None:
+        # `lextab=False`: write no table file.
         self._lexer: Any = lex.lex(
-            module=sys.modules[__name__], reflags=re.ASCII, optimize=True, lextab=None, outputdir=""
+            module=sys.modules[__name__], reflags=re.ASCII, optimize=True, lextab=False
         )
         #: End of each token so far, by its start.
         self.ends: dict[int, int] = {}
