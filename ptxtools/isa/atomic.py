@@ -8,7 +8,7 @@ PAGES = """
     atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d, [a], b, cache_policy:b64(reg) if .L2::cache_hint;
     .op   = { .exch };
     .type = { .b32, .b64, .b128 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d, [a], b, c, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op.type               d, [a], b, c;
     .op   = { .cas };
     .type = { .b16, .b32, .b64, .b128 };
     atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d, [a], b, cache_policy:b64(reg) if .L2::cache_hint;
@@ -60,6 +60,7 @@ PAGES = """
     needs .vec                           => ptx 8.1, sm_90
     needs .b128                          => ptx 8.3, sm_90
     needs .b128 .sys                     => ptx 8.4
+    only .cache_hint => .global | !.space
 
 # 9.7.13.6 red
     red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, cache_policy:b64(reg) if .L2::cache_hint;
@@ -112,6 +113,7 @@ PAGES = """
     needs .shared::cta                   => ptx 7.8, sm_30
     needs .shared::cluster               => ptx 7.8, sm_90
     needs .vec                           => ptx 8.1, sm_90
+    only .cache_hint => .global | !.space
 
 # 9.7.13.7 red.async
     red.async.sem.scope{.ss}.completion_mechanism.op.type  [a], b, [mbar];

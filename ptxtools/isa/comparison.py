@@ -80,7 +80,11 @@ PAGES = """
     set.CmpOp{.ftz}.dtype.stype         d:dtype, a:stype, b:stype;
     set.CmpOp.BoolOp{.ftz}.dtype.stype  d:dtype, a:stype, b:stype, {!}c:pred;
     .stype = { .f16, .f32 };
-    .dtype = { .f16, .bf16 };
+    .dtype = { .f16 };
+    set.CmpOp.dtype.stype               d:dtype, a:stype, b:stype;
+    set.CmpOp.BoolOp.dtype.stype        d:dtype, a:stype, b:stype, {!}c:pred;
+    .stype = { .f16, .f32 };
+    .dtype = { .bf16 };
     set.CmpOp{.ftz}.dtype.stype         d:dtype, a:stype, b:stype;
     set.CmpOp.BoolOp{.ftz}.dtype.stype  d:dtype, a:stype, b:stype, {!}c:pred;
     .stype = { .f16 };

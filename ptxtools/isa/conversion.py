@@ -72,13 +72,14 @@ PAGES = """
     rule legal
     needs .f64                                   => sm_13
     needs .ftz                                   => ptx 1.4
-    needs .f16                                   => ptx 1.0
+    needs dtype=.f32 atype=.bf16                 => ptx 7.1, sm_80
+    needs dtype=.f32 atype=.bf16 .rnd            => ptx 7.8, sm_90
     needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 rnd=.rn,.rz => ptx 7.0, sm_80
     needs dtype=.bf16 atype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64,.bf16 => ptx 7.8, sm_90
     needs atype=.bf16 dtype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64 => ptx 7.8, sm_90
     needs dtype=.tf32 rnd=.rn,.rz                => ptx 7.8, sm_90
     needs .e4m3x2,.e5m2x2                        => ptx 7.8, sm_89
-    needs .satfinite dtype=.f16,.bf16,.f16x2,.bf16x2,.tf32 => ptx 8.1, sm_80
+    needs .satfinite dtype=.f16,.bf16,.f16x2,.bf16x2,.tf32 => ptx 8.1
     needs .satfinite dtype=.tf32 rnd=.rn,.rz     => ptx 8.6, sm_100
     needs .e2m1x2,.e2m3x2,.e3m2x2,.ue8m0x2       => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
     needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a
@@ -96,27 +97,44 @@ PAGES = """
 """
 
 
+_INTEGERS = frozenset({"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"})
+_FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+
+
 def legal(context: Context) -> dict[str, int | str] | str:
-    """Rounding of float to float conversions, .ftz and .sat (9.7.9.21)."""
+    """Where .ftz, .sat and a rounding of scalar conversions may stand (9.7.9.21)."""
     mods = context.mods
     if context.name != "cvt":
         return {}
     to, of = mods["dtype"], mods["atype"]
     if "ftz" in mods and "f32" not in (to, of):
         return "'.ftz' needs '.f32' as source or destination type"
-    floats = {"f16", "bf16", "f32", "f64"}
-    if to in floats and of in floats and "relu" not in mods and "satfinite" not in mods:
+    if "bf16" in (to, of) and "sat" in mods:
+        return "'.sat' does not go with '.bf16'"
+    if to in _INTEGERS and of in _INTEGERS and "sat" in mods and _holds(to, of):
+        return f"'.sat' has no effect: '.{to}' holds every '.{of}'"
+    if to in _FLOATS and of in _FLOATS and "relu" not in mods and "satfinite" not in mods:
         return _float_to_float(to, of, mods.get("rnd"))
     return {}
 
 
+def _holds(to: str, of: str) -> bool:
+    """Whether integer type `to` represents every value of `of`."""
+    wide, narrow = TYPES[to], TYPES[of]
+    if wide.signed == narrow.signed:
+        return wide.bits >= narrow.bits
+    return wide.signed and wide.bits > narrow.bits
+
+
 def _float_to_float(to: str, of: str, rounding: str | None) -> dict[str, int | str] | str:
-    widening = TYPES[to].bits > TYPES[of].bits
     to_integral = rounding is not None and rounding.endswith("i")
-    if rounding is None and not widening and to != of:
-        return f"'.{to}' cannot hold every '.{of}': one of .rn, .rz, .rm, .rp is needed"
-    if to == of and rounding is not None and not to_integral:
-        return "between equal types only .rni, .rzi, .rmi and .rpi round"
-    if to_integral and to != of:
-        return f"'.{rounding}' rounds to integral values and needs equal types"
+    if to_integral:
+        return {} if to == of else f"'.{rounding}' rounds to integral values and needs equal types"
+    if to == of:
+        return {} if rounding is None else "between equal types only .rni, .rzi, .rmi and .rpi round"
+    widening = TYPES[to].bits > TYPES[of].bits
+    if widening and rounding is not None and of != "bf16":
+        return f"'.{to}' holds every '.{of}': nothing to round"
+    if not widening and rounding is None:
+        return f"'.{to}' does not hold every '.{of}': one of .rn, .rz, .rm, .rp is needed"
     return {}

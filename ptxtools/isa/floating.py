@@ -95,7 +95,8 @@ PAGES = """
     needs .ftz     => ptx 1.4
     needs .NaN     => ptx 7.0, sm_80
     needs .xorsign => ptx 7.2, sm_86
-    needs @c       => ptx 8.8, sm_100
+    needs @c             => ptx 8.8, sm_100
+    needs .abs !.xorsign => ptx 8.8, sm_100
 
 # 9.7.3.12 max
     max{.ftz}{.NaN}{.xorsign.abs}.f32  d, a, b;
@@ -105,7 +106,8 @@ PAGES = """
     needs .ftz     => ptx 1.4
     needs .NaN     => ptx 7.0, sm_80
     needs .xorsign => ptx 7.2, sm_86
-    needs @c       => ptx 8.8, sm_100
+    needs @c             => ptx 8.8, sm_100
+    needs .abs !.xorsign => ptx 8.8, sm_100
 
 # 9.7.3.13 rcp
     rcp.approx{.ftz}.f32  d, a;
@@ -138,8 +140,10 @@ PAGES = """
     removed !.approx,.rnd => ptx 1.4
 
 # 9.7.3.16 rsqrt
-    rsqrt{.approx}{.ftz}.f32  d, a;
-    rsqrt{.approx}.f64        d, a;
+    rsqrt.approx{.ftz}.f32  d, a;
+    rsqrt.approx.f64        d, a;
+    rsqrt.type              d, a;
+    .type = { .f32, .f64 };
     needs .f64      => sm_13
     needs .approx   => ptx 1.4
     removed !.approx => ptx 1.4
@@ -149,22 +153,26 @@ PAGES = """
     needs => ptx 4.0, sm_20
 
 # 9.7.3.18 sin
-    sin{.approx}{.ftz}.f32  d, a;
+    sin.approx{.ftz}.f32  d, a;
+    sin.f32                d, a;
     needs .approx    => ptx 1.4
     removed !.approx => ptx 1.4
 
 # 9.7.3.19 cos
-    cos{.approx}{.ftz}.f32  d, a;
+    cos.approx{.ftz}.f32  d, a;
+    cos.f32                d, a;
     needs .approx    => ptx 1.4
     removed !.approx => ptx 1.4
 
 # 9.7.3.20 lg2
-    lg2{.approx}{.ftz}.f32  d, a;
+    lg2.approx{.ftz}.f32  d, a;
+    lg2.f32                d, a;
     needs .approx    => ptx 1.4
     removed !.approx => ptx 1.4
 
 # 9.7.3.21 ex2
-    ex2{.approx}{.ftz}.f32  d, a;
+    ex2.approx{.ftz}.f32  d, a;
+    ex2.f32                d, a;
     needs .approx    => ptx 1.4
     removed !.approx => ptx 1.4
 

@@ -12,14 +12,14 @@ PAGES = """
     needs .b128 => ptx 8.3, sm_70
 
 # 9.7.9.5 shfl
-    shfl.mode.b32  d{|p:pred}, a, b:u32, c:u32;
+    shfl.mode.b32  d{|p:pred}, a, b:b32, c:b32;
     .mode = { .up, .down, .bfly, .idx };
     needs   => ptx 3.0, sm_30
     removed => ptx 6.4, sm_70
     marks   => deprecated
 
 # 9.7.9.6 shfl.sync
-    shfl.sync.mode.b32  d{|p:pred}, a, b:u32, c:u32, membermask:u32;
+    shfl.sync.mode.b32  d{|p:pred}, a, b:b32, c:b32, membermask:u32;
     .mode = { .up, .down, .bfly, .idx };
     needs => ptx 6.0, sm_30
 
@@ -59,10 +59,14 @@ PAGES = """
     needs .mmio                       => ptx 8.2, sm_70
     needs .b128                       => ptx 8.3, sm_70
     needs .b128 .sys                  => ptx 8.4
-    needs .v8 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
-    only .v8 => .b32,.u32,.s32,.f32 .global
-    only .v4 .b64,.u64,.s64,.f64 => .global
+    needs .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
+    only .v8 => !.b64,.u64,.s64,.f64                          // at most 32 bytes
+    only .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64 => .global | !.ss
+    only .l2evict => .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64
     only .b128 => !.vec
+    only .prefetch_size,.cache_hint,.eviction => .global | !.ss
+    only .volatile,.relaxed,.acquire => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.9 ld.global.nc
     ld.global{.cop}.nc{.cache_hint}{.prefetch_size}{.vec}.type                d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
@@ -79,8 +83,9 @@ PAGES = """
     needs .L2::64B,.L2::128B          => ptx 7.4, sm_75
     needs .L2::256B,.L2::cache_hint   => ptx 7.4, sm_80
     needs .b128                       => ptx 8.3, sm_70
-    needs .v8 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
-    only .v8 => .b32,.u32,.s32,.f32
+    needs .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
+    only .v8 => !.b64,.u64,.s64,.f64                          // at most 32 bytes
+    only .l2evict => .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64
     only .b128 => !.vec
 
 # 9.7.9.10 ldu
@@ -110,6 +115,7 @@ PAGES = """
     .type       = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
     needs .f64                      => sm_13
     needs .volatile                 => ptx 1.1
+    needs .param,.param::func       => ptx 2.0, sm_20
     needs .cop           => ptx 2.0, sm_20
     needs !.ss => ptx 2.0, sm_20
     needs .relaxed,.release,.weak   => ptx 6.0, sm_70
@@ -122,10 +128,14 @@ PAGES = """
     needs .mmio                     => ptx 8.2, sm_70
     needs .b128                     => ptx 8.3, sm_70
     needs .b128 .sys                => ptx 8.4
-    needs .v8 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
-    only .v8 => .b32,.u32,.s32,.f32 .global
-    only .v4 .b64,.u64,.s64,.f64 => .global
+    needs .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64 | .l2evict => ptx 8.8, sm_100
+    only .v8 => !.b64,.u64,.s64,.f64                          // at most 32 bytes
+    only .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64 => .global | !.ss
+    only .l2evict => .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64
     only .b128 => !.vec
+    only .cache_hint,.eviction => .global | !.ss
+    only .volatile,.relaxed,.release => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.15 prefetch prefetchu
     prefetch{.space}.level            [a];

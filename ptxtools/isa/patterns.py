@@ -25,7 +25,10 @@ from .errors import TableError
 from .types import TYPES, bits_type, wide_type
 
 _SOURCE = frozenset({"reg", "imm"})
-_DESTINATION = frozenset({"reg", "sink"})
+_DESTINATION = frozenset({"reg"})
+_SECOND = frozenset({"reg", "sink"})
+#: Types without constants: ptxas takes none, and 4.5 has no literal for them.
+_NO_CONSTANTS = frozenset({"f16", "bf16", "f16x2", "bf16x2", "f32x2", "b128"})
 _ROLES = {"label": "label", "func": "func", "prototype": "prototype", "targets": "label"}
 _FUNCTIONS = {"wide": wide_type, "bits": bits_type}
 _ITEM = re.compile(
@@ -120,14 +123,15 @@ class Pattern:
         if self.second is None:
             return None
         second_type = _type(self.second_type, values) or kind
-        return OperandSpec(self.second, self.role, second_type, _DESTINATION, optional=self.second_optional)
+        return OperandSpec(self.second, self.role, second_type, _SECOND, optional=self.second_optional)
 
     def _kinds(self, kind: str | None, vector: int) -> frozenset[str]:
         kinds = self.kinds
         if not kinds and self.role in ("src", "dst"):
-            kinds = _DESTINATION if self.role == "dst" else frozenset({"reg"}) if kind == "pred" else _SOURCE
+            kinds = _DESTINATION if self.role == "dst" or kind in _NO_CONSTANTS else _SOURCE
         if vector:
-            kinds |= {"vec"}
+            kinds |= {"vec"}  # elements of a destination vector may be sinks (6.4.3)
+            kinds |= {"sink"} if self.role == "dst" else frozenset()
         if self.negatable:
             kinds |= {"negatable"}
         return kinds | {"pair"} if self.second else kinds

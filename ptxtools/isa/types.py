@@ -81,25 +81,21 @@ def accepts(instruction_type: str, register_type: str, width: str = "exact") -> 
     """Whether a register of `register_type` may stand where an instruction wants `instruction_type` (9.4, 9.4.1).
 
     width "exact": same size, and agreeing kinds: `.bN` agrees with everything of its size, integers of either sign
-    with each other, floats only with themselves; a type that cannot be declared (`.bf16`, `.s16x2`, …) wants `.bN`.
-    width "wider": the register may also be larger (ld, st, cvt), unless both are floats, or one is and the other an
-    integer. width "bits": any register of that size.
+    with each other, a float with itself. Types that no register can have (.bf16, .u16x2, …) want `.bN`. width
+    "wider": the register may also be larger (ld, st, cvt): an integer in integers and bits, a float in bits,
+    `.bN` in anything. width "bits": any register of that size.
     """
-    want = TYPES[REGISTER_TYPE.get(instruction_type, instruction_type)]
-    have = TYPES[register_type]
+    want, have = TYPES[instruction_type], TYPES[register_type]
     if "pred" in (want.kind, have.kind):
         return want.kind == have.kind
-    if have.bits != want.bits:
-        if width != "wider" or have.bits < want.bits or have.bits > 64:
-            return False
-        return "bits" in (want.kind, have.kind) or want.kind == have.kind == "int"
-    if width == "bits":
+    stand_in = REGISTER_TYPE.get(instruction_type)
+    if stand_in is not None:
+        return have.name == stand_in or (width == "bits" and have.bits == TYPES[stand_in].bits)
+    if have.bits < want.bits or (have.bits > want.bits and width != "wider"):
+        return False
+    if "bits" in (want.kind, have.kind) or (width == "bits" and have.bits == want.bits):
         return True
-    if instruction_type in REGISTER_TYPE and TYPES[instruction_type].kind in ("float", "packed"):
-        return have.kind == "bits"
-    if "bits" in (want.kind, have.kind):
-        return True
-    return want.name == have.name or want.kind == have.kind == "int"
+    return want.name == have.name or want.kind == "int" and (have.kind == "int" or have.name == "f16x2")
 
 
 def bits_type(name: str) -> str:

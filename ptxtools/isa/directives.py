@@ -1,0 +1,156 @@
+"""Directives (chapters 5, 7 and 11): where each may stand, its arguments, and what it needs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Version = tuple[int, int]
+
+
+class DirectiveInfo(NamedTuple):
+    """One directive.
+
+    places: of "header" (starts the module), "module", "entry" and "func" (between header and body), "statement"
+    (inside a body), "prototype" (after `.callprototype`), "variable" (inside a declaration).
+    counts: (fewest, most) arguments, None: any number. kind: of the arguments: "int", "string", "name", "version",
+    "target", "" (none), "declaration", "other" (own grammar). range: inclusive bounds of an integer argument.
+    ptx, target: first version and target. excludes: directives that may not stand beside it. wants: one of these
+    should stand beside it. deprecated: version since which another directive replaces it. section: of the manual.
+    """
+
+    name: str
+    places: frozenset[str]
+    counts: tuple[int, int | None]
+    kind: str
+    section: str
+    ptx: Version = (1, 0)
+    target: str = "sm_10"
+    range: tuple[int, int] | None = None
+    excludes: tuple[str, ...] = ()
+    wants: tuple[str, ...] = ()
+    deprecated: Version | None = None
+
+
+def _d(
+    name: str,
+    places: str,
+    counts: tuple[int, int | None],
+    kind: str,
+    section: str,
+    ptx: Version = (1, 0),
+    target: str = "sm_10",
+    *,
+    range: tuple[int, int] | None = None,
+    excludes: tuple[str, ...] = (),
+    wants: tuple[str, ...] = (),
+    deprecated: Version | None = None,
+) -> DirectiveInfo:
+    return DirectiveInfo(
+        name, frozenset(places.split()), counts, kind, section, ptx, target, range, excludes, wants, deprecated
+    )
+
+
+_COUNT = (0, 2**32 - 1)
+_DIM = (1, 2**32 - 1)
+
+#: Every directive by name.
+DIRECTIVES: dict[str, DirectiveInfo] = {
+    d.name: d
+    for d in (
+        # Declarations: state spaces and attributes (5.1, 5.4).
+        _d(".reg", "module statement", (1, None), "declaration", "5.1.1"),
+        _d(".sreg", "module", (1, None), "declaration", "5.1.2"),
+        _d(".const", "module statement", (1, None), "declaration", "5.1.3"),
+        _d(".global", "module statement", (1, None), "declaration", "5.1.4"),
+        _d(".local", "module statement", (1, None), "declaration", "5.1.5"),
+        _d(".param", "module statement", (1, None), "declaration", "5.1.6"),
+        _d(".shared", "module statement", (1, None), "declaration", "5.1.7"),
+        _d(".tex", "module", (1, None), "declaration", "5.1.8", deprecated=(1, 5)),
+        _d(".align", "variable", (1, 1), "int", "5.4.5", range=(1, 2**31)),
+        _d(".ptr", "variable", (0, 3), "other", "5.1.6.3", (2, 2)),
+        _d(".attribute", "variable entry func", (1, None), "other", "5.4.8", (4, 0), "sm_30"),
+        # Module (11.1).
+        _d(".version", "header", (1, 1), "version", "11.1.1"),
+        _d(".target", "header", (1, None), "target", "11.1.2"),
+        _d(".address_size", "header", (1, 1), "int", "11.1.3", (2, 3), range=(32, 64)),
+        # Functions (11.2).
+        _d(".entry", "module", (1, None), "declaration", "11.2.1"),
+        _d(".func", "module", (1, None), "declaration", "11.2.2"),
+        _d(".alias", "module", (2, 2), "name", "11.2.3", (6, 3), "sm_30"),
+        # Control flow (11.3).
+        _d(".branchtargets", "statement", (1, None), "name", "11.3.1", (2, 1), "sm_20"),
+        _d(".calltargets", "statement", (1, None), "name", "11.3.2", (2, 1), "sm_20"),
+        _d(".callprototype", "statement", (1, None), "declaration", "11.3.3", (2, 1), "sm_20"),
+        # Performance tuning (11.4).
+        _d(".maxnreg", "entry", (1, 1), "int", "11.4.1", (1, 3), range=_COUNT),
+        _d(".maxntid", "entry", (1, 3), "int", "11.4.2", (1, 3), range=_DIM, excludes=(".reqntid",)),
+        _d(".reqntid", "entry", (1, 3), "int", "11.4.3", (2, 1), range=_DIM, excludes=(".maxntid",)),
+        _d(".minnctapersm", "entry", (1, 1), "int", "11.4.4", (2, 0), range=_COUNT, wants=(".maxntid", ".reqntid")),
+        _d(".maxnctapersm", "entry", (1, 1), "int", "11.4.5", (1, 3), range=_COUNT, deprecated=(2, 0)),
+        _d(".noreturn", "func prototype", (0, 0), "", "11.4.6", (6, 4), "sm_30"),
+        _d(".pragma", "module entry func statement", (1, None), "string", "11.4.7", (2, 0)),
+        _d(".abi_preserve", "func prototype", (1, 1), "int", "11.4.8", (9, 0), "sm_80", range=_COUNT),
+        _d(".abi_preserve_control", "func prototype", (1, 1), "int", "11.4.9", (9, 0), "sm_80", range=_COUNT),
+        # Debugging (11.5).
+        _d("@@dwarf", "module", (1, None), "other", "11.5.1", (1, 2), deprecated=(2, 0)),
+        _d(".section", "module", (1, None), "other", "11.5.2", (2, 0)),
+        _d(".file", "module", (2, 4), "other", "11.5.3"),
+        _d(".loc", "statement", (3, None), "other", "11.5.4"),
+        # Linking (11.6).
+        _d(".extern", "module statement", (1, 1), "declaration", "11.6.1"),
+        _d(".visible", "module", (1, 1), "declaration", "11.6.2"),
+        _d(".weak", "module", (1, 1), "declaration", "11.6.3", (3, 1)),
+        _d(".common", "module", (1, 1), "declaration", "11.6.4", (5, 0), "sm_20"),
+        # Clusters (11.7).
+        _d(".reqnctapercluster", "entry", (1, 3), "int", "11.7.1", (7, 8), "sm_90", range=_DIM,
+           excludes=(".maxclusterrank",)),
+        _d(".explicitcluster", "entry", (0, 0), "", "11.7.2", (7, 8), "sm_90"),
+        _d(".maxclusterrank", "entry", (1, 1), "int", "11.7.3", (7, 8), "sm_90", range=_DIM,
+           excludes=(".reqnctapercluster",)),
+        _d(".blocksareclusters", "entry", (0, 0), "", "11.7.4", (9, 0), "sm_90",
+           wants=(".reqntid", ".reqnctapercluster")),
+    )
+}  # fmt: skip
+
+
+class AttributeInfo(NamedTuple):
+    """An attribute inside `.attribute(…)` (5.4.8): where it may stand, number of arguments, needs."""
+
+    name: str
+    places: frozenset[str]
+    arguments: int
+    ptx: Version
+    target: str
+
+
+ATTRIBUTES: dict[str, AttributeInfo] = {
+    a.name: a
+    for a in (
+        AttributeInfo(".managed", frozenset({"global"}), 0, (4, 0), "sm_30"),
+        AttributeInfo(".unified", frozenset({"global", "func"}), 2, (8, 0), "sm_90"),
+    )
+}
+
+#: `.pragma` strings that ptxas defines (chapter 13 of the manual): first version.
+PRAGMAS: dict[str, Version] = {
+    "nounroll": (2, 0),
+    "used_bytes_mask": (8, 3),
+    "enable_smem_spilling": (9, 0),
+    "frequency": (9, 0),
+}
+
+#: Versions of smaller additions to directives: feature -> (version, target, section).
+ADDITIONS: dict[str, tuple[Version, str, str]] = {
+    "function parameter in .param space": ((2, 0), "sm_20", "7.1"),
+    "unsized array parameter": ((6, 0), "sm_30", "11.2.2"),
+    ".ptr attribute of a kernel parameter": ((2, 2), "sm_10", "5.1.6.3"),
+    ".file timestamp and size": ((3, 2), "sm_10", "11.5.3"),
+    ".loc function_name and inlined_at": ((7, 2), "sm_10", "11.5.4"),
+    ".b16 in .section": ((6, 0), "sm_10", "11.5.2"),
+    "label in .section": ((7, 2), "sm_10", "11.5.2"),
+    "label+imm in .section": ((3, 2), "sm_10", "11.5.2"),
+    "label1-label2 in .section": ((7, 5), "sm_10", "11.5.2"),
+    "negative number in .section": ((7, 5), "sm_10", "11.5.2"),
+    "initialiser with generic()": ((3, 1), "sm_20", "5.4.4"),
+    "initialiser with mask()": ((7, 1), "sm_10", "5.4.4"),
+}
