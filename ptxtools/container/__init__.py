@@ -1,23 +1,49 @@
-"""The `.ptxo` container: an ELF64 file that holds the intermediate representation of a module."""
+"""The `.ptxo` container: an ELF64 file that holds the intermediate representation of a module; and its linker."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .detect import detect
+    from .detection import detect
     from .errors import EXPLANATIONS
-    from .read import read
-    from .write import write
+    from .fatbin import Embedded, best, embedded, write_fatbin
+    from .summary import info
+    from .linker import link
+    from .reader import read
+    from .writer import without_debug, write
 
-_HOMES = {"write": "write", "without_debug": "write", "read": "read", "detect": "detect", "EXPLANATIONS": "errors"}
+_HOMES = {
+    "detection": ("detect",),
+    "errors": ("EXPLANATIONS",),
+    "fatbin": ("Embedded", "best", "embedded", "write_fatbin"),
+    "summary": ("info",),
+    "linker": ("link",),
+    "reader": ("read",),
+    "writer": ("without_debug", "write"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["EXPLANATIONS", "detect", "read", "write"]
+__all__ = [
+    "EXPLANATIONS",
+    "Embedded",
+    "best",
+    "detect",
+    "embedded",
+    "info",
+    "link",
+    "read",
+    "without_debug",
+    "write",
+    "write_fatbin",
+]
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'ptxtools.container' has no attribute '{name}'")
-    return getattr(import_module(f"ptxtools.container.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"ptxtools.container.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value

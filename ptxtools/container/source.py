@@ -133,3 +133,18 @@ class OriginalSource(ContainerSource):
                         before = self._lines.get(line, "").ljust(column - 1)
                         self._lines[line] = before + self.text[start:end].partition("\n")[0]
         return self._lines.get(number, "")
+
+
+class LinkedSource(Source):
+    """The sources of a linked module: each item keeps that of its input."""
+
+    __slots__ = ("_items", "_of")
+
+    def __init__(self, of: dict[int, Source], items: list[Any]) -> None:
+        """of: sources by identity of the items, which are kept alive here."""
+        first = next(iter(of.values()), None)
+        super().__init__("", first.name if first else "<linked>")
+        self._of, self._items = of, items
+
+    def of(self, item: Any) -> Source | None:
+        return self._of.get(id(item))

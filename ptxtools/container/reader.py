@@ -19,7 +19,7 @@ from .layout import REGISTER_CLASSES, Descriptor
 from .operands import decode_pool
 from .records import FUNCTION, read_attributes, read_directives, read_record, read_variables
 from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origins, span_of, spans_of_body
-from .write import ENTRY, HAS_BODY, ORIGINS
+from .writer import ENTRY, HAS_BODY, ORIGINS
 
 T = TypeVar("T")
 #: Fields of a function in `.ptx.functions`.
