@@ -17,7 +17,11 @@ _ONCE_16_BIT = ("%tid", "%ntid", "%ctaid", "%nctaid")
 #: Instructions whose scalar result may be discarded; elsewhere `_` stands only inside vectors and pairs.
 _DISCARDING = frozenset({"atom", "setp", "lop3", "elect", "mbarrier"})
 #: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4).
-_PACKS = (2, 4)
+_PACKS = (1, 2, 4)
+#: Instructions that take `{r}` for `r`, as compilers write it.
+_BRACED = frozenset({"ld", "st", "ldu"})
+#: Constants that ptxas does not hold to the manual's range: a hazard, no error.
+_UNRANGED = frozenset({"lop3"})
 
 
 #: What a name can be, and what else can stand as an operand, in words.
@@ -183,6 +187,9 @@ class _Fit:
 
     def _vector(self, operand: Vector) -> Iterator[Problem]:
         spec = self.spec
+        if not spec.vector and self.op.family in _BRACED and len(operand.items) == 1:
+            yield from self._elements(operand, spec)
+            return
         if not spec.vector and "vec" not in spec.kinds:
             message = f"'{self.op.text}' takes no vector as operand '{spec.name}'"
             yield self._problem(codes.OPERAND_KIND, message)
@@ -292,7 +299,9 @@ class _Fit:
             yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
         elif not constant_fits(operand.type, spec.type):
             yield self._problem(codes.CONSTANT_KIND, self._constant_message(operand, spec), part)
-        elif spec.range is not None and not spec.range[0] <= operand.value <= spec.range[1]:
+        elif spec.range is None or self.op.family in _UNRANGED:
+            return
+        elif not spec.range[0] <= operand.value <= spec.range[1]:
             low, high = spec.range
             message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {low} to {high}"
             yield self._problem(codes.CONSTANT_RANGE, message, part)

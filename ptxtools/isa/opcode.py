@@ -219,9 +219,9 @@ def _applied(clause: Clause, context: Context) -> Iterator[Need]:
 
 
 def _shapes(op: Opcode, atoms: list[str]) -> tuple[tuple[OperandSpec, ...], ...]:
-    """Operand lists of all forms of the page that fit the same modifiers: `mov` of a vector, `call` with results, …"""
+    """Operand lists of all forms that fit the same modifiers: `mov` of a vector, `call` with results, …"""
     shapes = [op.operands]
-    for form in op.form.page.forms:
+    for form in forms(op.family):
         if form is op.form or form.name != op.name:
             continue
         chosen, surplus, missing = form.assign(atoms)
