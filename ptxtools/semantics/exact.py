@@ -317,8 +317,7 @@ def _directed_double(A: Algebra, operation: str, rounding: str, *operands: Value
         a, b = operands[0], operands[1] if operation == "fma" else A.real("f64", 1.0)
         c = operands[-1]
         result = _fused(A, rounding, a, b, c)
-        plain = A.fadd("f64", A.fmul("f64", a, b), c) if operation == "fma" else A.fadd("f64", a, c)
-        return _unless_special(A, result, plain, operands)
+        return _unless_special(A, result, A.fadd("f64", _special_product(A, a, b), c), operands)
     x = _scaled(A, operands[0])
     if operation == "sqrt":
         return _unless_special(A, _root(A, rounding, x), A.fsqrt("f64", operands[0]), operands)
@@ -336,6 +335,17 @@ def _directed_double(A: Algebra, operation: str, rounding: str, *operands: Value
     result = _round_scaled(A, quotient, error, exponent, rounding)
     zero_divisor = A.is_zero("u64", A.and_with("u64", operands[1], F64.sign - 1))
     return _unless_special(A, A.select("u64", zero_divisor, plain, result), plain, operands)
+
+
+def _special_product(A: Algebra, a: Value, b: Value) -> Value:
+    """a*b if a factor is infinite or NaN, else a zero: a finite product does not change an infinite sum."""
+    infinity = A.const("u64", 0x7FF0_0000_0000_0000)
+    special = A.or_(
+        "pred",
+        A.compare("eq", "u64", A.and_("u64", a, infinity), infinity),
+        A.compare("eq", "u64", A.and_("u64", b, infinity), infinity),
+    )
+    return A.select("u64", special, A.fmul("f64", a, b), A.const("u64", 0))
 
 
 def _remainder(A: Algebra, x: Value, quotient: Value, y: Value) -> Value:
