@@ -159,7 +159,7 @@ def _list(options: dict[str, Any]) -> int:
     module = read_module(read_input(name), "<stdin>" if name == STDIN else name)
     for function in module.entries:
         if options["kernel"] in (None, function.name):
-            for line in Kernel.of(function).lines():
+            for line in Kernel.of(function, module).lines():
                 click.echo(line)
     return OK
 

@@ -39,8 +39,7 @@ def check_count(kernel: Kernel, given: int) -> None:
 
 def pointer_bytes(address: int, index: int, parameter: Parameter) -> bytes:
     """An address as a parameter; raises `LaunchError` where a parameter cannot hold one."""
-    info = TYPES[parameter.type]
-    if parameter.array or info.kind == "float" or parameter.size not in (4, 8):
+    if not parameter.pointer:
         raise LaunchError(f"{describe(index, parameter)} is no pointer: a buffer or null does not fit")
     if address >> (8 * parameter.size):
         raise LaunchError(f"{describe(index, parameter)} is too small for the address {address:#x}")

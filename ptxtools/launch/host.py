@@ -49,7 +49,7 @@ class Module:
 
     def __init__(self, tree: ir.Module) -> None:
         self.ir = tree
-        self._kernels = {function.name: Kernel(Entry.of(function), self) for function in tree.entries}
+        self._kernels = {function.name: Kernel(Entry.of(function, tree), self) for function in tree.entries}
 
     @property
     def version(self) -> tuple[int, int]:

@@ -249,12 +249,12 @@ def find_kernel(module: Module, name: str, path: str) -> Kernel:
     if name:
         if name not in entries:
             raise SpecError(f"{path}: there is no kernel '{name}'{nearest(name, entries) or _list(entries)}")
-        return Kernel.of(entries[name])
+        return Kernel.of(entries[name], module)
     if not entries:
         raise SpecError(f"{path}: there is no kernel (.entry) in the module")
     if len(entries) > 1:
         raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k{_list(entries)}")
-    return Kernel.of(next(iter(entries.values())))
+    return Kernel.of(next(iter(entries.values())), module)
 
 
 def _list(names: dict[str, Any]) -> str:

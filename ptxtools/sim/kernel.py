@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptxtools.engine.layout import kernel_parameters
-from ptxtools.ir import Directive, Function
+from ptxtools.engine.layout import Placed, kernel_parameters
+from ptxtools.ir import Directive, Function, Module
+from ptxtools.isa.types import TYPES
 
 Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A kernel parameter: `size` bytes at `offset` of the parameter block. array: given by value as bytes."""
+    """A kernel parameter: `size` bytes at `offset` of the parameter block.
+
+    array: given by value as bytes; pointer: an address of this module may stand in it.
+    """
 
     name: str
     type: str
@@ -20,17 +24,23 @@ class Parameter:
     alignment: int
     offset: int
     array: bool = False
+    pointer: bool = False
 
     def __str__(self) -> str:
         return f".{self.type} {self.name}" + (f"[{self.size}]" if self.array else "")
 
 
-def parameters_of(function: Function) -> tuple[Parameter, ...]:
-    """The parameters of an entry, in order and where the parameter block has them."""
-    return tuple(
-        Parameter(p.name, p.variable.type, p.size, p.align, p.offset, bool(p.variable.dims) or p.variable.vector > 1)
-        for p in kernel_parameters(function)
-    )
+def parameters_of(function: Function, address_size: int) -> tuple[Parameter, ...]:
+    """The parameters of an entry, in order and where the parameter block has them. address_size: of the module."""
+    return tuple(_parameter(placed, address_size) for placed in kernel_parameters(function))
+
+
+def _parameter(placed: Placed, address_size: int) -> Parameter:
+    variable = placed.variable
+    array = bool(variable.dims) or variable.vector > 1
+    whole = not array and TYPES[variable.type].kind in ("int", "bits")
+    pointer = whole and (placed.size == 8 or (placed.size == 4 and address_size == 32))
+    return Parameter(placed.name, variable.type, placed.size, placed.align, placed.offset, array, pointer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +94,8 @@ class Kernel:
     bounds: Bounds = field(default_factory=Bounds)
 
     @classmethod
-    def of(cls, function: Function) -> Kernel:
-        return cls(function, parameters_of(function), bounds_of(function))
+    def of(cls, function: Function, module: Module) -> Kernel:
+        return cls(function, parameters_of(function, module.address_size), bounds_of(function))
 
     @property
     def name(self) -> str:
