@@ -8,18 +8,18 @@ if TYPE_CHECKING:
     from .detection import detect
     from .errors import EXPLANATIONS
     from .fatbin import Embedded, best, embedded, write_fatbin
-    from .summary import info
     from .linker import link
-    from .reader import read
+    from .reader import decode_all, read
+    from .summary import describe_info, info
     from .writer import without_debug, write
 
 _HOMES = {
     "detection": ("detect",),
     "errors": ("EXPLANATIONS",),
     "fatbin": ("Embedded", "best", "embedded", "write_fatbin"),
-    "summary": ("info",),
+    "summary": ("describe_info", "info"),
     "linker": ("link",),
-    "reader": ("read",),
+    "reader": ("decode_all", "read"),
     "writer": ("without_debug", "write"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -28,6 +28,8 @@ __all__ = [
     "EXPLANATIONS",
     "Embedded",
     "best",
+    "decode_all",
+    "describe_info",
     "detect",
     "embedded",
     "info",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any
 
@@ -168,6 +169,20 @@ def build_items(heads: Sequence[int], operands: tuple[Any, ...], shapes: Sequenc
     if stack or at != len(operands):
         raise Damage("a function body ends in the middle")
     return items
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector from running while many nodes, none of them garbage, are made."""
+    import gc
+
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def ordinals(body: Scope) -> Iterator[tuple[int, Any]]:

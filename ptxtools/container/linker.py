@@ -75,6 +75,8 @@ class _Linker:
         kept = self._kept()
         self._check_undefined(kept)
         self._check()
+        if len(self.modules) == 1 and not self.gc:
+            return self.modules[0]
         for number, items in enumerate(self.items):
             source = self.modules[number].source
             self.sources.update((id(item), source) for item in items if source is not None)
@@ -271,7 +273,9 @@ class _Linker:
     def _variables(self, kept: dict[str, tuple[Symbol, int]]) -> list[Variable]:
         """In input order, but what an initialiser names stands before it."""
         variables: dict[str, Variable] = {name: s for name, (s, _) in kept.items() if isinstance(s, Variable)}
-        order = [i.name for items in self.items for i in items if isinstance(i, Variable) and variables.get(i.name) is i]
+        order = [
+            i.name for items in self.items for i in items if isinstance(i, Variable) and variables.get(i.name) is i
+        ]
         done: dict[str, Variable] = {}
 
         def visit(name: str, depth: int = 0) -> None:

@@ -11,7 +11,7 @@ from ptxtools.diagnostics import PtxError
 from ptxtools.ir import Function, Module, Scope, Variable
 
 from . import elf, note
-from .code import Shape, build_items, cumulative, decode_columns, decode_shapes
+from .code import Shape, build_items, cumulative, decode_columns, decode_shapes, no_collection
 from .codec import Cursor, decode_numbers, decode_strings, unpack_column
 from .data import image_reader
 from .errors import DAMAGE, DAMAGED, NEWER, Damage, fail
@@ -33,6 +33,15 @@ def read(data: bytes, name: str = "<container>", *, canonical: Canonical | None 
     Everything is verified by the content hash first; bodies are decoded on first touch.
     """
     return Container(data, name, canonical).module
+
+
+def decode_all(module: Module) -> Module:
+    """Decode every header and body now, quicker than one by one. Returns the module itself; raises PtxError."""
+    with no_collection():
+        for function in module.functions:
+            if function.params is not None and function.body is not None:
+                len(function.body.items)
+    return module
 
 
 class Container:
@@ -174,9 +183,10 @@ class Container:
         """The statements of a function."""
         content = self.file.content(self.file.sections[place.section])
         heads, numbers = decode_columns(content[place.value : place.value + place.size])
-        operands = tuple(map(self.pool.__getitem__, numbers))
-        rows = self.locs[locs.start : locs.stop] if locs else ()
-        return build_items(heads, operands, self.shapes, rows, self.record, spans_of_body(item, len(heads)))
+        with no_collection():
+            operands = tuple(map(self.pool.__getitem__, numbers))
+            rows = self.locs[locs.start : locs.stop] if locs else ()
+            return build_items(heads, operands, self.shapes, rows, self.record, spans_of_body(item, len(heads)))
 
     def _source(self, canonical: Canonical | None) -> ContainerSource:
         if not any(s.name == ORIGINS for s in self.file.sections):
