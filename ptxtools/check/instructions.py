@@ -32,17 +32,19 @@ from .context import Context
 from .declarations import check_variable
 from .locate import operand_pieces, statement_parts
 from .operands import Problem, describe, examine, signature, undeclared
+from .particular import needs_particular, particular
 from .values import CONSTANTS, Scope
 
 _MODIFIER = re.compile(r"'(\.[\w:]+)'")
 
 #: Instructions of the manual that the tables do not describe yet: they are taken as they stand.
-UNDESCRIBED = frozenset(
-    "barrier clusterlaunchcontrol cp fence istypep ldmatrix mbarrier mma movmatrix multimem sared st stmatrix suld suq "
-    "sured sust tcgen05 tensormap tex tld4 txq vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 vmad vmax "
-    "vmax2 vmax4 vmin vmin2 vmin4 vset vset2 vset4 vshl vshr vsub vsub2 vsub4 wgmma wmma alloca stackrestore stacksave "
-    "match redux elect griddepcontrol".split()
-)
+UNDESCRIBED = frozenset({
+    "alloca", "barrier", "clusterlaunchcontrol", "cp", "elect", "fence", "griddepcontrol", "istypep", "ldmatrix",
+    "match", "mbarrier", "mma", "movmatrix", "multimem", "redux", "sared", "st", "stackrestore", "stacksave",
+    "stmatrix", "suld", "suq", "sured", "sust", "tcgen05", "tensormap", "tex", "tld4", "txq", "vabsdiff",
+    "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin",
+    "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wgmma", "wmma",
+})  # fmt: skip
 #: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
 _GOOD, _BAD, _EACH = 1, 2, 3
 
@@ -139,12 +141,13 @@ class BodyChecker:
             check_call(context, item, op, scope)
             self._requirements(item, op, scope)
             return True
-        for problem in examine(op, item.operands, scope, context.setting):
+        problems = examine(op, item.operands, scope, context.setting) or list(particular(op, item.operands))
+        for problem in problems:
             self._report(item, op, problem)
         if op.family == "brx":
             self._branch_table(item, scope)
         self._requirements(item, op, scope)
-        return any(spec.range is not None for shape in op.shapes for spec in shape)
+        return needs_particular(op) or any(spec.range is not None for shape in op.shapes for spec in shape)
 
     def _guard(self, item: Instruction, scope: Scope) -> None:
         guard = item.guard

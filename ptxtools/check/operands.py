@@ -108,11 +108,26 @@ def examine(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Sett
             return []
         if best is None or _badness(problems) < _badness(best):
             best = problems
-    return best or []
+    return _causes(best or [])
 
 
-def _badness(problems: list[Problem]) -> tuple[bool, int]:
-    return any(p.code == codes.OPERAND_COUNT for p in problems), len(problems)
+def _causes(problems: list[Problem]) -> list[Problem]:
+    """One problem for each cause: the first of each code; swapped operands are one mistake."""
+    first: dict[str, Problem] = {}
+    for problem in problems:
+        key = problem.code + problem.name
+        if problem.code == codes.OPERAND_KIND and codes.ADDRESS_FORM in first:
+            continue
+        first.setdefault(key, problem)
+    return list(first.values())
+
+
+#: How far an operand list is from fitting: a wrong shape is worse than a wrong type.
+_WEIGHT = {codes.OPERAND_COUNT: 100, codes.OPERAND_KIND: 10, codes.VECTOR_LENGTH: 5}
+
+
+def _badness(problems: list[Problem]) -> int:
+    return sum(_WEIGHT.get(problem.code, 1) for problem in problems)
 
 
 def _match(
@@ -269,7 +284,7 @@ class _Fit:
 
     def _negated(self, operand: Negated) -> Iterator[Problem]:
         inner = operand.operand
-        if "negatable" not in self.spec.kinds:
+        if "negatable" not in self.spec.kinds and not (self.spec.type == "pred" and self.spec.role == "src"):
             message = f"operand '{self.spec.name}' of '{self.op.text}' cannot be negated"
             yield self._problem(codes.NEGATION, message)
         elif (operand.operator == "!") != (self.spec.type == "pred"):
@@ -375,7 +390,7 @@ class _Fit:
     def _special(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         if spec.role == "dst":
             yield self._problem(codes.SPECIAL_REGISTER, f"special register '{operand.name}' is read-only", part)
-        elif "sreg" not in spec.kinds:
+        elif "sreg" not in spec.kinds or any(TYPES[t].kind == "float" for t in self.op.types):
             message = f"special register '{operand.name}' cannot be an operand of '{self.op.text}'"
             help = ("copy it into a register with mov first",)
             yield self._problem(codes.SPECIAL_REGISTER, message, part, help, "10")
@@ -403,9 +418,13 @@ class _Fit:
         elif spec.type is not None and TYPES[spec.type].kind not in ("int", "bits"):
             message = f"{self._what(operand)}, whose address is an integer; '{self.op.text}' wants .{spec.type}"
             yield self._problem(codes.OPERAND_TYPE, message, part)
-        elif spec.space is not None and found.kind == "memory" and not same_space(spec.space, found.space):
-            message = f"'{name}' lies in .{found.space}; '{self.op.text}' wants an address in .{spec.space}"
+        elif not self._right_space(found, spec):
+            message = f"'{name}' lies in .{found.space}; '{self.op.text}' wants an address in .{self.op.space}"
             yield self._problem(codes.ADDRESS_SPACE, message, part)
+
+    def _right_space(self, found: Value, spec: OperandSpec) -> bool:
+        space = self.op.space if self.op.family == "cvta" else spec.space
+        return space is None or found.kind != "memory" or same_space(space, found.space)
 
     # --- words --------------------------------------------------------------------------------------------------------
 
