@@ -13,12 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ptxtools.semantics.algebra import Algebra, Value
+from ptxtools.semantics.atomic import atomic
 from ptxtools.semantics.registry import TABLE, Semantics
 
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
 
-__all__ = ["Algebra", "Semantics", "Value", "chapter_of", "find"]
+__all__ = ["Algebra", "Semantics", "Value", "atomic", "chapter_of", "find"]
 
 _CHAPTERS = {
     "comparison": ("set", "setp", "selp", "slct"),

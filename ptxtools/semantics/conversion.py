@@ -167,14 +167,9 @@ def _quiet(A: Algebra, op: Opcode, target: str, source: str, result: Value, x: V
     if target == "f32":
         return floating.canonical(A, result)
     if target in _HALF_FORMATS:
-        return half.finish(A, op, target, result) if not op.has("ftz") else _canonical_half(A, target, result)
+        return half.canonical(A, target, result)
     quiet = A.or_("u64", result, A.const("u64", 1 << 51))
     return A.select("u64", A.fcompare("nan", "f64", result, result), quiet, result)
-
-
-def _canonical_half(A: Algebra, t: str, x: Value) -> Value:
-    """As half.finish, without its .ftz: in cvt that concerns f32 alone."""
-    return A.select("u16", half.is_nan(A, t, x), A.const("u16", half.CANONICAL_NAN), x)
 
 
 # --- cvt.pack -------------------------------------------------------------------------------------------------------------

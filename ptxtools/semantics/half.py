@@ -62,6 +62,11 @@ def finish(A: Algebra, op: Opcode, t: str, x: Value) -> Value:
     return A.select("u16", nan, A.const("u16", CANONICAL_NAN), x)
 
 
+def canonical(A: Algebra, t: str, x: Value) -> Value:
+    """A NaN becomes 0x7fff."""
+    return A.select("u16", is_nan(A, t, x), A.const("u16", CANONICAL_NAN), x)
+
+
 def elementwise(A: Algebra, op: Opcode, body: Callable[..., Value], *inputs: Value) -> Value:
     """`body(B, element_type, *elements)` for each half of packed operands, or once."""
     assert op.type is not None
@@ -134,16 +139,17 @@ def _ordered(A: Algebra, x: Value) -> Value:
     return A.xor("u16", x, A.and_with("u16", A.shr_by("s16", x, 15), 0x7FFF))
 
 
-def _extreme(A: Algebra, op: Opcode, largest: bool, *inputs: Value) -> Value:
-    def pair(B: Algebra, t: str, x: Value, y: Value) -> Value:
-        x_key, y_key = _ordered(B, x), _ordered(B, y)
-        first = B.compare("ge" if largest else "le", "s16", x_key, y_key)
-        x_nan, y_nan = is_nan(B, t, x), is_nan(B, t, y)
-        result = B.select("u16", first, x, y)
-        result = B.select("u16", x_nan, y, B.select("u16", y_nan, x, result))
-        bad = B.or_("pred", x_nan, y_nan) if op.has("NaN") else B.and_("pred", x_nan, y_nan)
-        return B.select("u16", bad, B.const("u16", CANONICAL_NAN), result)
+def extreme(A: Algebra, t: str, x: Value, y: Value, *, largest: bool, nan: bool) -> Value:
+    """min or max of two f16 or bf16; one NaN gives the other operand, or NaN if `nan`."""
+    first = A.compare("ge" if largest else "le", "s16", _ordered(A, x), _ordered(A, y))
+    x_nan, y_nan = is_nan(A, t, x), is_nan(A, t, y)
+    result = A.select("u16", first, x, y)
+    result = A.select("u16", x_nan, y, A.select("u16", y_nan, x, result))
+    bad = A.or_("pred", x_nan, y_nan) if nan else A.and_("pred", x_nan, y_nan)
+    return A.select("u16", bad, A.const("u16", CANONICAL_NAN), result)
 
+
+def _extremes(A: Algebra, op: Opcode, largest: bool, *inputs: Value) -> Value:
     def body(B: Algebra, t: str, *parts: Value) -> Value:
         values = [flush(B, op, t, part) for part in parts]
         sign = B.const("u16", 0)
@@ -153,7 +159,7 @@ def _extreme(A: Algebra, op: Opcode, largest: bool, *inputs: Value) -> Value:
             values = [B.and_with("u16", value, 0x7FFF) for value in values]
         result = values[0]
         for value in values[1:]:
-            result = pair(B, t, result, value)
+            result = extreme(B, t, result, value, largest=largest, nan=op.has("NaN"))
         if not op.has("xorsign"):
             return result
         signed = B.or_("u16", B.and_with("u16", result, 0x7FFF), sign)
@@ -165,13 +171,13 @@ def _extreme(A: Algebra, op: Opcode, largest: bool, *inputs: Value) -> Value:
 @half("min")
 def minimum(A: Algebra, op: Opcode, *inputs: Value) -> Value:
     """9.7.4.7"""
-    return _extreme(A, op, False, *inputs)
+    return _extremes(A, op, False, *inputs)
 
 
 @half("max")
 def maximum(A: Algebra, op: Opcode, *inputs: Value) -> Value:
     """9.7.4.8"""
-    return _extreme(A, op, True, *inputs)
+    return _extremes(A, op, True, *inputs)
 
 
 # --- mixed precision (9.7.5): types are (f32, f16 or bf16), the last source is f32 -----------------------------------------

@@ -21,6 +21,9 @@ LANES = 32
 COVERED = ("integer", "extended", "floating", "half", "mixed", "comparison", "logic", "conversion")
 MOVES = ("mov", "prmt", "cvta", "isspacep")
 
+# What every x86-64 has; code for other CPUs has no such names.
+BASELINE = {"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"}
+
 Array = np.ndarray[Any, Any]
 
 
@@ -121,7 +124,7 @@ class Native:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         host = {name for name, on in llvm.get_host_cpu_features().items() if on}
-        self.features = host if features is None else set(features)
+        self.features = host if features is None else set(features) | BASELINE & host
         self.emitter = Emitter(self.features)
         self.bodies: list[str] = []
         self.signatures: list[tuple[int, int]] = []
