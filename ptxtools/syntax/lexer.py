@@ -130,9 +130,7 @@ class UnitLexer:
 
     def __init__(self) -> None:
         # `lextab=False`: write no table file.
-        self._lexer: Any = lex.lex(
-            module=sys.modules[__name__], reflags=re.ASCII, optimize=True, lextab=False
-        )
+        self._lexer: Any = lex.lex(module=sys.modules[__name__], reflags=re.ASCII, optimize=True, lextab=False)
         #: End of each token so far, by its start.
         self.ends: dict[int, int] = {}
 
@@ -158,8 +156,7 @@ class UnitLexer:
         found: LexToken | None = self._lexer.token()
         if found is None or (self._previous is not None and self._ends_before(found)):
             self._done = True
-            if found is not None:
-                self._lexer.lexpos = before
+            self._lexer.lexpos = before
             return None
         self.ends[found.lexpos] = found.lexpos + len(found.value)
         if self._previous is None:

@@ -8,6 +8,7 @@ from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.ir import Module
 
 from .reader import Reader, Units
+from .shapes import ShapeParser, collector_off
 
 
 class ParseResult(NamedTuple):
@@ -22,12 +23,17 @@ def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResul
 
     cache: rebuild statements whose shape was parsed before without the grammar (`shapes`); the result is the same.
     """
-    reader = Reader(Source(text, name), _units(cache))
-    reader.read()
+    units = _units(cache)
+    reader = Reader(Source(text, name), units)
+    with collector_off():
+        reader.read()
+    units.close()
     return ParseResult(reader.module, reader.diagnostics)
 
 
 def _units(cache: bool) -> Units:
-    from .units import UnitParser
+    if cache:
+        return ShapeParser()
+    from .units import shared_parser
 
-    return UnitParser()
+    return shared_parser()

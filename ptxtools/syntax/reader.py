@@ -63,6 +63,8 @@ class Units(Protocol):
 
     def data_lines(self, text: str, begin: int, lines: list[DataLine]) -> int: ...
 
+    def close(self) -> None: ...
+
 
 class Reader:
     """Reads one module; `diagnostics` holds the mistakes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import cache
 from typing import Any
 
 from .expected import describe, possible
@@ -40,6 +41,9 @@ class UnitParser:
         """Read lines of section data without the grammar: none."""
         return begin
 
+    def close(self) -> None:
+        """Nothing to keep."""
+
     def _fail(self, token: Any) -> None:
         wanted = describe(possible(self._parser))
         expected = f"expected {wanted}" if wanted else "syntax error"
@@ -54,6 +58,12 @@ class UnitParser:
             raise Fault("PTX119", f"unknown directive or type '{token.value}'", span, _similar(token.value))
         shown = token.value if len(token.value) <= 40 else token.value[:37] + "..."
         raise Fault("PTX100", f"{expected}, found {_quoted(shown)}", span)
+
+
+@cache
+def shared_parser() -> UnitParser:
+    """One parser for the whole process."""
+    return UnitParser()
 
 
 def _quoted(text: str) -> str:

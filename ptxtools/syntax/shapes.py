@@ -1,0 +1,297 @@
+"""The shape cache: statements like ones seen before, without the grammar.
+
+Real PTX repeats itself. One regular expression cuts the text into statements; an operand, or any other unit, whose
+shape (its text with names, numbers and strings blanked) was parsed before is rebuilt from a `templates.Template`.
+PLY parses what is new, and everything that is wrong; both ways give the same nodes and spans.
+
+Operand nodes, guards and opcode texts are shared: `%r1` is one `Name` in the whole module. Do not change them in place.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.ir import DataLine, Guard, Immediate, Instruction, Label, Loc, Name, Operand
+
+from . import templates
+from .constants import ConstantError
+from .faults import Fault
+
+if TYPE_CHECKING:
+    from .units import UnitParser
+
+_TRIVIA = r"(?:\s++|//[^\n]*+|/\*(?s:.*?)\*/)*+"
+_NAME = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++|_)"
+_COUNT = r"(?:0|[1-9]\d{0,17})(?![\w$.])"
+#: What would make the line after an open-ended directive part of it.
+_NOT_LINKED = rf'(?!{_TRIVIA}(?:[,+\-\d"]|\.\d))'
+
+#: An instruction that is no call; a source location; a label. What it does not match is left to `parse`.
+_STATEMENT = re.compile(
+    rf"""{_TRIVIA}(?:
+        (?:(@!?{_NAME})\s++)?+ (?!call\b) ([a-z]\w*+(?:\.\w++(?:::\w++)*+)*+)(?=[\s;]) ([^;"/\#@:]*+) ;
+      | \.loc[ \t]++({_COUNT})[ \t]++({_COUNT})[ \t]++({_COUNT}) {_NOT_LINKED}
+      | ({_NAME}):(?!:) (?!{_TRIVIA}\.(?:branchtargets|calltargets|callprototype)\b)
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+_INSTRUCTION, _LOC, _LABEL = 3, 6, 7  # the last group of each alternative
+
+#: The operands of a statement with brackets: pieces between commas outside of them.
+_PIECES = re.compile(r"(?:[^,{}\[\]]++|\{[^{}\[\]]*+\}|\[(?:[^{}\[\]]++|\{[^{}\[\]]*+\})*+\])+", re.ASCII)
+
+#: Units other than instructions, each up to its end.
+_UNIT = re.compile(
+    rf"""\.(?:version|address_size)\s++[\d.]++(?![\w$]) {_NOT_LINKED}
+      | \.target\s++{_NAME}(?:\s*,\s*{_NAME})*+(?![\w$.]) {_NOT_LINKED}
+      | \.file\s++{_COUNT}\s++"[^"]*" {_NOT_LINKED}
+      | \.loc\s++{_COUNT}\s++{_COUNT}\s++{_COUNT}\s*+,\s*+function_name\s++\.?{_NAME}(?:\s*\+\s*{_COUNT})?+
+        \s*,\s*inlined_at\s++{_COUNT}\s++{_COUNT}\s++{_COUNT} {_NOT_LINKED}
+      | \.section\s++\.\w++\s*+\{{
+      | (?:\.(?:visible|extern|weak|common)\s++)?+\.(?:entry|func)\b[^;{{/"\#@]*+[;{{]
+      | \.(?:reg|global|const|shared|local|param|tex|visible|extern|weak|common|pragma|alias)\b[^;/"\#@]*+
+        (?:"[^"]*"[^;/"\#@]*+)*+;
+      | {_NAME}:\s*+\.(?:branchtargets|calltargets|callprototype)\b[^;{{}}/"\#@]*+;
+      | (?:@!?{_NAME}\s++)?+call(?:\.\w++)*+[^;{{}}/"\#@\[\].:]*+;
+    """,
+    re.VERBOSE | re.ASCII,
+)
+#: Longer units go to PLY, except that the numbers of a flat initialiser do not count.
+_MOST_UNIT = 1 << 14
+_MOST_HOLES = 400
+
+#: A line of section data, or a label there.
+_DATA = re.compile(
+    rf"""{_TRIVIA}(?:
+        \.(b8|b16|b32|b64)[ \t]++([^\n;{{}}()"/\#@:]*+) {_NOT_LINKED}
+      | ({_NAME}):(?!:) (?!{_TRIVIA}\.(?:branchtargets|calltargets|callprototype)\b)
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+
+
+class _NoShapeError(Exception):
+    """This text is for the grammar as a whole."""
+
+
+class Names(dict[str, Name]):
+    """One `Name` for each text."""
+
+    def __missing__(self, text: str) -> Name:
+        name = self[text] = Name(text)
+        return name
+
+
+class _Guards(dict[str, Guard]):
+    def __missing__(self, text: str) -> Guard:
+        guard = self[text] = Guard(text.lstrip("@!"), text[1] == "!")
+        return guard
+
+
+class _Texts(dict[str, str]):
+    def __missing__(self, text: str) -> str:
+        self[text] = text
+        return text
+
+
+class _Operands(dict[str, Operand]):
+    """Operands by their text, blanks around them included."""
+
+    def __init__(self, shapes: ShapeParser) -> None:
+        super().__init__()
+        self._shapes = shapes
+
+    def __missing__(self, text: str) -> Operand:
+        inner = text.strip()
+        operand = self[inner] if inner != text else self._shapes.operand(text)
+        self[text] = operand
+        return operand
+
+
+class _DataValues(dict[str, "int | str"]):
+    """Values of section data by their text."""
+
+    def __init__(self, shapes: ShapeParser) -> None:
+        super().__init__()
+        self._shapes = shapes
+
+    def __missing__(self, text: str) -> int | str:
+        (value,) = self._shapes.sample(f".b8 {text}", DataLine).values
+        self[text] = value
+        return value
+
+
+class ShapeParser:
+    """Reads units and statements for `reader.Reader`, for one module."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self._operands = _Operands(self)
+        self._data_values = _DataValues(self)
+        self._guards = _Guards()
+        self._opcodes = _Texts()
+        self._store = templates.store()
+        self._ply: UnitParser | None = None
+
+    @property
+    def grammar(self) -> UnitParser:
+        """The parser proper; made when the first text needs it."""
+        if self._ply is None:
+            from .units import shared_parser
+
+            self._ply = shared_parser()
+        return self._ply
+
+    # --- statements ---------------------------------------------------------------------------------------------------
+
+    def statements(self, text: str, begin: int, items: list[Any]) -> int:
+        """Read statements into `items` for as long as all are plain; the place where the next unit begins."""
+        match, add = _STATEMENT.match, items.append
+        guards, opcodes, operand = self._guards, self._opcodes, self._operands.__getitem__
+        at = begin
+        while found := match(text, at):
+            kind = found.lastindex
+            if kind == _INSTRUCTION:
+                guard, opcode, rest = found.group(1, 2, 3)
+                try:
+                    if "{" in rest or "[" in rest:
+                        operands = tuple(map(operand, _pieces(rest)))
+                    elif rest and not rest.isspace():
+                        operands = tuple(map(operand, rest.split(",")))
+                    else:
+                        operands = ()
+                except _NoShapeError:
+                    return at
+                first = found.start(2) if guard is None else found.start(1)
+                last = found.end(2) if not operands else found.end(3)
+                if operands and rest[-1] in " \t\r\n\f\v":
+                    last -= len(rest) - len(rest.rstrip())
+                add(Instruction(opcodes[opcode], operands, guard and guards[guard], (first, last)))
+            elif kind == _LABEL:
+                add(Label(found[7], found.span(7)))
+            else:
+                file, line, column = found.group(4, 5, 6)
+                span = (found.start(4) - _gap(text, found.start(4)), found.end(6))
+                add(Loc(int(file), int(line), int(column), None, 0, None, span))
+            at = found.end()
+        return at
+
+    def data_lines(self, text: str, begin: int, lines: list[DataLine]) -> int:
+        """Read lines of section data for as long as all are plain; the place where the next unit begins."""
+        at = begin
+        while found := _DATA.match(text, at):
+            if found.lastindex == 3:
+                lines.append(DataLine("label", (found[3],)))
+            else:
+                try:
+                    values = tuple(map(self._data_values.__getitem__, map(str.strip, found[2].split(","))))
+                except _NoShapeError:
+                    return at
+                lines.append(DataLine(found[1], values))
+            at = found.end()
+        return at
+
+    def operand(self, text: str) -> Operand:
+        """An operand from its text."""
+        key, parts = templates.shape_of_operand(text)
+        template = self._store.operands.get(key) if key else None
+        try:
+            if template is not None:
+                return template.build(parts[1::2], (), self)  # type: ignore[no-any-return]
+        except ConstantError:
+            raise _NoShapeError from None
+        operand = self._sample_operand(text)
+        if key and key not in self._store.operands:
+            blank = templates.placeholder(parts)
+            try:
+                self._store.operands[key] = templates.Template.of(self._sample_operand(blank), parts, 0, blank)
+            except (_NoShapeError, templates.NotRegularError):
+                self._store.operands[key] = None
+        return operand
+
+    def _sample_operand(self, text: str) -> Operand:
+        instruction = self.sample(f"x {text};", Instruction)
+        if instruction.opcode != "x" or len(instruction.operands) != 1:
+            raise _NoShapeError
+        return instruction.operands[0]  # type: ignore[no-any-return]
+
+    def sample(self, text: str, kind: type) -> Any:
+        """What the grammar makes of a text of ours, which must be one node of this kind."""
+        try:
+            node, end = self.grammar.parse(text, 0)
+        except Fault:
+            raise _NoShapeError from None
+        if type(node) is not kind or end != len(text):
+            raise _NoShapeError
+        return node
+
+    # --- other units --------------------------------------------------------------------------------------------------
+
+    def parse(self, text: str, begin: int) -> tuple[Any, int]:
+        """The unit at `begin` and its end. Raises `Fault`."""
+        found = _UNIT.match(text, begin)
+        if found is None:
+            return self.grammar.parse(text, begin)
+        unit, end = found[0], found.end()
+        key, parts = templates.shape_of_unit(unit)
+        if key is None or len(parts) > 2 * _MOST_HOLES or len(key) > _MOST_UNIT:
+            return self.grammar.parse(text, begin)
+        units = self._store.units
+        template = units.get(key)
+        if template is not None:
+            try:
+                return template.build(parts[1::2], tuple(accumulate(map(len, parts), initial=begin)), self), end
+            except (ConstantError, _NoShapeError):
+                return self.grammar.parse(text, begin)
+        node, after = self.grammar.parse(text, begin)
+        if key not in units and after == end:
+            units[key] = self._unit_template(parts)
+        return node, after
+
+    def _unit_template(self, parts: list[str]) -> templates.Template | None:
+        blank = templates.placeholder(parts)
+        try:
+            node, end = self.grammar.parse(blank, 0)
+            return templates.Template.of(node, parts, 0, blank) if end == len(blank) else None
+        except (Fault, templates.NotRegularError):
+            return None
+
+    def numbers(self, text: str) -> list[Immediate]:
+        """The items of a flat initialiser, from its text between the braces."""
+        found = [self._operands[item] for item in text.split(",")]
+        if not all(type(item) is Immediate for item in found):
+            raise _NoShapeError
+        return found  # type: ignore[return-value]
+
+    def close(self) -> None:
+        """Keep new shapes for the next process."""
+        self._store.save()
+
+
+def _pieces(rest: str) -> list[str]:
+    pieces = _PIECES.findall(rest)
+    if ",".join(pieces) != rest:
+        raise _NoShapeError
+    return pieces
+
+
+def _gap(text: str, at: int) -> int:
+    """How far before `at` the word `.loc` begins."""
+    return at - text.rindex(".loc", 0, at)
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Spare the garbage collector walks through a tree that only grows (a quarter of the time)."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
