@@ -33,33 +33,66 @@ def loads(data: str | bytes, name: str = "<memory>") -> Module:
 
 
 def read_module(data: str | bytes, name: str) -> ir.Module:
-    """The tree of a module ready to run: parsed and checked if it is text, else read from its container.
+    """The tree of a module ready to run: PTX text, a container, or a binary that embeds PTX.
 
     Raises `PtxError` with every error that was found.
     """
-    if isinstance(data, str):
-        return _checked(data, name)
     from ptxtools.container import detect
 
-    if detect(data) != "ptxo":
-        from ptxtools.diagnostics.decode import decode
+    kind = "text" if isinstance(data, str) else detect(data)
+    if kind not in ("ptxo", "fatbin", "elf"):
+        return _checked(data, name, linking=True)
+    modules = modules_in(data, name)
+    if len(modules) == 1 and kind == "ptxo":
+        return modules[0]
+    from ptxtools.container import link
 
-        return _checked(decode(data, name), name)
-    from ptxtools.container import read
-
-    return read(data, name=name)
+    return link(modules)
 
 
-def _checked(text: str, name: str) -> ir.Module:
-    from ptxtools.check import check
+def modules_in(data: str | bytes, name: str, *, target: str | None = None,
+               version: tuple[int, int] | None = None) -> list[ir.Module]:  # fmt: skip
+    """The modules in a file, checked but not linked: several only where a binary embeds several.
+
+    target, version: check as if the modules declared them. Raises `PtxError`.
+    """
+    from ptxtools.container import best, detect, embedded, read
+
+    kind = "text" if isinstance(data, str) else detect(data)
+    if isinstance(data, str) or kind not in ("ptxo", "fatbin", "elf"):
+        return [_checked(data, name, target=target, version=version)]
+    if kind != "ptxo":
+        return [_checked(e.text, name, target=target, version=version) for e in best(embedded(data, name))]
+    module = read(data, name, canonical=canonical)
+    if target is not None or version is not None:  # else it was checked when it was written
+        _check(canonical(module), [], target=target, version=version)
+    return [module]
+
+
+def canonical(module: ir.Module) -> ir.Module:
+    """The same module with the positions of its canonical text, which is `module.source.text`."""
+    from ptxtools.syntax import parse, print_module
+
+    return parse(print_module(module), module.source.name if module.source else "<module>").module
+
+
+def _checked(data: str | bytes, name: str, **how: Any) -> ir.Module:
+    """The module of a text, if it has no errors."""
+    from ptxtools.diagnostics.decode import decode
     from ptxtools.syntax import parse
 
-    result = parse(text, name)
-    findings = [*result.diagnostics, *check(result.module, linking=True)]
+    result = parse(data if isinstance(data, str) else decode(data, name), name)
+    return _check(result.module, result.diagnostics, **how)
+
+
+def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.Module:
+    from ptxtools.check import check
+
+    findings = [*diagnostics, *check(module, **how)]
     errors = [d for d in findings if d.severity is Severity.ERROR]
     if errors:
         raise PtxError(sorted(errors, key=lambda d: d.span))
-    return result.module
+    return module
 
 
 def lint(text: str | bytes, *, target: str | None = None, name: str = "<memory>") -> list[Diagnostic]:
@@ -86,24 +119,64 @@ def assemble(sources: Sequence[str | bytes | Module], *, debug: bool = False) ->
 
     if isinstance(sources, (str, bytes)):
         sources = [sources]
-    trees = [_tree(source, n) for n, source in enumerate(sources)]
+    trees = [tree for n, source in enumerate(sources) for tree in _trees(source, n)]
     if not trees:
         raise PtxError([Diagnostic("PTX100", "there is nothing to assemble", source=Source("", "<memory>"))])
-    return write(link(trees) if len(trees) > 1 else trees[0], debug=debug)
+    return write(link(trees), debug=debug)
 
 
-def _tree(source: str | bytes | Module, number: int) -> ir.Module:
+def _trees(source: str | bytes | Module, number: int) -> list[ir.Module]:
     if isinstance(source, (str, bytes)):
-        return read_module(source, f"<input {number}>")
-    return source.ir
+        return modules_in(source, f"<input {number}>")
+    return [source.ir]
 
 
 def disassemble(data: bytes, name: str = "<memory>") -> str:
-    """The PTX text of a container. Raises `PtxError`."""
-    from ptxtools.container import read
+    """The PTX text of a container, or every PTX text that a binary embeds. Raises `PtxError`."""
+    from ptxtools.container import decode_all, detect, embedded, read
+    from ptxtools.diagnostics.decode import decode
+
+    if detect(data) == "ptxo":
+        from ptxtools.syntax import print_module
+
+        return print_module(decode_all(read(data, name)))
+    if detect(data) not in ("fatbin", "elf"):
+        raise PtxError([Diagnostic("PTX803", "neither a container nor a binary that embeds PTX",
+                                   source=Source("", name))])  # fmt: skip
+    entries = embedded(data, name)
+    texts = [decode(entry.text, name) for entry in entries]
+    if len(entries) == 1:
+        return texts[0]
+    heads = [f"// entry {n} of {len(entries)}: {e.target or 'target unknown'}{f', {e.name}' if e.name else ''}"
+             for n, e in enumerate(entries, 1)]  # fmt: skip
+    return "".join(f"{head}\n{text.rstrip()}\n" for head, text in zip(heads, texts, strict=True))
+
+
+def container_of(data: bytes, name: str) -> bytes:
+    """The container in `data`, or the one that its PTX would give. Raises `PtxError`."""
+    from ptxtools.container import detect, link, write
+
+    return data if detect(data) == "ptxo" else write(link(modules_in(data, name), check_undefined=False))
+
+
+def declared_as(module: ir.Module, target: str | None, version: tuple[int, int] | None) -> ir.Module:
+    """The module with `.target` and `.version` replaced where they are given."""
+    items = list(module.items)
+    for n, item in enumerate(items):
+        if isinstance(item, ir.Header) and item.name == ".target" and target is not None:
+            items[n] = ir.Header(".target", (target, *module.target_options), item.span)
+        elif isinstance(item, ir.Header) and item.name == ".version" and version is not None:
+            items[n] = ir.Header(".version", (f"{version[0]}.{version[1]}",), item.span)
+    return ir.Module(items, module.source) if target is not None or version is not None else module
+
+
+def fatbin_of(module: ir.Module, *, debug: bool = False, compress: bool = False) -> bytes:
+    """An NVIDIA fatbin that carries the text of the module."""
+    from ptxtools.container import write_fatbin
     from ptxtools.syntax import print_module
 
-    return print_module(read(data, name=name))
+    return write_fatbin(print_module(module), module.target, module.version, address_size=module.address_size,
+                        debug=debug, compress=compress)  # fmt: skip
 
 
 # --- running ----------------------------------------------------------------------------------------------------------

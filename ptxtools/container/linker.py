@@ -23,14 +23,15 @@ RUNTIME_PREFIX = "__cudaCDP2"
 Symbol = Variable | Function | Alias
 
 
-def link(modules: Sequence[Module], *, gc: bool = False) -> Module:
+def link(modules: Sequence[Module], *, gc: bool = False, check_undefined: bool = True) -> Module:
     """One module that holds all of them.
 
     `.extern` names meet their definitions, `.weak` ones give way, `.common` ones merge, names without linkage stay
-    their module's own (renamed where two collide). gc drops functions and variables that no kernel reaches. Raises
-    PtxError: undefined and duplicate symbols, declarations that differ, modules that do not fit together.
+    their module's own (renamed where two collide). gc drops functions and variables that no kernel reaches;
+    check_undefined: demand that every name that is used is defined, but for the runtime's. Raises PtxError: undefined
+    and duplicate symbols, declarations that differ, modules that do not fit together.
     """
-    return _Linker(modules, gc).link()
+    return _Linker(modules, gc).link(check_undefined)
 
 
 def is_runtime(name: str) -> bool:
@@ -62,7 +63,7 @@ class _Linker:
         self.items: list[list[Any]] = []
         self.sources: dict[int, Source] = {}
 
-    def link(self) -> Module:
+    def link(self, check_undefined: bool) -> Module:
         headers = self._headers()
         self._check()
         self.items = [list(module.items) for module in self.modules]
@@ -73,7 +74,8 @@ class _Linker:
         self._check()
         self._match_declarations()
         kept = self._kept()
-        self._check_undefined(kept)
+        if check_undefined:
+            self._check_undefined(kept)
         self._check()
         if len(self.modules) == 1 and not self.gc:
             return self.modules[0]

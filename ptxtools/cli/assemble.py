@@ -1,0 +1,307 @@
+"""ptx-as: check PTX, write and link containers, and take PTX back out of containers and binaries."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .common import (
+    CONTEXT_SETTINGS,
+    OK,
+    STDIN,
+    STDIN_NAME,
+    Failure,
+    common_options,
+    examples,
+    input_names,
+    progress,
+    read_input,
+    run_command,
+    write_output,
+)
+
+if TYPE_CHECKING:
+    from ptxtools.ir import Module
+
+_EXAMPLES = examples(
+    "ptx-as kernel.ptx                      # kernel.ptxo",
+    "ptx-as -c a.ptx b.ptx                  # a.ptxo and b.ptxo, not linked",
+    "ptx-as a.ptxo b.ptx -o all.ptxo        # linked",
+    "ptx-as -d all.ptxo                     # PTX text back",
+    "ptx-as -d a.out                        # the PTX that nvcc embedded",
+    "ptx-as --info --format json all.ptxo",
+    "ptx-as - -o - < kernel.ptx | ptx-run - --list",
+)
+#: Response files inside response files are read this deep.
+_MAX_NESTING = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """A file to write once everything is known to be right; `inputs` are what it was made from."""
+
+    path: str
+    data: bytes
+    inputs: tuple[str, ...]
+
+
+@click.command(name="ptx-as", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
+               short_help="Assemble and link PTX into containers.")  # fmt: skip
+@click.argument("files", nargs=-1, metavar="FILES...")
+@click.option("-o", "output", metavar="FILE", help="Where to write; - is standard output. Default: the first input's "
+              "name with .ptxo.")  # fmt: skip
+@click.option("-c", "separate", is_flag=True, help="One container per input, not linked.")
+@click.option("-g", "debug", is_flag=True, help="Keep the input's name and line numbers.")
+@click.option("-d", "--disassemble", is_flag=True, help="Print the PTX text of a container, or of a fatbin, cubin or "
+              "ELF file that embeds PTX.")  # fmt: skip
+@click.option("--info", is_flag=True, help="Print what a container holds.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Of --info; default: text.")
+@click.option("--emit", type=click.Choice(["ptxo", "fatbin"]), default="ptxo", show_default=True,
+              help="Write our container, or an NVIDIA fatbin that carries the PTX.")  # fmt: skip
+@click.option("--strip-debug", is_flag=True, help="Leave out .loc, .file and DWARF sections.")
+@click.option("--compress", is_flag=True, help="Compress what is written.")
+@click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel reaches.")
+@click.option("-MMD", "dependencies", is_flag=True, help="Write a dependency file for make beside the output.")
+@click.option("-MF", "dependency_file", metavar="FILE", help="Where -MMD writes; implies it.")
+@click.option("--target", metavar="TARGET", help="Check, and write, as if the modules declared this target.")
+@click.option("--ptx-version", metavar="X.Y", help="Check, and write, as if the modules declared this version.")
+@common_options
+def command(**options: Any) -> int:
+    """Check PTX, then write one container; several inputs are linked. Nothing is written when there is an error.
+
+    Inputs are PTX text, containers, and binaries that embed PTX; @FILE reads further arguments from a file.
+    """
+    names = input_names(options["files"])
+    _check_usage(options, names)
+    if options["info"]:
+        return _info(options, names)
+    if options["disassemble"]:
+        return _disassemble(options, names)
+    outputs = _separate(options, names) if options["separate"] else [_linked(options, names)]
+    dependencies = [_dependencies(out, options) for out in outputs] if _wants_dependencies(options) else []
+    for output in (*outputs, *dependencies):
+        write_output(output.path, output.data)
+        if options["verbose"] and output.path != STDIN:
+            sys.stderr.write(f"{output.path}: {len(output.data)} bytes\n")
+    return OK
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console command."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if any(a.startswith(("@", "-MMD", "-MF")) for a in given):
+        run_command(_WithResponseFiles(), "ptx-as", given)
+    run_command(command, "ptx-as", given)
+
+
+class _WithResponseFiles(click.Command):
+    """The command, its arguments expanded first; so that a faulty response file is reported like other misuse."""
+
+    def __init__(self) -> None:
+        super().__init__("ptx-as")
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **more: Any) -> Any:
+        return command.main(_spelled_out(_expanded(list(args or ()))), *rest, **more)
+
+
+def _expanded(arguments: list[str], depth: int = 0) -> list[str]:
+    """`@FILE` replaced by the arguments in the file, quoted as in a shell."""
+    import shlex
+
+    found: list[str] = []
+    for argument in arguments:
+        if not argument.startswith("@") or len(argument) == 1:
+            found.append(argument)
+            continue
+        if depth == _MAX_NESTING:
+            raise Failure(f"{argument[1:]}: response files are nested too deeply")
+        try:
+            words = shlex.split(read_input(argument[1:]).decode("utf-8"), comments=False)
+        except ValueError as error:  # an open quotation, or no text
+            raise Failure(f"{argument[1:]}: not a response file: {error}") from None
+        found += _expanded(words, depth + 1)
+    return found
+
+
+def _spelled_out(arguments: list[str]) -> list[str]:
+    """`-MFfile` is `-MF file`, as compilers have it; click would take either for single letters."""
+    found: list[str] = []
+    for argument in arguments:
+        joined = argument.startswith("-MF") and len(argument) > 3
+        found += ["-MF", argument[3:]] if joined else [argument]
+    return found
+
+
+def _check_usage(options: dict[str, Any], names: list[str]) -> None:
+    reading = [flag for flag, name in (("--info", "info"), ("--disassemble", "disassemble")) if options[name]]
+    if len(reading) > 1:
+        raise click.UsageError("--info and --disassemble exclude each other")
+    if options["format_"] and not options["info"]:
+        raise click.UsageError("--format belongs to --info")
+    writing = [flag for flag, name in (
+        ("-c", "separate"), ("-g", "debug"), ("--strip-debug", "strip_debug"), ("--compress", "compress"),
+        ("--gc", "gc"), ("-MMD", "dependencies"), ("-MF", "dependency_file"), ("--target", "target"),
+        ("--ptx-version", "ptx_version")) if options[name]]  # fmt: skip
+    if reading and writing:
+        raise click.UsageError(f"{writing[0]} does not go with {reading[0]}")
+    if options["separate"] and options["output"] and len(names) > 1:
+        raise click.UsageError("-c with several inputs takes no -o: each gets its own output")
+    if options["separate"] and options["gc"]:
+        raise click.UsageError("--gc is for linking: it does not go with -c")
+    if options["debug"] and options["strip_debug"]:
+        raise click.UsageError("-g and --strip-debug exclude each other")
+    if STDIN in names and not options["output"] and not reading:
+        raise click.UsageError("standard input needs -o: there is no name to derive the output's from")
+    if _wants_dependencies(options) and options["output"] == STDIN and not options["dependency_file"]:
+        raise click.UsageError("-MMD with -o - needs -MF: there is no output name to derive its own from")
+    if options["dependency_file"] and options["separate"] and len(names) > 1:
+        raise click.UsageError("-MF with -c takes one input: each output has its own dependencies")
+
+
+def _wants_dependencies(options: dict[str, Any]) -> bool:
+    return bool(options["dependencies"] or options["dependency_file"])
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _shown(name: str) -> str:
+    return STDIN_NAME if name == STDIN else name
+
+
+def _info(options: dict[str, Any], names: list[str]) -> int:
+    from ptxtools.api import container_of
+    from ptxtools.container import describe_info, info
+
+    parts = []
+    for name in names:
+        data = info(container_of(read_input(name), _shown(name)), _shown(name))
+        if options["format_"] == "json":
+            import json
+
+            parts.append(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        else:
+            parts.append(describe_info(data))
+    text = ("" if options["format_"] == "json" else "\n").join(parts)
+    write_output(options["output"] or STDIN, text.encode("utf-8", "surrogateescape"))
+    return OK
+
+
+def _disassemble(options: dict[str, Any], names: list[str]) -> int:
+    from ptxtools.api import disassemble
+
+    texts = [disassemble(read_input(name), _shown(name)) for name in names]
+    if len(texts) > 1:
+        texts = [f"// {_shown(name)}\n{text}" for name, text in zip(names, texts, strict=True)]
+    write_output(options["output"] or STDIN, "".join(texts).encode("utf-8", "surrogateescape"))
+    return OK
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _modules(options: dict[str, Any], names: list[str]) -> list[list[Module]]:
+    """The checked modules of each input; the errors of all inputs are reported together."""
+    from ptxtools.api import modules_in
+    from ptxtools.diagnostics import Diagnostic, PtxError
+
+    version = _version(options["ptx_version"])
+    _check_target(options["target"])
+    modules: list[list[Module]] = []
+    errors: list[Diagnostic] = []
+    with progress("checking", len(names), options["quiet"]) as step:
+        for name in names:
+            try:
+                modules.append(modules_in(read_input(name), _shown(name), target=options["target"], version=version))
+            except PtxError as error:
+                errors += error.diagnostics
+            step()
+    if errors:
+        raise PtxError(errors)
+    return modules
+
+
+def _version(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)\.(\d+)", text)
+    if found is None:
+        raise click.UsageError(f"--ptx-version: '{text}' is no version; write it like 8.0")
+    return int(found[1]), int(found[2])
+
+
+def _check_target(name: str | None) -> None:
+    from ptxtools.isa.targets import Target
+
+    try:
+        known = name is None or Target(name).known
+    except ValueError:
+        known = False
+    if not known:
+        raise click.UsageError(f"--target: '{name}' is no known target; write it like sm_90a")
+
+
+def _linked(options: dict[str, Any], names: list[str]) -> _Output:
+    from ptxtools.container import link
+
+    path = options["output"] or _output_name(names[0], options["emit"])
+    _keep_inputs(path, names)
+    modules = [module for group in _modules(options, names) for module in group]
+    return _Output(path, _encode(link(modules, gc=options["gc"]), options), tuple(names))
+
+
+def _separate(options: dict[str, Any], names: list[str]) -> list[_Output]:
+    paths = [options["output"] or _output_name(name, options["emit"]) for name in names]
+    for n, path in enumerate(paths):
+        if path in paths[:n]:
+            raise Failure(f"{names[paths.index(path)]} and {names[n]} would both be written to {path}")
+        _keep_inputs(path, names)
+    outputs = []
+    for name, path, modules in zip(names, paths, _modules(options, names), strict=True):
+        if len(modules) > 1:
+            raise Failure(f"{name} embeds {len(modules)} modules, which -c does not link: leave out -c")
+        outputs.append(_Output(path, _encode(modules[0], options), (name,)))
+    return outputs
+
+
+def _output_name(name: str, suffix: str) -> str:
+    return f"{os.path.splitext(name)[0]}.{suffix}"
+
+
+def _keep_inputs(path: str, names: list[str]) -> None:
+    for name in names:
+        if STDIN not in (path, name) and os.path.exists(path) and os.path.exists(name) and os.path.samefile(path, name):
+            raise Failure(f"{path} is an input: it would be overwritten; name another output with -o")
+
+
+def _encode(module: Module, options: dict[str, Any]) -> bytes:
+    from ptxtools.api import declared_as, fatbin_of
+    from ptxtools.container import without_debug, write
+
+    module = declared_as(module, options["target"], _version(options["ptx_version"]))
+    if options["emit"] == "fatbin":
+        module = without_debug(module) if options["strip_debug"] else module
+        return fatbin_of(module, debug=options["debug"], compress=options["compress"])
+    return write(module, debug=options["debug"], strip_debug=options["strip_debug"], compress=options["compress"])
+
+
+def _dependencies(output: _Output, options: dict[str, Any]) -> _Output:
+    """A make rule, and a rule without a recipe for each input, so that a removed one does not stop make."""
+    path = options["dependency_file"] or f"{os.path.splitext(output.path)[0]}.d"
+    inputs = [_make_name(name) for name in output.inputs if name != STDIN]
+    lines = [f"{_make_name(output.path)}: {' '.join(inputs)}".rstrip(), *(f"\n{name}:" for name in inputs)]
+    return _Output(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), output.inputs)
+
+
+def _make_name(name: str) -> str:
+    return name.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")
+
+
+if __name__ == "__main__":
+    main()
