@@ -53,7 +53,8 @@ class Op:
     """One operation.
 
     kind      what executes it:
-              "alu"      outputs = semantics of `opcode` over the inputs
+              "alu"      outputs = semantics of `opcode` over the inputs; `detail` (place, value): the source at that
+                         place is the constant `value`, which the semantics may take as a Python int instead
               "ld" "st"  memory access: src[0] the address (None: `imm` is the whole address), st: src[1:] values;
                          `space` global shared local param const generic; `types[-1]` element type; 1 to 8 elements
               "atom" "red"  src = address, operands…; `space` as above
@@ -67,7 +68,6 @@ class Op:
                          "sync", "arrive", "popc", "and" or "or"; dst[0] the result of a reduction
               "fence"    membar, fence
               "nanosleep"  of an "event" terminator: src = (nanoseconds,)
-              "syscall"  of an "event" terminator: `detail` the function's name, src its arguments, dst its result
               and further kinds that the lowering of later instructions adds.
     opcode    the resolved opcode; None for operations that lowering makes up (copies between frames)
     dst, src  slots; None in `dst` is a sink; src None: see ld/st. The stack pointer in the header is a source too:

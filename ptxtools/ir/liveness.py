@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from .cfg import ControlFlow, reverse_postorder
-from .nodes import Address, Arguments, Instruction, Name, Negated, Operand, Pair, Variable, Vector
+from .nodes import Address, Arguments, Element, Instruction, Name, Negated, Operand, Pair, Variable, Vector
 from .symbols import Names
 
 
@@ -185,9 +185,13 @@ def _names(operand: Operand) -> Iterator[tuple[str, bool]]:
     elif isinstance(operand, Address):
         if isinstance(operand.base, Name):
             yield operand.base.name, True
+        elif isinstance(operand.base, Element) and operand.base.register is not None:
+            yield operand.base.register, True
         for item in operand.extra:
             for name, _ in _names(item):
                 yield name, True
+    elif isinstance(operand, Element) and operand.register is not None:
+        yield operand.register, True
     elif isinstance(operand, Negated):
         yield from _names(operand.operand)
     elif isinstance(operand, Pair):

@@ -61,7 +61,15 @@ def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     if op.carry_out:
         dst.append(f.carry_flag())
         dst_types.append("pred")
-    f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types)))
+    detail = _selector(instruction, op) if op.family in ("prmt", "lop3") else None
+    f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=detail))
+
+
+def _selector(instruction: Instruction, op: Opcode) -> tuple[int, int] | None:
+    """prmt's selector and lop3's table decide what is computed: place among the sources, and value, when constant."""
+    place = 2 if op.family == "prmt" else 3
+    operand = instruction.operands[place + 1]
+    return (place, operand.value) if isinstance(operand, Immediate) else None
 
 
 def add_destination(

@@ -1,4 +1,4 @@
-"""Calls: direct, through an address, and of the functions that the system provides (9.7.13.5, 9.7.13.6)."""
+"""Calls: direct, and through an address (9.7.13.5, 9.7.13.6)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ from .registry import Unsupported, lowers
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
-
-#: Functions that CUDA programs declare and the system defines (CUDA C++ Programming Guide, device run time).
-SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-
 
 class Written:
     """The parts of a call as written: results, target, arguments, prototype or target list."""
@@ -60,10 +56,7 @@ def _direct(f: FunctionLowering, written: Written) -> None:
     if not isinstance(symbol, Function):
         raise Unsupported(f"'{written.target}' is no function")
     if symbol.body is None:
-        if symbol.name not in SYSTEM_CALLS:
-            raise Unsupported(f"function '{symbol.name}' has no definition")
-        _system_call(f, written, signature(symbol), symbol.name)
-        return
+        raise Unsupported(f"function '{symbol.name}' has no definition")
     number = f.linker.number_of(symbol.name)
     _through_frames(f, written, signature(symbol), Terminator("call", callee=number))
 
@@ -181,16 +174,3 @@ def _access(family: str, type_name: str, base: Ref, offset: int, value: Ref, whe
     else:
         op.src, op.src_types = (base, value), ("u64", type_name)
     return op
-
-
-def _system_call(f: FunctionLowering, written: Written, callee: Signature, name: str) -> None:
-    if len(written.arguments) != len(callee.params) or len(written.results) != len(callee.returns):
-        raise Unsupported("the arguments do not fit the function")
-    values = [_argument(f, operand, passed) for operand, passed in zip(written.arguments, callee.params, strict=True)]
-    types = tuple(passed.variable.type for passed in callee.params)
-    results = tuple(_result(f, operand) for operand in written.results)
-    result_types = tuple(passed.variable.type for passed in callee.returns)
-    following = f.new_label()
-    op = Op("syscall", None, results, tuple(values), result_types, types, detail=name, where=f.where)
-    f.end(Terminator("event", op=op, other=following))
-    f.begin(following)

@@ -238,6 +238,18 @@ class FunctionLowering(Values):
         whole = self.compute("add.u64", ("u64", "u64"), (place.base, offset), "u64") if place.offset else place.base
         return whole if storage == "b64" else self.compute("cvt.u32.u64", ("u64",), (whole,), "u32")
 
+    def indexed(self, place: Place, register: str, size: int) -> Place:
+        """The place + the register's value * size: `table[r]` (6.4.2)."""
+        index = self.register(register)
+        if not isinstance(index, Ref):
+            raise Unsupported(f"index '{register}' is no register")
+        if index.type != "b64":
+            index = self.compute("cvt.u64.u32", ("u32",), (index,), "u64")
+        scaled = self.compute("mul.lo.u64", ("u64", "u64"), (index, self.constant(size, "b64")), "u64")
+        if place.base is not None:
+            scaled = self.compute("add.u64", ("u64", "u64"), (place.base, scaled), "u64")
+        return Place(scaled, place.offset, place.space)
+
     def carry_flag(self) -> Ref:
         """CC.CF of the extended-precision instructions (9.7.2)."""
         if self.carry is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxtools.ir import Address, Immediate, Instruction, Name, Operand
+from ptxtools import semantics
+from ptxtools.ir import Address, Element, Immediate, Instruction, Name, Operand
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
 
@@ -41,6 +42,8 @@ class Located:
 
 def locate(f: FunctionLowering, operand: Operand, space_modifier: str | None) -> Located:
     """What an address operand means for an instruction with that state space."""
+    if isinstance(operand, Element):  # `ld.global.u32 s, table[1]` (6.4.2)
+        operand = Address(operand)
     if not isinstance(operand, Address):
         raise Unsupported("an address is expected")
     if space_modifier not in _SPACES:
@@ -111,6 +114,8 @@ def store(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 @lowers("atom", "red")
 def atomic(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """`red` has no destination; a cache policy changes no value."""
+    if semantics.atomic(op) is None:
+        raise Unsupported("this atomic operation is not supported yet")
     dst: list[Ref | None] = []
     dst_types: list[str] = []
     sources: list[Ref] = []

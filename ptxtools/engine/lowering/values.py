@@ -13,7 +13,7 @@ from ptxtools.ir import Alias, Element, Function, Immediate, Name, Negated, Oper
 from ptxtools.ir.symbols import Names
 from ptxtools.isa.types import TYPES
 
-from ..layout import SharedLayout, storage_of
+from ..layout import SharedLayout, element_bytes, storage_of
 from ..program import SHARED_WINDOW, STACK_POINTER, Ref
 from .registry import Unsupported
 
@@ -146,7 +146,7 @@ class Values:
         if type(operand) is Name:
             ref = self.known.get(operand.name)
             if ref.__class__ is Ref:
-                return ref  # type: ignore[return-value]
+                return ref
             if operand.name == "_":
                 return None
             ref = self.register(operand.name)
@@ -166,8 +166,10 @@ class Values:
         if kind is Immediate:
             type_name = type_name or ("u32" if operand.type[0] in "su" else operand.type)  # type: ignore[union-attr]
             return self.constant(immediate_bits(operand, type_name), storage_of(type_name))  # type: ignore[arg-type]
-        if kind is Negated:
-            return self.inverse(self.source(operand.operand, "pred"))  # type: ignore[union-attr]
+        if isinstance(operand, Negated):
+            if operand.operator != "!":
+                raise Unsupported("a negated register cannot stand here")
+            return self.inverse(self.source(operand.operand, "pred"))
         if isinstance(operand, (SymbolOffset, Element)):
             return self.address_value(self.place_of(operand), type_name)
         raise Unsupported("an operand of this form is not supported here")
@@ -191,6 +193,9 @@ class Values:
     def address_value(self, place: Place, type_name: str | None) -> Ref:
         raise NotImplementedError
 
+    def indexed(self, place: Place, register: str, size: int) -> Place:
+        raise NotImplementedError
+
     # --- addresses ----------------------------------------------------------------------------------------------------
 
     def place_of(self, operand: Name | SymbolOffset | Element) -> Place:
@@ -200,7 +205,9 @@ class Values:
         if isinstance(operand, SymbolOffset):
             extra = operand.offset
         elif isinstance(operand, Element) and isinstance(symbol, Variable):
-            extra = operand.index * max(1, TYPES[symbol.type].bits // 8) * symbol.vector
+            extra = operand.index * element_bytes(symbol)
+            if operand.register is not None:
+                return self.indexed(self._place_of_variable(symbol, extra), operand.register, element_bytes(symbol))
         if isinstance(symbol, (Function, Alias)):
             name = symbol.target if isinstance(symbol, Alias) else symbol.name
             if name in self._code:

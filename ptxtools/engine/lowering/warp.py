@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 @lowers("shfl", "vote", "match", "redux", "activemask", "elect")
 def warp_operation(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Destinations and sources as in the manual; `.sync` forms wait for the lanes of their member mask first."""
+    if op.family == "redux" and op.type == "f32":
+        raise Unsupported("redux of floating-point values is not supported yet")
     sync = op.has("sync") or op.name.endswith(".sync")
     after = f.guarded_region() if sync else None
     dst: list[Ref | None] = []

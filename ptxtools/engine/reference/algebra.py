@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine.reference.algebra_float import FloatOperations
 from ptxtools.engine.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from ptxtools.engine.reference.algebra_float import FloatOperations
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, is_signed, word_bits
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,9 @@ def _cluster_cta(m: Machine, threads: Threads, axis: int) -> Array:
 
 def _cluster_rank(m: Machine, threads: Threads) -> Array:
     x, y, _ = m.launch.cluster
-    return _cluster_cta(m, threads, 0) + x * (_cluster_cta(m, threads, 1) + y * _cluster_cta(m, threads, 2))
+    i, j, k = (_cluster_cta(m, threads, axis) for axis in range(3))
+    rank: Array = i + x * (j + y * k)
+    return rank
 
 
 def _lane(m: Machine, threads: Threads) -> Array:
@@ -111,14 +114,14 @@ def _clock(m: Machine, threads: Threads) -> int:
 
 
 _ONE = np.uint64(1)
-_BY_AXIS = {
+_BY_AXIS: dict[str, Callable[[Machine, Threads, int], Any]] = {
     "%tid": lambda m, threads, axis: _coordinate(m.thread_of[threads], m.launch.block, axis),
     "%ctaid": _ctaid,
     "%cluster_ctaid": _cluster_cta,
     "%clusterid": lambda m, threads, axis: _ctaid(m, threads, axis) // m.launch.cluster[axis],
     "%nclusterid": lambda m, threads, axis: m.launch.grid[axis] // m.launch.cluster[axis],
 }
-_SINGLE = {
+_SINGLE: dict[str, Callable[[Machine, Threads], Any]] = {
     "%laneid": _lane,
     "%warpid": lambda m, threads: m.thread_of[threads] // LANES,
     "%nwarpid": lambda m, threads: m.warps,

@@ -121,7 +121,8 @@ class _Loop:
         if op.guard is None:
             return threads
         flags = self.m.read(op.guard, threads)
-        return threads[~flags] if op.negated else threads[flags]
+        chosen: Threads = threads[~flags] if op.negated else threads[flags]
+        return chosen
 
     def _take_turns(self, number: int, threads: Threads) -> None:
         m = self.m

@@ -115,8 +115,6 @@ def redux(m: Machine, op: Op, threads: Threads) -> None:
     """Reduce over the lanes of each thread's member mask."""
     assert op.opcode is not None
     value = _source(m, op, 0, threads)
-    if op.dst_types[0] == "f32":
-        raise m.trap("redux of floating-point values is not supported by this engine", threads[0], op.where)
     signed = op.src_types[0][0] == "s"
     numbers = value.view(np.int32) if signed else value
     reduction = next(_REDUCTIONS[name] for name in _REDUCTIONS if op.opcode.has(name))
