@@ -125,13 +125,13 @@ class OriginalSource(ContainerSource):
     def line(self, number: int) -> str:
         """The statements that began on that line of the original, in canonical form, at their column."""
         if self._lines is None:
-            self._lines = {}
+            self._lines, text = {}, self.text + "\n"
             for item, rows in enumerate(self._origins()):
                 for statement, (line, column, _) in enumerate(rows):
                     if line and (statement or len(rows) == 1):
-                        start, end = self.real_span(span_of(item, statement))
+                        start = self.real(span_of(item, statement)[0])
                         before = self._lines.get(line, "").ljust(column - 1)
-                        self._lines[line] = before + self.text[start:end].partition("\n")[0]
+                        self._lines[line] = before + text[start : text.find("\n", start)]
         return self._lines.get(number, "")
 
 
