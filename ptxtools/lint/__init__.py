@@ -1,0 +1,6 @@
+"""The warning rules PTX5xx to PTX7xx, and the engine that chooses among findings."""
+
+from .engine import lint, warnings
+from .suppress import chosen, suppressed
+
+__all__ = ["chosen", "lint", "suppressed", "warnings"]

@@ -1,0 +1,47 @@
+"""What the warning rules share: the module's facts, and the list that findings go to."""
+
+from __future__ import annotations
+
+from ptxtools.check.availability import Declared
+from ptxtools.check.locate import Parts, statement_parts, word_span
+from ptxtools.diagnostics import Diagnostic, Fix, Severity, Source, Span
+from ptxtools.ir.nodes import Instruction, Module
+
+from .facts import ModuleFacts
+
+
+class LintContext:
+    """One run of the warning rules over one module."""
+
+    def __init__(self, module: Module, declared: Declared) -> None:
+        self.module, self.declared = module, declared
+        self.source = module.source or Source("", "<module>")
+        self.facts = ModuleFacts(module)
+        self.diagnostics: list[Diagnostic] = []
+
+    def warn(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        *,
+        help: tuple[str, ...] = (),
+        section: str | None = None,
+        fix: Fix | None = None,
+    ) -> None:
+        """Add a warning."""
+        self.diagnostics.append(
+            Diagnostic(code, message, span, self.source, Severity.WARNING, None, section, help, None, fix)
+        )
+
+    def parts(self, item: Instruction) -> Parts:
+        """Where the parts of an instruction stand."""
+        return statement_parts(self.source.text, item.span)
+
+    def operand(self, item: Instruction, index: int) -> Span:
+        """Where an operand stands; the whole instruction when it is not found."""
+        operands = self.parts(item).operands
+        return operands[index] if index < len(operands) else item.span
+
+    def word(self, span: Span, word: str) -> Span:
+        return word_span(self.source.text, span, word)

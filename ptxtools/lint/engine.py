@@ -1,0 +1,80 @@
+"""Runs the rules over a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ptxtools.check import check
+from ptxtools.check.context import Context
+from ptxtools.diagnostics import Diagnostic
+from ptxtools.ir.nodes import Module
+
+from . import barriers, constants, deprecated, flow, limits, memory
+from .context import LintContext
+from .facts import FunctionFacts, Line
+from .suppress import chosen, suppressed
+
+Visitor = Callable[[LintContext, Line], None]
+
+#: Rules about single instructions, by the first word of the opcode.
+_VISITORS: dict[str, tuple[Visitor, ...]] = {
+    "shl": (constants.check_shift,),
+    "shr": (constants.check_shift,),
+    "div": (constants.check_division,),
+    "rem": (constants.check_division,),
+    "setp": (flow.check_discarded,),
+    "shfl": (deprecated.check_deprecated,),
+    "vote": (deprecated.check_deprecated,),
+    "ld": (memory.check_access,),
+    "ldu": (memory.check_access,),
+    "st": (memory.check_access,),
+    "atom": (memory.check_access,),
+    "red": (memory.check_access,),
+}
+
+
+def lint(
+    module: Module,
+    *,
+    target: str | None = None,
+    version: tuple[int, int] | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> list[Diagnostic]:
+    """Errors and warnings about a module, sorted by position, without those that comments silence.
+
+    target, version: as if the module declared these. select, ignore: prefixes of codes ("PTX1", "PTX203").
+    """
+    findings = check(module, target=target, version=version)
+    findings += warnings(module, target=target, version=version)
+    findings = suppressed(chosen(findings, select, ignore), module.source)
+    return sorted(findings, key=lambda d: (d.span, d.code))
+
+
+def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
+    """What the warning rules find, in no particular order."""
+    context = LintContext(module, Context(module, target, version).declared)
+    for facts in context.facts.functions:
+        _function(context, facts)
+    for function in module.functions:
+        limits.check_limits(context, function)
+    constants.check_initialisers(context, module)
+    deprecated.check_address_size(context, module)
+    return context.diagnostics
+
+
+def _function(context: LintContext, facts: FunctionFacts) -> None:
+    visitors = _VISITORS
+    for line in facts.lines:
+        family = line.plan.family
+        if family in visitors:
+            for visit in visitors[family]:
+                visit(context, line)
+        elif family in ("bar", "barrier"):
+            barriers.check_barrier(context, facts, line)
+    if facts.oversized:
+        constants.check_oversized(context, facts)
+    flow.check_unreachable(context, facts)
+    flow.check_end(context, facts)
+    flow.check_never_written(context, facts)
+    limits.check_body_pragmas(context, facts.items)

@@ -1,0 +1,233 @@
+"""What the warning rules need to know about a function, gathered in one pass over its instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from ptxtools.ir.nodes import (
+    Address,
+    Arguments,
+    BranchTargets,
+    Element,
+    Function,
+    Immediate,
+    Instruction,
+    Loc,
+    Module,
+    Name,
+    Negated,
+    Operand,
+    Pair,
+    Scope,
+    SymbolOffset,
+    Variable,
+    Vector,
+)
+from ptxtools.ir.symbols import Names, declare, function_names, module_names
+from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
+from ptxtools.isa.types import TYPES
+
+#: Identity of a register: of its declaration, and its plain name.
+RegisterKey: TypeAlias = tuple[int, str]
+
+#: Instructions after which nothing runs, unless they are guarded.
+ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
+
+
+class Plan(NamedTuple):
+    """What an opcode does with its operands: op is None when no form fits. writes: for each operand; bounds: of an
+    integer constant in each operand, None where any value will do. positional: writes holds; not for calls."""
+
+    op: Opcode | None
+    family: str
+    writes: tuple[bool, ...]
+    bounds: tuple[tuple[int, int] | None, ...]
+    positional: bool
+
+
+class Line(NamedTuple):
+    """An instruction, its plan, and the names that it sees."""
+
+    item: Instruction
+    plan: Plan
+    names: Names
+
+
+class FunctionFacts:
+    """Gathered from one function with a body.
+
+    lines: instructions in source order; items: all statements, nested scopes opened, instructions as their lines;
+    reads: where each register is first read; writes: where it is first written; rewritten: registers that several
+    instructions write; targets: names of labels, functions and variables that are used; oversized: integer constants
+    beyond the bounds of their operand, as (line, operand).
+    """
+
+    def __init__(self, function: Function, names: Names) -> None:
+        self.function = function
+        self.lines: list[Line] = []
+        self.items: list[object] = []
+        self.reads: dict[RegisterKey, Instruction] = {}
+        self.writes: dict[RegisterKey, Line] = {}
+        self.rewritten: set[RegisterKey] = set()
+        self.targets: set[str] = set()
+        self.oversized: list[tuple[Line, int]] = []
+        self._keys: dict[str, RegisterKey | None] = {}
+        if function.body is not None:
+            self._walk(function.body, function_names(function, names))
+
+    def _walk(self, body: Scope, outer: Names) -> None:
+        names = Names(outer)
+        declare(body, names)
+        waiting: list[tuple[Iterator[object], Names]] = [(iter(body.items), names)]
+        while waiting:
+            items, names = waiting[-1]
+            self._keys = {}
+            nested = self._run(items, names)
+            if nested is None:
+                waiting.pop()
+                continue
+            inner = Names(names)
+            declare(nested, inner)
+            waiting.append((iter(nested.items), inner))
+
+    def _run(self, items: Iterator[object], names: Names) -> Scope | None:
+        """Gather statements up to a nested scope, which is returned; None at the end."""
+        plans, keys, reads, writes = _plans, self._keys, self.reads, self.writes
+        for item in items:
+            if type(item) is not Instruction:
+                if type(item) is Scope:
+                    return item
+                self._other(item)
+                continue
+            plan = plans.get(item.opcode) or _plan(item.opcode)
+            line = Line(item, plan, names)
+            self.lines.append(line)
+            self.items.append(line)
+            if item.guard is not None:
+                self._access(item.guard.name, False, line)
+            if not plan.positional:
+                self._unusual(line)
+                continue
+            for operand, write, bounds in zip(item.operands, plan.writes, plan.bounds, strict=False):
+                if type(operand) is Name:
+                    name = operand.name
+                    key = keys.get(name)
+                    if key is None:
+                        self._access(name, write, line)
+                    elif not write:
+                        if key not in reads:
+                            reads[key] = item
+                    elif key in writes:
+                        self.rewritten.add(key)
+                    else:
+                        writes[key] = line
+                elif type(operand) is Immediate:
+                    if bounds is not None and not bounds[0] <= operand.value <= bounds[1] and operand.type[0] != "f":
+                        self.oversized.append((line, item.operands.index(operand)))
+                else:
+                    for name, inside in operand_names(operand):
+                        self._access(name, write and not inside, line)
+        return None
+
+    def _other(self, item: object) -> None:
+        self.items.append(item)
+        if isinstance(item, BranchTargets):
+            self.targets.update(item.targets)
+        elif isinstance(item, Loc) and item.function_name:
+            self.targets.add(item.function_name)
+
+    def _unusual(self, line: Line) -> None:
+        """Calls, whose operands are not positional, and instructions of which too little is known."""
+        operands = line.item.operands
+        results = len(operands) > 1 and isinstance(operands[0], Arguments)
+        for place, operand in enumerate(operands):
+            for name, _ in operand_names(operand):
+                self._access(name, line.plan.op is None or (results and place == 0), line)
+                if line.plan.op is None:
+                    self.targets.add(name)
+
+    def _access(self, name: str, write: bool, line: Line) -> None:
+        key = self._keys.get(name)
+        if key is None:
+            key = register_key(name, line.names)
+            if key is None:
+                self.targets.add(name)
+                return
+            self._keys[name] = key
+        if not write:
+            self.reads.setdefault(key, line.item)
+        elif key in self.writes:
+            self.rewritten.add(key)
+        else:
+            self.writes[key] = line
+
+
+def register_key(name: str, names: Names) -> RegisterKey | None:
+    """The register that a name stands for; None for anything else."""
+    symbol = names.lookup(name)
+    if symbol is None and "." in name:
+        name = name.partition(".")[0]
+        symbol = names.lookup(name)
+    if isinstance(symbol, Variable) and symbol.space == "reg":
+        return id(symbol), name
+    return None
+
+
+def operand_names(operand: Operand) -> Iterator[tuple[str, bool]]:
+    """Each identifier in an operand, and whether it stands inside an address."""
+    if isinstance(operand, Name):
+        yield operand.name, False
+    elif isinstance(operand, (Vector, Arguments)):
+        for item in operand.items:
+            yield from operand_names(item)
+    elif isinstance(operand, Address):
+        if not isinstance(operand.base, Immediate):
+            yield from ((name, True) for name, _ in operand_names(operand.base))
+        for part in operand.extra:
+            yield from ((name, True) for name, _ in operand_names(part))
+    elif isinstance(operand, Negated):
+        yield from operand_names(operand.operand)
+    elif isinstance(operand, Pair):
+        yield from operand_names(operand.first)
+        yield from operand_names(operand.second)
+    elif isinstance(operand, Element):
+        yield operand.name, True
+        if operand.register is not None:
+            yield operand.register, True
+    elif isinstance(operand, SymbolOffset):
+        yield operand.name, True
+
+
+_plans: dict[str, Plan] = {}
+
+
+def _plan(opcode: str) -> Plan:
+    try:
+        op = resolve(opcode)
+    except OpcodeError:
+        plan = Plan(None, opcode.partition(".")[0], (), (), False)
+    else:
+        writes = tuple(spec.role == "dst" for spec in op.operands)
+        plan = Plan(op, op.family, writes, tuple(map(_bounds, op.operands)), op.family != "call")
+    _plans[opcode] = plan
+    return plan
+
+
+def _bounds(spec: OperandSpec) -> tuple[int, int] | None:
+    """The integers that an operand of this type can hold, read as signed or unsigned."""
+    if spec.role != "src" or spec.type is None:
+        return None
+    info = TYPES[spec.type]
+    if info.kind not in ("int", "bits") or info.bits > 64:
+        return None
+    return -(1 << (info.bits - 1)), (1 << info.bits) - 1
+
+
+class ModuleFacts:
+    """The facts of all function bodies of a module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.names = module_names(module)
+        self.functions = [FunctionFacts(f, self.names) for f in module.functions if f.body is not None]

@@ -1,0 +1,64 @@
+"""Which findings are shown: `--select`, `--ignore`, and comments in the source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ptxtools.diagnostics import Diagnostic, Source
+
+_COMMENT = re.compile(r"//\s*ptx-lint:\s*(disable|disable-file)\s*=\s*([\w,\s]+)")
+
+
+def matches(code: str, prefixes: Iterable[str]) -> bool:
+    """Whether a code is one of `prefixes`, or begins with one; "all" matches everything."""
+    return any(prefix == "all" or code.startswith(prefix) for prefix in prefixes)
+
+
+def chosen(diagnostics: Iterable[Diagnostic], select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
+    """The findings that `--select` and `--ignore` leave; when both match a code, the longer prefix wins."""
+    return [d for d in diagnostics if _chosen(d.code, select, ignore)]
+
+
+def _chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
+    wanted = max((len(p) for p in select if matches(code, (p,))), default=0 if not select else -1)
+    refused = max((len(p) for p in ignore if matches(code, (p,))), default=-1)
+    return wanted > refused
+
+
+def suppressed(diagnostics: list[Diagnostic], source: Source | None) -> list[Diagnostic]:
+    """The findings that no `// ptx-lint: disable=CODE` comment silences."""
+    if source is None or "ptx-lint:" not in source.text:
+        return diagnostics
+    lines, whole = _comments(source)
+    return [
+        d
+        for d in diagnostics
+        if not matches(d.code, whole) and not matches(d.code, lines.get(d.line, ()))
+    ]  # fmt: skip
+
+
+def _comments(source: Source) -> tuple[dict[int, list[str]], list[str]]:
+    """Codes silenced on each line, and in the whole file."""
+    lines: dict[int, list[str]] = {}
+    whole: list[str] = []
+    for found in _COMMENT.finditer(source.text):
+        codes = [code for code in re.split(r"[,\s]+", found[2]) if code]
+        if found[1] == "disable-file":
+            whole.extend(codes)
+            continue
+        number = source.line_of(found.start())
+        lines.setdefault(number, []).extend(codes)
+        if not source.line(number).partition("//")[0].strip():
+            lines.setdefault(_next_line(source, number), []).extend(codes)
+    return lines, whole
+
+
+def _next_line(source: Source, number: int) -> int:
+    """The next line with something other than a comment on it."""
+    last = source.line_of(len(source.text))
+    while number < last:
+        number += 1
+        if source.line(number).partition("//")[0].strip():
+            break
+    return number
