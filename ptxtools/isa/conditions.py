@@ -1,6 +1,7 @@
 """Conditions of the tables: what `needs`, `only`, `marks` and an operand's `if` depend on.
 
     .sat  .rm,.rp         the opcode has this modifier; has one of these
+    .sat/.rm              the same, where commas separate operands
     .rnd  !.ss            the slot of that name is filled; is empty
     dtype=.bf16,.bf16x2   the slot holds one of these values ("when the destination type is …")
     ::cluster             some modifier ends with this qualifier
@@ -85,11 +86,11 @@ def _term(text: str) -> Term:
     if body.startswith("::"):
         return Term("suffix", body, (), negated)
     if body.startswith("."):
-        return Term("atom", body, tuple(value.lstrip(".") for value in body.split(",")), negated)
+        return Term("atom", body, tuple(value.lstrip(".") for value in body.replace("/", ",").split(",")), negated)
     if body.startswith("@"):
         name, _, kind = body[1:].partition(":")
         return Term("operand", name, (kind,) if kind else (), negated)
     if "=" in body:
         slot, _, values = body.partition("=")
-        return Term("slot", slot, tuple(value.strip().lstrip(".") for value in values.split(",")), negated)
+        return Term("slot", slot, tuple(value.strip().lstrip(".") for value in values.replace("/", ",").split(",")), negated)
     return Term("name", body, (), negated)

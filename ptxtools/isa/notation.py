@@ -323,9 +323,12 @@ def _known_term(
 
 
 def _expand(text: str, sets: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Values of a set: `.shared{::cta, ::cluster}` is three values; the name of another set stands for its values."""
+    """Values of a set: `.shared{::cta, ::cluster}` is three values; the name of another set stands for its values;
+    `.m64n<8..256:8>k16` is one value for each number from 8 to 256 in steps of 8."""
     out: list[str] = []
-    for value, inner in re.findall(r"\.([\w:]+)(?:\{([^}]*)\})?", text):
+    for before, low, high, step, after in re.findall(r"\.(\w+)<(\d+)\.\.(\d+):(\d+)>(\w+)", text):
+        out += [f"{before}{n}{after}" for n in range(int(low), int(high) + 1, int(step))]
+    for value, inner in re.findall(r"\.([\w:]+)(?![\w:<])(?:\{([^}]*)\})?", re.sub(r"\.\w+<[^>]*>\w+", "", text)):
         out += sets.get(value, (value,))
         out += [value + suffix.strip() for suffix in inner.split(",") if suffix.strip()]
     return tuple(out)

@@ -10,6 +10,7 @@
     (ret)            a call's argument list
     n(imm)  l(label) what may be written: kinds in parentheses
     n(imm 0..255)    range of an immediate
+    n(imm 4/8/16)    its possible values
     {, c}            may be missing
     pol:b64 if .level::cache_hint    written if and only if the condition holds
 """
@@ -48,7 +49,7 @@ class OperandSpec(NamedTuple):
     "symbol", "vec", "sink", "negatable", "pair", "label". vector: number of elements, 0 for a scalar.
     optional: may be missing at the end. space: of an address (None: generic). width: how a register's size relates
     to the type: "exact", "wider", or "bits" (see `types.accepts`). second: the q of `p|q`. parts: what follows the
-    base inside the brackets of an address. range: inclusive bounds of an immediate.
+    base inside the brackets of an address. range: inclusive bounds of an immediate. choices: its only values.
     """
 
     name: str
@@ -62,13 +63,14 @@ class OperandSpec(NamedTuple):
     second: OperandSpec | None = None  # type: ignore[misc]
     parts: tuple[OperandSpec, ...] = ()  # type: ignore[misc]
     range: tuple[int, int] | None = None
+    choices: tuple[int, ...] = ()
 
 
 class Pattern:
     """One operand of a form, before its opcode is known."""
 
     __slots__ = (
-        "body", "condition", "count", "kinds", "name", "negatable", "optional", "parts", "range", "role", "second",
+        "choices", "condition", "count", "kinds", "name", "negatable", "optional", "parts", "range", "role", "second",
         "second_optional", "second_type", "space", "type", "wider",
     )  # fmt: skip
 
@@ -83,7 +85,7 @@ class Pattern:
         self.second, self.second_optional = found["second"], bool(found["second_optional"])
         self.second_type = found["second_type"]
         self.parts: tuple[Pattern, ...] = ()
-        self.kinds, self.range = _kinds(found["kinds"])
+        self.kinds, self.range, self.choices = _kinds(found["kinds"])
         if body[0] in "[(":
             inner = [part.strip() for part in body[1:-1].split(",")]
             self.name, self.role = inner[0], "addr" if body[0] == "[" else "args"
@@ -117,6 +119,7 @@ class Pattern:
             self._second(kind, values),
             tuple(p for part in self.parts if (p := part.build(context, variables, space)) is not None),
             self.range,
+            self.choices,
         )
 
     def _second(self, kind: str | None, values: Mapping[str, int | str]) -> OperandSpec | None:
@@ -145,16 +148,19 @@ def readable(operands: str) -> str:
     return re.sub(r"\s+,", ",", _ANNOTATION.sub("", operands)).strip()
 
 
-def _kinds(text: str | None) -> tuple[frozenset[str], tuple[int, int] | None]:
+def _kinds(text: str | None) -> tuple[frozenset[str], tuple[int, int] | None, tuple[int, ...]]:
     kinds: set[str] = set()
     bounds = None
+    choices: tuple[int, ...] = ()
     for word in (text or "").replace(",", " ").split():
         if ".." in word:
             low, high = word.split("..")
             bounds = int(low, 0), int(high, 0)
+        elif word.lstrip("-")[0].isdigit():
+            choices = tuple(int(number, 0) for number in word.split("/"))
         else:
             kinds.add(word)
-    return frozenset(kinds), bounds
+    return frozenset(kinds), bounds, choices
 
 
 def _type(expression: str | None, values: Mapping[str, int | str]) -> str | None:

@@ -1,0 +1,100 @@
+"""9.7.13.15 mbarrier, 9.7.13.17 and 9.7.13.18 cluster launch control."""
+
+PAGES = """
+# 9.7.13.15.9 mbarrier.init
+    mbarrier.init{.ss}.b64  [addr], count:u32;
+    .ss = { .shared{::cta} };
+    needs              => ptx 7.0, sm_80
+    needs .shared::cta => ptx 7.8
+
+# 9.7.13.15.10 mbarrier.inval
+    mbarrier.inval{.ss}.b64  [addr];
+    .ss = { .shared{::cta} };
+    needs              => ptx 7.0, sm_80
+    needs .shared::cta => ptx 7.8
+
+# 9.7.13.15.11 mbarrier.expect_tx
+    mbarrier.expect_tx{.sem.scope}{.space}.b64  [addr], txCount:u32;
+    .sem   = { .relaxed };
+    .scope = { .cta, .cluster };
+    .space = { .shared{::cta, ::cluster} };
+    needs => ptx 8.0, sm_90
+
+# 9.7.13.15.12 mbarrier.complete_tx
+    mbarrier.complete_tx{.sem.scope}{.space}.b64  [addr], txCount:u32;
+    .sem   = { .relaxed };
+    .scope = { .cta, .cluster };
+    .space = { .shared{::cta, ::cluster} };
+    needs => ptx 8.0, sm_90
+
+# 9.7.13.15.13 mbarrier.arrive
+    mbarrier.arrive{.sem.scope}{.ss}.b64             =state(reg sink), [addr]{, count:u32};
+    mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64   =state(reg sink), [addr], txCount:u32;
+    mbarrier.arrive.noComplete{.release.cta}{.ss}.b64  =state(reg sink), [addr], count:u32;
+    .ss    = { .shared{::cta} };
+    mbarrier.arrive{.sem.scope}{.ss}.b64             =state(sink), [addr]{, count:u32};
+    mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64   =state(sink), [addr], txCount:u32;
+    .ss    = { .shared::cluster };
+    .sem   = { .release, .relaxed };
+    .scope = { .cta, .cluster };
+    needs                   => ptx 7.0, sm_80
+    needs .shared::cta      => ptx 7.8
+    needs @count !.noComplete => ptx 7.8, sm_90
+    needs .shared::cluster,.expect_tx => ptx 8.0, sm_90
+    needs .sem,.scope       => ptx 8.0
+    needs scope=.cluster    => ptx 8.0, sm_90
+    needs .relaxed          => ptx 8.6, sm_90
+
+# 9.7.13.15.14 mbarrier.arrive_drop
+    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state(reg sink), [addr]{, count:u32};
+    mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64   =state(reg sink), [addr], txCount:u32;
+    mbarrier.arrive_drop.noComplete{.release.cta}{.ss}.b64  =state(reg sink), [addr], count:u32;
+    .ss    = { .shared{::cta} };
+    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state(sink), [addr]{, count:u32};
+    mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64   =state(sink), [addr], txCount:u32;
+    .ss    = { .shared::cluster };
+    .sem   = { .release, .relaxed };
+    .scope = { .cta, .cluster };
+    needs                   => ptx 7.0, sm_80
+    needs .shared::cta      => ptx 7.8
+    needs @count !.noComplete => ptx 7.8, sm_90
+    needs .shared::cluster,.expect_tx => ptx 8.0, sm_90
+    needs .sem,.scope       => ptx 8.0
+    needs scope=.cluster    => ptx 8.0, sm_90
+    needs .relaxed          => ptx 8.6, sm_90
+
+# 9.7.13.15.16 mbarrier.test_wait mbarrier.try_wait
+    mbarrier.test_wait{.sem.scope}{.ss}.b64         =waitComplete:pred, [addr], state:b64(reg);
+    mbarrier.test_wait.parity{.sem.scope}{.ss}.b64  =waitComplete:pred, [addr], phaseParity:u32;
+    mbarrier.try_wait{.sem.scope}{.ss}.b64          =waitComplete:pred, [addr], state:b64(reg){, suspendTimeHint:u32};
+    mbarrier.try_wait.parity{.sem.scope}{.ss}.b64   =waitComplete:pred, [addr], phaseParity:u32{, suspendTimeHint:u32};
+    .ss    = { .shared{::cta} };
+    .sem   = { .acquire, .relaxed };
+    .scope = { .cta, .cluster };
+    needs                    => ptx 7.0, sm_80
+    needs .parity            => ptx 7.1
+    needs mbarrier.try_wait  => ptx 7.8, sm_90
+    needs .shared::cta       => ptx 7.8
+    needs .sem,.scope        => ptx 8.0
+    needs scope=.cluster     => ptx 8.0, sm_90
+    needs .relaxed           => ptx 8.6, sm_90
+
+# 9.7.13.15.17 mbarrier.pending_count
+    mbarrier.pending_count.b64  =count:u32, state:b64(reg);
+    needs => ptx 7.0, sm_80
+
+# 9.7.13.17 clusterlaunchcontrol.try_cancel
+    clusterlaunchcontrol.try_cancel.async{.space}.completion_mechanism{.multicast}.b128  [addr], [mbar];
+    .space = { .shared::cta };
+    .completion_mechanism = { .mbarrier::complete_tx::bytes };
+    .multicast = { .multicast::cluster::all };
+    needs            => ptx 8.6, sm_100
+    needs .multicast => sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
+
+# 9.7.13.18 clusterlaunchcontrol.query_cancel
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128         p:pred, response:b128;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128   d:b32*4, response:b128;
+    clusterlaunchcontrol.query_cancel.dimension.b32.b128            d:b32, response:b128;
+    .dimension = { .get_first_ctaid::x, .get_first_ctaid::y, .get_first_ctaid::z };
+    needs => ptx 8.6, sm_100
+"""

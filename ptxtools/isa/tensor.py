@@ -1,0 +1,102 @@
+"""9.7.9.25.5 Tensor copies, 9.7.9.26 tensormap.replace, 9.7.13.16 tensormap.cp_fenceproxy."""
+
+from .conditions import Context
+
+PAGES = """
+# 9.7.9.25.5.2 cp.async.bulk.tensor
+    cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.cta_group}{.cache_hint}
+        [dstMem]@dst, [tensorMap, tensorCoords:s32*coordinates]@generic, [mbar]@shared::cta,
+        im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128, cache_policy:b64(reg) if .L2::cache_hint;
+    .dst = { .shared::cta };
+    .src = { .global };
+    .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
+    .completion_mechanism = { .mbarrier::complete_tx::bytes };
+    cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.multicast}{.cta_group}{.cache_hint}
+        [dstMem]@dst, [tensorMap, tensorCoords:s32*coordinates]@generic, [mbar]@shared::cluster,
+        im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128,
+        ctaMask:b16 if .multicast::cluster, cache_policy:b64(reg) if .L2::cache_hint;
+    .dst = { .shared::cluster };
+    .src = { .global };
+    .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
+    .completion_mechanism = { .mbarrier::complete_tx::bytes };
+    .multicast = { .multicast::cluster };
+    .cta_group = { .cta_group::1, .cta_group::2 };
+    cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.cache_hint}
+        [tensorMap, tensorCoords:s32*coordinates]@generic, [srcMem]@src, cache_policy:b64(reg) if .L2::cache_hint;
+    .dst = { .global };
+    .src = { .shared::cta };
+    .load_mode = { .tile, .tile::scatter4, .im2col_no_offs };
+    .completion_mechanism = { .bulk_group };
+    .dim = { .1d, .2d, .3d, .4d, .5d };
+    .cache_hint = { .L2::cache_hint };
+    rule extents
+    needs                  => ptx 8.0, sm_90
+    needs dst=.shared::cta => ptx 8.6
+    needs .tile::gather4,.im2col::w dst=.shared::cta | .im2col::w dst=.shared::cta => ptx 8.6, sm_100
+    needs .tile::gather4,.im2col::w dst=.shared::cluster => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f
+    needs .tile::scatter4,.im2col::w::128,.cta_group => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f
+
+# 9.7.9.25.5.3 cp.reduce.async.bulk.tensor
+    cp.reduce.async.bulk.tensor.dim.dst.src.redOp{.load_mode}.completion_mechanism{.cache_hint}
+        [tensorMap, tensorCoords:s32*coordinates]@generic, [srcMem]@src, cache_policy:b64(reg) if .L2::cache_hint;
+    .dst = { .global };
+    .src = { .shared::cta };
+    .dim = { .1d, .2d, .3d, .4d, .5d };
+    .completion_mechanism = { .bulk_group };
+    .load_mode = { .tile, .im2col_no_offs };
+    .redOp = { .add, .min, .max, .inc, .dec, .and, .or, .xor };
+    .cache_hint = { .L2::cache_hint };
+    rule extents
+    needs => ptx 8.0, sm_90
+
+# 9.7.9.25.5.4 cp.async.bulk.prefetch.tensor
+    cp.async.bulk.prefetch.tensor.dim.L2.src{.load_mode}{.cache_hint}
+        [tensorMap, tensorCoords:s32*coordinates]@generic,
+        im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128, cache_policy:b64(reg) if .L2::cache_hint;
+    .src = { .global };
+    .dim = { .1d, .2d, .3d, .4d, .5d };
+    .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
+    .cache_hint = { .L2::cache_hint };
+    rule extents
+    needs => ptx 8.0, sm_90
+    needs .tile::gather4,.im2col::w,.im2col::w::128 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f
+
+# 9.7.9.26 tensormap.replace
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type;
+    .field = { .global_address };
+    .type  = { .b64 };
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type;
+    .field = { .rank };
+    .type  = { .b32 };
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], ord:u32(imm 0..4), new_val:type;
+    .field = { .box_dim, .global_dim, .element_stride };
+    .type  = { .b32 };
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], ord:u32(imm 0..4), new_val:type;
+    .field = { .global_stride };
+    .type  = { .b64 };
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type(imm);
+    .field = { .elemtype, .interleave_layout, .swizzle_mode, .swizzle_atomicity, .fill_mode };
+    .type  = { .b32 };
+    .mode = { .tile };
+    .ss   = { .global, .shared::cta };
+    needs                    => ptx 8.3, sm_90a, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
+    needs .swizzle_atomicity => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
+
+# 9.7.13.16 tensormap.cp_fenceproxy
+    tensormap.cp_fenceproxy.dst.src.kinds.release.scope.sync.aligned  [dst]@dst, [src]@src, size:u32(imm 128..128);
+    .dst   = { .global };
+    .src   = { .shared::cta };
+    .kinds = { .tensormap::generic };
+    .scope = { .cta, .cluster, .gpu, .sys };
+    needs => ptx 8.3, sm_90
+"""
+
+
+def extents(context: Context) -> dict[str, int | str] | str:
+    """Lengths of the coordinate and offset vectors (9.7.9.25.5.2)."""
+    rank, mode = int(context.mods["dim"][0]), context.mods.get("load_mode", "tile")
+    if mode in ("tile::gather4", "tile::scatter4"):
+        return {"coordinates": 5, "offsets": 0} if rank == 2 else f"'.{mode}' needs .2d"
+    if mode.startswith("im2col") and rank < 3:
+        return f"'.{mode}' needs .3d, .4d or .5d"
+    return {"coordinates": rank, "offsets": rank - 2 if mode == "im2col" else 2}

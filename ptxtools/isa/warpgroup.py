@@ -1,0 +1,99 @@
+"""9.7.15 Asynchronous warpgroup level matrix instructions: wgmma."""
+
+import re
+
+from .conditions import Context
+
+PAGES = """
+# 9.7.15.5.2 wgmma.mma_async
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1), imm_trans_a:u32(imm 0..1), imm_trans_b:u32(imm 0..1);
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1), imm_trans_b:u32(imm 0..1);
+    .dtype = { .f16, .f32 };
+    .atype = .btype = { .f16 };
+    .shape = { .m64n<8..256:8>k16 };
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1), imm_trans_a:u32(imm 0..1), imm_trans_b:u32(imm 0..1);
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1), imm_trans_b:u32(imm 0..1);
+    .dtype = { .f32 };
+    .atype = .btype = { .bf16 };
+    .shape = { .m64n<8..256:8>k16 };
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1);
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1);
+    .dtype = { .f32 };
+    .atype = .btype = { .tf32 };
+    .shape = { .m64n<8..256:8>k8 };
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1);
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1);
+    .dtype = { .f16, .f32 };
+    .atype = .btype = { .e4m3, .e5m2 };
+    .shape = { .m64n<8..256:8>k32 };
+    wgmma.mma_async.sync.aligned.shape{.satfinite}.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), scale_d:pred;
+    wgmma.mma_async.sync.aligned.shape{.satfinite}.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), scale_d:pred;
+    .dtype = { .s32 };
+    .atype = .btype = { .s8, .u8 };
+    .shape = { .m64n<8..24:8>k32, .m64n<32..256:16>k32 };
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype.op.popc  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), scale_d:pred;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype.op.popc  d:td*nd, a:ta*4, b_desc:b64(reg), scale_d:pred;
+    .dtype = { .s32 };
+    .atype = .btype = { .b1 };
+    .op    = { .and };
+    .shape = { .m64n<8..24:8>k256, .m64n<32..256:16>k256 };
+    rule fragments
+    needs => ptx 8.0, sm_90a
+    needs atype=.s8 btype=.u8 | atype=.u8 btype=.s8 => ptx 8.4
+
+# 9.7.15.6.3 wgmma.mma_async.sp
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1), imm_trans_a:u32(imm 0..1), imm_trans_b:u32(imm 0..1);
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1), imm_trans_b:u32(imm 0..1);
+    .dtype = { .f16, .f32 };
+    .atype = .btype = { .f16 };
+    .shape = { .m64n<8..256:8>k32 };
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1), imm_trans_a:u32(imm 0..1), imm_trans_b:u32(imm 0..1);
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1), imm_trans_b:u32(imm 0..1);
+    .dtype = { .f32 };
+    .atype = .btype = { .bf16 };
+    .shape = { .m64n<8..256:8>k32 };
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1);
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1);
+    .dtype = { .f32 };
+    .atype = .btype = { .tf32 };
+    .shape = { .m64n<8..256:8>k16 };
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1);
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred, imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1);
+    .dtype = { .f16, .f32 };
+    .atype = .btype = { .e4m3, .e5m2 };
+    .shape = { .m64n<8..256:8>k64 };
+    wgmma.mma_async.sp.sync.aligned.shape{.satfinite}.dtype.atype.btype  d:td*nd, a_desc:b64(reg), b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred;
+    wgmma.mma_async.sp.sync.aligned.shape{.satfinite}.dtype.atype.btype  d:td*nd, a:ta*4, b_desc:b64(reg), sp_meta:b32(reg), sp_sel:u32(imm 0..3), scale_d:pred;
+    .dtype = { .s32 };
+    .atype = .btype = { .s8, .u8 };
+    .shape = { .m64n<8..24:8>k64, .m64n<32..256:16>k64 };
+    rule fragments
+    needs => ptx 8.2, sm_90a
+    needs atype=.s8 btype=.u8 | atype=.u8 btype=.s8 => ptx 8.4
+
+# 9.7.15.7.1 wgmma.fence
+    wgmma.fence.sync.aligned;
+    needs => ptx 8.0, sm_90a
+
+# 9.7.15.7.2 wgmma.commit_group
+    wgmma.commit_group.sync.aligned;
+    needs => ptx 8.0, sm_90a
+
+# 9.7.15.7.3 wgmma.wait_group
+    wgmma.wait_group.sync.aligned  n:u32(imm);
+    needs => ptx 8.0, sm_90a
+"""
+
+
+def fragments(context: Context) -> dict[str, int | str]:
+    """Registers of D and of A in registers: D holds 64xN elements over 128 threads (9.7.15.5.1)."""
+    if "shape" not in context.mods:
+        return {}
+    columns = int(re.findall(r"\d+", context.mods["shape"])[1])
+    dtype = context.mods["dtype"]
+    packed = dtype == "f16"
+    return {
+        "nd": columns // 4 if packed else columns // 2,
+        "td": "f16x2" if packed else dtype,
+        "ta": "f16x2" if context.mods["atype"] == "f16" else "b32",
+    }
