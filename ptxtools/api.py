@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
     from ptxtools.sim.device import RunResult
+    from ptxtools.sim.loadable import Loadable
+    from ptxtools.sim.tree import TreeModule
 
 # --- modules ----------------------------------------------------------------------------------------------------------
 
@@ -186,7 +188,28 @@ def run_job(job: Job, read: Any) -> Report:
     """Run a job (`ptxtools.launch.job`). read: the bytes of a file, by its name."""
     from ptxtools.launch.runner import run_job as run
 
-    return run(job, lambda path: read_module(read(path), "<stdin>" if path == "-" else path))
+    return run(job, lambda path: loadable(read(path), "<stdin>" if path == "-" else path))
+
+
+def loadable(data: bytes, name: str) -> Loadable:
+    """The module in a file as a device loads it. Raises `PtxError`."""
+    from ptxtools.sim.stored import StoredModule
+
+    return StoredModule(data, lambda: _tree_module(data, name), lambda: _source(data, name))
+
+
+def _tree_module(data: bytes, name: str) -> TreeModule:
+    from ptxtools.sim.tree import TreeModule
+
+    return TreeModule(read_module(data, name))
+
+
+def _source(data: bytes, name: str) -> Source | None:
+    """The text in which the lines of a module count."""
+    from ptxtools.container import detect
+    from ptxtools.diagnostics.decode import decode
+
+    return read_module(data, name).source if detect(data) == "ptxo" else Source(decode(data, name), name)
 
 
 def ptx_run(

@@ -148,18 +148,18 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.max_instructions = options["max_instructions"]
     job.device = options["device"] or job.device
     job.sms = options["sms"] or job.sms
-    job.timeout = options["timeout"] or job.timeout
+    limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]
+    job.timeout = min(limits, default=None)
 
 
 def _list(options: dict[str, Any]) -> int:
-    from ptxtools.api import read_module
-    from ptxtools.sim.kernel import Kernel
+    from ptxtools.api import loadable
 
     name = _module_name(options)
-    module = read_module(read_input(name), "<stdin>" if name == STDIN else name)
-    for function in module.entries:
-        if options["kernel"] in (None, function.name):
-            for line in Kernel.of(function, module).lines():
+    module = loadable(read_input(name), "<stdin>" if name == STDIN else name)
+    for kernel in module.contents.kernels.values():
+        if options["kernel"] in (None, kernel.name):
+            for line in kernel.lines():
                 click.echo(line)
     return OK
 

@@ -22,9 +22,10 @@ caller's plus the caller's `local_bytes`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ptxtools.isa import Opcode
+if TYPE_CHECKING:
+    from ptxtools.isa import Opcode
 
 LANES = 32
 FRAME_HEADER = 512
@@ -161,10 +162,10 @@ class Program:
     """All that runs for one kernel. Blocks of one function are contiguous and in layout order, the entry's first.
 
     lines: (file index or -1, span start, instruction text) per instruction, for traps; static_shared: bytes of shared
-    variables; registers: slots per class, for residency; symbols: module variables whose address lowering needs are
-    already constants (addresses are fixed when the module is loaded on a device); max_frames, frame_bytes,
+    variables; registers: 32-bit registers that a thread needs at most, for residency; max_frames, frame_bytes,
     local_bytes: number of frames, their bytes and local memory of the longest chain of calls, all 0 when recursion or
-    indirect calls leave that open.
+    indirect calls leave that open. Addresses of module variables are constants of the program: they are fixed when the
+    module is loaded on a device.
     """
 
     kernel: str
@@ -176,3 +177,4 @@ class Program:
     max_frames: int = 1
     frame_bytes: int = 0
     local_bytes: int = 0
+    cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Sequence
 
 from ptxtools.diagnostics import LaunchError
-from ptxtools.isa.types import TYPES
 from ptxtools.sim.kernel import Kernel, Parameter
 
 from .elements import ElementType
@@ -59,12 +58,12 @@ def number_bytes(value: int | float, index: int, parameter: Parameter, type_: El
         raise LaunchError(f"{describe(index, parameter)} is passed by value: give its {parameter.size} bytes")
     if type_ is not None:
         return _typed(value, index, parameter, type_)
-    name, info = parameter.type, TYPES[parameter.type]
+    name = parameter.type
     if isinstance(value, float) and name in _FLOAT_OF_BITS:
         name = _FLOAT_OF_BITS[name]
     if name in _FLOATS:
         return _float(value, name, index, parameter)
-    if info.kind not in ("int", "bits"):
+    if name[0] not in "usb" or not name[1:].isdigit():
         raise LaunchError(f"{describe(index, parameter)} cannot be given as a number")
     return _integer(value, index, parameter)
 

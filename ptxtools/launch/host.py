@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptxtools import ir, sim
+from ptxtools import sim
 from ptxtools.diagnostics import LaunchError
 from ptxtools.sim.device import Request, RunResult
 from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
+from ptxtools.sim.loadable import Storage
 from ptxtools.sim.shape import dim3
+from ptxtools.sim.tree import TreeModule
 
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
 from .errors import nearest
@@ -18,6 +20,8 @@ from .errors import nearest
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from ptxtools import ir
 
     Array = NDArray[Any]
 
@@ -49,7 +53,8 @@ class Module:
 
     def __init__(self, tree: ir.Module) -> None:
         self.ir = tree
-        self._kernels = {function.name: Kernel(Entry.of(function, tree), self) for function in tree.entries}
+        self.loadable = TreeModule(tree)
+        self._kernels = {name: Kernel(entry, self) for name, entry in self.loadable.contents.kernels.items()}
 
     @property
     def version(self) -> tuple[int, int]:
@@ -215,7 +220,7 @@ class Device(sim.Device):
         if not isinstance(kernel, Kernel):
             raise LaunchError(f'{type(kernel).__name__} is no kernel: give module["name"]')
         entry = kernel.entry
-        self.load(kernel.module.ir)
+        self.load(kernel.module.loadable)
         args = list(args)
         check_count(entry, len(args))
         uploads = _Uploads(self)
@@ -226,7 +231,7 @@ class Device(sim.Device):
                 params=parameter_block(entry, values), cluster=None if cluster is None else dim3(cluster, "cluster"),
                 shared=shared, cooperative=cooperative, timeout=timeout,
             )  # fmt: skip
-            result = self.run(kernel.module.ir, request)
+            result = self.run(kernel.module.loadable, request)
             uploads.copy_back()
         finally:
             uploads.free()
@@ -270,7 +275,7 @@ class Device(sim.Device):
 
     def global_(self, module: Module, name: str) -> Buffer:
         """The buffer of a module-scope .global or .const variable; raises `LaunchError` when there is none."""
-        image = self.load(module.ir)
+        image = self.load(module.loadable)
         variable = image.variables.get(name)
         if variable is None:
             raise LaunchError(f"the module has no variable '{name}'{nearest(name, image.variables)}")
@@ -341,18 +346,17 @@ def _check_dtype(array: Array, what: str) -> None:
         raise LaunchError(f"{what}: an array of Python objects has no bytes to copy")
 
 
-def _variable_type(variable: ir.Variable) -> tuple[np.dtype[Any], tuple[int, ...]]:
+def _variable_type(variable: Storage) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """NumPy type and shape of a variable; `.bN` elements are unsigned."""
     import numpy as np
 
-    from ptxtools.engine.layout import variable_size
     from ptxtools.isa.types import TYPES
 
     info = TYPES[variable.type]
     letter = {"float": "f", "int": "i" if info.signed else "u"}.get(info.kind, "u")
     dtype = np.dtype(f"{letter}{info.bytes}") if info.bytes in (1, 2, 4, 8) else np.dtype(np.uint8)
-    count = variable_size(variable) // dtype.itemsize
-    shape = [dim for dim in variable.dims if dim is not None] if None not in variable.dims else []
+    count = variable.size // dtype.itemsize
+    shape = list(variable.dims)
     if variable.vector > 1:
         shape.append(variable.vector)
     product = 1

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap
-from ptxtools.ir import Module
 from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
+from ptxtools.sim.loadable import Loadable
 
 from .arguments import Argument, Null, Raw, Scalar, read_array
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Loader = Callable[[str], Module]
+Loader = Callable[[str], Loadable]
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ def _meets(error: LaunchError | Trap, expected: str) -> bool:
 class _Runner:
     def __init__(self, job: Job, load: Loader, report: Report) -> None:
         self._job, self._load, self._report = job, load, report
-        self._modules: dict[str, Module] = {}
+        self._modules: dict[str, Loadable] = {}
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._buffers: dict[str, _Buffer] = {}
         self._globals: list[tuple[GlobalPlan, Array | None]] = []
@@ -125,7 +125,7 @@ class _Runner:
             left = None if end is None else max(end - time.monotonic(), 1e-3)
             self._launch(plan, kernel, left)
 
-    def _module(self, path: str) -> Module:
+    def _module(self, path: str) -> Loadable:
         if path not in self._modules:
             self._modules[path] = self._load(path)
         return self._modules[path]
@@ -165,13 +165,11 @@ class _Runner:
 
     def _variable(self, name: str) -> tuple[int, int]:
         """Device address and bytes of a module variable."""
-        from ptxtools.engine.layout import variable_size
-
         known: list[str] = []
         for module in self._modules.values():
             image = self._device.load(module)
             if name in image.variables:
-                return image.addresses[name], variable_size(image.variables[name])
+                return image.addresses[name], image.variables[name].size
             known += image.variables
         raise SpecError(f"the module has no variable '{name}'{nearest(name, known)}")
 
@@ -243,18 +241,18 @@ def _text_diff(expected: str, got: str) -> list[str]:
     return [*list(lines)[:12]] or ["only the line endings differ"]
 
 
-def find_kernel(module: Module, name: str, path: str) -> Kernel:
+def find_kernel(module: Loadable, name: str, path: str) -> Kernel:
     """The entry called `name`, or the only one; raises `SpecError` that lists the entries."""
-    entries = {function.name: function for function in module.entries}
+    entries = module.contents.kernels
     if name:
         if name not in entries:
             raise SpecError(f"{path}: there is no kernel '{name}'{nearest(name, entries) or _list(entries)}")
-        return Kernel.of(entries[name], module)
+        return entries[name]
     if not entries:
         raise SpecError(f"{path}: there is no kernel (.entry) in the module")
     if len(entries) > 1:
         raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k{_list(entries)}")
-    return Kernel.of(next(iter(entries.values())), module)
+    return next(iter(entries.values()))
 
 
 def _list(names: dict[str, Any]) -> str:

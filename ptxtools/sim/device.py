@@ -9,13 +9,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, PtxError, Trap
-from ptxtools.ir import Module
-from ptxtools.isa.targets import provides
 
 from .arena import Arena
 from .image import Image
 from .kernel import Dim3, Kernel
 from .limits import LIMITS, MAX_PARAMETER_BYTES, DeviceLimits, base_name, default_device, limits_of
+from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .shape import check_block, check_grid, check_shared, cluster_shape
 from .traps import locate
@@ -92,7 +91,7 @@ class Device:
         self.threads = 1 if seed is not None else threads or len(os.sched_getaffinity(0))
         self._memory, self._host_addresses = memory, host_addresses
         self._arena: Arena | None = None
-        self._images: dict[int, Image] = {}
+        self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
         self._programs: dict[tuple[int, str], Program] = {}
         self._launches = 0
         self.target = ""
@@ -117,39 +116,31 @@ class Device:
 
     # --- modules ------------------------------------------------------------------------------------------------------
 
-    def load(self, module: Module) -> Image:
+    def load(self, module: Loadable) -> Image:
         """The module's image in device memory, made at its first use. Raises `LaunchError` for another architecture."""
-        image = self._images.get(id(module))
-        if image is None:
-            self._check_target(module)
-            image = self._images[id(module)] = Image(module, self.arena)
-        return image
+        known = self._images.get(id(module))
+        if known is None:
+            self._check_target(module.contents.target)
+            known = self._images[id(module)] = (module, Image(module.contents, self.arena))
+        return known[1]
 
-    def _check_target(self, module: Module) -> None:
-        wanted = module.target
+    def _check_target(self, wanted: str) -> None:
         if not self.target:
             self._become(default_device(wanted))
-        try:
-            fits = not wanted or provides(self.target, wanted.replace("compute_", "sm_"))
-        except ValueError as error:
-            raise LaunchError(str(error)) from None
-        if not fits:
+        if not provides(self.target, wanted):
             raise LaunchError(f"the module is for {wanted}; a device of {self.target} cannot run it")
 
-    def program(self, module: Module, kernel: Kernel) -> Program:
+    def program(self, module: Loadable, kernel: Kernel) -> Program:
         """The kernel lowered for this device; the second time it is at hand. Raises `PtxError`."""
         key = (id(module), kernel.name)
         program = self._programs.get(key)
         if program is None:
-            from ptxtools.engine import lower
-
-            image = self.load(module)
-            program = self._programs[key] = lower(module, kernel.name, image.address)
+            program = self._programs[key] = module.lower(kernel.name, self.load(module))
         return program
 
     # --- launches -----------------------------------------------------------------------------------------------------
 
-    def run(self, module: Module, request: Request, *, readable: Readable | None = None) -> RunResult:
+    def run(self, module: Loadable, request: Request, *, readable: Readable | None = None) -> RunResult:
         """Run one grid to its end. Raises `LaunchError` before it starts, `Trap` when it goes wrong.
 
         readable: opens host memory to the kernel (`ptx_run`): whether (address, size, write) is possible.
@@ -210,7 +201,7 @@ class Device:
 
     def _execute(
         self,
-        module: Module,
+        module: Loadable,
         program: Program,
         request: Request,
         cluster: Dim3,
@@ -236,10 +227,26 @@ class Device:
         return RunResult(time.monotonic() - started, outcome.instructions, extra.get("printed", ""))
 
 
+def provides(device: str, wanted: str) -> bool:
+    """Whether a device runs modules of a target; modules of its own target it always runs."""
+    if wanted in ("", device):
+        return True
+    from ptxtools.isa import targets
+
+    try:
+        return targets.provides(device, wanted.replace("compute_", "sm_"))
+    except ValueError as error:
+        raise LaunchError(str(error)) from None
+
+
 def local_bytes(program: Program, stack: int) -> int:
-    """Local memory of a thread: one frame of every function, and the stack that recursion may use."""
-    frames = sum(-(-function.local_bytes // 16) * 16 for function in program.functions)
-    return frames + (stack if len(program.functions) > 1 else 0)
+    """Local memory of a thread: that of the longest chain of calls.
+
+    Where recursion or indirect calls leave that open: a frame of every function, and the stack beside them.
+    """
+    if program.max_frames:
+        return program.local_bytes
+    return sum(-(-function.local_bytes // 16) * 16 for function in program.functions) + stack
 
 
 def check_parameters(kernel: Kernel, params: bytes) -> None:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptxtools.engine.layout import Placed, kernel_parameters
-from ptxtools.ir import Directive, Function, Module
-from ptxtools.isa.types import TYPES
-
 Dim3 = tuple[int, int, int]
 
 
@@ -30,19 +26,6 @@ class Parameter:
         return f".{self.type} {self.name}" + (f"[{self.size}]" if self.array else "")
 
 
-def parameters_of(function: Function, address_size: int) -> tuple[Parameter, ...]:
-    """The parameters of an entry, in order and where the parameter block has them. address_size: of the module."""
-    return tuple(_parameter(placed, address_size) for placed in kernel_parameters(function))
-
-
-def _parameter(placed: Placed, address_size: int) -> Parameter:
-    variable = placed.variable
-    array = bool(variable.dims) or variable.vector > 1
-    whole = not array and TYPES[variable.type].kind in ("int", "bits")
-    pointer = whole and (placed.size == 8 or (placed.size == 4 and address_size == 32))
-    return Parameter(placed.name, variable.type, placed.size, placed.align, placed.offset, array, pointer)
-
-
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Performance directives of a kernel. Shapes are None when absent.
@@ -59,47 +42,13 @@ class Bounds:
     registers: int | None = None
 
 
-def bounds_of(function: Function) -> Bounds:
-    """The bounds that a kernel's directives set."""
-    found = {d.name: d.args for d in function.directives if isinstance(d, Directive)}
-    rank, registers = found.get(".maxclusterrank"), found.get(".maxnreg")
-    return Bounds(
-        reqntid=_shape(found.get(".reqntid")),
-        maxntid=_shape(found.get(".maxntid")),
-        cluster=_shape(found.get(".reqnctapercluster")),
-        explicit_cluster=".explicitcluster" in found,
-        max_cluster_rank=_first(rank),
-        registers=_first(registers),
-    )
-
-
-def _shape(args: tuple[int | str, ...] | None) -> Dim3 | None:
-    numbers = [int(a) for a in args or () if isinstance(a, int)]
-    if not numbers:
-        return None
-    x, y, z = (*numbers, 1, 1)[:3]
-    return x, y, z
-
-
-def _first(args: tuple[int | str, ...] | None) -> int | None:
-    return next((a for a in args or () if isinstance(a, int)), None)
-
-
 @dataclass(slots=True)
 class Kernel:
     """An entry of a module, readied for launches."""
 
-    function: Function
+    name: str
     parameters: tuple[Parameter, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
-
-    @classmethod
-    def of(cls, function: Function, module: Module) -> Kernel:
-        return cls(function, parameters_of(function, module.address_size), bounds_of(function))
-
-    @property
-    def name(self) -> str:
-        return self.function.name
 
     @property
     def parameter_bytes(self) -> int:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from ptxtools.diagnostics import Source, Trap
-from ptxtools.engine.program import Program
+
+if TYPE_CHECKING:
+    from ptxtools.engine.program import Program
 
 
-def locate(trap: Trap, program: Program, source: Source | None) -> Trap:
+def locate(trap: Trap, program: Program, find_source: Callable[[], Source | None]) -> Trap:
     """Fill in file, line and text of a trap that names a place in `program` (`trap.where`)."""
     trap.kernel = trap.kernel or program.kernel
     if trap.where is not None and 0 <= trap.where < len(program.lines):
         _, start, text = program.lines[trap.where]
-        trap.text = trap.text or text
-        if trap.line is None and source is not None:
+        trap.text = " ".join((trap.text or text).split())
+        source = find_source() if trap.line is None else None
+        if source is not None:
             trap.file, trap.line = source.name, source.line_of(start)
     trap.args = (trap.describe(),)
     return trap

@@ -6,10 +6,11 @@ import struct
 
 import pytest
 
-from ptxtools.diagnostics import PtxError
+from ptxtools.diagnostics import LaunchError, PtxError
 from ptxtools.ir import Function, Immediate, Initializer, Module, Scope, SymbolValue, Variable
 from ptxtools.sim.arena import Arena
-from ptxtools.sim.image import Image, initial_bytes
+from ptxtools.sim.image import Image
+from ptxtools.sim.tree import contents_of, storage_of
 
 
 def integer(value: int) -> Immediate:
@@ -22,10 +23,6 @@ def double(value: float) -> Immediate:
 
 def single(bits: int) -> Immediate:
     return Immediate(bits, "f32")
-
-
-def no_symbols(value: SymbolValue) -> int:
-    raise AssertionError(value)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +51,13 @@ def test_initial_bytes(
     type_: str, dims: tuple[int, ...], vector: int, init: Initializer | None, expected: bytes
 ) -> None:
     variable = Variable("v", "global", type_, vector=vector, dims=dims, init=init)
-    assert initial_bytes(variable, no_symbols) == expected
+    storage = storage_of(variable)
+    assert (storage.data or bytes(storage.size)) == expected and not storage.links
 
 
 def image_of(*items: Variable | Function) -> tuple[Image, Arena]:
     arena = Arena(1 << 20)
-    return Image(Module(list(items)), arena), arena
+    return Image(contents_of(Module(list(items))), arena), arena
 
 
 def content(image: Image, arena: Arena, name: str, size: int) -> bytes:
@@ -96,7 +94,7 @@ def test_addresses_in_initialisers() -> None:
     q = image.addresses["q"]
     first, second, code, byte = struct.unpack("<4Q", content(image, arena, "p", 32))
     assert (first, second) == (q + 8, q + 4)
-    assert code == image.functions["f"] != image.functions["e"]
+    assert code == contents_of(Module([declared, function])).functions["f"]
     assert byte == (q >> 8) & 0xFF
 
 
@@ -112,13 +110,12 @@ def test_what_is_defined_nowhere_has_no_address() -> None:
     image, _ = image_of(Variable("x", "global", "u32", linkage="extern"))
     with pytest.raises(PtxError, match="defined nowhere"):
         image.address("x")
-    with pytest.raises(PtxError, match="has no address"):
+    with pytest.raises(LaunchError, match="has no address"):
         image_of(Variable("p", "global", "u64", init=SymbolValue("nothing")))
 
 
 def test_variables_go_back_to_their_initialisers() -> None:
-    variable = Variable("x", "global", "u32", init=integer(5))
-    image, arena = image_of(variable)
+    image, arena = image_of(Variable("x", "global", "u32", init=integer(5)))
     arena.view(image.addresses["x"], 4)[:] = b"\xff" * 4
-    image.write_initial(variable)
+    image.write_initial(image.variables["x"])
     assert content(image, arena, "x", 4) == struct.pack("<I", 5)

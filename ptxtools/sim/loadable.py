@@ -1,0 +1,64 @@
+"""What a device needs to know of a module: kernels, variables, addresses of functions, and programs on demand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from .kernel import Kernel
+
+if TYPE_CHECKING:
+    from ptxtools.diagnostics import Diagnostic, Source
+    from ptxtools.engine.program import Program
+
+    from .image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An address in an initialiser: `size` bytes at `offset` hold (address of `symbol` + addend), masked (5.4.4)."""
+
+    offset: int
+    size: int
+    symbol: str
+    addend: int = 0
+    mask: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A variable of a module. type, vector and dims as declared; data: what it holds at first, b"" for zeros."""
+
+    name: str
+    space: str
+    type: str
+    size: int
+    alignment: int
+    vector: int = 1
+    dims: tuple[int, ...] = ()
+    data: bytes = b""
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(slots=True)
+class Contents:
+    """A module as a device sees it. functions: their addresses; undefined: why a variable has no address."""
+
+    target: str
+    kernels: dict[str, Kernel]
+    storages: tuple[Storage, ...] = ()
+    functions: dict[str, int] = field(default_factory=dict)
+    undefined: dict[str, Diagnostic] = field(default_factory=dict)
+
+
+class Loadable(Protocol):
+    """A module that can be loaded into a device."""
+
+    @property
+    def contents(self) -> Contents: ...
+
+    def lower(self, kernel: str, image: Image) -> Program:
+        """The program of a kernel for the addresses of `image`. Raises `PtxError`."""
+
+    def source(self) -> Source | None:
+        """The text that lines of traps count in."""

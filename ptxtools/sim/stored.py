@@ -1,0 +1,266 @@
+"""Ready kernels on disk: a run of a module that was run before needs neither parser nor checks nor lowering.
+
+One file for each module, in the user's cache directory, keyed by the module's bytes and by the state of the code that
+made it. A file that is damaged or cannot be written is as good as none. Only modules without errors are kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import marshal
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.engine.program import (
+    Block,
+    FunctionCode,
+    LaunchConstant,
+    Op,
+    Program,
+    Ref,
+    Terminator,
+)
+
+from .kernel import Bounds, Kernel, Parameter
+from .loadable import Contents, Link, Storage
+
+if TYPE_CHECKING:
+    from ptxtools.diagnostics import Source
+    from ptxtools.isa import Opcode
+
+    from .image import Image
+    from .tree import TreeModule
+
+MOST_BYTES = 8 << 20  # of a file: larger modules are parsed again
+MOST_FILES = 256
+_PACKAGE = Path(__file__).parents[1]
+#: Folders whose code decides what a stored kernel looks like.
+_MAKERS = ("syntax", "check", "isa", "ir", "engine", "engine/lowering", "container", "sim")
+
+
+class StoredModule:
+    """A module by its bytes. What was stored of it is used; what is missing is made from the tree, and stored.
+
+    parse: makes the tree; it raises `PtxError` for a module with errors. source: the text for lines of traps.
+    """
+
+    def __init__(self, data: bytes, parse: Callable[[], TreeModule], source: Callable[[], Source | None]) -> None:
+        self._parse, self.source = parse, source
+        self._path = _path(data)
+        self._tree: TreeModule | None = None
+        self._programs: dict[str, Any] = {}
+        found = _read(self._path)
+        if found is None:
+            self.contents = self._whole().contents
+        else:
+            contents, self._programs = found
+            self.contents = contents
+
+    def _whole(self) -> TreeModule:
+        if self._tree is None:
+            self._tree = self._parse()
+        return self._tree
+
+    def lower(self, kernel: str, image: Image) -> Program:
+        """The program of a kernel, from the store if it was made for the same addresses."""
+        places = sorted(image.addresses.items())
+        known = self._programs.get(kernel)
+        if known is not None and known[0] == places:
+            return decode_program(known[1])
+        program = self._whole().lower(kernel, image)
+        self._programs[kernel] = (places, encode_program(program))
+        if not self.contents.undefined:
+            _write(self._path, self.contents, self._programs)
+        return program
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def directory() -> Path:
+    """`$PTXTOOLS_CACHE`, else `ptxtools` in the user's cache directory."""
+    chosen = os.environ.get("PTXTOOLS_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "ptxtools"
+
+
+def _path(data: bytes) -> Path:
+    digest = hashlib.blake2b(data, digest_size=16)
+    digest.update(_state())
+    return directory() / "modules" / f"{sys.implementation.cache_tag}-{digest.hexdigest()}.bin"
+
+
+def _state() -> bytes:
+    """Sizes and times of the code that makes programs."""
+    found = []
+    for folder in _MAKERS:
+        with contextlib.suppress(OSError), os.scandir(_PACKAGE / folder) as entries:
+            for entry in entries:
+                if entry.name.endswith((".py", ".json")):
+                    state = entry.stat()
+                    found.append(f"{entry.name}:{state.st_size}:{state.st_mtime_ns}")
+    return "\n".join(sorted(found)).encode()
+
+
+def _read(path: Path) -> tuple[Contents, dict[str, Any]] | None:
+    try:
+        with open(path, "rb") as file:
+            contents, programs = marshal.loads(file.read())
+        return _decode_contents(contents), programs
+    except (OSError, ValueError, EOFError, TypeError, IndexError, KeyError):
+        return None
+
+
+def _write(path: Path, contents: Contents, programs: dict[str, Any]) -> None:
+    """Readers see the old file or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        data = marshal.dumps((_encode_contents(contents), programs))
+        if len(data) > MOST_BYTES:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+        _prune(path.parent)
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _prune(folder: Path) -> None:
+    files = list(folder.glob("*.bin"))
+    if len(files) > MOST_FILES:
+        for path in sorted(files, key=lambda p: p.stat().st_mtime)[: len(files) - MOST_FILES]:
+            path.unlink(missing_ok=True)
+
+
+# --- contents ---------------------------------------------------------------------------------------------------------
+
+
+def _encode_contents(contents: Contents) -> tuple[Any, ...]:
+    kernels = [(k.name, [astuple(p) for p in k.parameters], astuple(k.bounds)) for k in contents.kernels.values()]
+    return contents.target, kernels, [astuple(s) for s in contents.storages], contents.functions
+
+
+def _decode_contents(encoded: tuple[Any, ...]) -> Contents:
+    target, kernels, storages, functions = encoded
+    return Contents(
+        target,
+        {name: Kernel(name, tuple(Parameter(*p) for p in params), Bounds(*bounds)) for name, params, bounds in kernels},
+        tuple(Storage(*s[:-1], links=tuple(Link(*link) for link in s[-1])) for s in storages),
+        functions,
+    )
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+
+class StoredOpcode:
+    """An opcode by its text; it is resolved only if more than the text is asked for."""
+
+    __slots__ = ("_opcode", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._opcode: Opcode | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._opcode is None:
+            from ptxtools.isa import resolve
+
+            self._opcode = resolve(self.text)
+        return getattr(self._opcode, name)
+
+
+def encode_program(program: Program) -> tuple[Any, ...]:
+    """A program as nested tuples of plain values."""
+    return (
+        program.kernel,
+        [([_encode_op(op) for op in block.ops], _encode_terminator(block.terminator)) for block in program.blocks],
+        [_encode_function(function) for function in program.functions],
+        *[getattr(program, field.name) for field in fields(Program)[3:]],
+    )
+
+
+def _encode_ref(ref: Ref | None) -> tuple[int, str] | None:
+    return None if ref is None else (ref.slot, ref.type)
+
+
+def _encode_op(op: Op | None) -> tuple[Any, ...] | None:
+    if op is None:
+        return None
+    return (
+        op.kind,
+        None if op.opcode is None else op.opcode.text,
+        [_encode_ref(ref) for ref in op.dst],
+        [_encode_ref(ref) for ref in op.src],
+        op.dst_types,
+        op.src_types,
+        _encode_ref(op.guard),
+        op.negated,
+        op.imm,
+        op.space,
+        op.detail,
+        op.where,
+    )
+
+
+def _encode_terminator(end: Terminator) -> tuple[Any, ...]:
+    return (
+        end.kind, _encode_ref(end.guard), end.negated, end.target, end.other, end.targets, _encode_ref(end.index),
+        end.callee, _encode_op(end.op), end.where,
+    )  # fmt: skip
+
+
+def _encode_function(code: FunctionCode) -> tuple[Any, ...]:
+    plain = [getattr(code, field.name) for field in fields(FunctionCode)]
+    return (*plain[:-1], [astuple(constant) for constant in code.launch_constants])
+
+
+def decode_program(encoded: tuple[Any, ...]) -> Program:
+    """The program that `encode_program` made into tuples. Equal opcodes and slots are one object."""
+    return _Decoder().program(encoded)
+
+
+class _Decoder:
+    def __init__(self) -> None:
+        self._opcodes: dict[str | None, Any] = {None: None}
+        self._refs: dict[tuple[int, str] | None, Ref | None] = {None: None}
+
+    def program(self, encoded: tuple[Any, ...]) -> Program:
+        kernel, blocks, functions, *rest = encoded
+        return Program(
+            kernel,
+            [Block([self.op(op) for op in ops], self.terminator(end)) for ops, end in blocks],
+            [FunctionCode(*f[:-1], launch_constants=[LaunchConstant(*c) for c in f[-1]]) for f in functions],
+            *rest,
+        )
+
+    def ref(self, encoded: tuple[int, str] | None) -> Ref | None:
+        try:
+            return self._refs[encoded]
+        except KeyError:
+            assert encoded is not None
+            made = self._refs[encoded] = Ref(*encoded)
+            return made
+
+    def op(self, encoded: tuple[Any, ...]) -> Op:
+        kind, text, dst, src, dst_types, src_types, guard, *rest = encoded
+        opcode = self._opcodes.get(text)
+        if opcode is None and text is not None:
+            opcode = self._opcodes[text] = StoredOpcode(text)
+        ref = self.ref
+        return Op(kind, opcode, tuple(map(ref, dst)), tuple(map(ref, src)), dst_types, src_types, ref(guard), *rest)
+
+    def terminator(self, encoded: tuple[Any, ...]) -> Terminator:
+        kind, guard, negated, target, other, targets, index, callee, op, where = encoded
+        made = None if op is None else self.op(op)
+        return Terminator(kind, self.ref(guard), negated, target, other, targets, self.ref(index), callee, made, where)
