@@ -14,7 +14,6 @@ from ptxtools.engine.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, is_signed, word_bits
 
-
 WINDOWS = {"shared_window": SHARED_WINDOW, "local_window": LOCAL_WINDOW, "param_window": PARAM_WINDOW}
 
 

@@ -48,7 +48,7 @@ class FloatOperations(Algebra):
     def integer(self, t: str) -> str:
         raise NotImplementedError
 
-    # --- bits to numbers and back ---------------------------------------------------------------------------------------
+    # --- bits to numbers and back -------------------------------------------------------------------------------------
 
     def _real(self, t: str) -> str:
         return self.vector(_ELEMENT[t])
@@ -74,7 +74,7 @@ class FloatOperations(Algebra):
         arguments = [(real, self._number(t, operand)) for operand in operands]
         return self._bits(t, self.emitter.call(f"llvm.{name}.{self._suffix(t)}", real, arguments))
 
-    # --- arithmetic -----------------------------------------------------------------------------------------------------
+    # --- arithmetic ---------------------------------------------------------------------------------------------------
 
     def fadd(self, t: str, a: Value, b: Value) -> Value:
         return self._arithmetic("fadd", t, a, b)
@@ -105,7 +105,7 @@ class FloatOperations(Algebra):
     def integral(self, t: str, rounding: str, a: Value) -> Value:
         return self._function(_TO_INTEGRAL[rounding], t, a)
 
-    # --- conversions ----------------------------------------------------------------------------------------------------
+    # --- conversions --------------------------------------------------------------------------------------------------
 
     def float_to_int(self, source: str, target: str, a: Value) -> Value:
         width = f"i{word_bits(target)}"
@@ -122,7 +122,9 @@ class FloatOperations(Algebra):
             return a
         instruction = "fpext" if target == "f64" else "fptrunc"
         number = self._number(source, a)
-        return self._bits(target, self.emitter.value(f"{instruction} {self._real(source)} {number} to {self._real(target)}"))
+        return self._bits(
+            target, self.emitter.value(f"{instruction} {self._real(source)} {number} to {self._real(target)}")
+        )
 
     def half_to_single(self, a: Value) -> Value:
         if "f16c" not in self.emitter.features:
@@ -136,7 +138,7 @@ class FloatOperations(Algebra):
         half = self.emitter.value(f"fptrunc {self._real('f32')} {self._number('f32', a)} to {self.vector('half')}")
         return self.emitter.value(f"bitcast {self.vector('half')} {half} to {self.integer('u16')}")
 
-    # --- directed rounding ----------------------------------------------------------------------------------------------
+    # --- directed rounding --------------------------------------------------------------------------------------------
 
     def directed(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
         width = _EMBEDDED_LANES[t]
@@ -151,6 +153,15 @@ class FloatOperations(Algebra):
             arguments.append(("i32", str(_EMBEDDED_MODE[rounding])))
             parts.append(self.emitter.call(name, chunk, arguments))
         return self._bits(t, self._concatenate(_ELEMENT[t], parts, width))
+
+    def fma_to_odd(self, a: Value, b: Value, c: Value) -> Value:
+        if "avx512f" not in self.emitter.features or not self.lanes:
+            return exact.fma_to_odd(self, a, b, c)
+        down = self.directed("fma", "f32", "rm", a, b, c)
+        up = self.directed("fma", "f32", "rp", a, b, c)
+        # Inexact results are neighbours, one of which is odd; exact ones are equal but for an exact zero's sign.
+        odd = self.is_nonzero("u32", self.and_with("u32", down, 1))
+        return self.select("u32", odd, down, up)
 
     def _lanes(self, t: str, number: str, first: int, count: int) -> str:
         real = self._real(t)

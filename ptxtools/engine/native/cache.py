@@ -1,0 +1,164 @@
+"""Object code on disk, so that a handler is compiled once per machine.
+
+Two kinds of files, in a folder whose name has the versions and the CPU in it:
+
+    unit-*.o   what one compilation made: the functions that some program lacked
+    pack-*.o   all that one program needs, units copied together: a warm start reads this file and nothing else
+
+Both begin with a line of JSON: names and sizes of the objects behind it, and a checksum. A file that is damaged, cannot
+be read, or cannot be written is as good as none. Files are written aside and renamed, so processes cannot disturb one
+another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+#: A program whose functions are spread over more units than this is compiled anew as one.
+MOST_UNITS = 8
+#: More packs than this, and the oldest go.
+MOST_PACKS = 512
+
+#: Object code and the names of the functions in it.
+Piece = tuple[list[str], bytes]
+
+
+def directory() -> Path:
+    """Where ptxtools keeps what it can make again: $PTXTOOLS_CACHE, else the user's cache directory."""
+    chosen = os.environ.get("PTXTOOLS_CACHE")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "ptxtools"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "ptxtools"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ptxtools"
+
+
+def fingerprint(parts: Iterable[str]) -> str:
+    """A short digest of some texts."""
+    digest = hashlib.blake2b(digest_size=10)
+    for part in parts:
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def source_state(folders: Iterable[Path]) -> list[str]:
+    """Sizes and times of the Python files that generate code: another generator has another cache."""
+    found = []
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith((".py", ".json")):
+                        state = entry.stat()
+                        found.append(f"{entry.name}:{state.st_size}:{state.st_mtime_ns}")
+        except OSError:
+            continue
+    return sorted(found)
+
+
+class Store:
+    """The files for one generator on one CPU."""
+
+    def __init__(self, root: Path, key: str) -> None:
+        self.root = root / f"native-{key}"
+
+    def pack(self, names: Iterable[str]) -> list[Piece] | None:
+        """The pieces that make up a set of functions, if they were packed before."""
+        return _read(self._pack_path(names))
+
+    def save_pack(self, names: Iterable[str], pieces: list[Piece]) -> None:
+        self._write(self._pack_path(names), pieces)
+        self._prune()
+
+    def save_unit(self, piece: Piece) -> None:
+        self._write(self.root / f"unit-{fingerprint(piece[0])}.o", [piece])
+
+    def units(self, names: Iterable[str]) -> list[Piece]:
+        """Few units that hold as many of these functions as any do."""
+        wanted = set(names)
+        candidates: list[tuple[set[str], Path]] = []
+        try:
+            paths = sorted(self.root.glob("unit-*.o"))
+        except OSError:
+            return []
+        for path in paths:
+            header = _header(path)
+            if header is not None:
+                candidates.append(({name for group in header["names"] for name in group}, path))
+        found: list[Piece] = []
+        while wanted and candidates:
+            have, path = max(candidates, key=lambda c: len(c[0] & wanted))
+            if not have & wanted:
+                break
+            candidates.remove((have, path))
+            pieces = _read(path)
+            if pieces is not None:
+                found += pieces
+                wanted -= have
+        return found
+
+    def _pack_path(self, names: Iterable[str]) -> Path:
+        return self.root / f"pack-{fingerprint(sorted(names))}.o"
+
+    def _write(self, path: Path, pieces: list[Piece]) -> None:
+        body = b"".join(data for _, data in pieces)
+        header = {
+            "names": [names for names, _ in pieces],
+            "sizes": [len(data) for _, data in pieces],
+            "check": zlib.crc32(body),
+        }
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=self.root)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(json.dumps(header).encode() + b"\n" + body)
+                os.replace(temporary, path)
+            except OSError:
+                os.unlink(temporary)
+        except OSError:
+            return
+
+    def _prune(self) -> None:
+        try:
+            packs = sorted(self.root.glob("pack-*.o"), key=lambda p: p.stat().st_mtime)
+            for path in packs[: max(0, len(packs) - MOST_PACKS)]:
+                path.unlink()
+        except OSError:
+            return
+
+
+def _header(path: Path) -> dict[str, list[list[str]]] | None:
+    try:
+        with path.open("rb") as file:
+            header = json.loads(file.readline())
+        return header if isinstance(header["names"], list) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _read(path: Path) -> list[Piece] | None:
+    """The pieces in a file, or None if it is not there or not whole."""
+    try:
+        line, _, body = path.read_bytes().partition(b"\n")
+        header = json.loads(line)
+        names, sizes = header["names"], header["sizes"]
+        if zlib.crc32(body) != header["check"] or sum(sizes) != len(body):
+            return None
+        pieces: list[Piece] = []
+        at = 0
+        for group, size in zip(names, sizes, strict=True):
+            pieces.append(([str(name) for name in group], body[at : at + size]))
+            at += size
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return pieces

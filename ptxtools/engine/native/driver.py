@@ -1,0 +1,111 @@
+"""Run a launch on the native engine: one worker on this thread, more on others when the grid is worth it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from ptxtools.engine.grid import Launch, Outcome
+from ptxtools.engine.native import faults
+from ptxtools.engine.native.encode import Encoded, encode
+from ptxtools.engine.native.worker import QUANTUM, Shape, Tables, Worker
+
+if TYPE_CHECKING:
+    from ptxtools.engine.program import Program
+
+#: Records that the first worker executes before others are started: short launches are over by then.
+_ALONE = 40_000
+
+
+def run(launch: Launch) -> Outcome:
+    """Run a grid to its end. Raises `Trap`."""
+    encoded = _encoded(launch.program, launch.memory.open_host)
+    shape = Shape(launch, encoded)
+    if shape.ctas == 0 or shape.threads == 0:
+        return Outcome()
+    return _Run(launch, encoded, shape).run()
+
+
+def _encoded(program: Program, host: bool) -> Encoded:
+    key = "native-host" if host else "native"
+    encoded = program.cache.get(key)
+    if encoded is None:
+        encoded = program.cache[key] = encode(program, host=host)
+    return encoded  # type: ignore[no-any-return]
+
+
+class _Run:
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
+        self.launch, self.encoded, self.shape = launch, encoded, shape
+        self.tables = Tables(launch, encoded)
+        self.stop = threading.Event()
+        self.failures: list[BaseException] = []
+        resident = max(1, min(launch.resident, shape.ctas))
+        self.count = max(1, min(launch.threads, resident)) if launch.seed is None else 1
+        self.shares = [resident // self.count + (i < resident % self.count) for i in range(self.count)]
+        self.workers: list[Worker] = []
+
+    def run(self) -> Outcome:
+        threads: list[threading.Thread] = []
+        try:
+            first = self._worker(0)
+            if not first.step(self._quantum(_ALONE if self.count > 1 else QUANTUM)):
+                for number in range(1, self.count):
+                    threads.append(threading.Thread(target=self._work, args=(self._worker(number),), daemon=True))
+                    threads[-1].start()
+                self._work(first)
+        except BaseException as error:
+            self.failures.insert(0, error)
+        finally:
+            if self.failures:
+                self.stop.set()
+            for thread in threads:
+                thread.join()
+        if self.failures:
+            raise self.failures[0]
+        total = self._instructions()
+        for worker in self.workers:
+            worker.close()
+        self._check_count(total)
+        return Outcome(total)
+
+    def _worker(self, number: int) -> Worker:
+        worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
+        self.workers.append(worker)
+        return worker
+
+    def _instructions(self) -> int:
+        return sum(worker.instructions for worker in self.workers)
+
+    def _quantum(self, most: int) -> int:
+        limit = self.launch.max_instructions
+        if limit is None:
+            return most
+        return max(256, min(most, (limit - self._instructions()) // 32))
+
+    def _work(self, worker: Worker) -> None:
+        """Run a worker to its end, or until a limit is reached or another worker has failed."""
+        try:
+            while not self.stop.is_set():
+                self._check_limits(worker)
+                if worker.step(self._quantum(QUANTUM)):
+                    return
+        except BaseException as error:
+            self.failures.append(error)
+            self.stop.set()
+            if worker.number == 0 and not isinstance(error, Exception):
+                raise
+
+    def _check_limits(self, worker: Worker) -> None:
+        deadline = self.launch.deadline
+        if deadline is not None and time.monotonic() > deadline:
+            raise faults.interrupted(worker, "the time limit is over")
+        limit = self.launch.max_instructions
+        if limit is not None and self._instructions() > limit:
+            raise faults.interrupted(worker, f"more than {limit} instructions")
+
+    def _check_count(self, total: int) -> None:
+        limit = self.launch.max_instructions
+        if limit is not None and total > limit:
+            raise faults.interrupted(self.workers[0], f"more than {limit} instructions")

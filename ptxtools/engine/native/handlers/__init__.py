@@ -1,0 +1,30 @@
+"""One function per kind of operation: it emits the body of a handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxtools.engine.native.builder import Handler
+
+from . import atomics, memory, plain, special, warp
+
+KINDS: dict[str, Callable[[Handler], None]] = {
+    "alu": plain.alu,
+    "copy": plain.copy,
+    "pack": plain.pack,
+    "unpack": plain.unpack,
+    "barrier_result": plain.barrier_result,
+    "fence": plain.fence,
+    "nanosleep": plain.nanosleep,
+    "sreg": special.special_register,
+    "ld": memory.load,
+    "st": memory.store,
+    "atom": atomics.atomic,
+    "red": atomics.atomic,
+    "shfl": warp.shuffle,
+    "vote": warp.vote,
+    "match": warp.match,
+    "redux": warp.reduce,
+    "activemask": warp.active_mask,
+    "elect": warp.elect,
+}

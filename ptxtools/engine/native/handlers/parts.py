@@ -1,0 +1,117 @@
+"""How the elements of an access lie in memory, and how they become values of PTX types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ptxtools.engine.native.builder import Handler
+from ptxtools.semantics.algebra import Value
+from ptxtools.semantics.types import bits_of, word_bits
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of at most 64 bits: its offset from the address in bytes, and its width in bits."""
+
+    offset: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The pieces of one access, all of one width; `size` bytes in all, which is also its alignment (6.4.1)."""
+
+    parts: tuple[Part, ...]
+    size: int
+
+    @classmethod
+    def of(cls, types: Sequence[str]) -> Access:
+        parts: list[Part] = []
+        at = 0
+        for t in types:
+            bits = max(8, bits_of(t))
+            for _ in range(max(1, bits // 64)):
+                parts.append(Part(at, min(bits, 64)))
+                at += min(bits, 64) // 8
+        return cls(tuple(parts), at)
+
+    @property
+    def bits(self) -> int:
+        return self.parts[0].bits
+
+    @property
+    def single(self) -> bool:
+        return len(self.parts) == 1
+
+
+def load_values(h: Handler, access: Access, loaded: Sequence[Value]) -> list[Value]:
+    """Pieces (`<32 x iN>`, N the piece's width) as values of the destination types."""
+    values: list[Value] = []
+    pieces = iter(loaded)
+    for t in h.op.dst_types:
+        piece = next(pieces)
+        if bits_of(t) == 128:
+            values.append((piece, next(pieces)))
+        elif access.bits == 8:
+            values.append(h.e.value(f"zext <32 x i8> {piece} to <32 x i16>"))
+        else:
+            values.append(piece)
+    return values
+
+
+def store_parts(h: Handler, access: Access, types: Sequence[str], values: Sequence[Value]) -> list[Value]:
+    """The inverse: values of the source types as pieces."""
+    pieces: list[Value] = []
+    for t, value in zip(types, values, strict=True):
+        if word_bits(t) == 128:
+            pieces.extend(value)
+        elif access.bits == 8:
+            pieces.append(h.e.value(f"trunc <32 x i16> {value} to <32 x i8>"))
+        else:
+            pieces.append(value)
+    return pieces
+
+
+def half(h: Handler, value: Value, element: str, side: int) -> Value:
+    """Lanes 0 to 15, or 16 to 31."""
+    order = ", ".join(f"i32 {16 * side + i}" for i in range(16))
+    vector = f"<32 x {element}>"
+    return h.e.value(f"shufflevector {vector} {value}, {vector} poison, <16 x i32> <{order}>")
+
+
+def join(h: Handler, bits: int, pieces: Sequence[Value]) -> Value:
+    """Two or four vectors, interleaved: lane 0 of each, then lane 1 of each."""
+    count, vector = len(pieces), f"<32 x i{bits}>"
+    if count == 1:
+        return pieces[0]
+    middle = count // 2
+    first, second = join(h, bits, pieces[:middle]), join(h, bits, pieces[middle:])
+    wide = f"<{32 * middle} x i{bits}>"
+    order = []
+    for lane in range(32):
+        order += [middle * lane + i for i in range(middle)]
+        order += [32 * middle + middle * lane + i for i in range(middle)]
+    text = ", ".join(f"i32 {i}" for i in order)
+    vector = wide
+    return h.e.value(f"shufflevector {vector} {first}, {vector} {second}, <{32 * count} x i32> <{text}>")
+
+
+def word_gather(h: Handler, start: str, offsets: Value, lanes: Value, bits: int) -> Value:
+    """16 lanes from any addresses; narrow elements come out of the aligned words that hold them."""
+    e = h.e
+    wide = max(bits, 32)
+    where = offsets
+    if bits < 32:
+        where = e.value(f"and <16 x i64> {offsets}, splat (i64 -4)")
+    pointers = e.value(f"getelementptr i8, ptr {start}, <16 x i64> {where}")
+    vector, name = f"<16 x i{wide}>", f"llvm.masked.gather.v16i{wide}.v16p0"
+    e.declare(name, f"declare {vector} @{name}(<16 x ptr>, <16 x i1>, {vector})")
+    operands = f"<16 x ptr> align {wide // 8} {pointers}, <16 x i1> {lanes}, {vector} zeroinitializer"
+    words = e.value(f"call {vector} @{name}({operands})")
+    if bits >= 32:
+        return words
+    place = e.value(f"and <16 x i64> {offsets}, splat (i64 3)")
+    shift = e.value(f"shl <16 x i32> {e.value(f'trunc <16 x i64> {place} to <16 x i32>')}, splat (i32 3)")
+    moved = e.value(f"lshr <16 x i32> {words}, {shift}")
+    return e.value(f"trunc <16 x i32> {moved} to <16 x i{bits}>")

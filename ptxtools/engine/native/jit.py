@@ -1,0 +1,99 @@
+"""llvmlite: text IR to object code, object code to addresses. Nothing here knows what the code is for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+import llvmlite.binding as llvm
+
+_lock = threading.RLock()
+_state: dict[str, object] = {}
+
+#: Passes that help masked vector code; more of them cost time and gain nothing.
+CODEGEN_LEVEL = 1
+#: Vectors stay as wide as the machine has them, and no cleaning instruction stands between handlers.
+FUNCTION_ATTRIBUTES = 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512"'
+
+
+def host_features() -> frozenset[str]:
+    """CPU features of this machine, by LLVM's names."""
+    found = _state.get("features")
+    if found is None:
+        found = frozenset(name for name, on in llvm.get_host_cpu_features().items() if on)
+        _state["features"] = found
+    return found  # type: ignore[return-value]
+
+
+def host_cpu() -> str:
+    return str(llvm.get_host_cpu_name())
+
+
+def _initialise() -> None:
+    if "ready" not in _state:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _state["ready"] = True
+
+
+def _machine() -> llvm.TargetMachine:
+    machine = _state.get("machine")
+    if machine is None:
+        features = ",".join(("+" + name) for name in sorted(host_features()))
+        if is_x86():
+            features += ",-vzeroupper"
+        target = llvm.Target.from_default_triple()
+        machine = target.create_target_machine(
+            cpu=host_cpu(), features=features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="small"
+        )
+        _state["machine"] = machine
+    return machine
+
+
+def is_x86() -> bool:
+    return str(llvm.get_default_triple()).startswith(("x86", "i386", "i686"))
+
+
+def compile_object(ir: str) -> bytes:
+    """Object code of a module; raises RuntimeError with LLVM's message when the text is no valid IR."""
+    with _lock:
+        _initialise()
+        machine = _machine()
+        context = llvm.create_context()
+        module = llvm.parse_assembly(ir, context)
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        builder = llvm.create_pass_builder(machine, options)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(module, builder)
+        return bytes(machine.emit_object(module))
+
+
+def version() -> str:
+    """What the object code depends on besides the CPU."""
+    import llvmlite
+
+    return f"{llvmlite.__version__} {llvm.llvm_version_info} {llvm.get_default_triple()}"
+
+
+def link_object(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
+    """Load object code into this process; addresses of its functions. RuntimeError when it cannot be linked.
+
+    Each object is a library of its own, so two of them may define the same name.
+    """
+    with _lock:
+        _initialise()
+        jit = _state.get("jit")
+        if jit is None:
+            jit = _state["jit"] = llvm.create_lljit_compiler(_machine(), suppress_errors=True)
+        libraries: list[object] = _state.setdefault("libraries", [])  # type: ignore[assignment]
+        builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+        names = list(symbols)
+        for name in names:
+            builder.export_symbol(name)
+        library = builder.link(jit, f"ptxtools{len(libraries)}")
+        libraries.append(library)  # what it holds lives as long as this
+        return {name: int(library[name]) for name in names}

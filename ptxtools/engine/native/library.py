@@ -1,0 +1,99 @@
+"""Addresses of native functions: from this process, from the disk cache, or compiled now."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ptxtools.engine.native import cache, jit
+
+if TYPE_CHECKING:
+    from ptxtools.engine.program import Op
+
+#: Stands for the loop and the terminators in a list of functions.
+BASE = "base"
+
+_lock = threading.RLock()
+_addresses: dict[str, int] = {}
+_store: list[cache.Store] = []
+
+
+def addresses(handlers: dict[str, Op]) -> dict[str, int]:
+    """Addresses of the loop's functions, and of handlers (name: an operation that needs it)."""
+    with _lock:
+        missing = {name: op for name, op in handlers.items() if name not in _addresses}
+        needed = list(missing) if BASE in _addresses else [BASE, *missing]
+        if needed:
+            _load(needed, missing)
+        return _addresses
+
+
+def store() -> cache.Store:
+    """The disk cache that belongs to this generator and CPU."""
+    if not _store:
+        here = Path(__file__).parent
+        state = cache.source_state([here, here / "handlers", here.parents[1] / "semantics"])
+        key = cache.fingerprint([jit.version(), jit.host_cpu(), *sorted(jit.host_features()), *state])
+        _store.append(cache.Store(cache.directory(), key))
+    return _store[0]
+
+
+def _load(needed: list[str], ops: dict[str, Op]) -> None:
+    disk = store()
+    pieces = disk.pack(needed)
+    if pieces is None or not _link(pieces, needed):
+        pieces = _make(disk, needed, ops)
+        disk.save_pack(needed, pieces)
+        if not _link(pieces, needed):
+            raise RuntimeError("the native code that was just compiled lacks functions")
+
+
+def _link(pieces: list[cache.Piece], needed: list[str]) -> bool:
+    """Load object code; false when it is not what it says to be."""
+    have = {name for names, _ in pieces for name in names}
+    if not have.issuperset(needed):
+        return False
+    try:
+        for names, data in pieces:
+            symbols = [name for name in names if name != BASE]
+            for name, address in jit.link_object(data, symbols).items():
+                _addresses.setdefault(name, address)
+    except RuntimeError:
+        return False
+    if BASE in have:
+        _addresses[BASE] = _addresses["run"]
+    return True
+
+
+def _make(disk: cache.Store, needed: list[str], ops: dict[str, Op]) -> list[cache.Piece]:
+    """Units from the cache, and one more for what they lack."""
+    units = disk.units(needed)
+    if len(units) > cache.MOST_UNITS:
+        units = [u for u in units if BASE in u[0]]
+    have = {name for names, _ in units for name in names}
+    lacking = [name for name in needed if name not in have]
+    from ptxtools.engine.native import generate
+
+    if BASE in lacking:
+        piece = ([BASE, *generate.base_symbols()], jit.compile_object(generate.base_module()))
+        disk.save_unit(piece)
+        units.append(piece)
+    handlers = {name: ops[name] for name in lacking if name != BASE}
+    if handlers:
+        module = generate.handler_module(handlers, jit.host_features())
+        piece = (list(handlers), jit.compile_object(module))
+        disk.save_unit(piece)
+        units.append(piece)
+    return _without_repeats(units)
+
+
+def _without_repeats(units: list[cache.Piece]) -> list[cache.Piece]:
+    """Units that define a function twice cannot be linked together; each then keeps to its own list of names."""
+    seen: set[str] = set()
+    result: list[cache.Piece] = []
+    for names, data in units:
+        fresh = [name for name in names if name not in seen]
+        seen.update(fresh)
+        result.append((fresh, data))
+    return result

@@ -1,0 +1,169 @@
+"""Where everything lies in the memory that the native code and Python share.
+
+Four structures, each a table of fields (name: IR type). Templates name fields as `ctx.slice`; Python reads and writes
+them through `Structure.offset`.
+
+    ctx     one per worker: the launch, tables of the program, what remains of the time slices, why the loop returned
+    cta     one per resident CTA: who it is, its barriers, its warps; then shared memory, warps, local memory
+    warp    one per warp: which lanes can run, where each lane is, thread numbers; then its frames
+    record  one per operation or terminator of the program: handler, operand slots, guard, constants
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SIZES = {"i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[16 x i32]": 64, "<32 x i32>": 128}
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Offsets and IR types of the fields of one structure."""
+
+    name: str
+    fields: dict[str, tuple[int, str]]
+    size: int
+
+    def offset(self, field: str) -> int:
+        return self.fields[field][0]
+
+
+def _structure(name: str, size: int, text: str) -> Structure:
+    """Fields in order, each at its natural alignment."""
+    fields: dict[str, tuple[int, str]] = {}
+    at = 0
+    for line in text.strip().splitlines():
+        type_, _, names = line.partition(": ")
+        for field in names.split():
+            step = _SIZES[type_.strip()]
+            align = min(step, 64)
+            at = -(-at // align) * align
+            fields[field] = (at, type_.strip())
+            at += step
+    assert at <= size, f"{name} needs {at} bytes"
+    return Structure(name, fields, size)
+
+
+#: slice: records that the running warp may still execute; status: why the threaded code returned (STATUS_*).
+#: quantum: records until the loop returns to Python; cta_left: until the next CTA gets a turn.
+#: arena: host address of device address 0 (modulo 2^64). ranges: further host ranges for `ptx_run`.
+#: stop_*: where and why the code stopped, for traps and events; resume: continue exactly there.
+#: next: grid-wide counter of CTAs that were started, shared by all workers.
+CTX = _structure(
+    "ctx",
+    512,
+    """
+    i32: slice status
+    i64: count
+    ptr: code blocks
+    i64: arena base size
+    ptr: params specials functions
+    i64: quantum cta_left clock
+    i32: has_calls param_bytes
+    i32: stop_code stop_mask
+    ptr: stop_ip stop_warp
+    i64: stop_address
+    i32: resume resume_mask
+    ptr: resume_ip next
+    i64: total
+    i32: grid_x grid_y grid_z
+    i32: block_x block_y block_z
+    i32: threads warps
+    ptr: slots
+    i64: slot_bytes
+    i32: slot_count slot_used slot_current occupied
+    i64: warps_offset warp_bytes local_offset local_warp_bytes
+    i32: shared_bytes frame_limit
+    i64: local_bytes
+    ptr: ranges
+    i32: range_count open_host
+    i32: sms worker workers first_block
+    i64: warp_slice cta_slice given epoch
+    i64: const_base const_size
+    i32: cluster_x cluster_y cluster_z
+    """,
+)
+
+#: state: 0 free, 1 running. alive: threads that have not exited. ready: warps that have lanes to run.
+#: arrived, expected: of each barrier; expected 0: all living threads. pending: barriers somebody arrived at.
+#: waiting: warps that wait at each barrier. value: what a barrier's reduction has gathered so far.
+CTA = _structure(
+    "cta",
+    512,
+    """
+    i32: state alive ready pending
+    i32: x y z smid
+    i64: id
+    ptr: shared
+    i32: prepared external
+    [16 x i32]: arrived
+    [16 x i32]: expected
+    [16 x i32]: waiting
+    [16 x i32]: value
+    """,
+)
+
+#: ready: lanes that can run; alive: lanes that have not exited; parked: lanes at a warp-level synchronisation.
+#: group, group_ip, group_block: lanes that stopped together, and where they go on; their entries in `pc` are stale.
+#: pend: lowest block of the other lanes in the running frame; rotate: prefer another group next time (`rotor` on).
+#: frame: frame offset of each lane, always valid. wait_ip: record at which lanes last began to wait. waiting: lanes at each barrier; result: value of its reduction.
+WARP = _structure(
+    "warp",
+    1024,
+    """
+    i32: ready alive group pend
+    ptr: group_ip cta
+    i32: group_block group_frame
+    i32: id parked
+    i32: rotate rotor
+    ptr: local wait_ip
+    [16 x i32]: waiting
+    [16 x i32]: result
+    <32 x i32>: pc
+    <32 x i32>: frame
+    <32 x i32>: tid_x
+    <32 x i32>: tid_y
+    <32 x i32>: tid_z
+    """,
+)
+
+#: s0..s9: operand slots, destinations first. extra: block number, or other small constant. `Structure` of 64 bytes.
+RECORD = _structure(
+    "rec",
+    64,
+    """
+    i64: handler
+    i32: s0 s1 s2 s3 s4 s5 s6 s7 s8 s9
+    i32: guard extra
+    i64: imm
+    """,
+)
+
+#: One row of the function table: first block, sizes, and its constants (rows of CONSTANT).
+FUNCTION = _structure("fun", 64, "i32: first frame_bytes local_bytes constants\nptr: table")
+
+#: kind: bits of the storage class, 1 for predicates.
+CONSTANT = _structure("con", 32, "i32: slot kind\ni64: low high")
+
+STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT)}
+
+#: `ctx.status`: nothing more to do in this warp now; its slice is used up; trap; event; host memory to be mapped.
+STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)
+
+#: What the native loop answers.
+RUN_FINISHED, RUN_QUANTUM, RUN_TRAP, RUN_EVENT, RUN_HOST, RUN_STUCK, RUN_IDLE = range(7)
+
+#: `ctx.stop_code` of a trap.
+(
+    TRAP_INSTRUCTION,
+    TRAP_ADDRESS,
+    TRAP_MISALIGNED,
+    TRAP_STACK,
+    TRAP_BARRIER,
+    TRAP_CALL,
+    TRAP_SWITCH,
+    TRAP_BREAK,
+) = range(8)
+
+#: A block number no lane is ever at.
+NOWHERE = 0xFFFFFFFF

@@ -1,0 +1,209 @@
+"""One worker: its part of the resident CTAs in memory, and the calls of the native loop until the grid is done."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from ptxtools.engine.grid import constants, is_launch_special, launch_special
+from ptxtools.engine.native import events, faults, structures
+from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
+from ptxtools.engine.native.structures import CTA, CTX, WARP
+
+if TYPE_CHECKING:
+    from ptxtools.diagnostics import Trap
+    from ptxtools.engine.grid import Launch
+
+#: Records (one operation of one warp) between two looks at limits and signals: about 40 ms.
+QUANTUM = 16_000_000
+#: What one warp, and one CTA, may execute before others get a turn.
+WARP_SLICE, CTA_SLICE = 8192, 131072
+#: Host ranges that a worker remembers for `ptx_run`.
+_RANGES = 64
+
+_PAGE = 4096
+_FORMATS = {"i32": struct.Struct("<I"), "i64": struct.Struct("<Q"), "ptr": struct.Struct("<Q")}
+_spare: list[mmap.mmap] = []
+_spare_lock = threading.Lock()
+
+
+class Shape:
+    """Sizes of a CTA's memory, the same for all workers of a launch."""
+
+    def __init__(self, launch: Launch, encoded: Encoded) -> None:
+        x, y, z = launch.block
+        self.threads = x * y * z
+        self.warps = -(-self.threads // 32)
+        self.shared = launch.program.static_shared + launch.dynamic_shared
+        self.local = -(-max(launch.local_bytes, launch.program.functions[0].local_bytes) // 16) * 16
+        self.warps_offset = _up(CTA.size + self.shared + 64, 64)
+        self.warp_bytes = _up(WARP.size + encoded.frame_area, 64) | 64  # warps begin at different cache sets
+        self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
+        self.local_warp = 32 * self.local
+        self.slot = _up(self.local_offset + self.warps * self.local_warp, _PAGE) + 64
+        self.ctas = launch.grid[0] * launch.grid[1] * launch.grid[2]
+
+
+def _up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+class Tables:
+    """What one launch adds to a program: parameters, constants and special registers of the grid."""
+
+    def __init__(self, launch: Launch, encoded: Encoded) -> None:
+        self.params = ctypes.create_string_buffer(launch.params, len(launch.params) + 64)
+        values = [_special(launch, name) & (1 << 64) - 1 for name in encoded.specials]
+        self.specials = (ctypes.c_uint64 * max(1, len(values)))(*values)
+        self.next = ctypes.c_uint64(0)
+        self.functions = encoded.functions
+        self.keep: list[object] = []
+        if any(f.launch_constants for f in launch.program.functions):
+            self.functions = type(encoded.functions).from_buffer_copy(encoded.functions)
+            for number, function in enumerate(launch.program.functions):
+                if function.launch_constants:
+                    known = constants(launch, function)
+                    table = constant_table(known)
+                    self.keep.append(table)
+                    set_constants(self.functions, number, table, len(known))
+
+
+def _special(launch: Launch, name: str) -> int:
+    if is_launch_special(name):
+        return launch_special(launch, name)
+    return launch.specials.get(name, 0)
+
+
+class Worker:
+    """Runs its share of a launch's CTAs. `finished` and `failure` are read by who waits for it."""
+
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
+        self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
+        self.memory = _memory(_PAGE + shape.slot * slots)
+        self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.ranges = (ctypes.c_uint64 * (2 * _RANGES))()
+        ctypes.memset(self.ctx, 0, _PAGE + CTA.size)
+        self._fill(tables, slots)
+
+    def _fill(self, tables: Tables, slots: int) -> None:
+        launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
+        gx, gy, gz = launch.grid
+        bx, by, bz = launch.block
+        cx, cy, cz = launch.cluster
+        values = {
+            "code": ctypes.addressof(encoded.code), "blocks": ctypes.addressof(encoded.blocks),
+            "functions": ctypes.addressof(tables.functions), "params": ctypes.addressof(tables.params),
+            "specials": ctypes.addressof(tables.specials), "next": ctypes.addressof(tables.next),
+            "ranges": ctypes.addressof(self.ranges), "slots": self.ctx + _PAGE,
+            "arena": memory.host - memory.base, "base": memory.base, "size": memory.size,
+            "const_base": memory.const[0], "const_size": memory.const[1] - memory.const[0],
+            "open_host": memory.open_host, "has_calls": encoded.calls, "param_bytes": len(launch.params),
+            "total": shape.ctas, "grid_x": gx, "grid_y": gy, "grid_z": gz, "block_x": bx, "block_y": by, "block_z": bz,
+            "cluster_x": cx, "cluster_y": cy, "cluster_z": cz, "threads": shape.threads, "warps": shape.warps,
+            "slot_bytes": shape.slot, "slot_count": slots, "slot_used": 1, "warps_offset": shape.warps_offset,
+            "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
+            "shared_bytes": shape.shared, "frame_limit": encoded.frame_area, "local_bytes": shape.local,
+            "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
+            "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns(),
+        }  # fmt: skip
+        for name, value in values.items():
+            self.set(name, value)
+
+    # --- shared memory with the native code -----------------------------------------------------------------------------
+
+    def set(self, name: str, value: int) -> None:
+        """Write a field of this worker's context."""
+        offset, type_ = CTX.fields[name]
+        form = _FORMATS[type_]
+        form.pack_into(self.memory, offset, value & (1 << 8 * form.size) - 1)
+
+    def get(self, name: str) -> int:
+        """Read a field of this worker's context, as an unsigned number."""
+        offset, type_ = CTX.fields[name]
+        return int(_FORMATS[type_].unpack_from(self.memory, offset)[0])
+
+    @property
+    def instructions(self) -> int:
+        """Thread-instructions executed so far."""
+        return self.get("count")
+
+    # --- running --------------------------------------------------------------------------------------------------------
+
+    def step(self, quantum: int) -> bool:
+        """Run for a while; true when this worker has nothing left to do. Raises `Trap`."""
+        self.set("quantum", quantum)
+        answer = self.encoded.run(self.ctx)
+        while answer in (structures.RUN_EVENT, structures.RUN_HOST):
+            self._serve(answer)
+            self.set("resume", 1)
+            answer = self.encoded.run(self.ctx)
+        if answer == structures.RUN_TRAP:
+            raise self.trap()
+        if answer == structures.RUN_STUCK:
+            raise faults.deadlock(self)
+        return answer == structures.RUN_FINISHED
+
+    def trap(self) -> Trap:
+        return faults.trap(self)
+
+    def _serve(self, answer: int) -> None:
+        if answer == structures.RUN_HOST:
+            if not self._open_range():
+                self.set("stop_code", structures.TRAP_ADDRESS)
+                raise self.trap()
+            return
+        op = self.encoded.operations[faults.record_of(self, self.get("stop_ip"))]
+        warp = self.get("stop_warp")
+        frame = warp + WARP.size + faults.warp_field(warp, "group_frame")
+        serve = events.HANDLERS.get(op.kind)
+        if serve is None:
+            raise faults.unsupported(self, op)
+        serve(events.View(self, op, warp, frame, self.get("stop_mask")))
+
+    def _open_range(self) -> bool:
+        """Let the kernel use the host memory around the address that it stopped at, if the process has it."""
+        address, code = self.get("stop_address"), self.get("stop_code")
+        size, write = code >> 1, bool(code & 1)
+        readable = self.launch.memory.readable
+        if readable is None or not readable(address, size, write):
+            return False
+        first, end = address, address + size
+        page = address & -_PAGE
+        for bits in (30, 26, 22, 18, 14, 12):
+            start = page & -(1 << bits)
+            if readable(start, 1 << bits, True):
+                first, end = min(first, start), max(end, start + (1 << bits))
+                break
+        count = self.get("range_count")
+        if count == _RANGES:
+            count = 0
+        self.ranges[2 * count], self.ranges[2 * count + 1] = first, end
+        self.set("range_count", count + 1)
+        return True
+
+    def close(self) -> None:
+        """Give the memory back for the next launch."""
+        _release(self.memory)
+
+
+def _memory(size: int) -> mmap.mmap:
+    """Zeroed or used pages; what was used before is cleared where that matters."""
+    with _spare_lock:
+        for index, memory in enumerate(_spare):
+            if size <= len(memory) <= 8 * size + (1 << 20):
+                return _spare.pop(index)
+    return mmap.mmap(-1, _up(size, 1 << 16))
+
+
+#: Memory kept for later launches, at most this much.
+_SPARE_BYTES = 64 << 20
+
+
+def _release(memory: mmap.mmap) -> None:
+    with _spare_lock:
+        if sum(map(len, _spare)) + len(memory) <= _SPARE_BYTES:
+            _spare.append(memory)
