@@ -34,6 +34,8 @@ NAME, IMMEDIATE, OFFSET, ELEMENT, VECTOR, ADDRESS, NEGATED, PAIR, ARGUMENTS, GUA
 #: Kind, width of the number column (0: none, 16: two columns of 8), width of component columns, unused,
 #: components, texts (the type of immediates), operands.
 _GROUP = struct.Struct("<BBBxIII")
+_NO_OPERANDS = (GUARD, NOT_GUARD, RECORD)
+_LAST = 1 << 30
 _HAS_NUMBER = (IMMEDIATE, OFFSET, ELEMENT, ADDRESS, RECORD)
 
 #: kind, component numbers, number, text
@@ -108,7 +110,8 @@ class Pool:
         depth: list[int] = []
         groups: dict[tuple[Any, ...], list[int]] = {}
         for index, (kind, parts, number, text) in enumerate(self.shapes):
-            level = 1 + max([depth[p] for p in parts], default=-1)
+            # What is no operand stands last, so that nothing can be made of it by mistake.
+            level = _LAST if kind in _NO_OPERANDS else 1 + max([depth[p] for p in parts], default=-1)
             depth.append(level)
             width = _number_width(number) if kind in _HAS_NUMBER and (number or kind != ADDRESS) else 0
             groups.setdefault((level, kind, len(parts), width, text), []).append(index)
@@ -160,6 +163,7 @@ def _number_width(number: int) -> int:
 def decode_pool(data: memoryview, strings: Sequence[str]) -> list[Any]:
     """Operands by number; a guard is (name, negated), a record its number. Raises Damage."""
     pool: list[Any] = []
+    last = False
     (count,) = struct.unpack_from("<I", data)
     at = 4
     for _ in range(count):
@@ -167,6 +171,9 @@ def decode_pool(data: memoryview, strings: Sequence[str]) -> list[Any]:
         at += _GROUP.size
         if kind in (IMMEDIATE, RECORD) and not width:
             raise Damage("constants without a value")
+        if last and kind not in _NO_OPERANDS:
+            raise Damage("operands behind what is none")
+        last = kind in _NO_OPERANDS
         columns = []
         for _ in range(1 if kind == NAME else arity):
             columns.append(_column(data, at, members, id_width))

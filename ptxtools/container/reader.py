@@ -100,13 +100,19 @@ class Container:
         return list(zip(*columns, strict=True))
 
     @cached_property
-    def origins(self) -> tuple[str, Origins]:
+    def origins(self) -> Origins:
         take = iter(decode_numbers(bytes(self._content(ORIGINS)))).__next__
-        name = self.strings[take()]
-        rows: Origins = []
+        origins: Origins = []
         for _ in self.module.items:
-            rows.append([(take(), take(), take()) for _ in range(take())])
-        return name, rows
+            name = self.strings[take()]
+            origins.append((name, [(take(), take(), take()) for _ in range(take())]))
+        return origins
+
+    def original_name(self) -> str | None:
+        """Name of the first text that the module was made from, if it was kept (`-g`)."""
+        if not any(s.name == ORIGINS for s in self.file.sections):
+            return None
+        return next((name for name, _ in self.origins if name), self.name)
 
     @cached_property
     def _records(self) -> tuple[int, list[int], memoryview]:
@@ -176,7 +182,7 @@ class Container:
         d = Descriptor(param_bytes=c.next())
         d.params = [(c.next(), c.next(), c.next()) for _ in fields["params"]]
         d.registers = {name: c.next() for name in REGISTER_CLASSES}
-        d.shared, d.local, d.const, d.instructions = (c.next() for _ in range(4))
+        d.shared, d.local, d.const, d.instructions = [c.next() for _ in range(4)]
         return fields, d
 
     def body(self, item: int, place: elf.Symbol, locs: range) -> list[Any]:
@@ -189,10 +195,10 @@ class Container:
             return build_items(heads, operands, self.shapes, rows, self.record, spans_of_body(item, len(heads)))
 
     def _source(self, canonical: Canonical | None) -> ContainerSource:
-        if not any(s.name == ORIGINS for s in self.file.sections):
+        name = self.guarded(self.original_name)
+        if name is None:
             return ContainerSource(self.name, self.module, canonical)
-        name = self.guarded(lambda: self.strings[decode_numbers(bytes(self._content(ORIGINS)))[0]])
-        return OriginalSource(name, self.module, canonical, lambda: self.guarded(lambda: self.origins[1]))
+        return OriginalSource(name, self.module, canonical, lambda: self.origins)
 
 
 def _verified(data: bytes, name: str) -> elf.ElfFile:

@@ -25,8 +25,8 @@ END = (1 << STATEMENT_SHIFT) - 1
 
 #: Gives the same module parsed from its canonical text: with real spans and `source`.
 Canonical = Callable[[Module], Module]
-#: Original line, column and length of the statements of each item; the item itself first.
-Origins = list[Sequence[tuple[int, int, int]]]
+#: For each item the name of its text, and line, column and length of its statements there, the item itself first.
+Origins = list[tuple[str, Sequence[tuple[int, int, int]]]]
 
 
 def span_of(item: int, statement: int = 0) -> Span:
@@ -117,18 +117,22 @@ class OriginalSource(ContainerSource):
         item = (offset >> ITEM_SHIFT) - 1
         if item < 0:
             return super().position(offset)
-        rows = self._origins()[item]
+        rows = self._origins()[item][1]
         statement = offset >> STATEMENT_SHIFT & STATEMENT_MASK
         line, column, length = rows[statement if statement < len(rows) else 0]
         return (line, column + min(offset & END, length)) if line else super().position(offset)
+
+    def name_of(self, offset: int) -> str:
+        item = (offset >> ITEM_SHIFT) - 1
+        return self._origins()[item][0] if item >= 0 else self.name
 
     def line(self, number: int) -> str:
         """The statements that began on that line of the original, in canonical form, at their column."""
         if self._lines is None:
             self._lines, text = {}, self.text + "\n"
-            for item, rows in enumerate(self._origins()):
+            for item, (name, rows) in enumerate(self._origins()):
                 for statement, (line, column, _) in enumerate(rows):
-                    if line and (statement or len(rows) == 1):
+                    if line and name == self.name and (statement or len(rows) == 1):
                         start = self.real(span_of(item, statement)[0])
                         before = self._lines.get(line, "").ljust(column - 1)
                         self._lines[line] = before + text[start : text.find("\n", start)]
@@ -142,7 +146,7 @@ class LinkedSource(Source):
 
     def __init__(self, of: dict[int, Source], items: list[Any]) -> None:
         """of: sources by identity of the items, which are kept alive here."""
-        first = next(iter(of.values()), None)
+        first = next((of[id(item)] for item in items if id(item) in of), None)
         super().__init__("", first.name if first else "<linked>")
         self._of, self._items = of, items
 

@@ -38,7 +38,7 @@ def _info(container: Container, size: int) -> dict[str, Any]:
         "target": module.target,
         "target_options": list(module.target_options),
         "address_size": module.address_size,
-        "source": container.origins[0] if any(s["name"] == ".ptx.origins" for s in sections) else None,
+        "source": container.original_name(),
         "compressed": compressed,
         "entries": [_function(f) for f in functions if f.kind == "entry"],
         "functions": [_function(f) for f in functions if f.kind != "entry"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from ptxtools.diagnostics import Span
+from ptxtools.diagnostics import NO_SPAN, Source, Span
 from ptxtools.ir import Alias, File, Function, Instruction, Loc, Module, Scope, Section, Statement, Variable
 
 from . import elf, note
@@ -17,6 +17,7 @@ from .errors import UNWRITABLE, fail
 from .layout import REGISTER_CLASSES, Descriptor, describe
 from .operands import Pool
 from .records import FUNCTION, ImageInit, write_attributes, write_directives, write_record, write_variables
+from .source import LinkedSource
 
 ENTRY, HAS_BODY = 1, 2
 #: The tables that every container has, in file order, behind the note.
@@ -255,27 +256,15 @@ class _Writer:
         return head + b"".join(pack_column(c, w) for c, w in zip(columns, widths, strict=True))
 
     def _origins(self) -> bytes:
-        """Name of the source, then for each item its statements' line, column and length as LEB128 numbers."""
-        source = self.module.source
-        assert source is not None
-        out = [self.strings(source.name)]
-
-        def row(span: Span) -> tuple[int, int, int]:
-            if span == (0, 0):
-                return 0, 0, 0
-            line, column = source.position(span[0])
-            last, end = source.position(span[1])
-            return line, column, max(end - column, 0) if last == line else 0
-
+        """For each item the name of its source, then its statements' line, column and length, as LEB128 numbers."""
+        out: list[int] = []
         for item in self.module.items:
-            rows = [row(item.span)]
-            if isinstance(item, Function) and item.body is not None:
-                last = 0
-                for ordinal, statement in ordinals(item.body):
-                    rows += [(0, 0, 0)] * (ordinal - last - 1) + [row(statement.span)]
-                    last = ordinal
-            out.append(len(rows))
-            out += [number for r in rows for number in r]
+            source = self.module.source
+            if isinstance(source, LinkedSource):
+                source = source.of(item)
+            rows = [] if source is None else _origin_rows(item, source)
+            out += (self.strings(source.name_of(item.span[0]) if rows and source else ""), len(rows))
+            out += [number for row in rows for number in row]
         return encode_numbers(out)
 
     @staticmethod
@@ -306,3 +295,21 @@ def _local_names(function: Function) -> set[str]:
             if name is not None:
                 names.add(name)
     return names
+
+
+def _origin_rows(item: Any, source: Source) -> list[tuple[int, int, int]]:
+    """Line, column and length (0: more than one line) of an item and of the statements in it; zeros where unknown."""
+
+    def row(span: Span) -> tuple[int, int, int]:
+        if span == NO_SPAN:
+            return 0, 0, 0
+        line, column = source.position(span[0])
+        last, end = source.position(span[1])
+        return line, column, max(end - column, 0) if last == line else 0
+
+    rows = [row(item.span)]
+    if isinstance(item, Function) and item.body is not None:
+        for ordinal, statement in ordinals(item.body):
+            rows += [(0, 0, 0)] * (ordinal - len(rows))
+            rows.append(row(statement.span))
+    return rows

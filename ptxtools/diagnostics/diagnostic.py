@@ -48,7 +48,7 @@ class Diagnostic:
 
     @property
     def file(self) -> str:
-        return self.source.name if self.source else "<unknown>"
+        return self.source.name_of(self.span[0]) if self.source else "<unknown>"
 
     @property
     def line(self) -> int:

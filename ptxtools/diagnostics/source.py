@@ -39,6 +39,10 @@ class Source:
     def line_of(self, offset: int) -> int:
         return bisect_right(self._line_starts(), offset)
 
+    def name_of(self, offset: int) -> str:
+        """The name of the text that an offset is in: a linked module comes from several."""
+        return self.name
+
     def line(self, number: int) -> str:
         """Text of line `number` without its line ending; empty beyond the end."""
         starts = self._line_starts()

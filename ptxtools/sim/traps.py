@@ -19,6 +19,6 @@ def locate(trap: Trap, program: Program, find_source: Callable[[], Source | None
         trap.text = " ".join((trap.text or text).split())
         source = find_source() if trap.line is None else None
         if source is not None:
-            trap.file, trap.line = source.name, source.line_of(start)
+            trap.file, trap.line = source.name_of(start), source.line_of(start)
     trap.args = (trap.describe(),)
     return trap
