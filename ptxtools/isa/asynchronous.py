@@ -76,12 +76,10 @@ PAGES = """
     needs .e5m2,.e5m2x2,.e5m2x4,.e4m3,.e4m3x2,.e4m3x4,.acc::f16 => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_121a, sm_100f, sm_101f
 
 # 9.7.9.25.3.1 cp.async
-    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 4/8/16), cache_policy:b64(reg) if .L2::cache_hint;
-    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 4/8/16), src_size:u32, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 4/8/16),{ src_size:u32,} cache_policy:b64(reg) if .L2::cache_hint;
     cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 4/8/16), {!}ignore_src:pred, cache_policy:b64(reg) if .L2::cache_hint;
     .cop = { .ca };
-    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 16), cache_policy:b64(reg) if .L2::cache_hint;
-    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 16), src_size:u32, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 16),{ src_size:u32,} cache_policy:b64(reg) if .L2::cache_hint;
     cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 16), {!}ignore_src:pred, cache_policy:b64(reg) if .L2::cache_hint;
     .cop = { .cg };
     .dst = { .shared, .shared::cta };

@@ -11,7 +11,8 @@ A chapter is a text of pages. A page starts with `# section names…`; then, in 
     marks .cc => carry_out               a property of the opcode
     rule shapes                          a function of the chapter: further checks, and variables for the operands
 
-`{.a}` is optional, `{.a.b}` optional as a whole; a name without a set is a literal. Pages are read when a mnemonic of
+`{.a}` is optional, `{.a.b}` optional as a whole; a name without a set is a literal. `{b:u32,}` in the middle of the
+operands stands for two forms, with it and without. Pages are read when a mnemonic of
 theirs is first met; a page that contradicts itself raises `TableError`.
 """
 
@@ -218,7 +219,8 @@ class _PageReader:
                 self._set(pending)
                 pending = ""
             elif not pending.startswith(".") and pending.endswith(";"):
-                self.heads.append((re.sub(r"\s+", " ", pending[:-1]).strip(), {}))
+                for form in _without_gaps(re.sub(r"\s+", " ", pending[:-1]).strip()):
+                    self.heads.append((form, {}))
                 pending = ""
         if pending:
             raise self._wrong(f"unfinished line '{pending}'")
@@ -306,6 +308,15 @@ class _PageReader:
                 untyped = pattern.type is None and pattern.role in ("src", "dst")
                 if untyped and not pattern.kinds & {"label", "func"}:
                     raise self._wrong(f"operand '{pattern.name}' of '{form.syntax}' needs a type")
+
+
+def _without_gaps(form: str) -> list[str]:
+    """The forms that a form with operands left out in the middle stands for."""
+    gap = re.search(r"\{([^{},]+),\}", form)
+    if not gap:
+        return [form]
+    before, after = form[: gap.start()], form[gap.end() :]
+    return _without_gaps(before + after) + _without_gaps(f"{before}{gap[1]},{after}")
 
 
 def _known_term(

@@ -6,7 +6,8 @@
     d:type+          the register may be wider than the type (9.4.1: ld, st, cvt)
     d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8)
     {!}c  p|q  p{|q} negatable; two destinations, the second optional in the last
-    [a]  [m, c:s32*dim]  [dst]@dst   an address, further parts, its space from a slot (default: the first space)
+    [a]  [m, c:s32*dim]  [dst]@dst   an address, further parts, its space from a slot, a space's name, "generic", or
+                     "tmem" for tensor memory (default: the opcode's first space)
     (ret)            a call's argument list
     n(imm)  l(label) what may be written: kinds in parentheses
     n(imm 0..255)    range of an immediate
@@ -23,6 +24,7 @@ from typing import NamedTuple
 
 from .conditions import Condition, Context
 from .errors import TableError
+from .spaces import SPACES
 from .types import TYPES, bits_type, wide_type
 
 _SOURCE = frozenset({"reg", "imm"})
@@ -186,9 +188,7 @@ def _count(expression: str | None, values: Mapping[str, int | str]) -> int:
 
 
 def _space(expression: str, context: Context) -> str | None:
-    from .spaces import is_space
-
-    if is_space(expression):
+    if expression in SPACES or expression == "tmem":
         return expression
     return context.mods.get(expression)
 

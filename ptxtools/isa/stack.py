@@ -1,0 +1,18 @@
+"""9.7.17 Stack manipulation."""
+
+PAGES = """
+# 9.7.17.1 stacksave
+    stacksave.type  d;
+    .type = { .u32, .u64 };
+    needs => ptx 7.3, sm_52
+
+# 9.7.17.2 stackrestore
+    stackrestore.type  a;
+    .type = { .u32, .u64 };
+    needs => ptx 7.3, sm_52
+
+# 9.7.17.3 alloca
+    alloca.type  =ptr, size{, immAlign:u32(imm)};
+    .type = { .u32, .u64 };
+    needs => ptx 7.3, sm_52
+"""

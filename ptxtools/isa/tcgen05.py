@@ -1,0 +1,190 @@
+"""9.7.16 Tensor core 5th generation instructions: tensor memory, its loads and stores, and its matrix products."""
+
+from .conditions import Context
+
+PAGES = """
+# 9.7.16.7.1 tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit
+    tcgen05.alloc.cta_group.sync.aligned{.ss}.b32                [dst], nCols:u32;
+    .ss = { .shared::cta };
+    tcgen05.dealloc.cta_group.sync.aligned.b32                   taddr:b32(reg imm), nCols:u32;
+    tcgen05.relinquish_alloc_permit.cta_group.sync.aligned;
+    .cta_group = { .cta_group::1, .cta_group::2 };
+    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+
+# 9.7.16.8.3 tcgen05.ld
+    tcgen05.ld.sync.aligned.shape.num{.pack}.b32                 =r:b32*registers, [taddr]@tmem;
+    .shape = { .16x64b, .16x128b, .16x256b, .32x32b };
+    tcgen05.ld.sync.aligned.shape.num{.pack}.b32                 =r:b32*registers, [taddr]@tmem, immHalfSplitoff:u32(imm);
+    .shape = { .16x32bx2 };
+    .pack  = { .pack::16b };
+    tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32  =r:f32*registers, =redval:f32, [taddr]@tmem;
+    .shape = { .32x32b };
+    tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32  =r:f32*registers, =redval:f32, [taddr]@tmem, immHalfSplitoff:u32(imm);
+    .shape = { .16x32bx2 };
+    tcgen05.ld.red.sync.aligned.shape.num.redOp.type             =r:type*registers, =redval:type, [taddr]@tmem;
+    .shape = { .32x32b };
+    tcgen05.ld.red.sync.aligned.shape.num.redOp.type             =r:type*registers, =redval:type, [taddr]@tmem, immHalfSplitoff:u32(imm);
+    .shape = { .16x32bx2 };
+    .num   = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
+    .redOp = { .min, .max };
+    .type  = { .u32, .s32 };
+    rule movement
+    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs .red => ptx 8.8, sm_101a, sm_103a, sm_101f, sm_103f, sm_110f
+
+# 9.7.16.8.4 tcgen05.st
+    tcgen05.st.sync.aligned.shape.num{.unpack}.b32               [taddr]@tmem, r:b32*registers;
+    .shape = { .16x64b, .16x128b, .16x256b, .32x32b };
+    tcgen05.st.sync.aligned.shape.num{.unpack}.b32               [taddr]@tmem, immHalfSplitoff:u32(imm), r:b32*registers;
+    .shape = { .16x32bx2 };
+    .num    = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
+    .unpack = { .unpack::16b };
+    rule movement
+    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+
+# 9.7.16.8.5 tcgen05
+    tcgen05.operation.sync.aligned;
+    .operation = { .wait::ld, .wait::st };
+    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+
+# 9.7.16.9.2 tcgen05.cp
+    tcgen05.cp.cta_group.shape{.dst_fmt.src_fmt}            [taddr]@tmem, s_desc:b64(reg);
+    .shape     = { .128x256b, .4x256b, .128x128b };
+    tcgen05.cp.cta_group.shape.multicast{.dst_fmt.src_fmt}  [taddr]@tmem, s_desc:b64(reg);
+    .shape     = { .64x128b };
+    .multicast = { .warpx2::02_13, .warpx2::01_23 };
+    tcgen05.cp.cta_group.shape.multicast{.dst_fmt.src_fmt}  [taddr]@tmem, s_desc:b64(reg);
+    .shape     = { .32x128b };
+    .multicast = { .warpx4 };
+    .cta_group = { .cta_group::1, .cta_group::2 };
+    .dst_fmt   = { .b8x16 };
+    .src_fmt   = { .b6x16_p32, .b4x16_p64 };
+    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+
+# 9.7.16.9.3 tcgen05.shift
+    tcgen05.shift.cta_group.down  [taddr]@tmem;
+    .cta_group = { .cta_group::1, .cta_group::2 };
+    needs => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
+
+# 9.7.16.10.9.1 tcgen05.mma
+    tcgen05.mma.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred{, scale_input_d:u32(imm 0..15)};
+    tcgen05.mma.cta_group.kind{.ashift}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred{, scale_input_d:u32(imm 0..15)};
+    .kind = { .kind::f16, .kind::tf32 };
+    tcgen05.mma.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred;
+    .kind = { .kind::f8f6f4, .kind::i8 };
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    .kind = { .kind::mxf8f6f4 };
+    .scale_vectorsize = { .scale_vec::1X, .block32 };
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    .kind = { .kind::mxf4 };
+    .scale_vectorsize = { .scale_vec::2X, .block32 };
+    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    .kind = { .kind::mxf4nvf4 };
+    .scale_vectorsize = { .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
+    .cta_group = { .cta_group::1, .cta_group::2 };
+    .collector = { .collector::a::fill, .collector::a::use, .collector::a::lastuse, .collector::a::discard };
+    rule lanes
+    only .ashift => !.collector::a::fill,.collector::a::use
+    needs .kind::f16,.kind::tf32,.kind::f8f6f4,.kind::mxf8f6f4 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs .kind::i8           => ptx 8.6, sm_100a, sm_101a, sm_110a
+    needs .kind::mxf4         => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
+    needs .kind::mxf4nvf4     => ptx 8.7, sm_100a, sm_101a, sm_103a, sm_110a
+    needs .block16,.block32   => ptx 8.8, sm_100f, sm_101f, sm_110f
+    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => sm_100a, sm_101a, sm_103a, sm_110a, sm_100f, sm_101f, sm_110f
+    needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
+
+# 9.7.16.10.9.2 tcgen05.mma.sp
+    tcgen05.mma.sp.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred{, scale_input_d:u32(imm 0..15)};
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred{, scale_input_d:u32(imm 0..15)};
+    .kind = { .kind::f16, .kind::tf32 };
+    tcgen05.mma.sp.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred;
+    .kind = { .kind::f8f6f4, .kind::i8 };
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    .kind = { .kind::mxf8f6f4 };
+    .scale_vectorsize = { .scale_vec::1X, .block32 };
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    .kind = { .kind::mxf4 };
+    .scale_vectorsize = { .scale_vec::2X, .block32 };
+    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    .kind = { .kind::mxf4nvf4 };
+    .scale_vectorsize = { .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
+    .cta_group = { .cta_group::1, .cta_group::2 };
+    .collector = { .collector::a::fill, .collector::a::use, .collector::a::lastuse, .collector::a::discard };
+    rule lanes
+    only .ashift => !.collector::a::fill,.collector::a::use
+    needs .kind::f16,.kind::tf32,.kind::f8f6f4,.kind::mxf8f6f4 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs .kind::i8           => ptx 8.6, sm_100a, sm_101a, sm_110a
+    needs .kind::mxf4         => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
+    needs .kind::mxf4nvf4     => ptx 8.7, sm_100a, sm_101a, sm_103a, sm_110a
+    needs .block16,.block32   => ptx 8.8, sm_100f, sm_101f, sm_110f
+    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => sm_100a, sm_101a, sm_103a, sm_110a, sm_100f, sm_101f, sm_110f
+    needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
+
+# 9.7.16.10.9.3 tcgen05.mma.ws
+    tcgen05.mma.ws.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
+    tcgen05.mma.ws.cta_group.kind{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
+    .cta_group = { .cta_group::1 };
+    .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
+    .collector = {
+        .collector::b0::fill, .collector::b0::use, .collector::b0::lastuse, .collector::b0::discard,
+        .collector::b1::fill, .collector::b1::use, .collector::b1::lastuse, .collector::b1::discard,
+        .collector::b2::fill, .collector::b2::use, .collector::b2::lastuse, .collector::b2::discard,
+        .collector::b3::fill, .collector::b3::use, .collector::b3::lastuse, .collector::b3::discard
+    };
+    needs .kind::f16,.kind::tf32,.kind::f8f6f4 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs .kind::i8                            => ptx 8.6, sm_100a, sm_101a, sm_110a
+
+# 9.7.16.10.9.4 tcgen05.mma.ws.sp
+    tcgen05.mma.ws.sp.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
+    tcgen05.mma.ws.sp.cta_group.kind{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
+    .cta_group = { .cta_group::1 };
+    .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
+    .collector = {
+        .collector::b0::fill, .collector::b0::use, .collector::b0::lastuse, .collector::b0::discard,
+        .collector::b1::fill, .collector::b1::use, .collector::b1::lastuse, .collector::b1::discard,
+        .collector::b2::fill, .collector::b2::use, .collector::b2::lastuse, .collector::b2::discard,
+        .collector::b3::fill, .collector::b3::use, .collector::b3::lastuse, .collector::b3::discard
+    };
+    needs .kind::f16,.kind::tf32,.kind::f8f6f4 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs .kind::i8                            => ptx 8.6, sm_100a, sm_101a, sm_110a
+
+# 9.7.16.11.1 tcgen05
+    tcgen05.when;
+    .when = { .fence::before_thread_sync, .fence::after_thread_sync };
+    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+
+# 9.7.16.12.1 tcgen05.commit
+    tcgen05.commit.cta_group.completion_mechanism{.space}{.multicast}.b64  [mbar], ctaMask:b16 if .multicast::cluster;
+    .cta_group = { .cta_group::1, .cta_group::2 };
+    .completion_mechanism = { .mbarrier::arrive::one };
+    .space     = { .shared::cluster };
+    .multicast = { .multicast::cluster };
+    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+"""
+
+#: Registers that one repetition of a data movement shape takes (9.7.16.8.3, table 47).
+_PER_REPETITION = {"16x32bx2": 1, "16x64b": 1, "32x32b": 1, "16x128b": 2, "16x256b": 4}
+
+
+def movement(context: Context) -> dict[str, int | str] | str:
+    """Length of the register vector of tcgen05.ld and tcgen05.st."""
+    shape, repetitions = context.mods["shape"], int(context.mods["num"][1:])
+    count = _PER_REPETITION[shape] * repetitions
+    if count > 128:
+        return f"'.{shape}' with '.x{repetitions}' makes {count} registers; 128 are the most"
+    if "redOp" in context.mods and repetitions < 2:
+        return "a reduction needs .x2 or more"
+    return {"registers": count}
+
+
+def lanes(context: Context) -> dict[str, int | str]:
+    """Length of disable-output-lane: one bit for each lane of tensor memory (9.7.16.10.9.1)."""
+    return {"lanes": 4 if context.mods["cta_group"] == "cta_group::1" else 8}
