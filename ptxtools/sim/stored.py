@@ -12,7 +12,7 @@ import marshal
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,9 +153,13 @@ def _decode_contents(encoded: tuple[Any, ...]) -> Contents:
     return Contents(
         target,
         {name: Kernel(name, tuple(Parameter(*p) for p in params), Bounds(*bounds)) for name, params, bounds in kernels},
-        tuple(Storage(*s[:-1], links=tuple(Link(*link) for link in s[-1])) for s in storages),
+        tuple(_storage(*storage) for storage in storages),
         functions,
     )
+
+
+def _storage(*values: Any) -> Storage:
+    return replace(Storage(*values), links=tuple(Link(*link) for link in values[-1]))
 
 
 # --- programs ---------------------------------------------------------------------------------------------------------
@@ -230,6 +234,10 @@ def decode_program(encoded: tuple[Any, ...]) -> Program:
     return _Decoder().program(encoded)
 
 
+def _function(*values: Any) -> FunctionCode:
+    return replace(FunctionCode(*values), launch_constants=[LaunchConstant(*c) for c in values[-1]])
+
+
 class _Decoder:
     def __init__(self) -> None:
         self._opcodes: dict[str | None, Any] = {None: None}
@@ -240,7 +248,7 @@ class _Decoder:
         return Program(
             kernel,
             [Block([self.op(op) for op in ops], self.terminator(end)) for ops, end in blocks],
-            [FunctionCode(*f[:-1], launch_constants=[LaunchConstant(*c) for c in f[-1]]) for f in functions],
+            [_function(*function) for function in functions],
             *rest,
         )
 

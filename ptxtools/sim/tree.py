@@ -52,3 +52,134 @@ def contents_of(module: Module) -> Contents:
                 found[variable.name] = symbol
             else:
                 undefined[variable.name] = _undefined(variable, module)
+    return Contents(
+        target=module.target,
+        kernels={function.name: kernel_of(function, module) for function in module.entries},
+        storages=tuple(storage_of(variable) for variable in found.values()),
+        functions=function_addresses(module),
+        undefined=undefined,
+    )
+
+
+def _undefined(variable: Variable, module: Module) -> Diagnostic:
+    what = f"variable '{variable.name}' is declared .extern and defined nowhere: link the module that defines it"
+    return Diagnostic("PTX811", what, variable.name_span, module.source, section="11.6.1")
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def kernel_of(function: Function, module: Module) -> Kernel:
+    """An entry's name, parameters and bounds."""
+    parameters = tuple(_parameter(placed, module.address_size) for placed in kernel_parameters(function))
+    return Kernel(function.name, parameters, bounds_of(function))
+
+
+def _parameter(placed: Placed, address_size: int) -> Parameter:
+    variable = placed.variable
+    array = bool(variable.dims) or variable.vector > 1
+    whole = not array and TYPES[variable.type].kind in ("int", "bits")
+    pointer = whole and (placed.size == 8 or (placed.size == 4 and address_size == 32))
+    return Parameter(placed.name, variable.type, placed.size, placed.align, placed.offset, array, pointer)
+
+
+def bounds_of(function: Function) -> Bounds:
+    """The bounds that a kernel's directives set (11.4)."""
+    found = {d.name: d.args for d in function.directives if isinstance(d, Directive)}
+    return Bounds(
+        reqntid=_shape(found.get(".reqntid")),
+        maxntid=_shape(found.get(".maxntid")),
+        cluster=_shape(found.get(".reqnctapercluster")),
+        explicit_cluster=".explicitcluster" in found,
+        max_cluster_rank=_first(found.get(".maxclusterrank")),
+        registers=_first(found.get(".maxnreg")),
+    )
+
+
+def _shape(args: tuple[int | str, ...] | None) -> Dim3 | None:
+    numbers = [a for a in args or () if isinstance(a, int)]
+    if not numbers:
+        return None
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z
+
+
+def _first(args: tuple[int | str, ...] | None) -> int | None:
+    return next((a for a in args or () if isinstance(a, int)), None)
+
+
+# --- variables --------------------------------------------------------------------------------------------------------
+
+
+def storage_of(variable: Variable) -> Storage:
+    """A variable's place and initial content (5.4.4)."""
+    data, links = b"", list[Link]()
+    if variable.init is not None and TYPES[variable.type].kind != "opaque":
+        content = _Content(variable)
+        data, links = bytes(content.data[: content.size]), content.links
+    return Storage(
+        name=variable.name,
+        space=variable.space,
+        type=variable.type,
+        size=variable_size(variable),
+        alignment=variable_alignment(variable),
+        vector=variable.vector,
+        dims=tuple(dim for dim in variable.dims if dim is not None) if None not in variable.dims else (),
+        data=data if any(data) else b"",
+        links=tuple(links),
+    )
+
+
+class _Content:
+    """The bytes of an initialiser; elements that it leaves out are zero. Braces follow the dimensions."""
+
+    def __init__(self, variable: Variable) -> None:
+        self.type = variable.type
+        self.element = TYPES[variable.type].bytes
+        self.size = variable_size(variable)
+        self.data = bytearray(self.size)
+        self.links: list[Link] = []
+        dims = [dim or 0 for dim in variable.dims]
+        if variable.vector > 1:
+            dims.append(variable.vector)
+        self.fill(0, tuple(dims), variable.init)
+
+    def fill(self, at: int, dims: tuple[int, ...], init: Initializer | None) -> int:
+        """Write one initialiser at offset `at`; the offset behind what it fills."""
+        if isinstance(init, list):
+            inner, step = dims[1:], self.element * prod(dims[1:])
+            position = at
+            for item in init:
+                nested = isinstance(item, list)
+                position = self.fill(position, inner if nested else (), item)
+                if nested and step:
+                    position = at - (at - position) // step * step
+            return position
+        if isinstance(init, SymbolValue) and at + self.element <= self.size:
+            self.links.append(Link(at, self.element, init.name, init.offset, init.mask))
+        elif isinstance(init, Immediate):
+            self.data[at : at + self.element] = _number_bytes(self.type, self.element, init)
+        return at + self.element
+
+
+def _number_bytes(type_: str, size: int, init: Immediate) -> bytes:
+    if type_ in _FLOAT_FORMAT and init.type == type_ and init.type in _BITS_FORMAT:
+        return struct.pack(_BITS_FORMAT[init.type], init.value)  # the bits, so that a NaN keeps its payload
+    if type_ in _FLOAT_FORMAT:
+        return _pack_float(_FLOAT_FORMAT[type_], _number(init))
+    return (init.value & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
+
+
+def _number(init: Immediate) -> float:
+    if init.type in _BITS_FORMAT:
+        bits = struct.pack(_BITS_FORMAT[init.type], init.value)
+        value: float = struct.unpack(_FLOAT_FORMAT[init.type], bits)[0]
+        return value
+    return float(init.value)
+
+
+def _pack_float(form: str, value: float) -> bytes:
+    try:
+        return struct.pack(form, value)
+    except OverflowError:
+        return struct.pack(form, float("inf") if value > 0 else float("-inf"))
