@@ -44,10 +44,10 @@ def literal(text: str) -> Immediate:
     if match := _DOUBLE.fullmatch(text):
         return Immediate(int(match[1], 16), "f64")
     if _FLOAT.fullmatch(text):
-        value = float(text)
-        if value == float("inf"):
+        real = float(text)
+        if real == float("inf"):
             raise ConstantError("PTX104", f"the constant {text} does not fit a 64-bit float")
-        return _real(value)
+        return _real(real)
     if text == "WARP_SZ":
         return Immediate(WARP_SZ, "s64")
     raise ConstantError("PTX103", f"malformed number '{text}'", *_advice(text))
@@ -184,8 +184,7 @@ def binary(operator: str, a: Immediate, b: Immediate) -> Immediate:
     if "f64" in (a.type, b.type):
         return _float_binary(operator, a, b)
     if operator in ("&&", "||"):
-        x, y = a.value != 0, b.value != 0
-        return _truth(x and y if operator == "&&" else x or y)
+        return _truth(a.value and b.value if operator == "&&" else a.value or b.value)
     if operator in ("<<", ">>"):
         count = b.value & 63
         return _whole(a.value << count if operator == "<<" else a.value >> count, a.type)

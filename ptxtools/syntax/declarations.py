@@ -27,11 +27,11 @@ _NAMES = {
 
 
 class Declarator(NamedTuple):
-    """A declared name with what stands behind it. `span` is that of the name."""
+    """A declared name with what stands behind it. `span` is that of the name, `range` the n of `%r<n>`."""
 
     name: str
     span: Span = NO_SPAN
-    count: int | None = None
+    range: int | None = None
     dims: tuple[int | None, ...] = ()
     init: Initializer | None = None
 
@@ -90,7 +90,7 @@ class Specifiers:
             int(found["VECTOR"][1:]) if "VECTOR" in found else 1,
             found.get("ALIGN"),
             declared.dims,
-            declared.count,
+            declared.range,
             declared.init,
             found.get("LINKAGE", ""),
             found.get("ATTRIBUTE", ()),

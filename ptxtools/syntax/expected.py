@@ -6,16 +6,39 @@ from typing import Any
 
 from .words import CLASSES
 
-#: Groups of tokens that read better under one name. A group is named when all of its tokens are possible.
+#: Groups of tokens that read better under one name: those that show the group, those that it covers, the name.
+_OPERATOR_TOKENS = {
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "SHL",
+    "SHR",
+    "<",
+    ">",
+    "LE",
+    "GE",
+    "EQ",
+    "NE",
+    "&",
+    "^",
+    "|",
+    "AND",
+    "OR",
+    "?",
+}
+_SPECIFIERS = {"SPACE", "TYPE", "VECTOR", "ALIGN", "PTR", "ATTRIBUTE", "LINKAGE"}
+_MODIFIERS = {"DOTWORD", "TYPE", "SPACE", "VECTOR", "LINKAGE", "ALIGN"}
 _GROUPS = (
     ({"WORD", "NUMBER", "{", "["}, {"WORD", "NUMBER", "{", "[", "(", "+", "-", "!", "~"}, "an operand"),
     ({"NUMBER", "(", "-", "~"}, {"NUMBER", "(", "+", "-", "!", "~"}, "a constant"),
-    ({"+", "*", "SHL"}, {"+", "-", "*", "/", "%", "SHL", "SHR", "<", ">", "LE", "GE", "EQ", "NE", "&", "^", "|", "AND",
-                         "OR", "?"}, ""),
-    ({"DOTWORD", "TYPE", "SPACE", "VECTOR", "LINKAGE"}, {"DOTWORD", "TYPE", "SPACE", "VECTOR", "LINKAGE", "ALIGN"},
-     "a modifier"),
-    ({"SPACE", "TYPE", "VECTOR"}, {"SPACE", "TYPE", "VECTOR", "ALIGN", "PTR", "ATTRIBUTE", "LINKAGE"}, "a type or state space"),
-)  # fmt: skip
+    ({"+", "*", "SHL"}, _OPERATOR_TOKENS, ""),
+    ({"DOTWORD", "TYPE", "SPACE", "VECTOR", "LINKAGE"}, _MODIFIERS, ""),
+    ({"SPACE", "TYPE", "VECTOR"}, _SPECIFIERS, "a type or state space"),
+)
+#: Not worth a word where a list or statement may go on or end.
+_MINOR = {"+", "-", "[", "|", "<", "=", ":", "DOTWORD", "?"}
 
 _NAMES = {
     "WORD": "a name",
@@ -67,6 +90,8 @@ def describe(tokens: set[str]) -> str:
             left -= covered
             if name:
                 named.append(name)
+    if left & {",", ";"} or (named and left <= _MINOR):
+        left -= _MINOR
     named += sorted(map(name_of, left), key=lambda name: (name[0] == "'", name))
     if len(named) > 5:
         return ""

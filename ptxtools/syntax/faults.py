@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxtools.diagnostics import Fix, Span
 
 
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818 - of the input, not of ours
     """Why a unit (a statement, a declaration, a header) cannot be read, and where. `span` is in the whole text."""
 
     def __init__(self, code: str, message: str, span: Span, help: tuple[str, ...] = (), fix: Fix | None = None) -> None:

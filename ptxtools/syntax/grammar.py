@@ -101,7 +101,8 @@ class Actions:
 
     @rule("file : FILE integer STRING | FILE integer STRING ',' integer ',' integer")
     def p_file(self, p: Any) -> None:
-        p[0] = File(p[2], p[3][1:-1], *(p[i] for i in range(5, len(p), 2)), span=self._whole(p))
+        timestamp, size = (p[5], p[7]) if len(p) > 4 else (None, None)
+        p[0] = File(p[2], p[3][1:-1], timestamp, size, self._whole(p))
 
     @rule("loc : LOC integer integer integer")
     def p_loc(self, p: Any) -> None:
@@ -111,7 +112,8 @@ class Actions:
     def p_loc_inlined(self, p: Any) -> None:
         self._keyword(p, 6, "function_name")
         self._keyword(p, 9, "inlined_at")
-        p[0] = Loc(p[2], p[3], p[4], *p[7], (p[10], p[11], p[12]), self._whole(p))
+        name, offset = p[7]
+        p[0] = Loc(p[2], p[3], p[4], name, offset, (p[10], p[11], p[12]), self._whole(p))
 
     @rule("""section_offset : WORD | DOTWORD | WORD '+' integer | DOTWORD '+' integer""")
     def p_section_offset(self, p: Any) -> None:
@@ -214,7 +216,7 @@ class Actions:
 
     @rule("declared : WORD '<' integer '>'")
     def p_declared_range(self, p: Any) -> None:
-        p[0] = declarations.Declarator(self._plain(p, 1), self._span(p, 1), count=p[3])
+        p[0] = declarations.Declarator(self._plain(p, 1), self._span(p, 1), range=p[3])
 
     @rule("declared : WORD dimensions")
     def p_declared_array(self, p: Any) -> None:
@@ -279,8 +281,8 @@ class Actions:
         brace = self._span(p, 2)
         p[0].body = Scope([], brace)
 
-    @rule("""function_start : ENTRY | FUNC | LINKAGE ENTRY | LINKAGE FUNC
-                            | FUNC attributes | LINKAGE FUNC attributes | ENTRY attributes | LINKAGE ENTRY attributes""")
+    @rule("""function_start : ENTRY | FUNC | LINKAGE ENTRY | LINKAGE FUNC | ENTRY attributes | FUNC attributes
+                            | LINKAGE ENTRY attributes | LINKAGE FUNC attributes""")
     def p_function_start(self, p: Any) -> None:
         words = [p[i] for i in range(1, len(p))]
         attributes = words.pop()[0] if isinstance(words[-1], tuple) else ()
@@ -391,7 +393,8 @@ class Actions:
 
     @rule("brackets : '[' base ']' | '[' base ',' operand_list ']'")
     def p_brackets(self, p: Any) -> None:
-        p[0] = Address(*p[2], tuple(p[4]) if len(p) == 6 else ())
+        base, offset = p[2]
+        p[0] = Address(base, offset, tuple(p[4]) if len(p) == 6 else ())
 
     @rule("base : WORD | WORD '+' expression")
     def p_base(self, p: Any) -> None:
@@ -423,11 +426,11 @@ class Actions:
                         | '!' expression %prec UNARY
                         | '~' expression %prec UNARY""")
     def p_unary(self, p: Any) -> None:
-        p[0] = self._fold(p, 1, constants.unary, p[1], p[2])
+        p[0] = self._fold(p, 0, constants.unary, p[1], p[2])
 
     @rule("expression : '(' TYPE ')' expression %prec UNARY")
     def p_cast(self, p: Any) -> None:
-        p[0] = self._fold(p, 2, constants.cast, p[2][1:], p[4])
+        p[0] = self._fold(p, 0, constants.cast, p[2][1:], p[4])
 
     @rule("""expression : expression '+' expression | expression '-' expression
                         | expression '*' expression | expression '/' expression | expression '%' expression
@@ -438,11 +441,11 @@ class Actions:
                         | expression '&' expression | expression '^' expression | expression '|' expression
                         | expression AND expression | expression OR expression""")
     def p_binary(self, p: Any) -> None:
-        p[0] = self._fold(p, 2, constants.binary, p[2], p[1], p[3])
+        p[0] = self._fold(p, 0, constants.binary, p[2], p[1], p[3])
 
     @rule("expression : expression '?' expression ':' expression")
     def p_conditional(self, p: Any) -> None:
-        p[0] = self._fold(p, 2, constants.conditional, p[1], p[3], p[5])
+        p[0] = self._fold(p, 0, constants.conditional, p[1], p[3], p[5])
 
     @rule("integer : NUMBER")
     def p_integer(self, p: Any) -> None:
@@ -496,11 +499,11 @@ class Actions:
         return p.lexspan(1)[0], self.ends[p.lexspan(len(p) - 1)[1]]
 
     def _fold(self, p: Any, i: int, function: Callable[..., Any], *operands: Any) -> Any:
-        """Evaluate; a mistake is reported at symbol `i`."""
+        """Evaluate; a mistake is reported at symbol `i`, or at the whole right-hand side (0)."""
         try:
             return function(*operands)
         except ConstantError as error:
-            raise Fault(error.code, error.message, self._span(p, i), error.help) from None
+            raise Fault(error.code, error.message, self._span(p, i) if i else self._whole(p), error.help) from None
 
     def _integer(self, p: Any, i: int) -> int:
         value: Immediate = self._fold(p, i, constants.literal, p[i])

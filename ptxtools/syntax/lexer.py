@@ -4,6 +4,8 @@ An opcode with its modifiers is one WORD, and so is a register with a component 
 leading dot get the class that `words.CLASSES` gives them.
 """
 
+# ruff: noqa: N802, N816 - PLY names rules after their tokens
+
 from __future__ import annotations
 
 import re
@@ -22,6 +24,9 @@ tokens = (
     *sorted(set(CLASSES.values())),
     "SHL", "SHR", "LE", "GE", "EQ", "NE", "AND", "OR",
 )  # fmt: skip
+
+#: What to do about preprocessor lines.
+PREPROCESS = ("run the text through a C preprocessor first",)
 
 literals = ",;:{}[]()<>=+-*/%!~&|^?@"
 
@@ -61,7 +66,7 @@ def t_open_comment(t: LexToken) -> None:
 
 
 @token(r'"[^"]*"')
-def t_STRING(t: LexToken) -> LexToken:  # noqa: N802
+def t_STRING(t: LexToken) -> LexToken:
     return t
 
 
@@ -79,13 +84,13 @@ def t_open_string(t: LexToken) -> None:
     r"|\d[\w$.]*"
     r"|\.\d[\w$.]*"
 )
-def t_NUMBER(t: LexToken) -> LexToken:  # noqa: N802
+def t_NUMBER(t: LexToken) -> LexToken:
     return t
 
 
 # The bank of `ld.const[2].b32` is part of the opcode (5.1.3.1).
 @token(r"(?:[A-Za-z][\w$]*|[_$%][\w$]+|_)(?:(?:\.const\[\d+\])?\.\w+(?:::\w+)*)*")
-def t_WORD(t: LexToken) -> LexToken:  # noqa: N802
+def t_WORD(t: LexToken) -> LexToken:
     if t.value == "WARP_SZ":
         t.type = "NUMBER"
     elif t.value == "call" or t.value.startswith("call."):
@@ -93,14 +98,17 @@ def t_WORD(t: LexToken) -> LexToken:  # noqa: N802
     return t
 
 
-@token(r"\.[A-Za-z_][\w$]*(?:::\w+)*")
-def t_DOTWORD(t: LexToken) -> LexToken:  # noqa: N802
+@token(r"\.[A-Za-z_]\w*(?:::\w+)*")
+def t_DOTWORD(t: LexToken) -> LexToken:
     t.type = CLASSES.get(t.value, "DOTWORD")
     return t
 
 
 def t_error(t: LexToken) -> None:
     shown = t.value[0]
+    if shown == "#":
+        line = t.value.split("\n", 1)[0].rstrip()
+        raise Fault("PTX115", "a preprocessor line is not PTX", (t.lexpos, t.lexpos + len(line)), PREPROCESS)
     name = f"'{shown}'" if shown.isprintable() else f"U+{ord(shown):04X}"
     raise Fault("PTX101", f"the character {name} cannot stand here", (t.lexpos, t.lexpos + 1))
 
@@ -114,6 +122,8 @@ _LINKS = frozenset({",", "+", "-"})
 _JUXTAPOSED = _LINKS | {"NUMBER", "STRING"}
 #: What follows the word of an open-ended directive, or `function_name`.
 _FIRST = frozenset({"WORD", "CALL", "DOTWORD", "NUMBER", "STRING", "-"})
+#: What an open-ended directive may end with.
+_COMPLETE = frozenset({"WORD", "CALL", "DOTWORD", "NUMBER", "STRING"})
 #: What makes a unit of `label:` and the directive behind it (11.3).
 _LABELLED = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+\.(?:branchtargets|calltargets|callprototype)\b", re.ASCII)
 
@@ -153,7 +163,7 @@ class UnitLexer:
         if self._done:
             return None
         before = self._lexer.lexpos
-        found: LexToken | None = self._lexer.token()
+        found = self._read()
         if found is None or (self._previous is not None and self._ends_before(found)):
             self._done = True
             self._lexer.lexpos = before
@@ -165,18 +175,28 @@ class UnitLexer:
         self._previous = found
         return found
 
+    def _read(self) -> LexToken | None:
+        """The next token. What cannot be read behind a complete open-ended unit is the next unit's fault."""
+        try:
+            found: LexToken | None = self._lexer.token()
+            return found
+        except Fault:
+            if self._open_ended and self._previous is not None and self._previous.type in _COMPLETE:
+                return None
+            raise
+
     def _begin(self, found: LexToken) -> None:
         self._open_ended = found.value in OPEN_ENDED or found.type == "TYPE"
         self._header = found.type in ("ENTRY", "FUNC", "SECTION")
 
     def _ends_before(self, found: LexToken) -> bool:
-        previous = self._previous
+        previous: Any = self._previous
         if found.type == "}" and self._depth == 0:
             return True
         if not self._open_ended or previous.type in _LINKS:
             return False
-        after_word = previous.value == "function_name" or previous.type not in _JUXTAPOSED | {"WORD", "DOTWORD"}
-        return found.type not in (_FIRST if after_word else _JUXTAPOSED)
+        after_word = previous.value == "function_name" or previous.type not in _COMPLETE
+        return found.value == "WARP_SZ" or found.type not in (_FIRST if after_word else _JUXTAPOSED)
 
     def _ends_with(self, found: LexToken) -> bool:
         kind = found.type

@@ -46,6 +46,10 @@ _STATEMENT = r"\n[ \t]*+(?=@|[a-z]\w*\.[\w.:]+[ \t]|[a-z]+[ \t]*;|[\w$%]+:(?!:)|
 _RESUME = re.compile(rf'"[^"]*"|//[^\n]*|/\*(?s:.*?)\*/|;|[{{}}]|{_STATEMENT}', re.ASCII)
 #: A closing brace of a vector operand or an initialiser, not of a scope.
 _INNER_BRACE = re.compile(r"\}\s*[,;|}\]]", re.ASCII)
+#: Control characters, and what decoding puts in place of bytes that are no text.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
+#: How much of a text is looked at to tell whether it is one.
+_PROBE = 4096
 _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
 
@@ -77,16 +81,22 @@ class Reader:
         self._section: Section | None = None
         self._scopes: list[Scope] = []
         self._extra_scopes = 0
+        #: Statements stand where none may; that has been said, once.
         self._astray = False
+        #: A `}` or `{` is missing, so what stands outside of functions later may be a consequence.
+        self._braces_wrong = False
 
     def read(self) -> None:
         """Read the whole text into `module`."""
         text, at = self.text, 0
+        if (binary := _binary(text)) is not None:
+            self._report(Fault("PTX120", "this is not a text", (binary, binary + 1)))
+            return
         while True:
-            if self._scopes:
-                at = self.units.statements(text, at, self._scopes[-1].items)
-            elif self._section is not None:
+            if self._section is not None:
                 at = self.units.data_lines(text, at, self._section.lines)
+            elif self._scopes:
+                at = self.units.statements(text, at, self._scopes[-1].items)
             match = _TRIVIA.match(text, at)
             at = match.end() if match else at
             if at >= len(text) or len(self.diagnostics) >= MOST_FAULTS:
@@ -142,8 +152,6 @@ class Reader:
     def _place_in_body(self, node: Any, at: int) -> None:
         if isinstance(node, _MODULE_ONLY):
             word = _word(self.text, at)
-            if isinstance(node, Section):
-                self._section = node
             raise Fault("PTX117", f"{self.text[slice(*word)]} stands outside of functions only", word)
         items = self._scopes[-1].items
         items.extend(node) if isinstance(node, list) else items.append(node)
@@ -195,6 +203,7 @@ class Reader:
             if not self._scopes and self._function is not None:
                 self._function.span = (self._function.span[0], at + 1)
                 self._function = None
+                self._astray = self._braces_wrong
         elif not self._astray:
             self._astray = True
             raise Fault("PTX116", "this '}' closes nothing", (at, at + 1))
@@ -204,6 +213,7 @@ class Reader:
         """A function begins while another one is open: its `}` has been forgotten."""
         function = self._function
         assert function is not None
+        self._braces_wrong = True
         self._report(
             Fault("PTX116", f"missing '}}' at the end of {function.name}", _word(self.text, at),
                   (f"its body begins in line {self.source.line_of(function.name_span[0])}",))
@@ -248,12 +258,16 @@ class Reader:
     def _resume(self, begin: int, fault: int) -> int:
         """Where reading goes on after a mistake at `fault` in the unit that begins at `begin`."""
         text = self.text
+        if text.startswith("/*", fault):  # a comment without end hides the rest, closing braces included
+            self._abandon(len(text))
+            return len(text)
         header = _FUNCTION_START.match(text, begin) is not None
         at = max(begin + 1, self._line_start(begin, fault))
         depth = 0
         while match := _RESUME.search(text, at):
             found, at = match[0], match.end()
             if found == ";":
+                self._astray |= header
                 return at
             if found == "{":
                 if header:
@@ -282,6 +296,14 @@ class Reader:
         self._function.body = Scope([], (brace, brace + 1))
         self._scopes = [self._function.body]
         return brace + 1
+
+
+def _binary(text: str) -> int | None:
+    """Where a NUL or the first of many control characters stands near the beginning of the text."""
+    found = [match.start() for match in _CONTROL.finditer(text, 0, _PROBE)]
+    if found and ("\0" in text[:_PROBE] or 10 * len(found) > min(len(text), _PROBE)):
+        return found[0]
+    return None
 
 
 def _word(text: str, at: int) -> Span:

@@ -121,8 +121,10 @@ class _DataValues(dict[str, "int | str"]):
         self._shapes = shapes
 
     def __missing__(self, text: str) -> int | str:
-        (value,) = self._shapes.sample(f".b8 {text}", DataLine).values
-        self[text] = value
+        values: tuple[int | str, ...] = self._shapes.sample(f".b8 {text}", DataLine).values
+        if len(values) != 1:
+            raise _NoShapeError
+        value = self[text] = values[0]
         return value
 
 
@@ -171,7 +173,7 @@ class ShapeParser:
                 last = found.end(2) if not operands else found.end(3)
                 if operands and rest[-1] in " \t\r\n\f\v":
                     last -= len(rest) - len(rest.rstrip())
-                add(Instruction(opcodes[opcode], operands, guard and guards[guard], (first, last)))
+                add(Instruction(opcodes[opcode], operands, guards[guard] if guard else None, (first, last)))
             elif kind == _LABEL:
                 add(Label(found[7], found.span(7)))
             else:
@@ -209,7 +211,7 @@ class ShapeParser:
         if key and key not in self._store.operands:
             blank = templates.placeholder(parts)
             try:
-                self._store.operands[key] = templates.Template.of(self._sample_operand(blank), parts, 0, blank)
+                self._store.operands[key] = templates.Template.of(self._sample_operand(blank), parts)
             except (_NoShapeError, templates.NotRegularError):
                 self._store.operands[key] = None
         return operand
@@ -257,7 +259,7 @@ class ShapeParser:
         blank = templates.placeholder(parts)
         try:
             node, end = self.grammar.parse(blank, 0)
-            return templates.Template.of(node, parts, 0, blank) if end == len(blank) else None
+            return templates.Template.of(node, parts) if end == len(blank) else None
         except (Fault, templates.NotRegularError):
             return None
 

@@ -35,7 +35,8 @@ def _read(text: str, action: str) -> list[Production]:
     """`a : b ',' c | d` as productions. A name before a colon begins the next left side."""
     words = _SYMBOL.findall(text)
     found: list[Production] = []
-    left, right = "", []
+    left = ""
+    right: list[str] = []
     for index, word in enumerate(words):
         if index + 1 < len(words) and words[index + 1] == ":":
             if left:

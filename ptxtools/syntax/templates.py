@@ -104,7 +104,7 @@ def placeholder(parts: list[str]) -> str:
 class _Maker:
     """Turns the node parsed from a placeholder into a program."""
 
-    def __init__(self, parts: list[str], blank: str) -> None:
+    def __init__(self, parts: list[str]) -> None:
         stand_ins = [_stand_in(i, hole) for i, hole in enumerate(parts[1::2])]
         filled = [stand_ins[i >> 1] if i & 1 else part for i, part in enumerate(parts)]
         self._starts = list(accumulate(map(len, filled), initial=0))
@@ -224,9 +224,9 @@ class Template:
         self.build: Builder = self._first_build
 
     @classmethod
-    def of(cls, node: Any, parts: list[str], begin: int, blank: str) -> Template:
-        """The template of the node that the grammar made of `blank`. Raises `NotRegularError`."""
-        return cls(_Maker(parts, blank).finish(node))
+    def of(cls, node: Any, parts: list[str]) -> Template:
+        """The template of the node that the grammar made of `placeholder(parts)`. Raises `NotRegularError`."""
+        return cls(_Maker(parts).finish(node))
 
     def _first_build(self, holes: Sequence[str], starts: Sequence[int], by: ShapeParser) -> Any:
         self.build = _link(self.program)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from functools import cache
 from typing import Any
+
+from ptxtools.diagnostics import Fix
 
 from .expected import describe, possible
 from .faults import Fault
@@ -12,6 +15,8 @@ from .grammar import Actions
 from .lexer import UnitLexer
 from .tables import parser as make_parser
 from .words import CLASSES
+
+_TRIVIA = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+", re.ASCII)
 
 
 class UnitParser:
@@ -45,19 +50,31 @@ class UnitParser:
         """Nothing to keep."""
 
     def _fail(self, token: Any) -> None:
-        wanted = describe(possible(self._parser))
-        expected = f"expected {wanted}" if wanted else "syntax error"
+        """Called by PLY with the token that fits nowhere; None at the end of the unit."""
+        wanted = possible(self._parser)
+        at = token.lexpos if token is not None else self._next(self._lexer.lexpos)
+        before = self._end_before(at)
+        if ";" in wanted and (token is None or "\n" in self._text[before:at]):
+            semicolon = Fix((before, before), ";", "end the statement")
+            raise Fault("PTX100", "missing ';' at the end of this statement", (before - 1, before), fix=semicolon)
+        expected = f"expected {describe(wanted)}" if describe(wanted) else "this is no PTX"
         if token is None:
-            at = self._lexer.lexpos
-            last = max(self._lexer.ends.values(), default=at)
-            following = self._text[at:].lstrip()[:1] if at < len(self._text) else ""
-            where = f"before '{following}'" if following else "before the end of the file"
-            raise Fault("PTX100", f"{expected} {where}", (max(last - 1, 0), last))
-        span = (token.lexpos, token.lexpos + len(token.value))
+            found = self._text[at : at + 20].split()
+            where = f"before '{found[0]}'" if found else "before the end of the text"
+            raise Fault("PTX100", f"{expected} {where}", (before - 1, before))
+        span = (at, at + len(token.value))
         if token.type == "DOTWORD":
             raise Fault("PTX119", f"unknown directive or type '{token.value}'", span, _similar(token.value))
         shown = token.value if len(token.value) <= 40 else token.value[:37] + "..."
         raise Fault("PTX100", f"{expected}, found {_quoted(shown)}", span)
+
+    def _next(self, at: int) -> int:
+        match = _TRIVIA.match(self._text, at)
+        return match.end() if match else at
+
+    def _end_before(self, at: int) -> int:
+        """The end of the last token of the unit that stands before `at`."""
+        return max((end for end in self._lexer.ends.values() if end <= at), default=at)
 
 
 @cache
