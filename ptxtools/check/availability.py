@@ -31,10 +31,17 @@ class Lack(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What the module declares; `target` is "" when it is missing or unknown, version (0, 0) likewise."""
+    """What the module declares, or is `forced` to by the caller. `target` is "" when it is missing or unknown,
+    version (0, 0) likewise."""
 
     version: Version
     target: str
+    forced: bool = False
+
+    def __str__(self) -> str:
+        what = [f"PTX {version_text(self.version)}"] if self.version != (0, 0) else []
+        what += [self.target] if self.target else []
+        return f"{'checked as' if self.forced else 'the module declares'} {', '.join(what)}"
 
 
 def lack(subject: str, needs: Iterable[AnyNeed], declared: Declared) -> Lack | None:
@@ -44,12 +51,9 @@ def lack(subject: str, needs: Iterable[AnyNeed], declared: Declared) -> Lack | N
     refused = [names for _, names in demands if declared.target and not provides_any(declared.target, names)]
     if not too_old and not refused:
         return None
-    parts = []
-    if too_old:
-        parts.append(f"PTX ISA {version_text(max(too_old))} (the module declares {version_text(declared.version)})")
-    for names in dict.fromkeys(refused):
-        parts.append(f"target {targets.describe(names)} (the module declares {declared.target})")
-    message = f"{subject} needs {' and '.join(parts)}"
+    wanted = [f"PTX {version_text(max(too_old))}"] if too_old else []
+    wanted += [targets.describe(names) for names in dict.fromkeys(refused)]
+    message = f"{subject} needs {' and '.join(wanted)} ({declared})"
     return Lack(bool(too_old), message, requirement(demands, declared.version))
 
 

@@ -6,7 +6,7 @@ from ptxtools.diagnostics import Diagnostic
 from ptxtools.ir.nodes import Alias, Function, Module, Variable
 
 from . import codes
-from .context import Context
+from .context import Context, Gathered
 from .declarations import check_variable
 from .directives import check_directives
 from .functions import check_alias, check_function_header, check_repeated_function, check_repeated_variable
@@ -29,6 +29,21 @@ def check(
     except for the functions of the runtime.
     """
     context = Context(module, target, version, linking)
+    _walk(context)
+    context.diagnostics.sort(key=lambda d: d.span)
+    return context.diagnostics
+
+
+def gather(module: Module) -> list[Gathered]:
+    """What the parts of a module need, whatever it declares; a part that repeats is named once."""
+    context = Context(module)
+    context.gathered = []
+    _walk(context)
+    return context.gathered
+
+
+def _walk(context: Context) -> None:
+    module = context.module
     check_headers(context)
     scope = Scope()
     bodies = BodyChecker(context)
@@ -40,10 +55,8 @@ def check(
             _declare_variable(context, item, scope)
         elif isinstance(item, Alias):
             check_alias(context, item, scope)
-    if linking:
+    if context.linking:
         check_undefined(context)
-    context.diagnostics.sort(key=lambda d: d.span)
-    return context.diagnostics
 
 
 def _function(context: Context, function: Function, scope: Scope, bodies: BodyChecker) -> None:

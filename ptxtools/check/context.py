@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ptxtools.diagnostics import Diagnostic, Requires, Source, Span
 from ptxtools.ir.nodes import Module
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS
@@ -10,6 +12,14 @@ from . import codes
 from .availability import AnyNeed, Declared, lack
 from .locate import word_span
 from .operands import Setting
+
+
+class Gathered(NamedTuple):
+    """A requirement of something in the module."""
+
+    subject: str
+    needs: tuple[AnyNeed, ...]
+    span: Span
 
 
 class Context:
@@ -24,10 +34,14 @@ class Context:
         wanted = version or module.version
         name = target or module.target
         self.forced_target, self.forced_version = target, version
-        self.declared = Declared(wanted if wanted in VERSIONS else (0, 0), name if name in FIRST_VERSION else "")
+        self.declared = Declared(
+            wanted if wanted in VERSIONS else (0, 0), name if name in FIRST_VERSION else "", bool(target or version)
+        )
         wide_only = bool(self.declared.target) and int(name[3:].rstrip("af")) >= 90
         self.setting = Setting(module.address_size, wide_only)
         self.diagnostics: list[Diagnostic] = []
+        #: With a list here, requirements are gathered instead of judged.
+        self.gathered: list[Gathered] | None = None
 
     def report(
         self,
@@ -50,6 +64,9 @@ class Context:
 
     def require(self, subject: str, needs: tuple[AnyNeed, ...], span: Span, section: str | None = None) -> bool:
         """Report when the declared version or target does not provide `subject`; whether it does."""
+        if self.gathered is not None:
+            self.gathered.append(Gathered(subject, needs, span))
+            return True
         found = lack(subject, needs, self.declared)
         if found is None:
             return True

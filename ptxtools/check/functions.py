@@ -106,7 +106,7 @@ def _entry_size(context: Context, function: Function) -> None:
             size *= n or 0
         align = max(1, v.align or info.bytes * v.vector)
         offset = -(-offset // align) * align + size
-    version, target = context.declared
+    version, target = context.declared.version, context.declared.target
     new = version >= _NEW_SINCE and bool(target) and int(target[3:].rstrip("af")) >= 70
     limit = _ENTRY_BYTES_NEW if new else _ENTRY_BYTES
     if offset > limit:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import File, Header, Loc, Module
+from ptxtools.isa import Need
 from ptxtools.isa.targets import FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, version_text
 
 from . import codes
@@ -29,6 +30,7 @@ def check_headers(context: Context) -> None:
         elif header.name == ".target":
             _target(context, header)
         elif header.name == ".address_size":
+            context.require(".address_size", (Need((), (2, 3), ()),), header.span, "11.1.3")
             _address_size(context, header)
     if context.forced_target or context.forced_version:
         _forced(context)

@@ -196,7 +196,8 @@ class BodyChecker:
         context = self.context
         needs = list(op.requirements)
         needs += [need for need in op.operand_requirements if _written(op, need, item.operands)]
-        lacking = [need for need in needs if _fails(need, context)]
+        gathering = context.gathered is not None
+        lacking = [need for need in needs if gathering or _fails(need, context)]
         if lacking:
             atoms = next((need.atoms for need in lacking if need.atoms), ())
             opcode = statement_parts(context.text, item.span).opcode
@@ -212,7 +213,7 @@ class BodyChecker:
         from ptxtools.isa.targets import describe as describe_targets
         from ptxtools.isa.targets import provides_any, version_text
 
-        version, target = self.context.declared
+        version, target = self.context.declared.version, self.context.declared.target
         if version < need.ptx or not target or not provides_any(target, need.targets):
             return
         where = f" for target {describe_targets(need.targets)}" if need.targets else ""

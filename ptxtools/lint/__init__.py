@@ -1,6 +1,6 @@
 """The warning rules PTX5xx to PTX7xx, and the engine that chooses among findings."""
 
-from .engine import lint, warnings
+from .engine import lint, lint_targets, warnings
 from .suppress import chosen, suppressed
 
-__all__ = ["chosen", "lint", "suppressed", "warnings"]
+__all__ = ["chosen", "lint", "lint_targets", "suppressed", "warnings"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ptxtools.check import check
 from ptxtools.check.context import Context
-from ptxtools.diagnostics import Diagnostic
+from ptxtools.diagnostics import Diagnostic, Span
 from ptxtools.ir.nodes import Module
 
 from . import barriers, constants, deprecated, flow, limits, memory
@@ -49,6 +49,30 @@ def lint(
     findings += warnings(module, target=target, version=version)
     findings = suppressed(chosen(findings, select, ignore), module.source)
     return sorted(findings, key=lambda d: (d.span, d.code))
+
+
+def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int] | None = None) -> list[Diagnostic]:
+    """Errors and warnings as if the module declared each of `targets` in turn; none: what it declares.
+
+    A finding that not all targets share says which one it is for.
+    """
+    if len(targets) < 2:
+        target = targets[0] if targets else None
+        found = check(module, target=target, version=version)
+        return found + warnings(module, target=target, version=version)
+    found = []
+    seen: dict[tuple[str, Span, str], list[Diagnostic]] = {}
+    for target in targets:
+        for finding in check(module, target=target, version=version):
+            finding.target = target
+            seen.setdefault((finding.code, finding.span, finding.message), []).append(finding)
+    for alike in seen.values():
+        if len(alike) == len(targets):
+            alike[0].target = None
+            found.append(alike[0])
+        else:
+            found += alike
+    return found + warnings(module, target=targets[0], version=version)
 
 
 def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
