@@ -60,7 +60,7 @@ def _load(chapter: str) -> None:
 def find(op: Opcode) -> Semantics | None:
     """The meaning of an opcode that maps lane values to lane values; None if it has none here."""
     chapter = chapter_of(op)
-    if chapter == "video" or op.family != op.name and chapter not in ("extended", "conversion"):
+    if chapter == "video" or (op.family != op.name and chapter not in ("extended", "conversion")):
         return None
     _load(chapter)
     return TABLE.get((chapter, "cvt.pack" if op.name == "cvt.pack" else op.family))

@@ -126,7 +126,7 @@ class Algebra(ABC):
         Predicates extend to 0 and 1.
         """
 
-    # --- f32 and f64, round to nearest even; a NaN result may have any payload ------------------------------------------
+    # --- f32 and f64, round to nearest even; a NaN result may have any payload ----------------------------------------
 
     @abstractmethod
     def fadd(self, t: str, a: Value, b: Value) -> Value: ...
@@ -183,13 +183,9 @@ class Algebra(ABC):
     def directed(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
         """add sub mul fma div sqrt of f32 or f64 rounded rz, rm or rp."""
 
+    @abstractmethod
     def fma_to_odd(self, a: Value, b: Value, c: Value) -> Value:
         """f32 a*b + c rounded to odd: rounding the result again, to at most 22 bits, rounds the true value once."""
-        down = self.directed("fma", "f32", "rm", a, b, c)
-        up = self.directed("fma", "f32", "rp", a, b, c)
-        # Inexact results are neighbours, one of which is odd; exact ones are equal but for an exact zero's sign.
-        odd = self.is_nonzero("u32", self.and_with("u32", down, 1))
-        return self.select("u32", odd, down, up)
 
     @abstractmethod
     def context(self, name: str) -> Value:
@@ -235,9 +231,7 @@ class Algebra(ABC):
         """A 128-bit value from its 64-bit halves."""
         return (low, high)
 
-    def elementwise(
-        self, word: str, element: str, body: Callable[..., Value], *operands: Value
-    ) -> Value:
+    def elementwise(self, word: str, element: str, body: Callable[..., Value], *operands: Value) -> Value:
         """Apply `body(B, *parts)` to each element of packed operands, B being the algebra of the parts.
 
         `word` and `element` are unsigned types of 16 to 64 bits; `body` returns one element of the same width.
@@ -246,7 +240,7 @@ class Algebra(ABC):
         parts = zip(*(self.unpack(element, count, operand) for operand in operands), strict=True)
         return self.pack(element, [body(self, *part) for part in parts])
 
-    # --- slots and operands (9.4) ---------------------------------------------------------------------------------------
+    # --- slots and operands (9.4) -------------------------------------------------------------------------------------
 
     def adapt(self, value: Value, storage: str, t: str) -> Value:
         """A register's content ("b16", "b32", "b64", "b128", "pred") as an operand of type `t`: its low bits."""

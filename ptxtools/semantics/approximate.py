@@ -35,13 +35,15 @@ def _is_tiny(A: Algebra, x: Value) -> Value:
 
 
 def _scale_of(A: Algebra, x: Value) -> Value:
-    """The power of two that brings a reciprocal's argument into the unit's range: 1/4 above 2**126, 2**24 below 2**-126."""
+    """The power of two that brings a reciprocal's argument into the unit's range."""
     huge = A.fcompare("gt", "f32", _magnitude(A, x), A.real("f32", 2.0**126))
     scale = A.select("f32", huge, A.real("f32", 0.25), A.real("f32", 1.0))
     return A.select("f32", _is_tiny(A, x), A.real("f32", 2.0**24), scale)
 
 
-def _rescued(A: Algebra, op: Opcode, unit: Callable[[Algebra, Value], Value], x: Value, up: float, down: float) -> Value:
+def _rescued(
+    A: Algebra, op: Opcode, unit: Callable[[Algebra, Value], Value], x: Value, up: float, down: float
+) -> Value:
     """`unit`, with subnormal arguments multiplied by `up` before and by `down` behind."""
     if op.has("ftz"):
         return unit(A, x)
@@ -168,7 +170,7 @@ def _scale_down(A: Algebra, b: Value) -> Value:
     return A.select("f32", huge, A.real("f32", 0.25), A.real("f32", 1.0))
 
 
-# --- tanh: odd polynomial near zero, 1 - 2 / (1 + e**2x) elsewhere ------------------------------------------------------------
+# --- tanh: odd polynomial near zero, 1 - 2 / (1 + e**2x) elsewhere ----------------------------------------------------
 
 _TANH_SERIES = (-0.0053974, 0.0206390, -0.0537397, 0.1333145, -0.3333332)
 _TANH_SPLIT = 0.55

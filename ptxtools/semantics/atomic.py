@@ -40,9 +40,7 @@ def combine(A: Algebra, operation: str, t: str, old: Value, *operands: Value, fl
     """
     element, count = element_of(t)
     if count > 1:
-        return A.elementwise(
-            "u32", "u16", lambda B, *parts: combine(B, operation, element, *parts), old, *operands
-        )
+        return A.elementwise("u32", "u16", lambda B, *parts: combine(B, operation, element, *parts), old, *operands)
     if operation == "cas":
         return A.select(t, _equal(A, t, old, operands[0]), operands[1], old)
     b = operands[0]

@@ -86,7 +86,7 @@ def _float_to_int(A: Algebra, op: Opcode, target: str, source: str, x: Value) ->
     return result if word == target else _fit(A, word, target, _clamp(A, word, target, result))
 
 
-# --- integer to floating point --------------------------------------------------------------------------------------------
+# --- integer to floating point ----------------------------------------------------------------------------------------
 
 
 def _int_to_float(A: Algebra, op: Opcode, target: str, source: str, x: Value) -> Value:
@@ -119,10 +119,10 @@ def _halves(A: Algebra, word: str, x: Value) -> tuple[Value, Value]:
 def _saturate(A: Algebra, op: Opcode, t: str, x: Value) -> Value:
     if not op.has("sat"):
         return x
-    return floating.saturate(A, t, x) if t in ("f32", "f64") else half.finish(A, op, t, x)
+    return floating.saturate(A, t, x) if t in ("f32", "f64") else half.saturate(A, t, x)
 
 
-# --- between floating-point types -----------------------------------------------------------------------------------------
+# --- between floating-point types -------------------------------------------------------------------------------------
 
 
 def _float_to_float(A: Algebra, op: Opcode, target: str, source: str, x: Value) -> Value:
@@ -172,7 +172,7 @@ def _quiet(A: Algebra, op: Opcode, target: str, source: str, result: Value, x: V
     return A.select("u64", A.fcompare("nan", "f64", result, result), quiet, result)
 
 
-# --- cvt.pack -------------------------------------------------------------------------------------------------------------
+# --- cvt.pack ---------------------------------------------------------------------------------------------------------
 
 
 @conversion("cvt.pack")

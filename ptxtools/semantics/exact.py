@@ -100,7 +100,7 @@ def overflow_pattern(A: Algebra, t: str, target: Format, rounding: str, negative
     return infinity
 
 
-# --- from one format to a narrower one ----------------------------------------------------------------------------------
+# --- from one format to a narrower one --------------------------------------------------------------------------------
 
 
 def narrow(
@@ -242,7 +242,16 @@ def sum_to_odd(A: Algebra, a: Value, b: Value) -> Value:
     return to_odd(A, total, error)
 
 
-# --- directed rounding --------------------------------------------------------------------------------------------------
+def fma_to_odd(A: Algebra, a: Value, b: Value, c: Value) -> Value:
+    """Algebra.fma_to_odd through f64: its 53 bits hold the product exactly."""
+    x, y, z = (A.float_to_float("f32", "f64", value) for value in (a, b, c))
+    total = sum_to_odd(A, A.fmul("f64", x, y), z)
+    result = narrow(A, F64, F32, total, "rz")
+    inexact = A.fcompare("ne", "f64", A.float_to_float("f32", "f64", result), total)
+    return A.or_("u32", result, A.resize("pred", "u32", inexact))
+
+
+# --- directed rounding ------------------------------------------------------------------------------------------------
 
 
 def directed(A: Algebra, operation: str, t: str, rounding: str, *operands: Value) -> Value:

@@ -53,13 +53,19 @@ def flush(A: Algebra, op: Opcode, t: str, x: Value) -> Value:
 def finish(A: Algebra, op: Opcode, t: str, x: Value) -> Value:
     """.ftz, .sat, .relu and the canonical NaN on a result."""
     x = flush(A, op, t, x)
-    nan, zero = is_nan(A, t, x), A.const("u16", 0)
     if op.has("sat"):
-        clamped = A.minimum("s16", A.maximum("s16", x, zero), A.const("s16", _ONE[t]))
-        return A.select("u16", nan, zero, clamped)
+        return saturate(A, t, x)
     if op.has("relu"):
-        x = A.maximum("s16", x, zero)
-    return A.select("u16", nan, A.const("u16", CANONICAL_NAN), x)
+        positive = A.maximum("s16", x, A.const("s16", 0))
+        return A.select("u16", is_nan(A, t, x), A.const("u16", CANONICAL_NAN), positive)
+    return canonical(A, t, x)
+
+
+def saturate(A: Algebra, t: str, x: Value) -> Value:
+    """Clamp to [+0, 1]; NaN and -0 give +0."""
+    zero = A.const("s16", 0)
+    clamped = A.minimum("s16", A.maximum("s16", x, zero), A.const("s16", _ONE[t]))
+    return A.select("u16", is_nan(A, t, x), zero, clamped)
 
 
 def canonical(A: Algebra, t: str, x: Value) -> Value:
@@ -180,7 +186,7 @@ def maximum(A: Algebra, op: Opcode, *inputs: Value) -> Value:
     return _extremes(A, op, True, *inputs)
 
 
-# --- mixed precision (9.7.5): types are (f32, f16 or bf16), the last source is f32 -----------------------------------------
+# --- mixed precision (9.7.5): types are (f32, f16 or bf16), the last source is f32 ------------------------------------
 
 
 @mixed("add", "sub", "fma")

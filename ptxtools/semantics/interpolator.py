@@ -1,4 +1,4 @@
-"""The hardware's function unit: rcp, rsqrt, sqrt, sin, cos, lg2 and ex2 by table and quadratic interpolation, bit-exact.
+"""The hardware's function unit: rcp, rsqrt, sqrt, sin, cos, lg2, ex2 by table and quadratic interpolation, bit-exact.
 
 Every function of a 23-bit fraction splits it into a table index h and an offset xl and computes
 
@@ -7,8 +7,8 @@ Every function of a 23-bit fraction splits it into a table index h and an offset
 where q is a truncated square. S has up to 41 bits; it is kept as V = S >> cut and the low `cut` bits, so that 32-bit
 arithmetic suffices.
 
-The coefficients were measured and published by B. Carleton in ptx-math (MIT licence, github.com/bcarlet/ptx-math, commit
-2c7dc92), who found them equal to hardware of compute capability 5.x to 7.5 for all inputs of the forms without .ftz.
+The coefficients were measured and published by B. Carleton in ptx-math (MIT licence, github.com/bcarlet/ptx-math,
+commit 2c7dc92), who found them equal to hardware of compute capability 5.x to 7.5 for all inputs of the forms without .ftz.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def interpolator(name: str) -> Interpolator:
 
 
 def _square(A: Algebra, x: Value) -> Value:
-    """The truncated square of a 17-bit number: columns 0 to 18 of the partial products are absent, in units of 2**19."""
+    """The truncated square of a 17-bit number: partial-product columns 0 to 18 are absent; in units of 2**19."""
     upper = A.shr_by("u32", x, 9)
     total = A.shr_by("u32", A.mul("u32", upper, upper), 1)
     for i in range(2, 9):
@@ -83,7 +83,7 @@ def evaluate(A: Algebra, name: str, fraction: Value, parity: Value = None, cut: 
     return A.add("u32", high, A.shr_by("s32", low, cut)), A.and_with("u32", low, (1 << cut) - 1)
 
 
-# --- the units: subnormal inputs count as zeros of their sign, results below 2**-126 become zero ----------------------------
+# --- the units: subnormal inputs count as zeros of their sign, results below 2**-126 become zero ----------------------
 
 
 def _exponent(A: Algebra, x: Value) -> Value:
@@ -217,7 +217,7 @@ def ex2(A: Algebra, x: Value) -> Value:
     )  # fmt: skip
 
 
-# --- sin and cos of a number of turns -----------------------------------------------------------------------------------------
+# --- sin and cos of a number of turns ---------------------------------------------------------------------------------
 
 
 def _quarter_turns(A: Algebra, turns: Value) -> Value:
@@ -267,7 +267,7 @@ def cos(A: Algebra, turns: Value, infinite: Value) -> Value:
     return A.select("u32", infinite, A.const("u32", NAN), _sine_value(A, fraction, sign))
 
 
-# --- seeds for f64: only the upper word takes part -------------------------------------------------------------------------------
+# --- seeds for f64: only the upper word takes part --------------------------------------------------------------------
 
 
 def rcp64(A: Algebra, x: Value) -> Value:

@@ -102,7 +102,7 @@ def _to_tf32(A: Algebra, op: Opcode, x: Value) -> Value:
     return A.select("u32", A.fcompare("nan", "f32", x, x), A.const("u32", 0x7FFF_FFFF), word)
 
 
-# --- ue8m0: powers of two, 2**(byte - 127); 0xff is NaN ---------------------------------------------------------------------
+# --- ue8m0: powers of two, 2**(byte - 127); 0xff is NaN ---------------------------------------------------------------
 
 
 def _to_scales(A: Algebra, op: Opcode, of: str, *inputs: Value) -> Value:
@@ -134,5 +134,3 @@ def _from_scale(A: Algebra, scale: Value) -> Value:
     word = A.select("u16", A.is_zero("u16", scale), A.const("u16", 0x0040), word)
     is_nan = A.compare("eq", "u16", scale, A.const("u16", 0xFF))
     return A.select("u16", is_nan, A.const("u16", half.CANONICAL_NAN), word)
-
-

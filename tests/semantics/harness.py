@@ -86,7 +86,7 @@ def dtype_of(t: str) -> type:
     return {1: np.bool_, 16: np.uint16, 32: np.uint32, 64: np.uint64}[word_bits(t)]
 
 
-# --- running --------------------------------------------------------------------------------------------------------------
+# --- running ----------------------------------------------------------------------------------------------------------
 
 
 def run_numpy(op: Opcode, inputs: Sequence[Any]) -> list[Any]:
@@ -248,7 +248,7 @@ end:
         return [x.astype(np.bool_) if d is np.bool_ else x for x, d in zip(results, outputs, strict=True)]
 
 
-# --- operands ---------------------------------------------------------------------------------------------------------------
+# --- operands ---------------------------------------------------------------------------------------------------------
 
 
 def edge_values(t: str) -> list[int]:
@@ -282,7 +282,11 @@ def operands(t: str, count: int, rng: np.random.Generator) -> Any:
     edges = np.array(edge_values(t), d)
     pick = rng.integers(0, 10, count)
     values = rng.integers(0, 1 << min(bits, 63), count, dtype=np.uint64)
-    values = (values << np.uint64(1) | rng.integers(0, 2, count, dtype=np.uint64)).astype(d) if bits == 64 else values.astype(d)
+    values = (
+        (values << np.uint64(1) | rng.integers(0, 2, count, dtype=np.uint64)).astype(d)
+        if bits == 64
+        else values.astype(d)
+    )
     values = np.where(pick < 5, edges[rng.integers(0, len(edges), count)], values)
     values = np.where(pick == 5, rng.integers(0, 80, count).astype(d), values)
     if bits >= 32:

@@ -110,3 +110,6 @@ class FloatOperations(Algebra):
 
     def directed(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
         return exact.directed(self, operation, t, rounding, *operands)
+
+    def fma_to_odd(self, a: Value, b: Value, c: Value) -> Value:
+        return exact.fma_to_odd(self, a, b, c)
