@@ -2,25 +2,25 @@
 
 PAGES = """
 # 9.7.13.5 atom
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d, [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
     .op   = { .and, .or, .xor };
     .type = { .b32, .b64 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d, [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
     .op   = { .exch };
     .type = { .b32, .b64, .b128 };
-    atom{.sem}{.scope}{.space}.op.type               d, [a], b, c;
+    atom{.sem}{.scope}{.space}.op.type               d(reg sink), [a], b, c;
     .op   = { .cas };
     .type = { .b16, .b32, .b64, .b128 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d, [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
     .op   = { .add };
     .type = { .u32, .s32, .u64, .f32, .f64 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d, [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
     .op   = { .inc, .dec };
     .type = { .u32 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d, [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
     .op   = { .min, .max };
     .type = { .u32, .s32, .u64, .s64 };
-    atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.type  d, [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
     .op   = { .add };
     .type = { .f16, .f16x2, .bf16, .bf16x2 };
     .space = { .global, .shared{::cta, ::cluster} };

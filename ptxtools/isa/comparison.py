@@ -27,23 +27,23 @@ PAGES = """
     needs .ftz => ptx 1.4
 
 # 9.7.6.2 setp
-    setp.CmpOp.type               p:pred{|q}, a, b;
-    setp.CmpOp.BoolOp.type        p:pred{|q}, a, b, {!}c:pred;
+    setp.CmpOp.type               p:pred(reg sink){|q}, a, b;
+    setp.CmpOp.BoolOp.type        p:pred(reg sink){|q}, a, b, {!}c:pred;
     .CmpOp = { .eq, .ne };
     .type  = { .b16, .b32, .b64 };
-    setp.CmpOp.type               p:pred{|q}, a, b;
-    setp.CmpOp.BoolOp.type        p:pred{|q}, a, b, {!}c:pred;
+    setp.CmpOp.type               p:pred(reg sink){|q}, a, b;
+    setp.CmpOp.BoolOp.type        p:pred(reg sink){|q}, a, b, {!}c:pred;
     .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge };
     .type  = { .s16, .s32, .s64 };
-    setp.CmpOp.type               p:pred{|q}, a, b;
-    setp.CmpOp.BoolOp.type        p:pred{|q}, a, b, {!}c:pred;
+    setp.CmpOp.type               p:pred(reg sink){|q}, a, b;
+    setp.CmpOp.BoolOp.type        p:pred(reg sink){|q}, a, b, {!}c:pred;
     .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .lo, .ls, .hi, .hs };
     .type  = { .u16, .u32, .u64 };
-    setp.CmpOp{.ftz}.type         p:pred{|q}, a, b;
-    setp.CmpOp.BoolOp{.ftz}.type  p:pred{|q}, a, b, {!}c:pred;
+    setp.CmpOp{.ftz}.type         p:pred(reg sink){|q}, a, b;
+    setp.CmpOp.BoolOp{.ftz}.type  p:pred(reg sink){|q}, a, b, {!}c:pred;
     .type  = { .f32 };
-    setp.CmpOp.type               p:pred{|q}, a, b;
-    setp.CmpOp.BoolOp.type        p:pred{|q}, a, b, {!}c:pred;
+    setp.CmpOp.type               p:pred(reg sink){|q}, a, b;
+    setp.CmpOp.BoolOp.type        p:pred(reg sink){|q}, a, b, {!}c:pred;
     .type  = { .f64 };
     .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
     .BoolOp = { .and, .or, .xor };
@@ -108,14 +108,14 @@ PAGES = """
     needs dtype=.bf16 | stype=.bf16,.bf16x2 => ptx 7.8, sm_90
 
 # 9.7.7.2 setp
-    setp.CmpOp{.ftz}.f16           p:pred, a, b;
+    setp.CmpOp{.ftz}.f16           p:pred(reg sink), a, b;
     setp.CmpOp.BoolOp{.ftz}.f16    p:pred, a, b, {!}c:pred;
-    setp.CmpOp{.ftz}.f16x2         p:pred|q, a, b;
-    setp.CmpOp.BoolOp{.ftz}.f16x2  p:pred|q, a, b, {!}c:pred;
+    setp.CmpOp{.ftz}.f16x2         p:pred(reg sink)|q, a, b;
+    setp.CmpOp.BoolOp{.ftz}.f16x2  p:pred(reg sink)|q, a, b, {!}c:pred;
     setp.CmpOp.bf16                p:pred, a, b;
     setp.CmpOp.BoolOp.bf16         p:pred, a, b, {!}c:pred;
-    setp.CmpOp.bf16x2              p:pred|q, a, b;
-    setp.CmpOp.BoolOp.bf16x2       p:pred|q, a, b, {!}c:pred;
+    setp.CmpOp.bf16x2              p:pred(reg sink)|q, a, b;
+    setp.CmpOp.BoolOp.bf16x2       p:pred(reg sink)|q, a, b, {!}c:pred;
     .CmpOp  = { .eq, .ne, .lt, .le, .gt, .ge, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
     .BoolOp = { .and, .or, .xor };
     needs                 => ptx 4.2, sm_53

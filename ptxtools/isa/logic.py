@@ -23,7 +23,7 @@ PAGES = """
 
 # 9.7.8.6 lop3
     lop3.b32         d, a, b, c, immLut:u32(imm 0..255);
-    lop3.BoolOp.b32  d|p:pred, a, b, c, immLut:u32(imm 0..255), {!}q:pred;
+    lop3.BoolOp.b32  d(reg sink)|p:pred, a, b, c, immLut:u32(imm 0..255), {!}q:pred;
     .BoolOp = { .or, .and };
     needs             => ptx 4.3, sm_50
     needs .or | .and  => ptx 8.2, sm_70

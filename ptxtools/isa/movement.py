@@ -7,7 +7,7 @@ PAGES = """
     needs .f64 => sm_13
 
 # 9.7.9.4 mov
-    mov.type  d(reg sink vec), a(reg imm sreg symbol vec);
+    mov.type  d(reg vec), a(reg imm sreg symbol vec);
     .type = { .b16, .b32, .b64, .b128 };
     needs .b128 => ptx 8.3, sm_70
 
@@ -29,12 +29,12 @@ PAGES = """
     needs => ptx 2.0, sm_20
 
 # 9.7.9.8 ld
-    ld{.weak}{.ss}{.cop}{.cache_hint}{.prefetch_size}{.vec}.type             d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
-    ld{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
-    ld.volatile{.ss}{.prefetch_size}{.vec}.type                              d:type*vec+(reg sink), [a];
-    ld.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
-    ld.acquire.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
-    ld.mmio.relaxed.scope{.ss}.type                                          d:type+(reg sink), [a];
+    ld{.weak}{.ss}{.cop}{.cache_hint}{.prefetch_size}{.vec}.type             d:type*vec+, [a](unified), cache_policy:b64(reg) if .L2::cache_hint;
+    ld{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a](unified), cache_policy:b64(reg) if .L2::cache_hint;
+    ld.volatile{.ss}{.prefetch_size}{.vec}.type                              d:type*vec+, [a];
+    ld.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a](unified), cache_policy:b64(reg) if .L2::cache_hint;
+    ld.acquire.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a](unified), cache_policy:b64(reg) if .L2::cache_hint;
+    ld.mmio.relaxed.scope{.ss}.type                                          d:type+, [a];
     .ss            = { .const, .global, .local, .param{::entry, ::func}, .shared{::cta, ::cluster} };
     .cop           = { .ca, .cg, .cs, .lu, .cv };
     .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
@@ -56,6 +56,7 @@ PAGES = """
     needs .shared::cta                => ptx 7.8, sm_30
     needs .shared::cluster            => ptx 7.8, sm_90
     needs .param::entry,.param::func  => ptx 8.3
+    needs @a:unified                  => ptx 8.0, sm_90
     needs .mmio                       => ptx 8.2, sm_70
     needs .b128                       => ptx 8.3, sm_70
     needs .b128 .sys                  => ptx 8.4
@@ -69,8 +70,8 @@ PAGES = """
     only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.9 ld.global.nc
-    ld.global{.cop}.nc{.cache_hint}{.prefetch_size}{.vec}.type                d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
-    ld.global.nc{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+(reg sink), [a], cache_policy:b64(reg) if .L2::cache_hint;
+    ld.global{.cop}.nc{.cache_hint}{.prefetch_size}{.vec}.type                d:type*vec+, [a], cache_policy:b64(reg) if .L2::cache_hint;
+    ld.global.nc{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a], cache_policy:b64(reg) if .L2::cache_hint;
     .cop           = { .ca, .cg, .cs };
     .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
     .l2evict       = { .L2::evict_normal, .L2::evict_first, .L2::evict_last };
@@ -89,7 +90,7 @@ PAGES = """
     only .b128 => !.vec
 
 # 9.7.9.10 ldu
-    ldu{.ss}{.vec}.type  d:type*vec+(reg sink), [a];
+    ldu{.ss}{.vec}.type  d:type*vec+, [a];
     .ss   = { .global };
     .vec  = { .v2, .v4 };
     .type = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
@@ -180,7 +181,7 @@ PAGES = """
 
 # 9.7.9.20 cvta
     cvta.space.size     p, a(reg imm symbol);
-    cvta.to.space.size  p, a;
+    cvta.to.space.size  p, a(reg);
     .space = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
     .size  = { .u32, .u64 };
     needs                  => ptx 2.0, sm_20

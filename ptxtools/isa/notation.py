@@ -330,7 +330,7 @@ def _known_term(
         return any(atom.endswith(key) for atom in atoms)
     if kind == "name":
         return key in page.names
-    return any(pattern.name == key for form in page.forms for pattern in form.patterns)
+    return any(key in (pattern.name, pattern.second) for form in page.forms for pattern in form.patterns)
 
 
 def _expand(text: str, sets: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -11,7 +11,8 @@
     (ret)            a call's argument list
     n(imm)  l(label) what may be written: kinds in parentheses
     n(imm 0..255)    range of an immediate
-    n(imm 4/8/16)    its possible values
+    n(imm 4/8/16)  n(imm 24..256:8)   its possible values
+    [a](unified)     may be written `[a].unified` where the space is global or generic
     {, c}            may be missing
     pol:b64 if .level::cache_hint    written if and only if the condition holds
 """
@@ -25,13 +26,13 @@ from typing import NamedTuple
 from .conditions import Condition, Context
 from .errors import TableError
 from .spaces import SPACES
-from .types import TYPES, bits_type, wide_type
+from .types import REGISTER_TYPE, TYPES, bits_type, wide_type
 
 _SOURCE = frozenset({"reg", "imm"})
 _DESTINATION = frozenset({"reg"})
 _SECOND = frozenset({"reg", "sink"})
-#: Types without constants: ptxas takes none, and 4.5 has no literal for them.
-_NO_CONSTANTS = frozenset({"f16", "bf16", "f16x2", "bf16x2", "f32x2", "b128"})
+#: Types without constants: 4.5 has no literal for them.
+_NO_CONSTANTS = frozenset({"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))})
 _ROLES = {"label": "label", "func": "func", "prototype": "prototype", "targets": "label"}
 _FUNCTIONS = {"wide": wide_type, "bits": bits_type}
 _ITEM = re.compile(
@@ -113,7 +114,7 @@ class Pattern:
             self.name,
             self.role,
             kind,
-            self._kinds(kind, vector),
+            self._kinds(kind, vector, space),
             vector,
             self.optional,
             space if self.role == "addr" else None,
@@ -130,10 +131,16 @@ class Pattern:
         second_type = _type(self.second_type, values) or kind
         return OperandSpec(self.second, self.role, second_type, _SECOND, optional=self.second_optional)
 
-    def _kinds(self, kind: str | None, vector: int) -> frozenset[str]:
+    def _kinds(self, kind: str | None, vector: int, space: str | None) -> frozenset[str]:
         kinds = self.kinds
         if not kinds and self.role in ("src", "dst"):
-            kinds = _DESTINATION if self.role == "dst" or kind in _NO_CONSTANTS else _SOURCE
+            kinds = _DESTINATION if self.role == "dst" else _SOURCE
+        if kind in _NO_CONSTANTS:
+            kinds -= {"imm"}
+        if kind == "pred" and self.role == "src":
+            kinds |= {"negatable"}
+        if "unified" in kinds and space not in (None, "global"):
+            kinds -= {"unified"}
         if vector:
             kinds |= {"vec"}  # elements of a destination vector may be sinks (6.4.3)
             kinds |= {"sink"} if self.role == "dst" else frozenset()
@@ -156,8 +163,9 @@ def _kinds(text: str | None) -> tuple[frozenset[str], tuple[int, int] | None, tu
     choices: tuple[int, ...] = ()
     for word in (text or "").replace(",", " ").split():
         if ".." in word:
-            low, high = word.split("..")
-            bounds = int(low, 0), int(high, 0)
+            low, high, step = (int(part, 0) for part in re.match(r"(-?\w+)\.\.(\w+)(?::(\d+))?", word).groups("1"))
+            bounds = low, high
+            choices = tuple(range(low, high + 1, step)) if step > 1 else ()
         elif word.lstrip("-")[0].isdigit():
             choices = tuple(int(number, 0) for number in word.split("/"))
         else:

@@ -2,14 +2,14 @@
 
 PAGES = """
 # 9.7.13.1 bar barrier
-    bar{.cta}.sync                    a:u32{, b:u32};
-    bar{.cta}.arrive                  a:u32, b:u32;
-    bar{.cta}.red.popc.u32            d, a:u32,{ b:u32,} {!}c:pred;
-    bar{.cta}.red.op.pred             p, a:u32,{ b:u32,} {!}c:pred;
-    barrier{.cta}.sync{.aligned}            a:u32{, b:u32};
-    barrier{.cta}.arrive{.aligned}          a:u32, b:u32;
-    barrier{.cta}.red.popc{.aligned}.u32    d, a:u32,{ b:u32,} {!}c:pred;
-    barrier{.cta}.red.op{.aligned}.pred     p, a:u32,{ b:u32,} {!}c:pred;
+    bar{.cta}.sync                    a:u32(reg imm 0..15){, b:u32};
+    bar{.cta}.arrive                  a:u32(reg imm 0..15), b:u32;
+    bar{.cta}.red.popc.u32            d, a:u32(reg imm 0..15),{ b:u32,} {!}c:pred;
+    bar{.cta}.red.op.pred             p, a:u32(reg imm 0..15),{ b:u32,} {!}c:pred;
+    barrier{.cta}.sync{.aligned}            a:u32(reg imm 0..15){, b:u32};
+    barrier{.cta}.arrive{.aligned}          a:u32(reg imm 0..15), b:u32;
+    barrier{.cta}.red.popc{.aligned}.u32    d, a:u32(reg imm 0..15),{ b:u32,} {!}c:pred;
+    barrier{.cta}.red.op{.aligned}.pred     p, a:u32(reg imm 0..15),{ b:u32,} {!}c:pred;
     .op = { .and, .or };
     needs barrier           => ptx 6.0, sm_30
     needs .arrive | .red    => ptx 2.0, sm_20
@@ -93,7 +93,7 @@ PAGES = """
     match.mode.sync.type  d:u32, a, membermask:u32;
     .mode = { .any };
     .type = { .b32, .b64 };
-    match.mode.sync.type  d:u32{|p:pred}, a, membermask:u32;
+    match.mode.sync.type  d:u32(reg sink){|p:pred}, a, membermask:u32;
     .mode = { .all };
     needs => ptx 6.0, sm_70
 
@@ -118,6 +118,6 @@ PAGES = """
     needs => ptx 7.8, sm_90
 
 # 9.7.13.14 elect.sync
-    elect.sync  d:u32|p:pred, membermask:u32;
+    elect.sync  d:u32(reg sink)|p:pred, membermask:u32;
     needs => ptx 8.0, sm_90
 """

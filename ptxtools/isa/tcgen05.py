@@ -94,7 +94,8 @@ PAGES = """
     needs .kind::mxf4         => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
     needs .kind::mxf4nvf4     => ptx 8.7, sm_100a, sm_101a, sm_103a, sm_110a
     needs .block16,.block32   => ptx 8.8, sm_100f, sm_101f, sm_110f
-    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => sm_100a, sm_101a, sm_103a, sm_110a, sm_100f, sm_101f, sm_110f
+    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => sm_100a, sm_101a, sm_103a, sm_110a
+    needs .block_scale !.scale_vectorsize => ptx 8.8
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
 # 9.7.16.10.9.2 tcgen05.mma.sp
@@ -125,7 +126,8 @@ PAGES = """
     needs .kind::mxf4         => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
     needs .kind::mxf4nvf4     => ptx 8.7, sm_100a, sm_101a, sm_103a, sm_110a
     needs .block16,.block32   => ptx 8.8, sm_100f, sm_101f, sm_110f
-    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => sm_100a, sm_101a, sm_103a, sm_110a, sm_100f, sm_101f, sm_110f
+    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => sm_100a, sm_101a, sm_103a, sm_110a
+    needs .block_scale !.scale_vectorsize => ptx 8.8
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
 # 9.7.16.10.9.3 tcgen05.mma.ws
