@@ -83,19 +83,27 @@ _COUNT = """
   %count.slot = get rec.s1
   %count.base = getelementptr i8, ptr %fp, i32 %count.slot
   %count.p = getelementptr i32, ptr %count.base, i32 %lane
-  %needed = load i32, ptr %count.p
-  %partial = and i32 %needed, 31
+  %written = load i32, ptr %count.p
+  %partial = and i32 %written, 31
   %whole = icmp eq i32 %partial, 0
-  %some = icmp ne i32 %needed, 0
+  {need}
   %sane = and i1 %whole, %some
   br i1 %sane, label %sized, label %bad
 sized:
+  %everybody = get cta.alive
+  %none = icmp eq i32 %written, 0
+  %needed = select i1 %none, i32 %everybody, i32 %written
   %absent = call i32 @llvm.ctpop.i32(i32 %alive)
   %padding = sub i32 32, %absent
-  %extra = select i1 %all.here, i32 %padding, i32 0
+  %pads = xor i1 %none, true
+  %complete.warp = and i1 %all.here, %pads
+  %extra = select i1 %complete.warp, i32 %padding, i32 0
   %expected.p = item cta.expected, %id
-  store i32 %needed, ptr %expected.p
+  store i32 %written, ptr %expected.p
 """
+
+#: A thread count of 0 means all threads, but `arrive` needs one.
+_NEED = {True: "%some = or i1 true, true", False: "%some = icmp ne i32 %written, 0"}
 
 _EVERYBODY = """
   %needed = get cta.alive
@@ -160,7 +168,7 @@ arrive:
   %here = or i32 %waiting, %mask
   %all.here = icmp eq i32 %here, %alive
   %mine = call i32 @llvm.ctpop.i32(i32 %mask)
-  {_COUNT if counted else _EVERYBODY}
+  {_COUNT.format(need=_NEED[waits]) if counted else _EVERYBODY}
   {gather}
   %arrived.p = item cta.arrived, %id
   %arrived = load i32, ptr %arrived.p

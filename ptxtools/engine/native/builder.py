@@ -38,7 +38,9 @@ class Handler:
         self._operands = operands_of(op)
         self.expand("entry:")
         if op.guard is not None:
-            self.expand("%m = guarded %mask\n%nobody = icmp eq i32 %m, 0\nbr i1 %nobody, label %next, label %body\nbody:")
+            self.expand(
+                "%m = guarded %mask\n%nobody = icmp eq i32 %m, 0\nbr i1 %nobody, label %next, label %body\nbody:"
+            )
         else:
             self.expand("%m = or i32 %mask, 0")
         self.expand("%lanes = lanes %m\n%full = icmp eq i32 %m, -1")
@@ -186,6 +188,7 @@ class Handler:
             set ctx.stop_mask, {lanes}
             set ctx.stop_ip, %ip
             set ctx.stop_warp, %warp
+            set ctx.stop_fp, %fp
             leave STATUS_TRAP
         """)
 

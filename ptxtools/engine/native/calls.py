@@ -1,4 +1,4 @@
-"""Calls push a frame in the warp's memory, returns go back to the block and frame that the header names, lane by lane."""
+"""Calls push a frame in the warp's memory; returns go back, lane by lane, to where the frame's header says."""
 
 from __future__ import annotations
 

@@ -150,6 +150,7 @@ handler @trap {                                   ; lanes %mask cannot go on: ct
   set ctx.stop_mask, %mask
   set ctx.stop_ip, %ip
   set ctx.stop_warp, %warp
+  set ctx.stop_fp, %fp
   leave STATUS_TRAP
 }
 """
@@ -333,6 +334,7 @@ handler @t_event {{                               ; s0 s1: where the lanes go on
   set ctx.stop_mask, %who
   set ctx.stop_ip, %ip
   set ctx.stop_warp, %warp
+  set ctx.stop_fp, %fp
   set ctx.resume_ip, %next
   set ctx.resume_mask, %mask
   set warp.group_block, %block
@@ -416,6 +418,7 @@ slow:
   tail @yield %fp, %ip, %mask
 }}
 """
+
 
 def text() -> str:
     """IR of dispatch and of the terminators that concern one warp."""

@@ -32,7 +32,7 @@ def _encoded(program: Program, host: bool) -> Encoded:
     encoded = program.cache.get(key)
     if encoded is None:
         encoded = program.cache[key] = encode(program, host=host)
-    return encoded  # type: ignore[no-any-return]
+    return encoded
 
 
 class _Run:

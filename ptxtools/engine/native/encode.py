@@ -18,8 +18,8 @@ from ptxtools.engine.program import Block, FunctionCode, Op, Program, Ref, Termi
 #: Handlers that have variants for kernels which may use host addresses.
 _MEMORY = frozenset({"ld", "st", "atom", "red"})
 _OPEN_SPACES = frozenset({"global", "const", "generic"})
-#: Frames of its largest function that a recursive kernel may have at a time.
-_RECURSION_FRAMES = 512
+#: Frames of its largest function that a kernel with recursion or indirect calls may have at a time.
+_OPEN_FRAMES = 1024
 
 _RECORD = struct.Struct("<Q10iIiq")
 _FUNCTION = struct.Struct("<4iQ40x")
@@ -34,7 +34,7 @@ assert _CONSTANT.size == structures.CONSTANT.size
 class Encoded:
     """The tables of one program; what their addresses point to lives as long as this does.
 
-    where: index into `Program.lines` for each record; operations: what stands at records that Python serves;
+    where: index into `Program.lines` for each record; operations: what each record was made of;
     specials: names of special registers, by their place in the launch's table; frame_area: bytes of a warp's frames.
     """
 
@@ -44,7 +44,7 @@ class Encoded:
     functions: ctypes.Array[ctypes.c_char]
     keep: list[object]
     where: list[int]
-    operations: dict[int, Op]
+    operations: list[Op | Terminator | None]
     specials: list[str]
     frame_area: int
     calls: bool
@@ -63,7 +63,6 @@ class _Encoder:
         self.handlers: dict[str, Op] = {}
         self.specials: dict[str, int] = {}
         self.keep: list[object] = []
-        self.operations: dict[int, Op] = {}
 
     def encode(self) -> Encoded:
         program = self.program
@@ -74,6 +73,7 @@ class _Encoder:
         total = self.starts[-1]
         self.code = ctypes.create_string_buffer(max(1, total) * RECORD_BYTES)
         self.where = [-1] * total
+        self.operations: list[Op | Terminator | None] = [None] * total
         for number, body in enumerate(bodies):
             self._body(self.starts[number], body)
             self._terminator(number, program.blocks[number], results[number])
@@ -82,7 +82,7 @@ class _Encoder:
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
         return Encoded(
             program, self.code, (ctypes.c_int32 * len(table))(*table), self._functions(), self.keep, self.where,
-            self.operations, list(self.specials), _frame_area(program, calls), calls,
+            self.operations, list(self.specials), _frame_area(program), calls,
             prototype(self.addresses[library.BASE]),
         )  # fmt: skip
 
@@ -130,6 +130,7 @@ class _Encoder:
         imm = op.imm
         if op.kind == "sreg":
             imm = self.specials.setdefault(str(op.detail), len(self.specials))
+        self.operations[at] = op
         self._record(at, name, slots[:OPERANDS_PER_RECORD], guard, 0, imm, op.where)
         for first in range(OPERANDS_PER_RECORD, len(slots), OPERANDS_PER_RECORD):
             at += 1
@@ -156,6 +157,7 @@ class _Encoder:
         weight = len(block.ops) + (end.kind != "jump")
         guard = (end.guard.slot | end.negated) if end.guard is not None else 0
         name, slots, imm = _WRITERS[end.kind](self, at, number, end)
+        self.operations[at] = end
         self._record(at, name, slots, guard, weight, imm, end.where if end.op is None else max(end.where, end.op.where))
         if result is not None:
             after = self._operation(at + 1, *result)
@@ -206,7 +208,6 @@ class _Encoder:
 
     def _event(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
         assert end.op is not None
-        self.operations[at] = end.op
         return "t_event", self._distance(at, end.other), 0
 
     # --- tables -------------------------------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ class _Encoder:
             self.keep.append(table)
             _FUNCTION.pack_into(
                 rows, number * _FUNCTION.size, 2 * function.first, function.frame_bytes,
-                -(-function.local_bytes // 16) * 16, len(function.constants), ctypes.addressof(table),
+                function.local_bytes, len(function.constants), ctypes.addressof(table),
             )  # fmt: skip
         return rows
 
@@ -259,37 +260,11 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _frame_area(program: Program, calls: bool) -> int:
-    """Bytes for the frames of a warp: the deepest chain of calls; of recursion, a fixed number of frames."""
-    entry = program.functions[0]
-    if not calls:
-        return entry.frame_bytes
-    largest = max(f.frame_bytes for f in program.functions)
-    depth = _depth(program)
-    return largest * (depth if depth is not None else _RECURSION_FRAMES)
-
-
-def _depth(program: Program) -> int | None:
-    """Most frames that can be active at a time; None with recursion or indirect calls."""
-    callees: list[set[int]] = [set() for _ in program.functions]
-    for number, block in enumerate(program.blocks):
-        if block.terminator.kind != "call":
-            continue
-        if block.terminator.callee < 0:
-            return None
-        caller = max((f.first, i) for i, f in enumerate(program.functions) if f.first <= number)[1]
-        callees[caller].add(block.terminator.callee)
-    depths: dict[int, int | None] = {}
-
-    def visit(function: int) -> int | None:
-        if function not in depths:
-            depths[function] = None  # met again below: recursion
-            below = [visit(callee) for callee in callees[function]]
-            if None not in below:
-                depths[function] = 1 + max((d for d in below if d is not None), default=0)
-        return depths[function]
-
-    return visit(0)
+def _frame_area(program: Program) -> int:
+    """Bytes for the frames of a warp: the longest chain of calls; where that is open, a fixed number of frames."""
+    if program.max_frames:
+        return max(program.frame_bytes, program.functions[0].frame_bytes)
+    return _OPEN_FRAMES * max(f.frame_bytes for f in program.functions)
 
 
 __all__ = ["Encoded", "Ref", "constant_table", "encode", "set_constants"]

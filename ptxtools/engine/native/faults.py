@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Trap
 from ptxtools.engine.native import structures
 from ptxtools.engine.native.keys import RECORD_BYTES
 from ptxtools.engine.native.structures import CTA, WARP
+from ptxtools.engine.program import (
+    CODE_BASE,
+    CODE_STEP,
+    LANES,
+    LOCAL_WINDOW,
+    PARAM_WINDOW,
+    RETURN_FRAME,
+    SHARED_WINDOW,
+    SLOT_BYTES,
+    Ref,
+    Terminator,
+)
+from ptxtools.semantics.types import bits_of
 
 if TYPE_CHECKING:
     from ptxtools.engine.grid import Dim3, Launch
@@ -16,6 +30,7 @@ if TYPE_CHECKING:
     from ptxtools.engine.program import Op
 
 _WIDTHS = {"i32": 4, "i64": 8, "ptr": 8}
+_WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WINDOW >> 56: "param"}
 BARRIERS = 16
 
 
@@ -70,17 +85,101 @@ def _make(worker: Worker, reason: str, warp: int, mask: int, ip: int, kind: str,
 
 def trap(worker: Worker) -> Trap:
     """The trap that the worker's native code reported."""
-    code, address = worker.get("stop_code"), worker.get("stop_address")
-    reason = {
-        structures.TRAP_INSTRUCTION: "trap instruction",
-        structures.TRAP_ADDRESS: f"access at {address:#x} is out of bounds",
-        structures.TRAP_MISALIGNED: f"address {address:#x} is not aligned",
-        structures.TRAP_STACK: "stack overflow",
-        structures.TRAP_BARRIER: "barrier number above 15, or a thread count that is not a multiple of 32",
-        structures.TRAP_CALL: "call to an address that is no function",
-        structures.TRAP_SWITCH: "branch index is beyond the targets",
-    }[code]
+    reason = _REASONS[worker.get("stop_code")](worker)
     return _make(worker, reason, worker.get("stop_warp"), worker.get("stop_mask"), worker.get("stop_ip"), "trap", ())
+
+
+def stopped_at(worker: Worker) -> Op | None:
+    """The operation at which the worker stopped; of a terminator the one that it holds."""
+    found = worker.encoded.operations[record_of(worker, worker.get("stop_ip"))]
+    return found.op if isinstance(found, Terminator) else found
+
+
+def _terminator(worker: Worker) -> Terminator:
+    found = worker.encoded.operations[record_of(worker, worker.get("stop_ip"))]
+    assert isinstance(found, Terminator)
+    return found
+
+
+def _content(worker: Worker, ref: Ref | None) -> int:
+    """What a slot of 32 or 64 bits holds for the first lane that stopped."""
+    if ref is None:
+        return 0
+    mask = worker.get("stop_mask")
+    size = SLOT_BYTES[ref.type] // LANES
+    return _read(worker.get("stop_fp") + ref.slot + size * ((mask & -mask).bit_length() - 1), size)
+
+
+def _size(op: Op) -> int:
+    types = op.dst_types if op.kind == "ld" else op.src_types[1:] if op.kind == "st" else op.src_types[1:2]
+    return sum(max(1, bits_of(t) // 8) for t in types)
+
+
+def _out_of_bounds(worker: Worker) -> str:
+    op, address = stopped_at(worker), worker.get("stop_address")
+    assert op is not None
+    action = "read" if op.kind == "ld" else "write"
+    space = op.space
+    if space == "generic":
+        space = _WINDOWS.get(address >> 56, "global")
+        address &= (1 << 56) - 1 if space != "global" else -1
+    if worker.launch.memory.open_host and space in ("global", "const"):
+        return f"access to {_size(op)} bytes at {address:#x} is out of bounds"
+    if space == "param" and action == "write":
+        return "kernel parameters cannot be written"
+    return f"{space} {action} of {_size(op)} bytes at {address:#x} is out of bounds"
+
+
+def _misaligned(worker: Worker) -> str:
+    op = stopped_at(worker)
+    assert op is not None
+    return f"address {worker.get('stop_address'):#x} is not aligned to {_size(op)} bytes"
+
+
+def _overflow(worker: Worker) -> str:
+    end, program = _terminator(worker), worker.launch.program
+    callee = end.callee
+    if callee < 0:
+        callee = end.targets[(_content(worker, end.index) - CODE_BASE) // CODE_STEP]
+    return f"stack overflow in a call of {program.functions[callee].name}, {_depth(worker) + 1} calls deep"
+
+
+def _depth(worker: Worker) -> int:
+    """Calls that the first lane that stopped is in."""
+    mask, origin = worker.get("stop_mask"), worker.get("stop_warp") + WARP.size
+    lane = (mask & -mask).bit_length() - 1
+    frame, depth = worker.get("stop_fp"), 0
+    while frame != origin:
+        frame = origin + _read(frame + RETURN_FRAME + 4 * lane, 4)
+        depth += 1
+    return depth
+
+
+def _bad_barrier(worker: Worker) -> str:
+    op = _terminator(worker).op
+    assert op is not None
+    number = _content(worker, op.src[0])
+    if number >= BARRIERS:
+        return f"barrier {number} does not exist; there are {BARRIERS}"
+    return f"thread count {_content(worker, op.src[1])} of a barrier is not a multiple of {LANES}"
+
+
+def _bad_switch(worker: Worker) -> str:
+    end = _terminator(worker)
+    return f"branch index {_content(worker, end.index)} is beyond the {len(end.targets)} targets"
+
+
+_REASONS: dict[int, Callable[[Worker], str]] = {
+    structures.TRAP_INSTRUCTION: lambda worker: "trap instruction",
+    structures.TRAP_ADDRESS: _out_of_bounds,
+    structures.TRAP_MISALIGNED: _misaligned,
+    structures.TRAP_STACK: _overflow,
+    structures.TRAP_BARRIER: _bad_barrier,
+    structures.TRAP_CALL: lambda worker: (
+        f"call to {_content(worker, _terminator(worker).index):#x}, which is no function"
+    ),
+    structures.TRAP_SWITCH: _bad_switch,
+}
 
 
 def unsupported(worker: Worker, op: Op) -> Trap:
@@ -106,20 +205,22 @@ def _waits(worker: Worker, cta: int) -> tuple[list[str], int, int]:
     lines: list[str] = []
     first, lanes = 0, 0
     alive = cta_field(cta, "alive")
-    place = tuple(cta_field(cta, axis) for axis in "xyz")
+    place = "({},{},{})".format(*(cta_field(cta, axis) for axis in "xyz"))
     for number in range(BARRIERS):
         arrived = _read(cta + CTA.offset("arrived") + 4 * number, 4)
         if arrived:
             expected = _read(cta + CTA.offset("expected") + 4 * number, 4) or alive
             lines.append(f"CTA {place}: {arrived} of {expected} threads came to barrier {number}")
+    parked = 0
     for warp in _warps(worker, cta):
         waiting = warp_field(warp, "parked")
-        if waiting:
-            lines.append(f"CTA {place}, warp {warp_field(warp, 'id')}: lanes {waiting:#010x} wait for other lanes")
+        parked += waiting.bit_count()
         for number in range(BARRIERS):
             waiting |= _read(warp + WARP.offset("waiting") + 4 * number, 4)
         if waiting and not first:
             first, lanes = warp, waiting
+    if parked:
+        lines.append(f"{parked} threads wait for other lanes of their warp")
     return lines, first, lanes
 
 

@@ -61,7 +61,7 @@ CTX = _structure(
     i64: quantum cta_left clock
     i32: has_calls param_bytes
     i32: stop_code stop_mask
-    ptr: stop_ip stop_warp
+    ptr: stop_ip stop_warp stop_fp
     i64: stop_address
     i32: resume resume_mask
     ptr: resume_ip next
@@ -106,7 +106,8 @@ CTA = _structure(
 #: ready: lanes that can run; alive: lanes that have not exited; parked: lanes at a warp-level synchronisation.
 #: group, group_ip, group_block: lanes that stopped together, and where they go on; their entries in `pc` are stale.
 #: pend: lowest block of the other lanes in the running frame; rotate: prefer another group next time (`rotor` on).
-#: frame: frame offset of each lane, always valid. wait_ip: record at which lanes last began to wait. waiting: lanes at each barrier; result: value of its reduction.
+#: frame: frame offset of each lane, always valid. wait_ip: record at which lanes last began to wait.
+#: waiting: lanes at each barrier; result: value of its reduction.
 WARP = _structure(
     "warp",
     1024,

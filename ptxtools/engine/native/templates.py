@@ -155,7 +155,7 @@ def _leave(t: Template, status: str) -> str:
 
 _V = r"(%[\w.]+|-?\d+)"
 _RULES: list[tuple[re.Pattern[str], Callable[..., str]]] = [
-    (re.compile(rf"handler (@[\w.]+) {{"), lambda t, n: f"define {CONVENTION} void {n}({SIGNATURE}) #0 {{"),
+    (re.compile(r"handler (@[\w.]+) {"), lambda t, n: f"define {CONVENTION} void {n}({SIGNATURE}) #0 {{"),
     (re.compile(rf"{_V} = get (\w+\.\w+)(?: of {_V})?"), _get),
     (re.compile(rf"set (\w+\.\w+), (.+?)(?: of {_V})?"), _set),
     (re.compile(rf"{_V} = addr (\w+\.\w+)(?: of {_V})?"), _addr),

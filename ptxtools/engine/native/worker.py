@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 QUANTUM = 16_000_000
 #: What one warp, and one CTA, may execute before others get a turn.
 WARP_SLICE, CTA_SLICE = 8192, 131072
+#: Local memory of a thread where nobody says how much: CUDA's stack.
+_DEFAULT_LOCAL = 1024
 #: Host ranges that a worker remembers for `ptx_run`.
 _RANGES = 64
 
@@ -39,7 +41,7 @@ class Shape:
         self.threads = x * y * z
         self.warps = -(-self.threads // 32)
         self.shared = launch.program.static_shared + launch.dynamic_shared
-        self.local = -(-max(launch.local_bytes, launch.program.functions[0].local_bytes) // 16) * 16
+        self.local = _up(launch.local_bytes or launch.program.local_bytes or _DEFAULT_LOCAL, 16)
         self.warps_offset = _up(CTA.size + self.shared + 64, 64)
         self.warp_bytes = _up(WARP.size + encoded.frame_area, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
@@ -113,7 +115,7 @@ class Worker:
         for name, value in values.items():
             self.set(name, value)
 
-    # --- shared memory with the native code -----------------------------------------------------------------------------
+    # --- shared memory with the native code ---------------------------------------------------------------------------
 
     def set(self, name: str, value: int) -> None:
         """Write a field of this worker's context."""
@@ -131,7 +133,7 @@ class Worker:
         """Thread-instructions executed so far."""
         return self.get("count")
 
-    # --- running --------------------------------------------------------------------------------------------------------
+    # --- running ------------------------------------------------------------------------------------------------------
 
     def step(self, quantum: int) -> bool:
         """Run for a while; true when this worker has nothing left to do. Raises `Trap`."""
@@ -156,13 +158,12 @@ class Worker:
                 self.set("stop_code", structures.TRAP_ADDRESS)
                 raise self.trap()
             return
-        op = self.encoded.operations[faults.record_of(self, self.get("stop_ip"))]
-        warp = self.get("stop_warp")
-        frame = warp + WARP.size + faults.warp_field(warp, "group_frame")
+        op = faults.stopped_at(self)
+        assert op is not None
         serve = events.HANDLERS.get(op.kind)
         if serve is None:
             raise faults.unsupported(self, op)
-        serve(events.View(self, op, warp, frame, self.get("stop_mask")))
+        serve(events.View(self, op, self.get("stop_warp"), self.get("stop_fp"), self.get("stop_mask")))
 
     def _open_range(self) -> bool:
         """Let the kernel use the host memory around the address that it stopped at, if the process has it."""

@@ -40,7 +40,7 @@ def atomic(h: Handler) -> None:
     old: list[Value] = []
     at = 0
     for number, t in enumerate(types):
-        mine = operands[number::len(types)] if each > 1 else operands[number : number + 1]
+        mine = operands[number :: len(types)] if each > 1 else operands[number : number + 1]
         old.append(_element(h, name, t, mine, pointers, at))
         at += bits_of(t) // 8
     if h.op.dst:
@@ -127,7 +127,7 @@ def _once(h: Handler, name: str, t: str, pointer: str, operands: list[str]) -> s
         failure = "acquire" if order == "acq_rel" else "monotonic"
         pair = f"{integer} {operands[0]}, {integer} {operands[1]} {order} {failure}"
         return e.value(f"extractvalue {{{integer}, i1}} {e.value(f'cmpxchg ptr {pointer}, {pair}')}, 0")
-    if name == "exch" or t[0] in "usb" and "x" not in t and t != "bf16":
+    if name == "exch" or (t[0] in "usb" and "x" not in t and t != "bf16"):
         operation = _INTEGER[name][t[0] == "s"]
         return e.value(f"atomicrmw {operation} ptr {pointer}, {integer} {operands[0]} {order}")
     return _compare_and_swap(h, name, t, pointer, operands[0])

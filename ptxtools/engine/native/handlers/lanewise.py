@@ -142,6 +142,7 @@ def refuse(h: Handler, lane: str, address: str, size: int, *, write: bool = Fals
             set ctx.resume_mask, %mask
             set ctx.stop_ip, %ip
             set ctx.stop_warp, %warp
+            set ctx.stop_fp, %fp
             set ctx.stop_mask, {bit}
             set ctx.stop_code, {size * 2 + write}
             leave STATUS_HOST
@@ -152,7 +153,7 @@ def refuse(h: Handler, lane: str, address: str, size: int, *, write: bool = Fals
 
 def opens_host(h: Handler) -> bool:
     """Whether this handler serves launches whose kernels may use host addresses."""
-    return h.op.detail == "host"
+    return bool(h.op.detail == "host")
 
 
 class Lanes:

@@ -144,7 +144,9 @@ def _gather(h: Handler, base: str, places: Value, bits: int) -> Value:
 
 
 def _load_each(h: Handler, base: str, offsets: Value, column: Value, at: int, bits: int) -> Value:
-    words = [_gather(h, base, _places(h, offsets, column, at + 4 * i), min(bits, 32)) for i in range(max(1, bits // 32))]
+    words = [
+        _gather(h, base, _places(h, offsets, column, at + 4 * i), min(bits, 32)) for i in range(max(1, bits // 32))
+    ]
     return _together(h, *words) if bits == 64 else words[0]
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ptxtools.engine.native.builder import ELEMENT, Handler
+from ptxtools.engine.native.builder import Handler
 from ptxtools.engine.program import LOCAL_WINDOW, SHARED_WINDOW, Ref
 from ptxtools.semantics.algebra import Value
-from ptxtools.semantics.types import bits_of
 
 from . import lanewise, local
 from .parts import Access, half, join, load_values, store_parts, word_gather
@@ -333,6 +332,3 @@ class _Ranged:
             else:
                 lanewise.scatter_each(h, start, offsets, part.bits, value)
         h.go_on()
-
-
-

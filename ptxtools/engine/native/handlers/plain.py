@@ -1,4 +1,4 @@
-"""Operations from slots to slots: arithmetic through the semantics, copies, and small ones without lanes of their own."""
+"""Operations from slots to slots: arithmetic through the semantics, copies; and fences and waiting."""
 
 from __future__ import annotations
 

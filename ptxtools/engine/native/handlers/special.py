@@ -35,7 +35,7 @@ def _value(h: Handler, name: str) -> Value:
         return h.splat(32, h.field(_SHARED[name]))
     if name in _OF_CTA:
         return h.splat(32, h.field(_OF_CTA[name], h.field("warp.cta")))
-    if "cluster" in name and name.count(".") == 1 or name == "%cluster_ctarank":
+    if ("cluster" in name and name.count(".") == 1) or name == "%cluster_ctarank":
         return h.splat(32, _cluster(h, name))
     if name.startswith("%lanemask_"):
         return _lane_mask(h, name.removeprefix("%lanemask_"))

@@ -15,13 +15,6 @@ def _lane_numbers(h: Handler) -> Value:
     return h.e.value("load <32 x i32>, ptr @lane_numbers")
 
 
-def _members(h: Handler, position: int) -> str:
-    """Lanes that take part: those that run, and that the leader's member mask names."""
-    ref = h.op.src[position]
-    assert ref is not None
-    return h.e.value(f"and i32 {h.lane(ref, h.leader())}, %m")
-
-
 def _mode(h: Handler, *choices: str) -> str:
     assert h.op.opcode is not None
     return next(c for c in choices if h.op.opcode.has(c))
@@ -29,7 +22,7 @@ def _mode(h: Handler, *choices: str) -> str:
 
 def shuffle(h: Handler) -> None:
     """shfl: d|p, a, b, c and the member mask: the source lane by mode and segment (9.7.9.6)."""
-    A = h.A
+    A = h.A  # noqa: N806 - the algebra's name everywhere
     mode = _mode(h, "up", "down", "bfly", "idx")
     data, b, c = h.source(0), h.source(1), h.source(2)
     lane = _lane_numbers(h)
@@ -83,28 +76,75 @@ def _flags(h: Handler, value: Value) -> str:
     return h.e.value(f"bitcast <32 x i1> {value} to i32")
 
 
-def _everywhere(h: Handler, flag: str) -> Value:
-    """One i1 for every lane."""
-    return h.A.broadcast("i1", flag)
+class _Sets:
+    """A loop over the member masks that the running lanes name: mostly one, but lanes of several may meet.
+
+    `members` is the set at hand; `keep` notes results for the lanes that name it; `done` gives them all together.
+    """
+
+    def __init__(self, h: Handler, position: int, *kinds: str) -> None:
+        e = h.e
+        self.h, self.kinds = h, kinds
+        self._rooms = [e.value(f"alloca <32 x {kind}>, align 64") for kind in kinds]
+        ref = h.op.src[position] if position < len(h.op.src) else None
+        self._names = h.content(ref) if ref is not None else h.splat(32, "%m")
+        room = array(h, 32)
+        e.line(f"store <32 x i32> {self._names}, ptr {room}, align 64")
+        self._start, self._top, self._end = h.label("begin"), h.label("set"), h.label("end")
+        self._left = e.name("left")
+        h.jump(self._start)
+        h.place(self._start)
+        h.jump(self._top)
+        h.place(self._top)
+        self._phi = len(e.lines)
+        e.line("")
+        lane = e.call("llvm.cttz.i32", "i32", [("i32", self._left), ("i1", "true")])
+        own = e.value(f"load i32, ptr {element(h, room, 32, lane)}")
+        same = e.value(f"icmp eq <32 x i32> {self._names}, {h.splat(32, own)}")
+        self._same = e.value(f"and i32 {_flags(h, same)}, {self._left}")
+        self._lanes = e.value(f"bitcast i32 {self._same} to <32 x i1>")
+        self.members = e.value(f"and i32 {own}, %m")
+
+    def keep(self, *values: Value) -> None:
+        """Results of this set, one vector for each kind; then the next set."""
+        h, e = self.h, self.h.e
+        for room, kind, value in zip(self._rooms, self.kinds, values, strict=True):
+            old = e.value(f"load <32 x {kind}>, ptr {room}, align 64")
+            new = e.value(f"select <32 x i1> {self._lanes}, <32 x {kind}> {value}, <32 x {kind}> {old}")
+            e.line(f"store <32 x {kind}> {new}, ptr {room}, align 64")
+        last = h.label("last")
+        h.jump(last)
+        h.place(last)
+        rest = e.value(f"xor i32 {self._left}, {self._same}")
+        e.lines[self._phi] = f"  {self._left} = phi i32 [%m, %{self._start}], [{rest}, %{last}]"
+        h.branch(e.value(f"icmp eq i32 {rest}, 0"), self._end, self._top, likely=True)
+        h.place(self._end)
+
+    def done(self) -> list[Value]:
+        pairs = zip(self._rooms, self.kinds, strict=True)
+        return [self.h.e.value(f"load <32 x {kind}>, ptr {room}, align 64") for room, kind in pairs]
 
 
 def vote(h: Handler) -> None:
     """vote: all, any, uni, ballot (9.7.13.13); without .sync over the lanes that run together."""
     e = h.e
     mode = _mode(h, "ballot", "all", "any", "uni")
-    members = _members(h, 1) if len(h.op.src) > 1 else "%m"
-    yes = e.value(f"and i32 {_flags(h, h.source(0))}, {members}")
-    if mode == "ballot":
-        h.results([h.splat(32, yes)])
-        return
+    flags = _flags(h, h.source(0))
+    sets = _Sets(h, 1, "i32")
+    yes = e.value(f"and i32 {flags}, {sets.members}")
     none = e.value(f"icmp eq i32 {yes}, 0")
-    everyone = e.value(f"icmp eq i32 {yes}, {members}")
+    everyone = e.value(f"icmp eq i32 {yes}, {sets.members}")
+    if mode == "ballot":
+        sets.keep(h.splat(32, yes))
+        h.results(sets.done())
+        return
     answer = {
         "all": everyone,
         "any": e.value(f"xor i1 {none}, true"),
         "uni": e.value(f"or i1 {none}, {everyone}"),
     }[mode]
-    h.results([_everywhere(h, answer)])
+    sets.keep(h.splat(32, e.value(f"zext i1 {answer} to i32")))
+    h.results([h.A.is_nonzero("u32", sets.done()[0])])
 
 
 def match(h: Handler) -> None:
@@ -113,23 +153,28 @@ def match(h: Handler) -> None:
     ref, t = h.op.src[0], h.op.src_types[0]
     assert ref is not None
     bits = 64 if "64" in t else 32
-    value, members = h.source(0), _members(h, 1)
+    value = h.source(0)
     if mode == "all":
-        mine = h.splat(bits, _scalar(h, value, bits, h.leader()))
+        sets = _Sets(h, 1, "i32")
+        leader = e.call("llvm.cttz.i32", "i32", [("i32", sets.members), ("i1", "false")])
+        mine = h.splat(bits, _scalar(h, value, bits, e.value(f"and i32 {leader}, 31")))
         equal = _flags(h, h.A.compare("eq", t, value, mine))
-        unlike = e.value(f"and i32 {e.value(f'xor i32 {equal}, -1')}, {members}")
+        unlike = e.value(f"and i32 {e.value(f'xor i32 {equal}, -1')}, {sets.members}")
         agree = e.value(f"icmp eq i32 {unlike}, 0")
-        found = h.splat(32, e.value(f"select i1 {agree}, i32 {members}, i32 0"))
-        h.results([found, _everywhere(h, agree)])
+        sets.keep(h.splat(32, e.value(f"select i1 {agree}, i32 {sets.members}, i32 0")))
+        found = sets.done()[0]
+        h.results([found, h.A.is_nonzero("u32", found)])
         return
-    result = array(h, 32)
-    room = array(h, bits)
+    names = h.op.src[1]
+    assert names is not None
+    result, room = array(h, 32), array(h, bits)
     e.line(f"store <32 x i{bits}> {value}, ptr {room}, align 64")
+    h.pointer(names)
     lanes = Lanes(h)
     one = e.value(f"load i{bits}, ptr {element(h, room, bits, lanes.lane)}")
     equal = _flags(h, h.A.compare("eq", t, value, h.splat(bits, one)))
-    own = e.value(f"and i32 {equal}, {members}")
-    e.line(f"store i32 {own}, ptr {element(h, result, 32, lanes.lane)}")
+    members = e.value(f"and i32 {h.lane(names, lanes.lane)}, %m")
+    e.line(f"store i32 {e.value(f'and i32 {equal}, {members}')}, ptr {element(h, result, 32, lanes.lane)}")
     lanes.again()
     h.results([e.value(f"load <32 x i32>, ptr {result}, align 64")])
 
@@ -142,12 +187,12 @@ def _scalar(h: Handler, value: Value, bits: int, lane: str) -> str:
 
 #: Reductions of integers: LLVM's name by signedness, and the value that changes nothing.
 _REDUCTIONS = {
-    "add": ("add", "add", 0, 0),
-    "and": ("and", "and", -1, -1),
-    "or": ("or", "or", 0, 0),
-    "xor": ("xor", "xor", 0, 0),
-    "min": ("umin", "smin", 0xFFFFFFFF, 0x7FFFFFFF),
-    "max": ("umax", "smax", 0, 0x80000000),
+    "add": (("add", "add"), (0, 0)),
+    "and": (("and", "and"), (-1, -1)),
+    "or": (("or", "or"), (0, 0)),
+    "xor": (("xor", "xor"), (0, 0)),
+    "min": (("umin", "smin"), (0xFFFFFFFF, 0x7FFFFFFF)),
+    "max": (("umax", "smax"), (0, 0x80000000)),
 }
 
 
@@ -155,11 +200,14 @@ def reduce(h: Handler) -> None:
     """redux.sync of 32-bit integers over the members (9.7.13.15)."""
     name = _mode(h, *_REDUCTIONS)
     signed = h.op.src_types[0].startswith("s")
-    function, neutral = _REDUCTIONS[name][signed], _REDUCTIONS[name][2 + signed]
-    members = h.e.value(f"bitcast i32 {_members(h, 1)} to <32 x i1>")
-    values = h.A.select("u32", members, h.source(0), h.A.const("u32", neutral))
-    total = h.e.call(f"llvm.vector.reduce.{function}.v32i32", "i32", [("<32 x i32>", values)])
-    h.results([h.splat(32, total)])
+    functions, neutrals = _REDUCTIONS[name]
+    function, neutral = functions[signed], neutrals[signed]
+    value = h.source(0)
+    sets = _Sets(h, 1, "i32")
+    members = h.e.value(f"bitcast i32 {sets.members} to <32 x i1>")
+    values = h.A.select("u32", members, value, h.A.const("u32", neutral))
+    sets.keep(h.splat(32, h.e.call(f"llvm.vector.reduce.{function}.v32i32", "i32", [("<32 x i32>", values)])))
+    h.results(sets.done())
 
 
 def active_mask(h: Handler) -> None:
@@ -169,6 +217,7 @@ def active_mask(h: Handler) -> None:
 
 def elect(h: Handler) -> None:
     """elect.sync d|p: the lowest member, and whether one is it (9.7.13.16)."""
-    leader = h.e.call("llvm.cttz.i32", "i32", [("i32", _members(h, 0)), ("i1", "true")])
-    everywhere = h.splat(32, leader)
-    h.results([everywhere, h.A.compare("eq", "u32", everywhere, _lane_numbers(h))])
+    sets = _Sets(h, 0, "i32")
+    sets.keep(h.splat(32, h.e.call("llvm.cttz.i32", "i32", [("i32", sets.members), ("i1", "false")])))
+    leader = sets.done()[0]
+    h.results([leader, h.A.compare("eq", "u32", leader, _lane_numbers(h))])
