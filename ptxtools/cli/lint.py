@@ -172,11 +172,11 @@ def _codes(values: Sequence[str]) -> tuple[str, ...]:
     """Codes from comma-separated options. An unknown prefix is a usage error."""
     codes = tuple(word.strip().upper() for value in values for word in value.split(",") if word.strip())
     if codes:
-        from ptxtools.lint.explain import known_codes
+        from .pages import all_pages
 
-        known = known_codes()
+        known = all_pages()
         for code in codes:
-            if not any(k.startswith(code) for k in known) and not code.startswith(("PTX8", "PTX9")):
+            if not any(k.startswith(code) for k in known):
                 raise click.UsageError(f"no rule has the code '{code}'")
     return codes
 
@@ -346,7 +346,8 @@ def _print_github(findings: list[Diagnostic], _: Style) -> None:
 
 def _print_sarif(findings: list[Diagnostic], _: Style) -> None:
     from ptxtools.diagnostics.formats import to_sarif
-    from ptxtools.lint.explain import describe
+
+    from .pages import describe
 
     sys.stdout.write(to_sarif(findings, describe, tool_version()) + "\n")
 
@@ -371,7 +372,7 @@ def _summary(findings: list[Diagnostic], style: Style) -> str:
 def _statistics(findings: list[Diagnostic], format_: str) -> str:
     from collections import Counter
 
-    from ptxtools.lint.explain import describe
+    from .pages import describe
 
     counts = Counter(finding.code for finding in findings).most_common()
     if format_ == "json":
@@ -411,17 +412,19 @@ def _print_requirements(names: Sequence[str], settings: _Settings, format_: str)
 
 
 def _explain(code: str, options: dict[str, Any]) -> int:
-    from ptxtools.lint.explain import explain, known_codes
+    from ptxtools.lint.explain import page
 
-    page = explain(code.upper())
-    if page is None:
+    from .pages import all_pages
+
+    found = page(code.upper(), all_pages())
+    if found is None:
         from difflib import get_close_matches
 
-        near = get_close_matches(code.upper(), known_codes(), 3)
+        near = get_close_matches(code.upper(), all_pages(), 3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise click.UsageError(f"no rule has the code '{code}'{hint}")
     style = style_for(options["color"], sys.stdout)
-    head, _, rest = page.partition("\n")
+    head, _, rest = found.partition("\n")
     sys.stdout.write(f"{style.paint(head, 'bold')}\n{rest}\n")
     return OK
 

@@ -6,7 +6,7 @@ from .diagnostic import Diagnostic, PtxError
 from .source import Source
 
 #: The code of "this is not PTX text".
-NOT_TEXT = "PTX100"
+NOT_TEXT = "PTX120"
 
 _BOMS = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
@@ -21,7 +21,7 @@ _NOISE = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a") | {127})
 def decode(data: bytes, name: str) -> str:
     """The text of a PTX file: UTF-8, with or without a byte order mark, else Latin-1 (bytes of old comments).
 
-    Raises PtxError with one PTX100 finding for binary data and for UTF-16 or UTF-32.
+    Raises PtxError with one PTX120 finding for binary data and for UTF-16 or UTF-32.
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):

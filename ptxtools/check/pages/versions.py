@@ -1,0 +1,108 @@
+"""PTX301 to PTX308: versions and targets."""
+
+PAGES = """
+# PTX301 | needs a newer PTX version | 11.1.1
+What: an instruction, modifier, directive or special register came with a later version than .version declares.
+Why: tools that support only the declared version refuse the module. `requires` names the lowest version, and the
+lowest targets at that version.
+Example:
+    .version 7.0
+    .target sm_90
+    .address_size 64
+    .entry k() { .reg .b32 r; mov.u32 r, %cluster_ctarank; ret; }
+Better:
+    .version 7.8
+    .target sm_90
+    .address_size 64
+    .entry k() { .reg .b32 r; mov.u32 r, %cluster_ctarank; ret; }
+
+# PTX302 | needs another target | 11.1.2
+What: the declared target does not have this instruction, modifier, directive or special register.
+Why: sm_90 stands for that chip and all later ones, sm_100f for its family from there on, sm_90a for that chip alone.
+Example:
+    .version 8.0
+    .target sm_75
+    .address_size 64
+    .entry k() { .reg .b32 r; redux.sync.add.s32 r, r, -1; ret; }
+Better:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k() { .reg .b32 r; redux.sync.add.s32 r, r, -1; ret; }
+
+# PTX303 | unknown PTX version | 11.1.1
+What: .version names a version that was never published, or one newer than this tool knows.
+Why: what it would allow is not known.
+Example:
+    .version 8.9
+    .target sm_80
+    .address_size 64
+Better:
+    .version 8.8
+    .target sm_80
+    .address_size 64
+
+# PTX304 | unknown target | 11.1.2
+What: .target names an architecture that does not exist.
+Why: nothing can be compiled for it.
+Example:
+    .version 8.0
+    .target sm_91
+    .address_size 64
+Better:
+    .version 8.0
+    .target sm_90
+    .address_size 64
+
+# PTX305 | target is newer than the PTX version | 11.1.2
+What: the target came with a later PTX version than .version declares.
+Why: tools refuse the combination.
+Example:
+    .version 7.0
+    .target sm_90
+    .address_size 64
+Better:
+    .version 7.8
+    .target sm_90
+    .address_size 64
+
+# PTX306 | wrong .target option | 11.1.2, 5.3
+What: an option of .target is unknown, contradicts another, or does not fit the target; or something needs an option
+that is not given.
+Why: options change how the whole module is read.
+Example:
+    .version 8.0
+    .target sm_80, texmode_unified, texmode_independent
+    .address_size 64
+Better:
+    .version 8.0
+    .target sm_80, texmode_independent
+    .address_size 64
+
+# PTX307 | removed from PTX | 9.7, 11.4.5
+What: an instruction, directive or state space that earlier versions had, and the declared version no longer has for
+this target.
+Why: newer chips cannot do it. `help` names the replacement.
+Example:
+    .version 6.4
+    .target sm_70
+    .address_size 64
+    .entry k() { .reg .b32 r; shfl.idx.b32 r, r, 0, 31; ret; }
+Better:
+    .version 6.4
+    .target sm_70
+    .address_size 64
+    .entry k() { .reg .b32 r; shfl.sync.idx.b32 r, r, 0, 31, -1; ret; }
+
+# PTX308 | wrong address size | 11.1.3
+What: .address_size is neither 32 nor 64, or 32 for a target without 32-bit addresses.
+Why: targets from sm_90 on have 64-bit addresses only.
+Example:
+    .version 8.0
+    .target sm_90
+    .address_size 32
+Better:
+    .version 8.0
+    .target sm_90
+    .address_size 64
+"""

@@ -1,0 +1,40 @@
+"""`--explain`: the pages of all codes, those of other packages included once they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: code -> (title, page)
+Pages = Mapping[str, tuple[str, str]]
+
+
+def rule_pages() -> dict[str, tuple[str, str]]:
+    """The pages of the rules of `check` and `lint`, by code."""
+    from ptxtools.check.pages import pages as check_pages
+
+    from .pages import pages as lint_pages
+
+    return {**check_pages(), **lint_pages()}
+
+
+def page(code: str, pages: Pages) -> str | None:
+    """The whole page of a code, title first; None for an unknown code."""
+    found = pages.get(code)
+    if found is None:
+        return None
+    from inspect import cleandoc
+
+    return f"{code}: {found[0]}\n\n{cleandoc(found[1])}"
+
+
+def markdown(pages: Pages) -> str:
+    """docs/rules.md: a table of all codes, then their pages."""
+    from inspect import cleandoc
+
+    lines = ["# Rules", "", "Made from the pages that `ptx-lint --explain CODE` prints.", ""]
+    lines += ["| code | what |", "|---|---|"]
+    lines += [f"| [{code}](#{code.lower()}) | {pages[code][0]} |" for code in sorted(pages)]
+    for code in sorted(pages):
+        title, text = pages[code]
+        lines += ["", f"## {code}", "", f"**{title}**", "", cleandoc(text)]
+    return "\n".join(lines) + "\n"
