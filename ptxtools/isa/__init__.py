@@ -4,8 +4,8 @@
 """
 
 from .errors import OpcodeError
+from .notation import Form
 from .opcode import Need, Opcode, forms, pages, resolve
 from .patterns import OperandSpec
-from .notation import Form
 
 __all__ = ["Form", "Need", "Opcode", "OpcodeError", "OperandSpec", "forms", "pages", "resolve"]

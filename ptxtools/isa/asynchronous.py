@@ -4,6 +4,9 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
+let copy = [dstMem]@dst, [srcMem]@src, size:u32
+let policy = cache_policy:b64(reg) if .L2::cache_hint
+
 # 9.7.9.12 st.async
     st.async{.weak}{.ss}.completion_mechanism{.vec}.type  [a], b:type*vec, [mbar];
     .ss   = { .shared::cluster };
@@ -73,14 +76,19 @@ PAGES = """
     only .scope => .relaxed,.acquire,.release
     needs           => ptx 8.1, sm_90
     needs .acc::f32 => ptx 8.2
-    needs .e5m2,.e5m2x2,.e5m2x4,.e4m3,.e4m3x2,.e4m3x4,.acc::f16 => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_121a, sm_100f, sm_101f
+    needs .e5m2,.e5m2x2,.e5m2x4,.e4m3,.e4m3x2,.e4m3x4,.acc::f16 => ptx 8.6
+    needs .e5m2,.e5m2x2,.e5m2x4,.e4m3,.e4m3x2,.e4m3x4,.acc::f16 => sm_100a, sm_101a, sm_120a, sm_121a, sm_100f, sm_101f
 
 # 9.7.9.25.3.1 cp.async
-    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 4/8/16),{ src_size:u32,} cache_policy:b64(reg) if .L2::cache_hint;
-    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 4/8/16), {!}ignore_src:pred, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}
+        [dst]@dst, [src]@src, cp_size:u32(imm 4/8/16),{ src_size:u32,} $policy;
+    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}
+        [dst]@dst, [src]@src, cp_size:u32(imm 4/8/16), {!}ignore_src:pred, $policy;
     .cop = { .ca };
-    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 16),{ src_size:u32,} cache_policy:b64(reg) if .L2::cache_hint;
-    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}  [dst]@dst, [src]@src, cp_size:u32(imm 16), {!}ignore_src:pred, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}
+        [dst]@dst, [src]@src, cp_size:u32(imm 16),{ src_size:u32,} $policy;
+    cp.async.cop.dst.src{.cache_hint}{.prefetch_size}
+        [dst]@dst, [src]@src, cp_size:u32(imm 16), {!}ignore_src:pred, $policy;
     .cop = { .cg };
     .dst = { .shared, .shared::cta };
     .src = { .global };
@@ -101,20 +109,21 @@ PAGES = """
     needs => ptx 7.0, sm_80
 
 # 9.7.9.25.4.1 cp.async.bulk
-    cp.async.bulk.dst.src.completion_mechanism{.cache_hint}              [dstMem]@dst, [srcMem]@src, size:u32, [mbar]@shared::cta, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.async.bulk.dst.src.completion_mechanism{.cache_hint}  $copy, [mbar]@shared::cta, $policy;
     .dst = { .shared::cta };
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    cp.async.bulk.dst.src.completion_mechanism{.multicast}{.cache_hint}  [dstMem]@dst, [srcMem]@src, size:u32, [mbar]@shared::cluster, ctaMask:b16 if .multicast::cluster, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.async.bulk.dst.src.completion_mechanism{.multicast}{.cache_hint}
+        $copy, [mbar]@shared::cluster, ctaMask:b16 if .multicast::cluster, $policy;
     .dst = { .shared::cluster };
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
     .multicast = { .multicast::cluster };
-    cp.async.bulk.dst.src.completion_mechanism                           [dstMem]@dst, [srcMem]@src, size:u32, [mbar]@shared::cluster;
+    cp.async.bulk.dst.src.completion_mechanism  $copy, [mbar]@shared::cluster;
     .dst = { .shared::cluster };
     .src = { .shared::cta };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    cp.async.bulk.dst.src.completion_mechanism{.cache_hint}{.cp_mask}    [dstMem]@dst, [srcMem]@src, size:u32, cache_policy:b64(reg) if .L2::cache_hint, byteMask:b16 if .cp_mask;
+    cp.async.bulk.dst.src.completion_mechanism{.cache_hint}{.cp_mask}  $copy, $policy, byteMask:b16 if .cp_mask;
     .dst = { .global };
     .src = { .shared::cta };
     .completion_mechanism = { .bulk_group };
@@ -124,34 +133,34 @@ PAGES = """
     needs .cp_mask         => ptx 8.6, sm_100
 
 # 9.7.9.25.4.2 cp.reduce.async.bulk
-    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type                      [dstMem]@dst, [srcMem]@src, size:u32, [mbar]@shared::cluster;
+    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
     .redOp = { .add };
     .type  = { .u32, .s32, .u64 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type                      [dstMem]@dst, [srcMem]@src, size:u32, [mbar]@shared::cluster;
+    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
     .redOp = { .min, .max };
     .type  = { .u32, .s32 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type                      [dstMem]@dst, [srcMem]@src, size:u32, [mbar]@shared::cluster;
+    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
     .redOp = { .inc, .dec };
     .type  = { .u32 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type                      [dstMem]@dst, [srcMem]@src, size:u32, [mbar]@shared::cluster;
+    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
     .redOp = { .and, .or, .xor };
     .type  = { .b32 };
     .dst = { .shared::cluster };
     .src = { .shared::cta };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type         [dstMem]@dst, [srcMem]@src, size:u32, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .add };
     .type  = { .u32, .s32, .u64, .f32, .f64 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.noftz.type   [dstMem]@dst, [srcMem]@src, size:u32, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.noftz.type  $copy, $policy;
     .redOp = { .add };
     .type  = { .f16, .bf16 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type         [dstMem]@dst, [srcMem]@src, size:u32, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .min, .max };
     .type  = { .u32, .s32, .u64, .s64, .f16, .bf16 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type         [dstMem]@dst, [srcMem]@src, size:u32, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .inc, .dec };
     .type  = { .u32 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type         [dstMem]@dst, [srcMem]@src, size:u32, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .and, .or, .xor };
     .type  = { .b32, .b64 };
     .dst = { .global };
@@ -161,7 +170,7 @@ PAGES = """
     needs => ptx 8.0, sm_90
 
 # 9.7.9.25.4.3 cp.async.bulk.prefetch
-    cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32, cache_policy:b64(reg) if .L2::cache_hint;
+    cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32, $policy;
     .src = { .global };
     .cache_hint = { .L2::cache_hint };
     needs => ptx 8.0, sm_90

@@ -1,38 +1,40 @@
 """9.7.13.5 to 9.7.13.7 Atomic operations and reductions in memory."""
 
 PAGES = """
+let policy = cache_policy:b64(reg) if .L2::cache_hint
+
 # 9.7.13.5 atom
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, $policy;
     .op   = { .and, .or, .xor };
     .type = { .b32, .b64 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, $policy;
     .op   = { .exch };
     .type = { .b32, .b64, .b128 };
     atom{.sem}{.scope}{.space}.op.type               d(reg sink), [a], b, c;
     .op   = { .cas };
     .type = { .b16, .b32, .b64, .b128 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, $policy;
     .op   = { .add };
     .type = { .u32, .s32, .u64, .f32, .f64 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, $policy;
     .op   = { .inc, .dec };
     .type = { .u32 };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, $policy;
     .op   = { .min, .max };
     .type = { .u32, .s32, .u64, .s64 };
-    atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.type  d(reg sink), [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.type  d(reg sink), [a], b, $policy;
     .op   = { .add };
     .type = { .f16, .f16x2, .bf16, .bf16x2 };
     .space = { .global, .shared{::cta, ::cluster} };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.vec.type  d:type*vec, [a], b:type*vec, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op{.cache_hint}.vec.type  d:type*vec, [a], b:type*vec, $policy;
     .op   = { .add };
     .vec  = { .v2, .v4 };
     .type = { .f32 };
-    atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.vec.type  d:type*vec, [a], b:type*vec, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.vec.type  d:type*vec, [a], b:type*vec, $policy;
     .op   = { .add, .min, .max };
     .vec  = { .v2, .v4, .v8 };
     .type = { .f16, .bf16 };
-    atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.vec.type  d:type*vec, [a], b:type*vec, cache_policy:b64(reg) if .L2::cache_hint;
+    atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.vec.type  d:type*vec, [a], b:type*vec, $policy;
     .op   = { .add, .min, .max };
     .vec  = { .v2, .v4 };
     .type = { .f16x2, .bf16x2 };
@@ -63,31 +65,31 @@ PAGES = """
     only .cache_hint => .global | !.space
 
 # 9.7.13.6 red
-    red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, $policy;
     .op   = { .and, .or, .xor };
     .type = { .b32, .b64 };
-    red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, $policy;
     .op   = { .add };
     .type = { .u32, .s32, .u64, .f32, .f64 };
-    red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, $policy;
     .op   = { .inc, .dec };
     .type = { .u32 };
-    red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    red{.sem}{.scope}{.space}.op{.cache_hint}.type  [a], b, $policy;
     .op   = { .min, .max };
     .type = { .u32, .s32, .u64, .s64 };
-    red{.sem}{.scope}{.space}.op.noftz{.cache_hint}.type  [a], b, cache_policy:b64(reg) if .L2::cache_hint;
+    red{.sem}{.scope}{.space}.op.noftz{.cache_hint}.type  [a], b, $policy;
     .op   = { .add };
     .type = { .f16, .f16x2, .bf16, .bf16x2 };
     .space = { .global, .shared{::cta, ::cluster} };
-    red{.sem}{.scope}{.space}.op{.cache_hint}.vec.type  [a], b:type*vec, cache_policy:b64(reg) if .L2::cache_hint;
+    red{.sem}{.scope}{.space}.op{.cache_hint}.vec.type  [a], b:type*vec, $policy;
     .op   = { .add };
     .vec  = { .v2, .v4 };
     .type = { .f32 };
-    red{.sem}{.scope}{.space}.op.noftz{.cache_hint}.vec.type  [a], b:type*vec, cache_policy:b64(reg) if .L2::cache_hint;
+    red{.sem}{.scope}{.space}.op.noftz{.cache_hint}.vec.type  [a], b:type*vec, $policy;
     .op   = { .add, .min, .max };
     .vec  = { .v2, .v4, .v8 };
     .type = { .f16, .bf16 };
-    red{.sem}{.scope}{.space}.op.noftz{.cache_hint}.vec.type  [a], b:type*vec, cache_policy:b64(reg) if .L2::cache_hint;
+    red{.sem}{.scope}{.space}.op.noftz{.cache_hint}.vec.type  [a], b:type*vec, $policy;
     .op   = { .add, .min, .max };
     .vec  = { .v2, .v4 };
     .type = { .f16x2, .bf16x2 };

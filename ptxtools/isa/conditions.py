@@ -1,14 +1,14 @@
 """Conditions of the tables: what `needs`, `only`, `marks` and an operand's `if` depend on.
 
-    .sat  .rm,.rp         the opcode has this modifier; has one of these
-    .sat/.rm              the same, where commas separate operands
-    .rnd  !.ss            the slot of that name is filled; is empty
-    dtype=.bf16,.bf16x2   the slot holds one of these values ("when the destination type is …")
-    ::cluster             some modifier ends with this qualifier
-    prefetchu             the page declares several instructions, and this is the one
-    @b   @a:reg           operand b is written; operand a is written as a register (known only with the operands)
-    !x                    not x
-    x y | z               x and y, or z
+.sat  .rm,.rp         the opcode has this modifier; has one of these
+.sat/.rm              the same, where commas separate operands
+.rnd  !.ss            the slot of that name is filled; is empty
+dtype=.bf16,.bf16x2   the slot holds one of these values ("when the destination type is …")
+::cluster             some modifier ends with this qualifier
+prefetchu             the page declares several instructions, and this is the one
+@b   @a:reg           operand b is written; operand a is written as a register (known only with the operands)
+!x                    not x
+x y | z               x and y, or z
 """
 
 from __future__ import annotations
@@ -92,5 +92,7 @@ def _term(text: str) -> Term:
         return Term("operand", name, (kind,) if kind else (), negated)
     if "=" in body:
         slot, _, values = body.partition("=")
-        return Term("slot", slot, tuple(value.strip().lstrip(".") for value in values.replace("/", ",").split(",")), negated)
+        return Term(
+            "slot", slot, tuple(value.strip().lstrip(".") for value in values.replace("/", ",").split(",")), negated
+        )
     return Term("name", body, (), negated)

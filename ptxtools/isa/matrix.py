@@ -6,49 +6,55 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
+let dabc   = d:td*nd, a:ta*na, b:tb*nb, c:tc*nc
+let sparse = e:b32(reg), f:u32(imm 0..3)
+let scales = scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2
+let load   = =r:register*count, [p]{, stride:u32}
+let store  = [p], r:register*count{, stride:u32}
+
 # 9.7.14.4.3 wmma.load
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .a, .b };
     .shape  = { .m16n16k16, .m8n32k16, .m32n8k16 };
     .type   = { .f16, .s8, .u8, .bf16 };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .c };
     .shape  = { .m16n16k16, .m8n32k16, .m32n8k16 };
     .type   = { .f16, .f32, .s32 };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .a, .b };
     .shape  = { .m16n16k8 };
     .type   = { .tf32 };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .c };
     .shape  = { .m16n16k8 };
     .type   = { .f32 };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .a, .b, .c };
     .shape  = { .m8n8k4 };
     .type   = { .f64 };
     .layout = { .row, .col };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .a };
     .layout = { .row };
     .shape  = { .m8n8k32 };
     .type   = { .s4, .u4 };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .b };
     .layout = { .col };
     .shape  = { .m8n8k32 };
     .type   = { .s4, .u4 };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .a };
     .layout = { .row };
     .shape  = { .m8n8k128 };
     .type   = { .b1 };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .b };
     .layout = { .col };
     .shape  = { .m8n8k128 };
     .type   = { .b1 };
-    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  =r:register*count, [p]{, stride:u32};
+    wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
     .matrix = { .c };
     .layout = { .row, .col };
     .shape  = { .m8n8k32, .m8n8k128 };
@@ -65,16 +71,16 @@ PAGES = """
     removed !.aligned                       => ptx 6.3
 
 # 9.7.14.4.4 wmma.store
-    wmma.store.matrix.sync{.aligned}.layout.shape{.ss}.type  [p], r:register*count{, stride:u32};
+    wmma.store.matrix.sync{.aligned}.layout.shape{.ss}.type  $store;
     .shape  = { .m16n16k16, .m8n32k16, .m32n8k16 };
     .type   = { .f16, .f32, .s32 };
-    wmma.store.matrix.sync{.aligned}.layout.shape{.ss}.type  [p], r:register*count{, stride:u32};
+    wmma.store.matrix.sync{.aligned}.layout.shape{.ss}.type  $store;
     .shape  = { .m8n8k32, .m8n8k128 };
     .type   = { .s32 };
-    wmma.store.matrix.sync{.aligned}.layout.shape{.ss}.type  [p], r:register*count{, stride:u32};
+    wmma.store.matrix.sync{.aligned}.layout.shape{.ss}.type  $store;
     .shape  = { .m16n16k8 };
     .type   = { .f32 };
-    wmma.store.matrix.sync{.aligned}.layout.shape{.ss}.type  [p], r:register*count{, stride:u32};
+    wmma.store.matrix.sync{.aligned}.layout.shape{.ss}.type  $store;
     .shape  = { .m8n8k4 };
     .type   = { .f64 };
     .matrix = { .d };
@@ -91,37 +97,37 @@ PAGES = """
     removed !.aligned         => ptx 6.3
 
 # 9.7.14.4.5 wmma.mma
-    wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.ctype{.satfinite}  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.ctype{.satfinite}  $dabc;
     .alayout = .blayout = { .row, .col };
     .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
     .dtype = .ctype = { .f16, .f32 };
-    wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.atype.btype.ctype{.satfinite}  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.atype.btype.ctype{.satfinite}  $dabc;
     .alayout = .blayout = { .row, .col };
     .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
     .dtype = .ctype = { .s32 };
     .atype = .btype = { .s8, .u8 };
-    wmma.mma.sync.aligned.alayout.blayout.shape.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    wmma.mma.sync.aligned.alayout.blayout.shape.dtype.atype.btype.ctype  $dabc;
     .alayout = .blayout = { .row, .col };
     .shape = { .m16n16k16, .m8n32k16, .m32n8k16 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .bf16 };
-    wmma.mma.sync.aligned.alayout.blayout.shape.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    wmma.mma.sync.aligned.alayout.blayout.shape.dtype.atype.btype.ctype  $dabc;
     .alayout = .blayout = { .row, .col };
     .shape = { .m16n16k8 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .tf32 };
-    wmma.mma.sync.aligned.alayout.blayout.shape{.rnd}.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    wmma.mma.sync.aligned.alayout.blayout.shape{.rnd}.dtype.atype.btype.ctype  $dabc;
     .alayout = .blayout = { .row, .col };
     .shape = { .m8n8k4 };
     .rnd   = { .rn, .rz, .rm, .rp };
     .dtype = .atype = .btype = .ctype = { .f64 };
-    wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.atype.btype.ctype{.satfinite}  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.atype.btype.ctype{.satfinite}  $dabc;
     .alayout = { .row };
     .blayout = { .col };
     .shape = { .m8n8k32 };
     .dtype = .ctype = { .s32 };
     .atype = .btype = { .s4, .u4 };
-    wmma.mma.op.popc.sync{.aligned}.alayout.blayout.shape.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    wmma.mma.op.popc.sync{.aligned}.alayout.blayout.shape.dtype.atype.btype.ctype  $dabc;
     .op    = { .xor, .and };
     .alayout = { .row };
     .blayout = { .col };
@@ -140,34 +146,34 @@ PAGES = """
     removed .satfinite dtype=.f16,.f32 => ptx 6.5
 
 # 9.7.14.5.14 mma
-    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc;
     .shape = { .m8n8k4 };
     .alayout = .blayout = { .row, .col };
     .dtype = .ctype = { .f16, .f32 };
     .atype = .btype = { .f16 };
-    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc;
     .shape = { .m16n8k8, .m16n8k16 };
     .dtype = .ctype = { .f16, .f32 };
     .atype = .btype = { .f16 };
-    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc;
     .shape = { .m16n8k4, .m16n8k8 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .tf32 };
-    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc;
     .shape = { .m16n8k8, .m16n8k16 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .bf16 };
-    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc;
     .shape = { .m16n8k16, .m16n8k32 };
     .dtype = .ctype = { .f16, .f32 };
     .atype = .btype = { .e4m3, .e5m2 };
-    mma.sync.aligned.shape.alayout.blayout.kind.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout.kind.dtype.atype.btype.ctype  $dabc;
     .shape = { .m16n8k32 };
     .kind  = { .kind::f8f6f4 };
     .dtype = .ctype = { .f16, .f32 };
     .atype = .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
     mma.sync.aligned.shape.alayout.blayout.kind.block_scale{.scale_vec_size}.dtype.atype.btype.ctype.stype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2;
+        $dabc, $scales;
     .shape = { .m16n8k64 };
     .kind  = { .kind::mxf4 };
     .scale_vec_size = { .scale_vec::2X };
@@ -175,7 +181,7 @@ PAGES = """
     .atype = .btype = { .e2m1 };
     .stype = { .ue8m0 };
     mma.sync.aligned.shape.alayout.blayout.kind.block_scale.scale_vec_size.dtype.atype.btype.ctype.stype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2;
+        $dabc, $scales;
     .shape = { .m16n8k64 };
     .kind  = { .kind::mxf4nvf4 };
     .scale_vec_size = { .scale_vec::2X, .scale_vec::4X };
@@ -183,26 +189,26 @@ PAGES = """
     .atype = .btype = { .e2m1 };
     .stype = { .ue8m0, .ue4m3 };
     mma.sync.aligned.shape.alayout.blayout.kind.block_scale{.scale_vec_size}.dtype.atype.btype.ctype.stype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2;
+        $dabc, $scales;
     .shape = { .m16n8k32 };
     .kind  = { .kind::mxf8f6f4 };
     .scale_vec_size = { .scale_vec::1X };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
     .stype = { .ue8m0 };
-    mma.sync.aligned.shape.alayout.blayout{.rnd}.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout{.rnd}.dtype.atype.btype.ctype  $dabc;
     .shape = { .m8n8k4, .m16n8k4, .m16n8k8, .m16n8k16 };
     .rnd   = { .rn, .rz, .rm, .rp };
     .dtype = .atype = .btype = .ctype = { .f64 };
-    mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype  $dabc;
     .shape = { .m8n8k16, .m16n8k16, .m16n8k32 };
     .dtype = .ctype = { .s32 };
     .atype = .btype = { .u8, .s8 };
-    mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype  $dabc;
     .shape = { .m8n8k32, .m16n8k32, .m16n8k64 };
     .dtype = .ctype = { .s32 };
     .atype = .btype = { .u4, .s4 };
-    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype.bitOp.popc  d:td*nd, a:ta*na, b:tb*nb, c:tc*nc;
+    mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype.bitOp.popc  $dabc;
     .shape = { .m8n8k128, .m16n8k128, .m16n8k256 };
     .dtype = .ctype = { .s32 };
     .atype = .btype = { .b1 };
@@ -223,50 +229,42 @@ PAGES = """
     needs .scale_vec::4X .ue8m0                   => ptx 9.1
 
 # 9.7.14.6.3 mma
-    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3);
+    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse;
     .shape = { .m16n8k16, .m16n8k32 };
     .dtype = .ctype = { .f16, .f32 };
     .atype = .btype = { .f16 };
-    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3);
+    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse;
     .shape = { .m16n8k16, .m16n8k32 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .bf16 };
-    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3);
+    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse;
     .shape = { .m16n8k8, .m16n8k16 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .tf32 };
-    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3);
+    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse;
     .shape = { .m16n8k64 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .e4m3, .e5m2 };
-    mma.spvariant.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3);
+    mma.spvariant.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype  $dabc, $sparse;
     .shape = { .m16n8k32, .m16n8k64 };
     .dtype = .ctype = { .s32 };
     .atype = .btype = { .u8, .s8 };
-    mma.spvariant.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3);
+    mma.spvariant.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype  $dabc, $sparse;
     .shape = { .m16n8k64, .m16n8k128 };
     .dtype = .ctype = { .s32 };
     .atype = .btype = { .u4, .s4 };
     .spvariant = { .sp, .sp::ordered_metadata };
-    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3);
+    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse;
     .shape = { .m16n8k64 };
     .dtype = .ctype = { .f16 };
     .atype = .btype = { .e4m3, .e5m2 };
-    mma.spvariant.sync.aligned.shape.alayout.blayout.kind.dtype.atype.btype.ctype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3);
+    mma.spvariant.sync.aligned.shape.alayout.blayout.kind.dtype.atype.btype.ctype  $dabc, $sparse;
     .shape = { .m16n8k64 };
     .kind  = { .kind::f8f6f4 };
     .dtype = .ctype = { .f16, .f32 };
     .atype = .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
     mma.spvariant.sync.aligned.shape.alayout.blayout.kind.block_scale{.scale_vec_size}.dtype.atype.btype.ctype.stype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3), scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2;
+        $dabc, $sparse, $scales;
     .shape = { .m16n8k128 };
     .kind  = { .kind::mxf4 };
     .scale_vec_size = { .scale_vec::2X };
@@ -274,7 +272,7 @@ PAGES = """
     .atype = .btype = { .e2m1 };
     .stype = { .ue8m0 };
     mma.spvariant.sync.aligned.shape.alayout.blayout.kind.block_scale.scale_vec_size.dtype.atype.btype.ctype.stype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3), scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2;
+        $dabc, $sparse, $scales;
     .shape = { .m16n8k128 };
     .kind  = { .kind::mxf4nvf4 };
     .scale_vec_size = { .scale_vec::2X, .scale_vec::4X };
@@ -282,7 +280,7 @@ PAGES = """
     .atype = .btype = { .e2m1 };
     .stype = { .ue8m0, .ue4m3 };
     mma.spvariant.sync.aligned.shape.alayout.blayout.kind.block_scale{.scale_vec_size}.dtype.atype.btype.ctype.stype
-        d:td*nd, a:ta*na, b:tb*nb, c:tc*nc, e:b32(reg), f:u32(imm 0..3), scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2;
+        $dabc, $sparse, $scales;
     .shape = { .m16n8k64 };
     .kind  = { .kind::mxf8f6f4 };
     .scale_vec_size = { .scale_vec::1X };

@@ -1,6 +1,8 @@
 """9.7.9 Data movement: mov, shuffles, prmt, loads and stores, address conversion, cache control."""
 
 PAGES = """
+let policy = cache_policy:b64(reg) if .L2::cache_hint
+
 # 9.7.9.3 mov
     mov.type  d, a(reg imm sreg symbol);
     .type = { .pred, .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
@@ -29,11 +31,13 @@ PAGES = """
     needs => ptx 2.0, sm_20
 
 # 9.7.9.8 ld
-    ld{.weak}{.ss}{.cop}{.cache_hint}{.prefetch_size}{.vec}.type             d:type*vec+, [a](unified), cache_policy:b64(reg) if .L2::cache_hint;
-    ld{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a](unified), cache_policy:b64(reg) if .L2::cache_hint;
+    ld{.weak}{.ss}{.cop}{.cache_hint}{.prefetch_size}{.vec}.type             d:type*vec+, [a](unified), $policy;
+    ld{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a](unified), $policy;
     ld.volatile{.ss}{.prefetch_size}{.vec}.type                              d:type*vec+, [a];
-    ld.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a](unified), cache_policy:b64(reg) if .L2::cache_hint;
-    ld.acquire.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a](unified), cache_policy:b64(reg) if .L2::cache_hint;
+    ld.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type
+        d:type*vec+, [a](unified), $policy;
+    ld.acquire.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type
+        d:type*vec+, [a](unified), $policy;
     ld.mmio.relaxed.scope{.ss}.type                                          d:type+, [a];
     .ss            = { .const, .global, .local, .param{::entry, ::func}, .shared{::cta, ::cluster} };
     .cop           = { .ca, .cg, .cs, .lu, .cv };
@@ -70,8 +74,8 @@ PAGES = """
     only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.9 ld.global.nc
-    ld.global{.cop}.nc{.cache_hint}{.prefetch_size}{.vec}.type                d:type*vec+, [a], cache_policy:b64(reg) if .L2::cache_hint;
-    ld.global.nc{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a], cache_policy:b64(reg) if .L2::cache_hint;
+    ld.global{.cop}.nc{.cache_hint}{.prefetch_size}{.vec}.type                d:type*vec+, [a], $policy;
+    ld.global.nc{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a], $policy;
     .cop           = { .ca, .cg, .cs };
     .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
     .l2evict       = { .L2::evict_normal, .L2::evict_first, .L2::evict_last };
@@ -100,11 +104,11 @@ PAGES = """
     only .b128 => !.vec
 
 # 9.7.9.11 st
-    st{.weak}{.ss}{.cop}{.cache_hint}{.vec}.type             [a], b:type*vec+, cache_policy:b64(reg) if .L2::cache_hint;
-    st{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, cache_policy:b64(reg) if .L2::cache_hint;
+    st{.weak}{.ss}{.cop}{.cache_hint}{.vec}.type             [a], b:type*vec+, $policy;
+    st{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
     st.volatile{.ss}{.vec}.type                              [a], b:type*vec+;
-    st.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, cache_policy:b64(reg) if .L2::cache_hint;
-    st.release.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, cache_policy:b64(reg) if .L2::cache_hint;
+    st.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
+    st.release.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
     st.mmio.relaxed.scope{.ss}.type                          [a], b:type+;
     .ss         = { .global, .local, .param{::func}, .shared{::cta, ::cluster} };
     .cop        = { .wb, .cg, .cs, .wt };

@@ -10,6 +10,7 @@ A chapter is a text of pages. A page starts with `# section names…`; then, in 
     removed => ptx 6.4, sm_70            gone at that version together with that target
     marks .cc => carry_out               a property of the opcode
     rule shapes                          a function of the chapter: further checks, and variables for the operands
+    let policy = cache_policy:b64(reg)   an abbreviation, written $policy in forms; before the first page: for them all
 
 `{.a}` is optional, `{.a.b}` optional as a whole; a name without a set is a literal. `{b:u32,}` in the middle of the
 operands stands for two forms, with it and without. Pages are read when a mnemonic of
@@ -35,9 +36,12 @@ Rule = Callable[[Context], "Mapping[str, int | str] | str"]
 
 #: Names that the manual only uses for slots; left without a set they are a slip of the table.
 _SLOT_NAMES = frozenset(
-    "type dtype atype btype ctype stype mode rnd op vec scope sem space cop sop geom shape dst src size num".split()
+    {
+        *("type", "dtype", "atype", "btype", "ctype", "stype", "mode", "rnd", "op", "vec", "scope", "sem"),
+        *("space", "cop", "sop", "geom", "shape", "dst", "src", "size", "num"),
+    }
 )
-_KEYWORDS = ("needs", "only", "removed", "marks", "rule")
+_KEYWORDS = ("needs", "only", "removed", "marks", "rule", "let")
 _HEAD = re.compile(r"\{[^}]*\}|\.[\w:]+")
 _HEADER = re.compile(r"^# ([\d.]+) (.+)$", re.M)
 
@@ -79,7 +83,8 @@ class Page:
         self.only: list[tuple[Condition, Condition]] = []
         self.marks: list[tuple[Condition, tuple[str, ...]]] = []
         self.rules: list[Rule] = []
-        _PageReader(self, chapter).read(text)
+        preamble = chapter.PAGES.partition("\n# ")[0] if chapter else ""
+        _PageReader(self, chapter).read(preamble, text)
 
 
 class Form:
@@ -204,10 +209,11 @@ class _PageReader:
         self.page, self.chapter = page, chapter
         self.heads: list[tuple[str, dict[str, tuple[str, ...]]]] = []
         self.known: dict[str, tuple[str, ...]] = {}
+        self.abbreviations: dict[str, str] = {}
 
-    def read(self, text: str) -> None:
+    def read(self, preamble: str, text: str) -> None:
         pending = ""
-        for raw in text.splitlines():
+        for raw in (*preamble.splitlines(), *text.splitlines()):
             line = raw.split("//", 1)[0].strip()
             if not line:
                 continue
@@ -219,13 +225,21 @@ class _PageReader:
                 self._set(pending)
                 pending = ""
             elif not pending.startswith(".") and pending.endswith(";"):
-                for form in _without_gaps(re.sub(r"\s+", " ", pending[:-1]).strip()):
+                text = self._spell_out(re.sub(r"\s+", " ", pending[:-1]).strip())
+                for form in _without_gaps(text):
                     self.heads.append((form, {}))
                 pending = ""
         if pending:
             raise self._wrong(f"unfinished line '{pending}'")
         self.page.forms = tuple(self._form(i + 1, *head) for i, head in enumerate(self.heads))
         self._check()
+
+    def _spell_out(self, text: str) -> str:
+        """`text` with its $abbreviations replaced."""
+        try:
+            return re.sub(r"\$(\w+)", lambda found: self.abbreviations[found[1]], text)
+        except KeyError as missing:
+            raise self._wrong(f"no abbreviation ${missing.args[0]}") from None
 
     def _wrong(self, what: str) -> TableError:
         return TableError(f"{self.page.section} {' '.join(self.page.names)}: {what}")
@@ -246,6 +260,9 @@ class _PageReader:
         condition, arrow, effect = rest.rpartition("=>")
         if keyword == "rule":
             self.page.rules.append(getattr(self.chapter, rest.strip()))
+        elif keyword == "let":
+            name, _, meaning = rest.partition("=")
+            self.abbreviations[name.strip()] = self._spell_out(meaning.strip())
         elif not arrow and keyword != "marks":
             raise self._wrong(f"'{line}' lacks '=>'")
         elif keyword == "only":
@@ -276,9 +293,7 @@ class _PageReader:
                 values = own.get(name) or self.known.get(name)
                 if values is None and name in _SLOT_NAMES:
                     raise self._wrong(f"slot '.{name}' of '{head}' has no set")
-                elements.append(
-                    Element(name, values or (name,), optional, group if optional and len(names) > 1 else 0)
-                )
+                elements.append(Element(name, values or (name,), optional, group if optional and len(names) > 1 else 0))
         return Form(self.page, number, syntax, tuple(elements))
 
     def _check(self) -> None:
@@ -319,9 +334,7 @@ def _without_gaps(form: str) -> list[str]:
     return _without_gaps(before + after) + _without_gaps(f"{before}{gap[1]},{after}")
 
 
-def _known_term(
-    kind: str, key: str, values: tuple[str, ...], atoms: set[str], slots: set[str], page: Page
-) -> bool:
+def _known_term(kind: str, key: str, values: tuple[str, ...], atoms: set[str], slots: set[str], page: Page) -> bool:
     if kind == "atom":
         return (atoms | slots).issuperset(values)
     if kind == "slot":

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import NamedTuple
 
 from .conditions import Context
-from .errors import OpcodeError
 from .index import CHAPTERS
 from .notation import Clause, Form, Page, read_chapter
 from .patterns import OperandSpec
@@ -174,9 +173,7 @@ def _obey(page: Page, context: Context) -> dict[str, int | str] | str:
     return variables
 
 
-def _build(
-    form: Form, canonical: str, context: Context, variables: dict[str, int | str], ordered: list[str]
-) -> Opcode:
+def _build(form: Form, canonical: str, context: Context, variables: dict[str, int | str], ordered: list[str]) -> Opcode:
     op = Opcode()
     op.text, op.form, op.name, op.family = canonical, form, form.name, form.name.split(".", 1)[0]
     op.mods, op.atoms, op.variables = dict(context.mods), context.atoms, variables

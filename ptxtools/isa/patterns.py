@@ -1,20 +1,20 @@
 """Operand patterns of the notation, and the concrete operands that an opcode gets from them.
 
-    d, a, b          `d…` and `p` in first place are destinations, the rest sources; the type is the form's only type
-    =state:b64       a destination under another name
-    a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(type), bits(type)
-    d:type+          the register may be wider than the type (9.4.1: ld, st, cvt)
-    d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8)
-    {!}c  p|q  p{|q} negatable; two destinations, the second optional in the last
-    [a]  [m, c:s32*dim]  [dst]@dst   an address, further parts, its space from a slot, a space's name, "generic", or
-                     "tmem" for tensor memory (default: the opcode's first space)
-    (ret)            a call's argument list
-    n(imm)  l(label) what may be written: kinds in parentheses
-    n(imm 0..255)    range of an immediate
-    n(imm 4/8/16)  n(imm 24..256:8)   its possible values
-    [a](unified)     may be written `[a].unified` where the space is global or generic
-    {, c}            may be missing
-    pol:b64 if .level::cache_hint    written if and only if the condition holds
+d, a, b          `d…` and `p` in first place are destinations, the rest sources; the type is the form's only type
+=state:b64       a destination under another name
+a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(type), bits(type)
+d:type+          the register may be wider than the type (9.4.1: ld, st, cvt)
+d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8)
+{!}c  p|q  p{|q} negatable; two destinations, the second optional in the last
+[a]  [m, c:s32*dim]  [dst]@dst   an address, further parts, its space from a slot, a space's name, "generic", or
+                 "tmem" for tensor memory (default: the opcode's first space)
+(ret)            a call's argument list
+n(imm)  l(label) what may be written: kinds in parentheses
+n(imm 0..255)    range of an immediate
+n(imm 4/8/16)  n(imm 24..256:8)   its possible values
+[a](unified)     may be written `[a].unified` where the space is global or generic
+{, c}            may be missing
+pol:b64 if .level::cache_hint    written if and only if the condition holds
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _SOURCE = frozenset({"reg", "imm"})
 _DESTINATION = frozenset({"reg"})
 _SECOND = frozenset({"reg", "sink"})
 #: Types without constants: 4.5 has no literal for them.
-_NO_CONSTANTS = frozenset({"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))})
+_NO_CONSTANTS = frozenset(
+    {"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))}
+)
 _ROLES = {"label": "label", "func": "func", "prototype": "prototype", "targets": "label"}
 _FUNCTIONS = {"wide": wide_type, "bits": bits_type}
 _ITEM = re.compile(
@@ -63,8 +65,8 @@ class OperandSpec(NamedTuple):
     optional: bool = False
     space: str | None = None
     width: str = "exact"
-    second: OperandSpec | None = None  # type: ignore[misc]
-    parts: tuple[OperandSpec, ...] = ()  # type: ignore[misc]
+    second: OperandSpec | None = None
+    parts: tuple[OperandSpec, ...] = ()
     range: tuple[int, int] | None = None
     choices: tuple[int, ...] = ()
 
@@ -82,7 +84,11 @@ class Pattern:
         if not found:
             raise TableError(f"operand pattern '{text}'")
         body = found["body"]
-        self.optional, self.negatable, self.wider = bool(found["optional"]), bool(found["negatable"]), bool(found["wider"])
+        self.optional, self.negatable, self.wider = (
+            bool(found["optional"]),
+            bool(found["negatable"]),
+            bool(found["wider"]),
+        )
         self.condition = Condition(found["condition"]) if found["condition"] else None
         self.count, self.space = found["count"], found["space"]
         self.second, self.second_optional = found["second"], bool(found["second_optional"])
@@ -149,7 +155,9 @@ class Pattern:
         return kinds | {"pair"} if self.second else kinds
 
 
-_ANNOTATION = re.compile(r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|\+|(?<=[\w\]])\([^)]*\)|@[\w:]+|\bif [^,]+|(?<![<>!])=(?=\w)")
+_ANNOTATION = re.compile(
+    r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|\+|(?<=[\w\]])\([^)]*\)|@[\w:]+|\bif [^,]+|(?<![<>!])=(?=\w)"
+)
 
 
 def readable(operands: str) -> str:
@@ -163,7 +171,9 @@ def _kinds(text: str | None) -> tuple[frozenset[str], tuple[int, int] | None, tu
     choices: tuple[int, ...] = ()
     for word in (text or "").replace(",", " ").split():
         if ".." in word:
-            low, high, step = (int(part, 0) for part in re.match(r"(-?\w+)\.\.(\w+)(?::(\d+))?", word).groups("1"))
+            span, _, stride = word.partition(":")
+            low, high = (int(end, 0) for end in span.split(".."))
+            step = int(stride or 1)
             bounds = low, high
             choices = tuple(range(low, high + 1, step)) if step > 1 else ()
         elif word.lstrip("-")[0].isdigit():

@@ -69,9 +69,8 @@ def _surplus(
         what = "type" if atom in TYPES else "modifier"
         code = errors.BAD_TYPE if atom in TYPES else errors.UNKNOWN_MODIFIER
         return OpcodeError(f"'.{atom}' is not a {what} of '{family}'", (*help, _form(best)), code, best.section)
-    if atoms.count(atom) > 1 and not any(form.assign(atoms)[1] == [] for form in candidates):
-        if not missing:
-            return OpcodeError(f"'{text}' repeats '.{atom}'", (_form(best),), errors.REPEATED_MODIFIER, best.section)
+    if not missing and atoms.count(atom) > 1 and all(form.assign(atoms)[1] for form in candidates):
+        return OpcodeError(f"'{text}' repeats '.{atom}'", (_form(best),), errors.REPEATED_MODIFIER, best.section)
     if missing:
         help.append(_accepts(missing[0]))
     help += [_form(form) for form in _forms_with(atom, candidates, atoms)]

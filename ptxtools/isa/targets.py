@@ -149,7 +149,9 @@ def describe(wanted: tuple[str, ...]) -> str:
     parts = []
     for name in wanted:
         suffix = _target(name).suffix
-        parts.append(f"{name} or higher" if not suffix else f"{name} or higher in its family" if suffix == "f" else name)
+        parts.append(
+            f"{name} or higher" if not suffix else f"{name} or higher in its family" if suffix == "f" else name
+        )
     return ", ".join(parts[:-1]) + " or " + parts[-1] if len(parts) > 1 else "".join(parts)
 
 

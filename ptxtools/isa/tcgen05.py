@@ -3,6 +3,12 @@
 from .conditions import Context
 
 PAGES = """
+let shared  = [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg)
+let tensor  = [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg)
+let input   = { disable_output_lane:b32*lanes,} enable_input_d:pred
+let scale_d = {, scale_input_d:u32(imm 0..15)}
+let scales  = [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred
+
 # 9.7.16.7.1 tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit
     tcgen05.alloc.cta_group.sync.aligned{.ss}.b32                [dst], nCols:u32;
     .ss = { .shared::cta };
@@ -14,16 +20,19 @@ PAGES = """
 # 9.7.16.8.3 tcgen05.ld
     tcgen05.ld.sync.aligned.shape.num{.pack}.b32                 =r:b32*registers, [taddr]@tmem;
     .shape = { .16x64b, .16x128b, .16x256b, .32x32b };
-    tcgen05.ld.sync.aligned.shape.num{.pack}.b32                 =r:b32*registers, [taddr]@tmem, immHalfSplitoff:u32(imm);
+    tcgen05.ld.sync.aligned.shape.num{.pack}.b32
+        =r:b32*registers, [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
     .pack  = { .pack::16b };
     tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32  =r:f32*registers, =redval:f32, [taddr]@tmem;
     .shape = { .32x32b };
-    tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32  =r:f32*registers, =redval:f32, [taddr]@tmem, immHalfSplitoff:u32(imm);
+    tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32
+        =r:f32*registers, =redval:f32, [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
     tcgen05.ld.red.sync.aligned.shape.num.redOp.type             =r:type*registers, =redval:type, [taddr]@tmem;
     .shape = { .32x32b };
-    tcgen05.ld.red.sync.aligned.shape.num.redOp.type             =r:type*registers, =redval:type, [taddr]@tmem, immHalfSplitoff:u32(imm);
+    tcgen05.ld.red.sync.aligned.shape.num.redOp.type
+        =r:type*registers, =redval:type, [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
     .num   = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
     .redOp = { .min, .max };
@@ -35,7 +44,8 @@ PAGES = """
 # 9.7.16.8.4 tcgen05.st
     tcgen05.st.sync.aligned.shape.num{.unpack}.b32               [taddr]@tmem, r:b32*registers;
     .shape = { .16x64b, .16x128b, .16x256b, .32x32b };
-    tcgen05.st.sync.aligned.shape.num{.unpack}.b32               [taddr]@tmem, immHalfSplitoff:u32(imm), r:b32*registers;
+    tcgen05.st.sync.aligned.shape.num{.unpack}.b32
+        [taddr]@tmem, immHalfSplitoff:u32(imm), r:b32*registers;
     .shape = { .16x32bx2 };
     .num    = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
     .unpack = { .unpack::16b };
@@ -67,22 +77,22 @@ PAGES = """
     needs => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
 
 # 9.7.16.10.9.1 tcgen05.mma
-    tcgen05.mma.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred{, scale_input_d:u32(imm 0..15)};
-    tcgen05.mma.cta_group.kind{.ashift}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred{, scale_input_d:u32(imm 0..15)};
+    tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:b32(reg),$input$scale_d;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector}  $tensor, idesc:b32(reg),$input$scale_d;
     .kind = { .kind::f16, .kind::tf32 };
-    tcgen05.mma.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred;
-    tcgen05.mma.cta_group.kind{.ashift}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred;
+    tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:b32(reg),$input;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector}  $tensor, idesc:b32(reg),$input;
     .kind = { .kind::f8f6f4, .kind::i8 };
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $shared, idesc:b32(reg), $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $tensor, idesc:b32(reg), $scales;
     .kind = { .kind::mxf8f6f4 };
     .scale_vectorsize = { .scale_vec::1X, .block32 };
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $shared, idesc:b32(reg), $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $tensor, idesc:b32(reg), $scales;
     .kind = { .kind::mxf4 };
     .scale_vectorsize = { .scale_vec::2X, .block32 };
-    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
-    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  $shared, idesc:b32(reg), $scales;
+    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  $tensor, idesc:b32(reg), $scales;
     .kind = { .kind::mxf4nvf4 };
     .scale_vectorsize = { .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
     .cta_group = { .cta_group::1, .cta_group::2 };
@@ -99,22 +109,28 @@ PAGES = """
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
 # 9.7.16.10.9.2 tcgen05.mma.sp
-    tcgen05.mma.sp.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred{, scale_input_d:u32(imm 0..15)};
-    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred{, scale_input_d:u32(imm 0..15)};
+    tcgen05.mma.sp.cta_group.kind{.collector}  $shared, [sp_meta]@tmem, idesc:b32(reg),$input$scale_d;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  $tensor, [sp_meta]@tmem, idesc:b32(reg),$input$scale_d;
     .kind = { .kind::f16, .kind::tf32 };
-    tcgen05.mma.sp.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred;
-    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg),{ disable_output_lane:b32*lanes,} enable_input_d:pred;
+    tcgen05.mma.sp.cta_group.kind{.collector}  $shared, [sp_meta]@tmem, idesc:b32(reg),$input;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  $tensor, [sp_meta]@tmem, idesc:b32(reg),$input;
     .kind = { .kind::f8f6f4, .kind::i8 };
-    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
-    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
+        $shared, [sp_meta]@tmem, idesc:b32(reg), $scales;
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
+        $tensor, [sp_meta]@tmem, idesc:b32(reg), $scales;
     .kind = { .kind::mxf8f6f4 };
     .scale_vectorsize = { .scale_vec::1X, .block32 };
-    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
-    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
+        $shared, [sp_meta]@tmem, idesc:b32(reg), $scales;
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
+        $tensor, [sp_meta]@tmem, idesc:b32(reg), $scales;
     .kind = { .kind::mxf4 };
     .scale_vectorsize = { .scale_vec::2X, .block32 };
-    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
-    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred;
+    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}
+        $shared, [sp_meta]@tmem, idesc:b32(reg), $scales;
+    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}
+        $tensor, [sp_meta]@tmem, idesc:b32(reg), $scales;
     .kind = { .kind::mxf4nvf4 };
     .scale_vectorsize = { .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
     .cta_group = { .cta_group::1, .cta_group::2 };
@@ -131,8 +147,10 @@ PAGES = """
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
 # 9.7.16.10.9.3 tcgen05.mma.ws
-    tcgen05.mma.ws.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
-    tcgen05.mma.ws.cta_group.kind{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
+    tcgen05.mma.ws.cta_group.kind{.collector}
+        $shared, idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
+    tcgen05.mma.ws.cta_group.kind{.collector}
+        $tensor, idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
     .cta_group = { .cta_group::1 };
     .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
     .collector = {
@@ -145,8 +163,10 @@ PAGES = """
     needs .kind::i8                            => ptx 8.6, sm_100a, sm_101a, sm_110a
 
 # 9.7.16.10.9.4 tcgen05.mma.ws.sp
-    tcgen05.mma.ws.sp.cta_group.kind{.collector}  [d_tmem]@tmem, a_desc:b64(reg), b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
-    tcgen05.mma.ws.sp.cta_group.kind{.collector}  [d_tmem]@tmem, [a_tmem]@tmem, b_desc:b64(reg), [sp_meta]@tmem, idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
+    tcgen05.mma.ws.sp.cta_group.kind{.collector}
+        $shared, [sp_meta]@tmem, idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
+    tcgen05.mma.ws.sp.cta_group.kind{.collector}
+        $tensor, [sp_meta]@tmem, idesc:b32(reg), enable_input_d:pred{, zero_column_mask_desc:b64(reg)};
     .cta_group = { .cta_group::1 };
     .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
     .collector = {

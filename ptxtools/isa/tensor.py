@@ -3,18 +3,22 @@
 from .conditions import Context
 
 PAGES = """
+let map = [tensorMap, tensorCoords:s32*coordinates]@generic
+let im2col = im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128
+let policy = cache_policy:b64(reg) if .L2::cache_hint
+
 # 9.7.9.25.5.2 cp.async.bulk.tensor
     cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.cta_group}{.cache_hint}
-        [dstMem]@dst, [tensorMap, tensorCoords:s32*coordinates]@generic, [mbar]@shared::cta,
-        im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128, cache_policy:b64(reg) if .L2::cache_hint;
+        [dstMem]@dst, $map, [mbar]@shared::cta,
+        $im2col, $policy;
     .dst = { .shared::cta };
     .src = { .global };
     .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
     cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.multicast}{.cta_group}{.cache_hint}
-        [dstMem]@dst, [tensorMap, tensorCoords:s32*coordinates]@generic, [mbar]@shared::cluster,
-        im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128,
-        ctaMask:b16 if .multicast::cluster, cache_policy:b64(reg) if .L2::cache_hint;
+        [dstMem]@dst, $map, [mbar]@shared::cluster,
+        $im2col,
+        ctaMask:b16 if .multicast::cluster, $policy;
     .dst = { .shared::cluster };
     .src = { .global };
     .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
@@ -22,7 +26,7 @@ PAGES = """
     .multicast = { .multicast::cluster };
     .cta_group = { .cta_group::1, .cta_group::2 };
     cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.cache_hint}
-        [tensorMap, tensorCoords:s32*coordinates]@generic, [srcMem]@src, cache_policy:b64(reg) if .L2::cache_hint;
+        $map, [srcMem]@src, $policy;
     .dst = { .global };
     .src = { .shared::cta };
     .load_mode = { .tile, .tile::scatter4, .im2col_no_offs };
@@ -38,7 +42,7 @@ PAGES = """
 
 # 9.7.9.25.5.3 cp.reduce.async.bulk.tensor
     cp.reduce.async.bulk.tensor.dim.dst.src.redOp{.load_mode}.completion_mechanism{.cache_hint}
-        [tensorMap, tensorCoords:s32*coordinates]@generic, [srcMem]@src, cache_policy:b64(reg) if .L2::cache_hint;
+        $map, [srcMem]@src, $policy;
     .dst = { .global };
     .src = { .shared::cta };
     .dim = { .1d, .2d, .3d, .4d, .5d };
@@ -51,8 +55,8 @@ PAGES = """
 
 # 9.7.9.25.5.4 cp.async.bulk.prefetch.tensor
     cp.async.bulk.prefetch.tensor.dim.L2.src{.load_mode}{.cache_hint}
-        [tensorMap, tensorCoords:s32*coordinates]@generic,
-        im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128, cache_policy:b64(reg) if .L2::cache_hint;
+        $map,
+        $im2col, $policy;
     .src = { .global };
     .dim = { .1d, .2d, .3d, .4d, .5d };
     .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };

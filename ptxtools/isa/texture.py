@@ -7,25 +7,29 @@ open; `Opcode.variables["coordinates"]` is the number of elements that count, an
 from .conditions import Context
 
 PAGES = """
+let result = d:dtype*vec{|p:pred}
+let fetch  = [a,{ b:any(reg symbol),} c:any(reg vec)]@generic
+let extras = {, e:any(reg vec)}{, f:f32}
+
 # 9.7.10.3 tex
-    tex{.mode}.geom.vec.dtype.ctype   d:dtype*vec{|p:pred}, [a,{ b:any(reg symbol),} c:any(reg vec)]@generic{, e:any(reg vec)}{, f:f32};
+    tex{.mode}.geom.vec.dtype.ctype   $result, $fetch$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex{.mode}.geom.vec.dtype.ctype   d:dtype*vec{|p:pred}, [a,{ b:any(reg symbol),} c:any(reg vec)]@generic{, e:any(reg vec)}{, f:f32};
+    tex{.mode}.geom.vec.dtype.ctype   $result, $fetch$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .base };
-    tex.mode.geom.vec.dtype.ctype     d:dtype*vec{|p:pred}, [a,{ b:any(reg symbol),} c:any(reg vec)]@generic, lod:ctype{, e:any(reg vec)}{, f:f32};
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, lod:ctype$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex.mode.geom.vec.dtype.ctype     d:dtype*vec{|p:pred}, [a,{ b:any(reg symbol),} c:any(reg vec)]@generic, lod:ctype{, e:any(reg vec)}{, f:f32};
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, lod:ctype$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .level };
-    tex.mode.geom.vec.dtype.ctype     d:dtype*vec{|p:pred}, [a,{ b:any(reg symbol),} c:any(reg vec)]@generic, dPdx:any(reg vec), dPdy:any(reg vec){, e:any(reg vec)}{, f:f32};
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:any(reg vec), dPdy:any(reg vec)$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex.mode.geom.vec.dtype.ctype     d:dtype*vec{|p:pred}, [a,{ b:any(reg symbol),} c:any(reg vec)]@generic, dPdx:any(reg vec), dPdy:any(reg vec){, e:any(reg vec)}{, f:f32};
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:any(reg vec), dPdy:any(reg vec)$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .grad };
@@ -46,7 +50,7 @@ PAGES = """
     needs @p                   => ptx 7.1, sm_60
 
 # 9.7.10.4 tld4
-    tld4.comp.geom.v4.dtype.f32  d:dtype*4{|p:pred}, [a,{ b:any(reg symbol),} c:any(reg vec)]@generic{, e:any(reg vec)}{, f:f32};
+    tld4.comp.geom.v4.dtype.f32  d:dtype*4{|p:pred}, $fetch$extras;
     .comp  = { .r, .g, .b, .a };
     .geom  = { .2d, .a2d, .cube, .acube };
     .dtype = { .u32, .s32, .f32 };

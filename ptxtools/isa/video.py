@@ -20,7 +20,8 @@ PAGES = """
     needs => ptx 2.0, sm_20
 
 # 9.7.18.1.1 vabsdiff
-    vabsdiff.dtype.atype.btype{.sat}       d:dtype(reg select), a:atype(reg imm select), b:btype(reg imm select){, c:dtype};
+    vabsdiff.dtype.atype.btype{.sat}
+        d:dtype(reg select), a:atype(reg imm select), b:btype(reg imm select){, c:dtype};
     vabsdiff.dtype.atype.btype{.sat}.op2   d:dtype, a:atype(reg imm select), b:btype(reg imm select), c:dtype;
     .dtype = .atype = .btype = { .u32, .s32 };
     .op2   = { .add, .min, .max };
@@ -41,7 +42,8 @@ PAGES = """
     needs => ptx 2.0, sm_20
 
 # 9.7.18.1.2 vshl
-    vshl.dtype.atype.btype{.sat}.mode       d:dtype(reg select), a:atype(reg imm select), b:btype(reg imm select){, c:dtype};
+    vshl.dtype.atype.btype{.sat}.mode
+        d:dtype(reg select), a:atype(reg imm select), b:btype(reg imm select){, c:dtype};
     vshl.dtype.atype.btype{.sat}.mode.op2   d:dtype, a:atype(reg imm select), b:btype(reg imm select), c:dtype;
     .dtype = .atype = { .u32, .s32 };
     .btype = { .u32 };
@@ -50,7 +52,8 @@ PAGES = """
     needs => ptx 2.0, sm_20
 
 # 9.7.18.1.2 vshr
-    vshr.dtype.atype.btype{.sat}.mode       d:dtype(reg select), a:atype(reg imm select), b:btype(reg imm select){, c:dtype};
+    vshr.dtype.atype.btype{.sat}.mode
+        d:dtype(reg select), a:atype(reg imm select), b:btype(reg imm select){, c:dtype};
     vshr.dtype.atype.btype{.sat}.mode.op2   d:dtype, a:atype(reg imm select), b:btype(reg imm select), c:dtype;
     .dtype = .atype = { .u32, .s32 };
     .btype = { .u32 };
@@ -59,7 +62,8 @@ PAGES = """
     needs => ptx 2.0, sm_20
 
 # 9.7.18.1.3 vmad
-    vmad.dtype.atype.btype{.sat}{.scale}     d:dtype, a:atype(reg imm select minus), b:btype(reg imm select minus), c:dtype(reg imm minus);
+    vmad.dtype.atype.btype{.sat}{.scale}
+        d:dtype, a:atype(reg imm select minus), b:btype(reg imm select minus), c:dtype(reg imm minus);
     vmad.dtype.atype.btype.po{.sat}{.scale}  d:dtype, a:atype(reg imm select), b:btype(reg imm select), c:dtype;
     .dtype = .atype = .btype = { .u32, .s32 };
     .scale = { .shr7, .shr15 };
