@@ -14,7 +14,7 @@ from ptxtools.ir.liveness import solve
 
 from .effects import reads, successors, terminator_reads, terminator_writes, writes
 from .layout import align_up
-from .program import SLOT_BYTES, Block, LaunchConstant, Ref
+from .program import SLOT_BYTES, Block, LaunchConstant, Ref, Terminator
 
 _CLASSES = ("b128", "b64", "b32", "b16", "pred")
 #: Operations that read all their sources before they write: a result may take a dying source's slot.
@@ -33,9 +33,10 @@ class ValueTable(Protocol):
 
 @dataclass(slots=True)
 class Frame:
-    """Size in bytes, and the slots to be filled when a frame is made."""
+    """Size in bytes, that of its variables alone, and the slots to be filled when a frame is made."""
 
     size: int = 0
+    variables: int = 0
     constants: list[tuple[int, str, int]] = field(default_factory=list)
     launch_constants: list[LaunchConstant] = field(default_factory=list)
 
@@ -56,7 +57,7 @@ def assign(blocks: list[Block], values: ValueTable, *, start: int, share: bool) 
             colours[number] = counts.get(storage[number], 0)
             counts[storage[number]] = colours[number] + 1
     slots, size = _lay_out(colours, storage, start)
-    frame = Frame()
+    frame = Frame(variables=size - start)
     for number in sorted(used):
         if number in values.constants or number in values.launch:
             size = align_up(size, min(64, SLOT_BYTES[storage[number]]))
@@ -136,33 +137,60 @@ def live_intervals(blocks: list[Block], variables: set[int]) -> Intervals:
     return Intervals(first, {n: last[n] for n in first}, wish)
 
 
-def block_liveness(blocks: list[Block], variables: set[int]) -> tuple[list[int], list[int]]:
-    """Live values at the start and end of each block, as bit sets. A guarded write ends no life."""
-    uses: list[int] = []
-    kills: list[int] = []
+@dataclass(slots=True)
+class Summary:
+    """What a block reads before it writes it, and what it writes in all lanes, as bit sets; holds as long as the
+    block has `length` operations and this terminator."""
+
+    length: int
+    terminator: Terminator
+    uses: int
+    kills: int
+
+
+def summarise(block: Block, variables: set[int]) -> Summary:
+    """A guarded write ends no life."""
+    read: set[int] = set()
+    killed: set[int] = set()
+    for op in block.ops:
+        for ref in op.src:
+            if ref is not None and ref.slot not in killed:
+                read.add(ref.slot)
+        if op.guard is None:
+            for ref in op.dst:
+                if ref is not None:
+                    killed.add(ref.slot)
+        elif op.guard.slot not in killed:
+            read.add(op.guard.slot)
+    end = block.terminator
+    read.update(number for number in terminator_reads(end) if number not in killed)
+    killed.update(terminator_writes(end))
+    return Summary(len(block.ops), end, _bit_set(read & variables), _bit_set(killed & variables))
+
+
+def _bit_set(numbers: set[int]) -> int:
+    if not numbers:
+        return 0
+    data = bytearray((max(numbers) >> 3) + 1)
+    for number in numbers:
+        data[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(data, "little")
+
+
+def block_liveness(
+    blocks: list[Block], variables: set[int], summaries: dict[int, Summary] | None = None
+) -> tuple[list[int], list[int]]:
+    """Live values at the start and end of each block, as bit sets. `summaries` of blocks, by identity, are kept."""
+    found: list[Summary] = []
     for block in blocks:
-        read = killed = 0
-        seen_read: set[int] = set()
-        seen_kill: set[int] = set()
-        for op in block.ops:
-            for number in reads(op):
-                if number not in seen_kill and number not in seen_read and number in variables:
-                    seen_read.add(number)
-                    read |= 1 << number
-            if op.guard is None:
-                for number in writes(op):
-                    if number not in seen_kill and number in variables:
-                        seen_kill.add(number)
-                        killed |= 1 << number
-        for number in terminator_reads(block.terminator):
-            if number not in seen_kill and number in variables:
-                read |= 1 << number
-        for number in terminator_writes(block.terminator):
-            if number in variables:
-                killed |= 1 << number
-        uses.append(read)
-        kills.append(killed)
-    return solve([successors(block.terminator) for block in blocks], uses, kills)
+        known = summaries.get(id(block)) if summaries is not None else None
+        if known is None or known.length != len(block.ops) or known.terminator is not block.terminator:
+            known = summarise(block, variables)
+            if summaries is not None:
+                summaries[id(block)] = known
+        found.append(known)
+    following = [successors(block.terminator) for block in blocks]
+    return solve(following, [s.uses for s in found], [s.kills for s in found])
 
 
 def bits(mask: int) -> list[int]:

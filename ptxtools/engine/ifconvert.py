@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from ptxtools.isa import resolve
 
 from .blocks import tidy
-from .colouring import block_liveness
-from .effects import PURE, predecessors, reads, terminator_reads, terminator_writes, writes
+from .colouring import Summary, block_liveness
+from .effects import PURE, predecessors, writes
 from .program import Block, Op, Ref, Terminator
 
 if TYPE_CHECKING:
@@ -38,35 +38,32 @@ class Side:
 
 def if_convert(blocks: list[Block], values: Values) -> list[Block]:
     """Convert until nothing more fits. Returns the blocks that remain, numbered anew."""
-    while any(block.terminator.kind == "branch" for block in blocks):
-        variables = _variables(blocks, values)
-        live_in, _ = block_liveness(blocks, variables)
+    summaries: dict[int, Summary] = {}
+    while True:
         incoming = predecessors(blocks)
-        touched: set[int] = set()
-        for number in range(len(blocks) - 1, -1, -1):
-            found = _sides(blocks, incoming, number)
-            if found is None:
-                continue
-            sides, join = found
-            involved = {number, join, *(side.block for side in sides)}
-            if not involved & touched:
-                _convert(blocks, values, number, sides, join, live_in)
-                touched |= involved
-        if not touched:
-            break
+        chosen = _choose(blocks, incoming)
+        if not chosen:
+            return blocks
+        known = values.constants.keys() | values.launch.keys()
+        variables = {number for number in range(len(values.refs)) if number not in known}
+        live_in, _ = block_liveness(blocks, variables, summaries)
+        for number, sides, join in chosen:
+            _convert(blocks, values, number, sides, join, live_in)
         blocks = tidy(blocks, values.constants)
-    return blocks
 
 
-def _variables(blocks: list[Block], values: Values) -> set[int]:
-    found: set[int] = set()
-    for block in blocks:
-        for op in block.ops:
-            found.update(reads(op))
-            found.update(writes(op))
-        found.update(terminator_reads(block.terminator))
-        found.update(terminator_writes(block.terminator))
-    return found - values.constants.keys() - values.launch.keys()
+def _choose(blocks: list[Block], incoming: list[list[int]]) -> list[tuple[int, list[Side], int]]:
+    """Branches that can be converted at the same time: no two share a block."""
+    touched: set[int] = set()
+    chosen: list[tuple[int, list[Side], int]] = []
+    for number in range(len(blocks) - 1, -1, -1):
+        found = _sides(blocks, incoming, number)
+        if found is not None:
+            involved = {number, found[1], *(side.block for side in found[0])}
+            if not involved & touched:
+                touched |= involved
+                chosen.append((number, *found))
+    return chosen
 
 
 def _sides(blocks: list[Block], incoming: list[list[int]], number: int) -> tuple[list[Side], int] | None:

@@ -227,7 +227,7 @@ def drop_dead(blocks: list[Block], values: ValueTable) -> None:
             block.ops[:] = [op for op in block.ops if id(op) not in dead]
 
 
-# --- what equals one of its sources: (index of the source, whether negated) --------------------------------------------
+# --- what equals one of its sources: (index of the source, whether negated) -----------------------------------------
 
 Kept = tuple[int, bool] | None
 

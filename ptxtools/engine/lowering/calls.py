@@ -14,6 +14,7 @@ from .registry import Unsupported, lowers
 if TYPE_CHECKING:
     from .function import FunctionLowering
 
+
 class Written:
     """The parts of a call as written: results, target, arguments, prototype or target list."""
 

@@ -28,4 +28,5 @@ def finish(f: FunctionLowering) -> FunctionCode:
     else:
         f.blocks = renumber(f.blocks)
     frame = assign(f.blocks, f, start=f.slot_start, share=f.optimise)
+    f.register_bytes = frame.variables
     return FunctionCode(f.function.name, 0, frame.size, f.local_bytes, frame.constants, frame.launch_constants)

@@ -52,6 +52,7 @@ class FunctionLowering(Values):
         self.passed: dict[int, Ref] = {}  # identity of a scalar .param variable -> its value
         self.slot_start = FRAME_HEADER
         self.local_bytes = 0
+        self.register_bytes = 0  # slots of variables; known in the end
         self.outgoing_local: list[Op] = []  # their offset counts from the end of this function's local frame
         self.problems: list[Diagnostic] = []
 

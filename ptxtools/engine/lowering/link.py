@@ -21,7 +21,7 @@ from ptxtools.ir.cfg import ControlFlow, control_flow, scopes_of
 from ptxtools.ir.symbols import Names, module_names
 
 from ..layout import SharedLayout, function_addresses, shared_layout
-from ..program import Block, FunctionCode, Program
+from ..program import SLOT_BYTES, Block, FunctionCode, Program
 from .finish import finish
 from .function import FunctionLowering
 
@@ -162,10 +162,8 @@ class Linker:
             if block.terminator.kind == "call" and block.terminator.callee < 0:
                 block.terminator.targets = targets
         depth, frames, local = _deepest(calls, functions)
-        registers = (functions[0].frame_bytes + 127) // 128
-        return Program(
-            kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local
-        )
+        registers = -(-max(function.register_bytes for function in lowered) // SLOT_BYTES["b32"])
+        return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local)
 
 
 def _symbols(instruction: Instruction) -> Iterator[str]:
@@ -213,5 +211,3 @@ def kernel_of(module: Module, name: str) -> Function:
         if function.name == name and function.kind == "entry" and function.body is not None:
             return function
     raise PtxError([Diagnostic("PTX901", f"there is no kernel '{name}' in the module", source=module.source)])
-
-

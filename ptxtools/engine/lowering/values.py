@@ -114,13 +114,19 @@ class Values:
         key = (id(symbol), name)
         found = self._by_variable.get(key)
         if found is None:
-            storage = storage_of(symbol.type)
-            refs = tuple(self.new(storage) for _ in range(symbol.vector))
-            for ref in refs:
-                self.types[ref.slot] = symbol.type
-            found = self._by_variable[key] = refs if symbol.vector > 1 else refs[0]
+            found = self._by_variable[key] = self._declared(symbol)
         self.known[name] = found
         return found
+
+    def _declared(self, variable: Variable) -> Ref | tuple[Ref, ...]:
+        storage = storage_of(variable.type)
+        if variable.vector == 1:
+            ref = self.new(storage)
+            self.types[ref.slot] = variable.type
+            return ref
+        refs = tuple(self.new(storage) for _ in range(variable.vector))
+        self.types.update((ref.slot, variable.type) for ref in refs)
+        return refs
 
     def _component(self, name: str) -> Ref | None:
         base, _, part = name.rpartition(".")
@@ -161,7 +167,7 @@ class Values:
         if kind is Name:
             ref = self.known.get(operand.name)  # type: ignore[union-attr]
             if ref.__class__ is Ref:
-                return ref  # type: ignore[return-value]
+                return ref
             return self._named(operand.name, type_name)  # type: ignore[union-attr]
         if kind is Immediate:
             type_name = type_name or ("u32" if operand.type[0] in "su" else operand.type)  # type: ignore[union-attr]

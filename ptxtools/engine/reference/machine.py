@@ -88,8 +88,8 @@ class Machine:
         filled: dict[int, Any] = {}
         for slot, storage, value in constants(self.launch, function):
             if storage == "b128":
-                mask = (1 << 64) - 1
-                filled[slot] = (np.full(self.count, value & mask, np.uint64), np.full(self.count, value >> 64, np.uint64))
+                halves = (value & (1 << 64) - 1, value >> 64)
+                filled[slot] = tuple(np.full(self.count, half, np.uint64) for half in halves)
             else:
                 filled[slot] = np.full(self.count, value, _DTYPES[storage])
         return filled
@@ -170,9 +170,7 @@ class Machine:
         linear = int(self.thread_of[thread])
         return linear % x, linear // x % y, linear // (x * y)
 
-    def trap(
-        self, reason: str, thread: int, where: int, *, kind: str = "trap", details: tuple[str, ...] = ()
-    ) -> Trap:
+    def trap(self, reason: str, thread: int, where: int, *, kind: str = "trap", details: tuple[str, ...] = ()) -> Trap:
         """The trap to raise for one thread at one instruction."""
         return Trap(
             reason,

@@ -100,8 +100,8 @@ def _open(
     readable = m.launch.memory.readable
     for place in np.flatnonzero(outside):
         if readable is None or not readable(int(address[place]), size, write):
-            raise m.trap(f"access to {size} bytes at {int(address[place]):#x} is out of bounds", threads[place], op.where)
-    low = int(address.min())
+            reason = f"access to {size} bytes at {int(address[place]):#x} is out of bounds"
+            raise m.trap(reason, threads[place], op.where)
     if not outside.any():
         return Part(m.memory, places, offset.astype(np.int64))
     host = address.copy()
@@ -178,7 +178,8 @@ def atomic(m: Machine, op: Op, threads: Threads) -> None:
     lanes = max(1, len(op.dst))
     if op.kind == "red":
         lanes = len(op.src) - 1
-    operands = [m.source(ref, t, threads) for ref, t in zip(op.src[1:], op.src_types[1:], strict=True) if ref is not None]
+    sources = zip(op.src[1:], op.src_types[1:], strict=True)
+    operands = [m.source(ref, t, threads) for ref, t in sources if ref is not None]
     vector = lanes if op.opcode.has("v2") or op.opcode.has("v4") or op.opcode.has("v8") else 1
     rule = semantics.atomic(op.opcode)
     assert rule is not None

@@ -150,7 +150,8 @@ class _Loop:
             came = sum(len(arrival.threads) for arrival in barrier.arrivals)
             alive = int((m.pc[slot * m.padded : (slot + 1) * m.padded] != GONE).sum())
             expected = barrier.count or alive
-            details.append(f"CTA {m.cta_coordinates(slot)}: {came} of {expected} threads came to barrier {number}")
+            cta = ",".join(map(str, m.cta_coordinates(slot)))
+            details.append(f"CTA ({cta}): {came} of {expected} threads came to barrier {number}")
             where = barrier.arrivals[0].op.where if where < 0 else where
         waiting = np.flatnonzero((m.pc != GONE) & (m.blocked | m.parked))
         parked = np.flatnonzero((m.pc != GONE) & m.parked)
