@@ -88,7 +88,7 @@ def link_object(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
         _initialise()
         jit = _state.get("jit")
         if jit is None:
-            jit = _state["jit"] = llvm.create_lljit_compiler(_machine(), suppress_errors=True)
+            jit = _state["jit"] = llvm.create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
         libraries: list[object] = _state.setdefault("libraries", [])  # type: ignore[assignment]
         builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
         names = list(symbols)
