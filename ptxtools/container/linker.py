@@ -261,12 +261,11 @@ class _Linker:
         return item.name in kept and kept[item.name][0] is item
 
     def _declaration(self, item: Symbol) -> Symbol:
-        """A function's declaration gets the linkage of its definition, now in the same module."""
+        """What becomes of a declaration when its definition now is in the same module."""
         known = self.defined.get(item.name)
         if known is None or not isinstance(item, Function):
             return item
-        target = known[0]
-        copy = replace_function(item, linkage=target.linkage if isinstance(target, Function) else "visible")
+        copy = _declaring(known[0], item)
         source = self.sources.get(id(item))
         if source is not None:
             self.sources[id(copy)] = source
@@ -325,10 +324,11 @@ def _renamed(item: Any, names: dict[str, str]) -> Any:
     return item
 
 
-def replace_function(function: Function, *, linkage: str) -> Function:
-    """A copy of a function with another linkage directive."""
-    return Function(function.kind, function.name, function.params, function.returns, function.directives, function.body,
-                    linkage, function.attributes, function.variadic, function.span, function.name_span)  # fmt: skip
+def _declaring(definition: Symbol, item: Function) -> Function:
+    """A declaration with the linkage and the very parameters of a definition that now is in the same module."""
+    target, linkage = (definition, definition.linkage) if isinstance(definition, Function) else (item, "visible")
+    return Function(item.kind, item.name, target.params, target.returns, item.directives, None, linkage,
+                    item.attributes, item.variadic, item.span, item.name_span)  # fmt: skip
 
 
 def _difference(item: Symbol, target: Symbol) -> str:

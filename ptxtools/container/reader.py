@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
 
-from ptxtools.diagnostics import PtxError
+from ptxtools.diagnostics import PtxError, Span
 from ptxtools.ir import Function, Module, Scope, Variable
 
 from . import elf, note
@@ -162,8 +162,8 @@ class Container:
         rows = iter(numbers)
         for item, flags, name, linkage, symbol, locs in zip(*[rows] * _FUNCTION_FIELDS, strict=True):
             place = symbols[symbol] if flags & HAS_BODY else None
-            found[item] = LazyFunction(self, item, flags, strings[name], strings[linkage], place,
-                                       range(first_loc, first_loc + locs))  # fmt: skip
+            found[item] = LazyFunction.of(self, item, flags, strings[name], strings[linkage], place,
+                                          range(first_loc, first_loc + locs))  # fmt: skip
             first_loc += locs
         return found
 
@@ -228,9 +228,13 @@ class LazyScope(Scope):
     __slots__ = ("_decode",)
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, decode: Callable[[], list[Any]], span: tuple[int, int]) -> None:
-        self._decode: Callable[[], list[Any]] | None = decode
-        self.span = span
+    _decode: Callable[[], list[Any]] | None
+
+    @classmethod
+    def of(cls, decode: Callable[[], list[Any]], span: Span) -> LazyScope:
+        self = cls.__new__(cls)
+        self._decode, self.span = decode, span
+        return self
 
     def __getattr__(self, name: str) -> Any:
         if name != "items" or self._decode is None:
@@ -255,16 +259,22 @@ class LazyFunction(Function):
     __slots__ = ("_container", "_item")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, container: Container, item: int, flags: int, name: str, linkage: str, place: elf.Symbol | None,
-                 locs: range) -> None:  # fmt: skip
+    _container: Container
+    _item: int
+
+    @classmethod
+    def of(cls, container: Container, item: int, flags: int, name: str, linkage: str, place: elf.Symbol | None,
+           locs: range) -> LazyFunction:  # fmt: skip
+        self = cls.__new__(cls)
         self._container, self._item = container, item
         self.kind = "entry" if flags & ENTRY else "func"
         self.name, self.linkage = name, linkage
         self.span, self.name_span = span_of(item), span_of(item, NAME_PART)
         self.body = None
         if place is not None:
-            self.body = LazyScope(
+            self.body = LazyScope.of(
                 lambda: container.guarded(lambda: container.body(item, place, locs)), self.span)  # fmt: skip
+        return self
 
     def __getattr__(self, name: str) -> Any:
         if name not in _HEADER_FIELDS:
@@ -280,6 +290,7 @@ class LazyFunction(Function):
 
     @property
     def descriptor(self) -> Descriptor:
+        """The stored figures."""
         container, item = self._container, self._item
         return container.guarded(lambda: container.header(item)[1])
 

@@ -1,0 +1,179 @@
+"""Damaged and forged containers and binaries: one clear error, within bounded time and memory, never a crash."""
+
+import random
+import struct
+import time
+import zlib
+
+import pytest
+
+from ptxtools.container import decode_all, detect, elf, embedded, info, note, read, write
+from ptxtools.diagnostics import PtxError
+
+from .samples import BINARIES, module, resealed
+
+SMALL = """\
+.version 9.0
+.target sm_90
+.address_size 64
+.global .u32 g = 5;
+.entry k(.param .u32 n) { .reg .u32 %r; ld.param.u32 %r, [n]; ret; }
+"""
+
+
+def refused(data):
+    """The message of the error that reading gives."""
+    with pytest.raises(PtxError) as error:
+        decode_all(read(data, "bad.ptxo"))
+    assert "Traceback" not in str(error.value) and "bad.ptxo" in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_truncated_at_every_byte(compress):
+    data = write(module(SMALL), compress=compress)
+    for length in range(len(data)):
+        refused(data[:length])
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_every_byte_flipped(compress):
+    data = write(module(SMALL), compress=compress)
+    for at in range(len(data)):
+        refused(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :])
+
+
+def test_bytes_behind_the_end_are_damage_too():
+    assert "hash" in refused(write(module(SMALL)) + b"\0")
+
+
+def test_forged_containers_never_crash():
+    """Mutants whose hash was set right again reach every decoder. The seed is fixed, the time bounded."""
+    chance, end, tried, kept = random.Random(20240), time.monotonic() + 6, 0, 0
+    bases = [write(module(), compress=compress, debug=debug) for compress in (False, True) for debug in (False, True)]
+    while time.monotonic() < end and tried < 8000:
+        data = bytearray(chance.choice(bases))
+        for _ in range(chance.choice((1, 1, 2, 4))):
+            at = chance.randrange(len(data))
+            data[at] = chance.choice((0, 1, 127, 128, 255, chance.randrange(256), data[at] ^ 1 << chance.randrange(8)))
+        tried += 1
+        started = time.monotonic()
+        try:
+            forged = resealed(bytes(data))
+            decode_all(read(forged))
+            info(forged)
+            kept += 1
+        except PtxError as error:
+            assert error.diagnostics[0].code in ("PTX801", "PTX802")
+        assert time.monotonic() - started < 2
+    assert tried > 500 and kept > 50, "the mutants do not reach the decoders"
+
+
+def header_field(data, at, value, size=8):
+    return resealed(data[:at] + value.to_bytes(size, "little") + data[at + size :])
+
+
+def section_header(data, name):
+    file = elf.parse_elf(data)
+    return struct.unpack_from("<Q", data, 40)[0] + 64 * file.find(name).index
+
+
+@pytest.mark.parametrize("size", [1, 1 << 32, (1 << 64) - 1])
+@pytest.mark.parametrize("field", [24, 32])
+def test_lying_offsets_and_sizes(field, size):
+    data = write(module(SMALL))
+    for name in (".ptx.records", ".ptx.operands", ".symtab", ".strtab", ".text.k"):
+        refused(header_field(data, section_header(data, name) + field, size))
+
+
+@pytest.mark.parametrize("count", [0, 1, 65535])
+def test_lying_section_count(count):
+    refused(header_field(write(module(SMALL)), 60, count, 2))
+
+
+def test_a_cycle_of_sections():
+    """Every table points at the section headers themselves."""
+    data = write(module(SMALL))
+    table = struct.unpack_from("<Q", data, 40)[0]
+    for name in (".ptx.strings", ".ptx.records", ".ptx.functions"):
+        refused(header_field(data, section_header(data, name) + 24, table))
+
+
+def test_a_newer_format_is_refused_and_an_older_minor_read():
+    data = write(module(SMALL))
+    place = data.index(struct.pack("<HH", *note.FORMAT) + b"\x09\0\0\0")
+    assert "PTX802" in refused(resealed(data[:place] + struct.pack("<HH", 2, 0) + data[place + 4 :]))
+    newer_minor = resealed(data[:place] + struct.pack("<HH", 1, 9) + data[place + 4 :])
+    assert read(newer_minor) == module(SMALL)
+
+
+def test_a_decompression_bomb_is_refused():
+    file = elf.ElfWriter()
+    file.add(elf.Section(note.SECTION, elf.SHT_NOTE, note.encode_notes(), align=4))
+    bomb = struct.pack("<IIQQ", 1, 0, elf.MAX_DECOMPRESSED + 1, 1) + zlib.compress(bytes(1 << 20), 9)
+    for name in (".ptx.strings", ".ptx.functions", ".ptx.records"):
+        file.add(elf.Section(name, elf.SHT_PROGBITS, bomb, flags=elf.SHF_COMPRESSED))
+    assert "MiB" in refused(note.seal(file.finish(), 64))
+
+
+def test_a_lying_compressed_size_is_refused():
+    file = elf.ElfWriter()
+    file.add(elf.Section(note.SECTION, elf.SHT_NOTE, note.encode_notes(), align=4))
+    small = struct.pack("<IIQQ", 1, 0, 10, 1) + zlib.compress(bytes(1 << 24), 9)
+    for name in (".ptx.strings", ".ptx.functions", ".ptx.records"):
+        file.add(elf.Section(name, elf.SHT_PROGBITS, small, flags=elf.SHF_COMPRESSED))
+    refused(note.seal(file.finish(), 64))
+
+
+def test_millions_of_claimed_symbols():
+    data = write(module(SMALL))
+    refused(header_field(data, section_header(data, ".symtab") + 32, 24 * 5_000_000))
+
+
+# --- NVIDIA's binaries ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["plain.fatbin", "lz4.fatbin", "zstd.fatbin", "lineinfo.cubin"])
+def test_truncated_binaries(name):
+    data = (BINARIES / name).read_bytes()
+    for length in range(4, len(data), 7):
+        try:
+            embedded(data[:length], name)
+        except PtxError as error:
+            assert error.diagnostics[0].code in ("PTX801", "PTX803")
+
+
+@pytest.mark.parametrize("name", ["plain.fatbin", "lz4.fatbin", "zstd.fatbin", "several.fatbin", "lineinfo.cubin"])
+def test_mutated_binaries(name):
+    original, chance = (BINARIES / name).read_bytes(), random.Random(name)
+    for _ in range(400):
+        data = bytearray(original)
+        for _ in range(chance.choice((1, 2))):
+            at = chance.randrange(4, min(len(data), 200)) if chance.random() < 0.7 else chance.randrange(4, len(data))
+            data[at] = chance.choice((0, 255, chance.randrange(256)))
+        try:
+            embedded(bytes(data), name)
+        except PtxError as error:
+            assert error.diagnostics[0].code in ("PTX801", "PTX803")
+
+
+@pytest.mark.parametrize("flag", [0x2000, 0x8000])
+def test_entries_that_claim_to_be_huge(flag):
+    name = "lz4.fatbin" if flag == 0x2000 else "zstd.fatbin"
+    data = bytearray((BINARIES / name).read_bytes())
+    struct.pack_into("<Q", data, 16 + 56, 1 << 40)
+    with pytest.raises(PtxError, match="PTX801"):
+        embedded(bytes(data), name)
+
+
+@pytest.mark.parametrize("data, kind", [
+    (b"", "text"), (b".version 9.0", "text"), (b"\x7fELF", "elf"), (b"\x50\xed\x55\xba", "fatbin"),
+    (b"\0\1\2\3", "unknown"), (b"!<arch>\n", "elf"),
+])  # fmt: skip
+def test_detect(data, kind):
+    assert detect(data) == kind
+
+
+def test_detect_tells_our_elf_from_others():
+    assert detect(write(module(SMALL))) == "ptxo"
+    assert detect((BINARIES / "object.o").read_bytes()) == "elf"
