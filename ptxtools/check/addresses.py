@@ -30,6 +30,9 @@ def check_address(
         help = (f"write [{operand.name}]",) if isinstance(operand, Name) else ()
         yield Problem(codes.ADDRESS_FORM, message, index, None, help)
         return
+    if operand.suffix and operand.suffix not in spec.kinds:
+        message = f"'{op.text}' takes no .{operand.suffix} behind its address"
+        yield Problem(codes.ADDRESS_FORM, message, index)
     yield from _base(op, spec, index, operand.base, scope, setting)
     yield from _extra(op, spec, index, operand, scope, setting)
 

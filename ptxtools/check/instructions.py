@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import (
+    Address,
     BranchTargets,
     CallPrototype,
     CallTargets,
@@ -20,12 +21,12 @@ from ptxtools.ir.nodes import (
     Pair,
     Statement,
     Variable,
+    Vector,
 )
 from ptxtools.ir.nodes import (
     Scope as ScopeNode,
 )
 from ptxtools.isa import Need, Opcode, OpcodeError, resolve
-from ptxtools.isa.errors import UNKNOWN_INSTRUCTION
 
 from . import codes
 from .context import Context
@@ -37,14 +38,6 @@ from .values import CONSTANTS, Scope
 
 _MODIFIER = re.compile(r"'(\.[\w:]+)'")
 
-#: Instructions of the manual that the tables do not describe yet: they are taken as they stand.
-UNDESCRIBED = frozenset({
-    "alloca", "barrier", "clusterlaunchcontrol", "cp", "elect", "fence", "griddepcontrol", "istypep", "ldmatrix",
-    "match", "mbarrier", "mma", "movmatrix", "multimem", "redux", "sared", "st", "stackrestore", "stacksave",
-    "stmatrix", "suld", "suq", "sured", "sust", "tcgen05", "tensormap", "tex", "tld4", "txq", "vabsdiff",
-    "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin",
-    "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wgmma", "wmma",
-})  # fmt: skip
 #: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
 _GOOD, _BAD, _EACH = 1, 2, 3
 
@@ -128,8 +121,6 @@ class BodyChecker:
         try:
             op = resolve(item.opcode)
         except OpcodeError as error:
-            if _undescribed(item.opcode, error):
-                return False
             span = statement_parts(context.text, item.span).opcode
             atom = _MODIFIER.search(error.message)
             span = context.word(span, atom[1]) if atom else span
@@ -147,7 +138,7 @@ class BodyChecker:
         if op.family == "brx":
             self._branch_table(item, scope)
         self._requirements(item, op, scope)
-        return needs_particular(op) or any(spec.range is not None for shape in op.shapes for spec in shape)
+        return needs_particular(op) or any(spec.range or spec.choices for shape in op.shapes for spec in shape)
 
     def _guard(self, item: Instruction, scope: Scope) -> None:
         guard = item.guard
@@ -284,13 +275,6 @@ def report_redeclaration(context: Context, name: str, span: Span, earlier: objec
     context.report(codes.REDECLARED, f"'{name}' is declared twice", context.word(span, name), help=help, section="4.4")
 
 
-def _undescribed(opcode: str, error: OpcodeError) -> bool:
-    family, _, rest = opcode.partition(".")
-    if error.code == UNKNOWN_INSTRUCTION:
-        return family in UNDESCRIBED
-    return family == "st" and rest.startswith(("async", "bulk"))
-
-
 def _fails(need: Need, context: Context) -> bool:
     from .availability import lack
 
@@ -310,6 +294,10 @@ def _written(op: Opcode, need: Need, operands: tuple[Operand, ...]) -> bool:
         return isinstance(operand, Immediate)
     if need.kind == "reg":
         return isinstance(operand, Name)
+    if need.kind == "unified":
+        return isinstance(operand, Address) and operand.suffix == "unified"
+    if need.kind == "vec":
+        return isinstance(operand, Vector)
     return True
 
 

@@ -76,7 +76,7 @@ def signature(operand: Operand, scope: Scope) -> Signature:
     if kind is Address:
         base = operand.base  # type: ignore[union-attr]
         parts = tuple(signature(part, scope) for part in operand.extra)  # type: ignore[union-attr]
-        return ("[]", signature(base, scope), *parts)
+        return ("[]" + operand.suffix, signature(base, scope), *parts)  # type: ignore[union-attr]
     if kind is Vector:
         return ("{}", *[signature(item, scope) for item in operand.items])  # type: ignore[union-attr]
     return _rare_signature(operand, scope)
@@ -209,6 +209,10 @@ class _Fit:
             message = f"'{self.op.text}' takes no vector as operand '{spec.name}'"
             yield self._problem(codes.OPERAND_KIND, message)
             return
+        if not spec.vector and spec.type is None:  # coordinates: the elements differ in type
+            for part, item in enumerate(operand.items):
+                yield from self._element(item, spec, part)
+            return
         if not spec.vector:
             yield from self._packed(operand)
             return
@@ -314,11 +318,19 @@ class _Fit:
             yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
         elif not constant_fits(operand.type, spec.type):
             yield self._problem(codes.CONSTANT_KIND, self._constant_message(operand, spec), part)
-        elif spec.range is None or self.op.family in _UNRANGED:
-            return
-        elif not spec.range[0] <= operand.value <= spec.range[1]:
+        elif self.op.family not in _UNRANGED:
+            yield from self._bounds(operand, spec, part)
+
+    def _bounds(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
+        wanted = ""
+        if spec.choices and operand.value not in spec.choices:
+            values = [str(value) for value in spec.choices]
+            wanted = f"{', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else values[0]
+        elif spec.range is not None and not spec.range[0] <= operand.value <= spec.range[1]:
             low, high = spec.range
-            message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {low} to {high}"
+            wanted = str(low) if low == high else f"{low} to {high}"
+        if wanted:
+            message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {wanted}"
             yield self._problem(codes.CONSTANT_RANGE, message, part)
 
     def _constant_message(self, operand: Immediate, spec: OperandSpec) -> str:
