@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxtools.ir import Directive, Function, Module, Pragma, Variable
+from ptxtools.ir import Alias, Directive, Function, Module, Pragma, Variable
 
 from . import elf, note
 from .layout import REGISTER_CLASSES, Descriptor, alignment_of, describe, size_of
@@ -99,6 +99,7 @@ def undefined(module: Module) -> list[str]:
     """Names that are declared and not defined, in order."""
     defined = {f.name for f in module.functions if f.body is not None}
     defined |= {v.name for v in module.variables if v.linkage != "extern"}
+    defined |= {item.name for item in module.items if isinstance(item, Alias)}
     declared = [f.name for f in module.functions] + [v.name for v in module.variables]
     return [name for name in dict.fromkeys(declared) if name not in defined]
 

@@ -13,7 +13,7 @@ PTX_FILES = sorted(TESTDATA.glob("bench/ptx/*.ptx")) + sorted(TESTDATA.glob("cas
 
 EVERYTHING = """\
 .version 9.0
-.target sm_90, debug
+.target sm_90, debug, texmode_independent
 .address_size 64
 .pragma "nounroll";
 .file 1 "a.cu"
@@ -34,11 +34,13 @@ EVERYTHING = """\
 .shared .f32 tile[32];
 .global .texref texture;
 .global .samplerref sampler = { filter_mode = nearest, addr_mode_0 = wrap };
-.visible .func (.reg .b32 r) twice (.reg .b32 x) .noreturn
+.visible .func (.reg .b32 r) twice (.reg .b32 x)
 {
     add.s32 r, x, x;
     ret;
 }
+.extern .func never () .noreturn;
+.visible .func (.reg .b32 r) alsotwice (.reg .b32 x);
 .alias alsotwice, twice;
 .visible .entry kernel(
     .param .u64 .ptr .global .align 16 kernel_param_0,
@@ -57,7 +59,7 @@ EVERYTHING = """\
     .loc 1 10 3
     ld.param.u64 %rd1, [kernel_param_0];
     mov.u32 %r1, %tid.x;
-    setp.eq.s32 %p1|%p2, %r1, 5, !%p1;
+    setp.eq.and.s32 %p1|%p2, %r1, 5, !%p1;
 $again:
     @%p1 add.s32 %r2, %r1, -5;
     @!%p2 bra $done;
