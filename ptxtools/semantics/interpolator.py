@@ -8,7 +8,7 @@ where q is a truncated square. S has up to 41 bits; it is kept as V = S >> cut a
 arithmetic suffices.
 
 The coefficients were measured and published by B. Carleton in ptx-math (MIT licence, github.com/bcarlet/ptx-math,
-commit 2c7dc92), who found them equal to hardware of compute capability 5.x to 7.5 for all inputs of the forms without .ftz.
+commit 2c7dc92), who found them equal to hardware of compute capability 5.x to 7.5 on all inputs of the non-.ftz forms.
 """
 
 from __future__ import annotations

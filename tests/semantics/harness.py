@@ -260,9 +260,8 @@ def edge_values(t: str) -> list[int]:
     layouts = {16: [(5, 10), (8, 7)], 32: [(8, 23)], 64: [(11, 52)]}[min(bits, 64)]
     for exponent, mantissa in layouts:
         top, bias = (1 << exponent) - 1, (1 << (exponent - 1)) - 1
-        for e in {0, 1, 2, bias - mantissa, bias - 2, bias - 1, bias, bias + 1, bias + 2, bias + 15, bias + 16, bias - 14,
-                  bias - 15, bias - 24, bias - 25, bias + 31, bias + 32, bias + 63, bias + 64, bias + 127, bias - 126,
-                  bias - 127, top - 1, top}:  # fmt: skip
+        near = (-127, -126, -25, -24, -15, -14, -2, -1, 0, 1, 2, 15, 16, 31, 32, 63, 64, 127, -mantissa)
+        for e in {0, 1, 2, top - 1, top, *(bias + distance for distance in near)}:
             if 0 <= e <= top:
                 half = 1 << (mantissa - 1)
                 for m in (0, 1, half - 1, half, half + 1, (1 << mantissa) - 1):

@@ -130,7 +130,7 @@ def special_result(operation: str, *x: Number) -> float | None:
             product = math.nan if a == 0 or b == 0 else sign * math.inf
         else:
             product = sign * 0.0 if a == 0 or b == 0 else None
-        if operation == "mul" or product is None and not is_special(x[2]):
+        if operation == "mul" or (product is None and not is_special(x[2])):
             return product
         if product is None:
             return float(x[2])

@@ -94,7 +94,7 @@ def test_correctly_rounded(op: Opcode) -> None:
         assert same(t, int(got[i]), want, patterns), (op.text, [hex(p) for p in patterns], hex(got[i]), hex(want))
 
 
-@pytest.mark.parametrize("features", [None, ("avx2", "fma", "f16c", "avx"), ()], ids=["host", "avx2", "plain"])
+@pytest.mark.parametrize("features", [None, ("avx", "avx2", "fma", "f16c")], ids=["host", "avx2"])
 def test_native_directed_rounding(features: tuple[str, ...] | None) -> None:
     """The vector code of each CPU class against exact rationals; f64 has its own algorithms there."""
     native = Native(features)
@@ -102,9 +102,9 @@ def test_native_directed_rounding(features: tuple[str, ...] | None) -> None:
     texts += [f"{name}.{r}.f32" for name in ("add", "mul", "fma", "div", "sqrt") for r in ("rz", "rm", "rp")]
     jobs = [(op, native.add(op, signature(op).inputs)) for op in map(isa.resolve, texts)]
     for op, number in jobs:
-        inputs = tuples(op, 3 * LANES, number)
+        inputs = tuples(op, 2 * LANES, number)
         got = native.run(number, inputs, [dtype_of(op.type or "")])[0]
-        for i in range(3 * LANES):
+        for i in range(2 * LANES):
             patterns = [int(x[i]) for x in inputs]
             want = expected(op, patterns)
             assert same(op.type or "", int(got[i]), want, patterns), (op.text, [hex(p) for p in patterns])

@@ -1,0 +1,45 @@
+"""Both back ends agree bit for bit on every declared form; every form has a meaning."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxtools import isa, semantics
+from ptxtools.isa import Opcode
+
+from .agreement import compare
+from .harness import all_opcodes
+
+# Where forms come by the thousand, one in so many is compared here; tools/sweep_semantics.py does all.
+SHARES = {"comparison": 8, "conversion": 3}
+
+
+def test_every_form_has_semantics() -> None:
+    missing = sorted(op.text for op in all_opcodes() if semantics.find(op) is None)
+    print("forms without semantics:", ", ".join(missing) or "none")
+    assert not missing
+
+
+def group(chapter: str) -> list[Opcode]:
+    opcodes = [op for op in all_opcodes() if semantics.chapter_of(op) == chapter]
+    return opcodes[:: SHARES.get(chapter, 1)]
+
+
+CHAPTERS = sorted({semantics.chapter_of(op) for op in all_opcodes()})
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_back_ends_agree(chapter: str) -> None:
+    differences = list(compare(group(chapter), 1024))
+    assert not differences, "\n".join(map(str, differences[:20]))
+
+
+@pytest.mark.parametrize("features", [("avx", "avx2", "fma", "f16c"), ()], ids=["avx2", "plain"])
+def test_code_for_other_cpus_agrees(features: tuple[str, ...]) -> None:
+    """Those whose code depends on the CPU: conversions, directed rounding, halves, division, tables."""
+    texts = """cvt.rn.f16.f32 cvt.f32.f16 cvt.rp.f32.s64 cvt.rz.f16.u64 cvt.rn.f32.u64 cvt.rni.s64.f32 cvt.rzi.u64.f64
+        cvt.rmi.f64.f64 cvt.rn.satfinite.e4m3x2.f32 cvt.rn.f16x2.e5m2x2 fma.rm.f32 fma.rz.f64 add.rp.f64 div.rm.f32
+        fma.rn.f16x2 fma.rn.bf16 add.f16x2 div.s32 div.u32 rem.s16 div.s64 rem.u64 mul.hi.s64 popc.b64 brev.b32 clz.b64
+        lg2.approx.f32 sin.approx.f32 shf.r.clamp.b32 shl.b64 min.f32 max.NaN.f16x2 mad.wide.s32 fma.rn.f32"""
+    differences = list(compare([isa.resolve(text) for text in texts.split()], 256, features))
+    assert not differences, "\n".join(map(str, differences[:20]))
