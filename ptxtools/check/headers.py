@@ -46,6 +46,9 @@ def _presence(context: Context, module: Module, headers: list[Header]) -> None:
     first = module.items[0]
     start = getattr(first, "span", (0, 0))
     names = [header.name for header in headers]
+    if not {".version", ".target"} & set(names):
+        _missing(context, ".version", _first_line(context, start), "the module lacks .version and .target")
+        return
     if ".version" not in names:
         _missing(context, ".version", _first_line(context, start), "the module lacks .version")
     elif not (isinstance(first, Header) and first.name == ".version"):
@@ -80,10 +83,6 @@ def _order(context: Context, module: Module) -> None:
         elif item.name == ".address_size" and ".target" not in seen:
             message = ".address_size must follow .target"
             context.report(codes.HEADER, message, item.span, section=section)
-        elif item.name == ".target" and ".version" not in seen and ".version" in {
-            h.name for h in module.items if isinstance(h, Header)
-        }:  # fmt: skip
-            pass  # reported as ".version must come first"
         seen.add(item.name)
 
 

@@ -135,8 +135,6 @@ class BodyChecker:
         problems = examine(op, item.operands, scope, context.setting) or list(particular(op, item.operands))
         for problem in problems:
             self._report(item, op, problem)
-        if op.family == "brx":
-            self._branch_table(item, scope)
         self._requirements(item, op, scope)
         return needs_particular(op) or any(spec.range or spec.choices for shape in op.shapes for spec in shape)
 
@@ -172,14 +170,6 @@ class BodyChecker:
             pieces = operand_pieces(text, span)
             return pieces[problem.part] if problem.part < len(pieces) else span
         return span
-
-    def _branch_table(self, item: Instruction, scope: Scope) -> None:
-        """`brx.idx` takes a `.branchtargets` list that stands before it (9.7.13.4)."""
-        table = item.operands[1] if len(item.operands) == 2 else None
-        if isinstance(table, Name) and scope.resolve(table.name).kind == "label":
-            message = f"'{table.name}' is a label, not a .branchtargets list"
-            span = self.problem_span(item, Problem(codes.BRANCH_TARGET, message, 1))
-            self.context.report(codes.BRANCH_TARGET, message, span, section="11.3.1")
 
     # --- version and target -------------------------------------------------------------------------------------------
 

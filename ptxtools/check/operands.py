@@ -168,7 +168,7 @@ class _Fit:
             from .addresses import check_address
 
             yield from check_address(self.op, self.spec, self.index, operand, self.scope, self.setting)
-        elif role in ("label", "func", "prototype", "args"):
+        elif role in ("label", "args"):
             yield from self._control(operand)
         elif isinstance(operand, Vector):
             yield from self._vector(operand)
@@ -189,16 +189,15 @@ class _Fit:
     # --- shapes -------------------------------------------------------------------------------------------------------
 
     def _control(self, operand: Operand) -> Iterator[Problem]:
-        wanted = {"label": ("label", "targets"), "func": ("function", "reg"), "prototype": ("prototype", "callees")}
         if self.spec.role == "args":
             if not isinstance(operand, Arguments):
                 yield self._problem(codes.OPERAND_KIND, f"{self._what(operand)} is no list of arguments")
             return
+        wanted, what = ("targets", "a .branchtargets list") if self.op.family == "brx" else ("label", "a label")
         found = self.scope.resolve(operand.name) if isinstance(operand, Name) else None
-        if found is None or found.kind not in wanted[self.spec.role]:
-            what = {"label": "a label", "func": "a function", "prototype": "a prototype"}[self.spec.role]
-            code = codes.BRANCH_TARGET if self.spec.role == "label" else codes.CALL_TARGET
-            yield self._problem(code, f"'{self.op.text}' wants {what}; {self._what(operand)}")
+        if found is None or found.kind != wanted:
+            message = f"'{self.op.text}' wants {what}; {self._what(operand)}"
+            yield self._problem(codes.BRANCH_TARGET, message)
 
     def _vector(self, operand: Vector) -> Iterator[Problem]:
         spec = self.spec
@@ -482,7 +481,7 @@ def _allowed(spec: OperandSpec) -> str:
 
 def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> Problem:
     """The finding for a name without a declaration, with near misses."""
-    from .suggestions import near_names
+    from .suggestions import near_names, range_of
 
     base, dot, component = name.partition(".")
     if dot and scope.lookup(base) is not None:
@@ -493,6 +492,8 @@ def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> 
         )
     near = near_names(base, scope)
     help = (f"did you mean {' or '.join(repr(n) for n in near)}?",) if near else ()
+    if (limit := range_of(base, scope)) is not None:
+        help = (f"{limit.name}<{limit.count}> declares {limit.name}0 to {limit.name}{(limit.count or 1) - 1}",)
     return Problem(codes.UNDECLARED, f"'{base}' is not declared here", index, part, help, "4.4", base)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from ptxtools.ir.nodes import Variable
 from ptxtools.ir.symbols import Names
 
 _MOST_CANDIDATES = 5000
@@ -24,3 +25,17 @@ def near_names(name: str, scope: Names, limit: int = 2) -> list[str]:
 
         candidates.extend(registers.SPECIAL)
     return get_close_matches(name, candidates[:_MOST_CANDIDATES], limit, 0.75)
+
+
+def range_of(name: str, scope: Names) -> Variable | None:
+    """The parameterised declaration (`%r<4>`) that a name is beyond the end of."""
+    base = name.rstrip("0123456789")
+    if base == name:
+        return None
+    where: Names | None = scope
+    while where is not None:
+        found = where.ranges.get(base)
+        if found is not None and found.count:
+            return found
+        where = where.parent
+    return None
