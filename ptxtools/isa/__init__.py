@@ -1,11 +1,54 @@
 """The instruction set as data: targets, types, spaces, registers, directives, and every instruction form.
 
 `resolve("add.sat.s32")` gives the `Opcode`; the tables of a chapter load when an instruction of it is first met.
+Names and submodules load on first use, so that importing this package costs next to nothing.
 """
 
-from .errors import OpcodeError
-from .notation import Form
-from .opcode import Need, Opcode, forms, pages, resolve
-from .patterns import OperandSpec
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["Form", "Need", "Opcode", "OpcodeError", "OperandSpec", "forms", "pages", "resolve"]
+if TYPE_CHECKING:
+    from . import directives, errors, registers, spaces, targets, types
+    from .errors import OpcodeError
+    from .form import Form
+    from .opcode import Need, Opcode, forms, pages, resolve
+    from .patterns import OperandSpec
+
+__all__ = [
+    "Form",
+    "Need",
+    "Opcode",
+    "OpcodeError",
+    "OperandSpec",
+    "directives",
+    "errors",
+    "forms",
+    "pages",
+    "registers",
+    "resolve",
+    "spaces",
+    "targets",
+    "types",
+]
+
+_HOME = {
+    "Form": "form",
+    "Need": "opcode",
+    "Opcode": "opcode",
+    "OpcodeError": "errors",
+    "OperandSpec": "patterns",
+    "forms": "opcode",
+    "pages": "opcode",
+    "resolve": "opcode",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in __all__:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    globals()[name] = value
+    return value

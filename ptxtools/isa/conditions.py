@@ -14,6 +14,7 @@ x y | z               x and y, or z
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 
@@ -58,11 +59,13 @@ Alternative = tuple[Term, ...]
 class Condition:
     """A disjunction of conjunctions; the empty condition always holds."""
 
-    __slots__ = ("alternatives",)
-
     def __init__(self, text: str) -> None:
-        parts = [part.split() for part in text.split("|")] if text.strip() else []
-        self.alternatives: tuple[Alternative, ...] = tuple(tuple(map(_term, part)) for part in parts)
+        self._text = text.strip()
+
+    @cached_property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        parts = self._text.split("|") if self._text else []
+        return tuple(tuple(map(_term, part.split())) for part in parts)
 
     def match(self, context: Context) -> Alternative | None:
         """The first alternative that holds (() for the empty condition), or None."""

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import NamedTuple
 
 from .conditions import Context
+from .form import Form
 from .index import CHAPTERS
-from .notation import Clause, Form, Page, read_chapter
+from .notation import Clause, Page, read_chapter
 from .patterns import OperandSpec
 from .spaces import SPACES
 from .types import TYPES
@@ -108,9 +109,14 @@ def pages(family: str) -> tuple[Page, ...]:
 def forms(family: str) -> Iterator[Form]:
     """Every syntax form of a family."""
     for page in pages(family):
-        for form in page.forms:
-            if form.name.split(".", 1)[0] == family:
-                yield form
+        yield from (form for form in page.forms if form.family == family)
+
+
+def _candidates(family: str, atoms: list[str]) -> Iterator[Form]:
+    present = set(atoms)
+    for page in pages(family):
+        if page.may_declare(present):
+            yield from (form for form in page.forms if form.family == family)
 
 
 def resolve(text: str) -> Opcode:
@@ -127,9 +133,9 @@ def resolve(text: str) -> Opcode:
 def _resolve(text: str) -> Opcode:
     family, *atoms = text.split(".")
     complaint = ""
-    for form in forms(family):
-        chosen, surplus, missing = form.assign(atoms)
-        if surplus or missing:
+    for form in _candidates(family, atoms):
+        chosen = form.fits(atoms)
+        if chosen is None:
             continue
         canonical = form.canonical(chosen)
         interned = _resolved.get(canonical)
@@ -175,7 +181,7 @@ def _obey(page: Page, context: Context) -> dict[str, int | str] | str:
 
 def _build(form: Form, canonical: str, context: Context, variables: dict[str, int | str], ordered: list[str]) -> Opcode:
     op = Opcode()
-    op.text, op.form, op.name, op.family = canonical, form, form.name, form.name.split(".", 1)[0]
+    op.text, op.form, op.name, op.family = canonical, form, form.name, form.family
     op.mods, op.atoms, op.variables = dict(context.mods), context.atoms, variables
     op.types = tuple(atom for atom in ordered if atom in TYPES)
     op.type = op.types[-1] if op.types else None
@@ -221,8 +227,8 @@ def _shapes(op: Opcode, atoms: list[str]) -> tuple[tuple[OperandSpec, ...], ...]
     for form in forms(op.family):
         if form is op.form or form.name != op.name:
             continue
-        chosen, surplus, missing = form.assign(atoms)
-        if surplus or missing:
+        chosen = form.fits(atoms)
+        if chosen is None:
             continue
         context = _context(form, chosen)
         variables = _obey(form.page, context)

@@ -19,7 +19,6 @@ pol:b64 if .level::cache_hint    written if and only if the condition holds
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -37,13 +36,6 @@ _NO_CONSTANTS = frozenset(
 )
 _ROLES = {"label": "label", "func": "func", "prototype": "prototype", "targets": "label"}
 _FUNCTIONS = {"wide": wide_type, "bits": bits_type}
-_ITEM = re.compile(
-    r"(?P<optional>\?)?(?P<out>=)?(?P<negatable>!)?"
-    r"(?P<body>\[[^\]]*\]|\([^)]*\)|[\w-]+)"
-    r"(?::(?P<type>(?:wide|bits)\(\w+\)|\w+))?(?:\*(?P<count>\w+))?(?P<wider>\+)?(?:\((?P<kinds>[^)]*)\))?"
-    r"(?:\|(?P<second_optional>\?)?(?P<second>\w+)(?::(?P<second_type>\w+))?)?"
-    r"(?:@(?P<space>[\w:]+))?(?:\s+if\s+(?P<condition>.+))?$"
-)
 
 
 class OperandSpec(NamedTuple):
@@ -80,32 +72,34 @@ class Pattern:
     )  # fmt: skip
 
     def __init__(self, text: str, first: bool, default_type: str | None) -> None:
-        found = _ITEM.match(text)
-        if not found:
-            raise TableError(f"operand pattern '{text}'")
-        body = found["body"]
-        self.optional, self.negatable, self.wider = (
-            bool(found["optional"]),
-            bool(found["negatable"]),
-            bool(found["wider"]),
-        )
-        self.condition = Condition(found["condition"]) if found["condition"] else None
-        self.count, self.space = found["count"], found["space"]
-        self.second, self.second_optional = found["second"], bool(found["second_optional"])
-        self.second_type = found["second_type"]
+        text, _, condition = text.partition(" if ")
+        self.condition = Condition(condition) if condition else None
+        self.optional = text[0] == "?"
+        out = text.lstrip("? ").startswith("=")
+        self.negatable = text.lstrip("?= ").startswith("!")
+        body, rest = _body(text.lstrip("?=! "))
+        rest, _, second = rest.partition("|")
+        second, _, space = second.partition("@")
+        rest, _, self.space = rest.partition("@")
+        self.space = self.space or space
+        self.second_optional = second.startswith("?")
+        self.second, _, self.second_type = second.lstrip("?").partition(":")
+        rest, _, kinds = rest.partition("(") if not rest.startswith((":wide(", ":bits(")) else _after_function(rest)
+        self.kinds, self.range, self.choices = _kinds(kinds.rstrip(")"))
+        self.wider = rest.endswith("+")
+        declared, _, self.count = rest.rstrip("+").partition("*")
+        self.type = declared.lstrip(":") or None
         self.parts: tuple[Pattern, ...] = ()
-        self.kinds, self.range, self.choices = _kinds(found["kinds"])
         if body[0] in "[(":
             inner = [part.strip() for part in body[1:-1].split(",")]
             self.name, self.role = inner[0], "addr" if body[0] == "[" else "args"
             self.parts = tuple(Pattern(part, False, None) for part in inner[1:]) if body[0] == "[" else ()
-            self.type = found["type"]
             return
         self.name = body
         role = next((r for kind, r in _ROLES.items() if kind in self.kinds), None)
-        destination = bool(found["out"]) or (first and (body[0] == "d" or body in ("p", "q", "r")))
+        destination = out or (first and (body[0] == "d" or body in ("p", "q", "r")))
         self.role = role or ("dst" if destination else "src")
-        self.type = found["type"] or (None if role else default_type)
+        self.type = self.type or (None if role else default_type)
 
     def build(self, context: Context, variables: Mapping[str, int | str], space: str | None) -> OperandSpec | None:
         """The operand for one opcode; None when its condition says that it is not written."""
@@ -114,7 +108,7 @@ class Pattern:
         values: dict[str, int | str] = {**context.mods, **variables}
         kind = _type(self.type, values)
         vector = _count(self.count, values)
-        if self.space is not None:
+        if self.space:
             space = None if self.space == "generic" else _space(self.space, context)
         return OperandSpec(
             self.name,
@@ -132,7 +126,7 @@ class Pattern:
         )
 
     def _second(self, kind: str | None, values: Mapping[str, int | str]) -> OperandSpec | None:
-        if self.second is None:
+        if not self.second:
             return None
         second_type = _type(self.second_type, values) or kind
         return OperandSpec(self.second, self.role, second_type, _SECOND, optional=self.second_optional)
@@ -155,21 +149,37 @@ class Pattern:
         return kinds | {"pair"} if self.second else kinds
 
 
-_ANNOTATION = re.compile(
-    r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|\+|(?<=[\w\]])\([^)]*\)|@[\w:]+|\bif [^,]+|(?<![<>!])=(?=\w)"
-)
-
-
 def readable(operands: str) -> str:
     """The operand part of a form as the manual prints it, without types and kinds."""
-    return re.sub(r"\s+,", ",", _ANNOTATION.sub("", operands)).strip()
+    import re  # only messages and documentation come here
+
+    annotation = r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|\+|(?<=[\w\]])\([^)]*\)|@[\w:]+|\bif [^,]+|(?<![<>!])=(?=\w)"
+    return re.sub(r"\s+,", ",", re.sub(annotation, "", operands)).strip()
 
 
-def _kinds(text: str | None) -> tuple[frozenset[str], tuple[int, int] | None, tuple[int, ...]]:
+def _body(text: str) -> tuple[str, str]:
+    """The name, `[…]` or `(…)` that heads a pattern, and what follows it."""
+    if text[0] in "[(":
+        end = text.index("]" if text[0] == "[" else ")") + 1
+    else:
+        end = next((i for i, c in enumerate(text) if not (c.isalnum() or c == "_")), len(text))
+    if not end:
+        raise TableError(f"operand pattern '{text}'")
+    return text[:end], text[end:].rstrip()
+
+
+def _after_function(text: str) -> tuple[str, str, str]:
+    """Like partition at "(", but behind the parenthesis of `:wide(type)`."""
+    end = text.index(")") + 1
+    more, found, kinds = text[end:].partition("(")
+    return text[:end] + more, found, kinds
+
+
+def _kinds(text: str) -> tuple[frozenset[str], tuple[int, int] | None, tuple[int, ...]]:
     kinds: set[str] = set()
     bounds = None
     choices: tuple[int, ...] = ()
-    for word in (text or "").replace(",", " ").split():
+    for word in text.replace(",", " ").split():
         if ".." in word:
             span, _, stride = word.partition(":")
             low, high = (int(end, 0) for end in span.split(".."))
@@ -184,7 +194,7 @@ def _kinds(text: str | None) -> tuple[frozenset[str], tuple[int, int] | None, tu
 
 
 def _type(expression: str | None, values: Mapping[str, int | str]) -> str | None:
-    if expression is None or expression == "any":
+    if not expression or expression == "any":
         return None
     if expression.endswith(")"):
         function, _, argument = expression[:-1].partition("(")
@@ -195,8 +205,8 @@ def _type(expression: str | None, values: Mapping[str, int | str]) -> str | None
     return expression if expression in TYPES else None
 
 
-def _count(expression: str | None, values: Mapping[str, int | str]) -> int:
-    if expression is None:
+def _count(expression: str, values: Mapping[str, int | str]) -> int:
+    if not expression:
         return 0
     value = values.get(expression, expression if expression.isdigit() else 0)
     if isinstance(value, int):
@@ -213,8 +223,7 @@ def _space(expression: str, context: Context) -> str | None:
 
 def parse_operands(text: str, default_type: str | None) -> tuple[Pattern, ...]:
     """Patterns of the operand part of a form."""
-    text = re.sub(r"\{\|(\w+(?::\w+)?)\}", r"|?\1", text.replace("{!}", "!"))
-    text = re.sub(r"\{\s*,", ",?", text).replace("}", "")
+    text = text.replace("{!}", "!").replace("{|", "|?").replace("{,", ",?").replace("{ ,", ",?").replace("}", "")
     items, depth, start = [], 0, 0
     for at, char in enumerate(text):
         depth += (char in "[(") - (char in "])")
@@ -222,5 +231,4 @@ def parse_operands(text: str, default_type: str | None) -> tuple[Pattern, ...]:
             items.append(text[start:at])
             start = at + 1
     items.append(text[start:])
-    cleaned = [re.sub(r"^\?\s+", "?", item.strip()) for item in items]
-    return tuple(Pattern(item, at == 0, default_type) for at, item in enumerate(cleaned) if item)
+    return tuple(Pattern(item, at == 0, default_type) for at, item in enumerate(item.strip() for item in items) if item)

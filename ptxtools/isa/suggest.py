@@ -6,8 +6,8 @@ from difflib import get_close_matches
 
 from . import errors
 from .errors import OpcodeError
+from .form import Element, Form
 from .index import CHAPTERS
-from .notation import Element, Form
 from .types import TYPES
 
 _MOST = 12

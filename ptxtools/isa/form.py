@@ -1,0 +1,211 @@
+"""Syntax forms: positions for modifiers, and the assignment of an opcode's modifiers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .errors import TableError
+from .spaces import SPACES
+from .types import TYPES
+
+if TYPE_CHECKING:
+    from .notation import Page
+    from .patterns import Pattern
+
+Sets = Mapping[str, tuple[str, ...]]
+
+#: Names that the manual only uses for slots; left without a set they are a slip of the table.
+_SLOT_NAMES = frozenset(
+    {
+        *("type", "dtype", "atype", "btype", "ctype", "stype", "mode", "rnd", "op", "vec", "scope", "sem"),
+        *("space", "cop", "sop", "geom", "shape", "dst", "src", "size", "num"),
+    }
+)
+
+
+class Element:
+    """One modifier position of a form. group: elements of one `{.a.b}` come together; 0 for none."""
+
+    __slots__ = ("group", "name", "optional", "values")
+
+    def __init__(self, name: str, values: tuple[str, ...], optional: bool, group: int) -> None:
+        self.name, self.values, self.optional, self.group = name, values, optional, group
+
+    @property
+    def literal(self) -> bool:
+        return self.values == (self.name,)
+
+    def __str__(self) -> str:
+        return f"{{.{self.name}}}" if self.optional else f".{self.name}"
+
+
+class Form:
+    """One syntax form of a page; `number` counts from 1 inside it. All that costs time is done when first asked for."""
+
+    def __init__(self, page: Page, number: int, text: str, own: Sets, known: Sets) -> None:
+        self.page, self.number = page, number
+        self._head, _, self._operands = text.partition(" ")
+        self._own, self._known = own, known
+
+    @property
+    def section(self) -> str:
+        return self.page.section
+
+    @cached_property
+    def syntax(self) -> str:
+        """The form as the manual prints it."""
+        from .patterns import readable
+
+        return f"{self._head} {readable(self._operands)}".rstrip()
+
+    @cached_property
+    def family(self) -> str:
+        return self._head.partition(".")[0].partition("{")[0]
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        elements: list[Element] = []
+        group = 0
+        for names, optional in _pieces(self._head[len(self.family) :]):
+            several = optional and len(names) > 1
+            group += several
+            for name in names:
+                values = self._own.get(name) or self._known.get(name)
+                if values is None and name in _SLOT_NAMES:
+                    raise TableError(f"{self.section}: slot '.{name}' of '{self._head}' has no set")
+                elements.append(Element(name, values or (name,), optional, group if several else 0))
+        return tuple(elements)
+
+    @cached_property
+    def name(self) -> str:
+        """The longest declared name whose parts this form has as literals: "shfl.sync"."""
+        literals = {element.name for element in self.elements if element.literal and not element.optional}
+        best = ""
+        for name in self.page.names:
+            first, *rest = name.split(".")
+            if first == self.family and literals.issuperset(rest) and len(name) > len(best):
+                best = name
+        if not best:
+            raise TableError(f"{self.section}: form '{self._head}' has none of the page's names")
+        return best
+
+    @cached_property
+    def prefix(self) -> frozenset[str]:
+        """The literals that belong to the name."""
+        return frozenset(self.name.split(".")[1:])
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Operand patterns. Those without a type have the form's type, if it has just one."""
+        from .patterns import parse_operands
+
+        types = [e.name for e in self.elements if e.values[0] in TYPES]
+        return parse_operands(self._operands, types[0] if len(types) == 1 else None)
+
+    def __repr__(self) -> str:
+        return f"<Form {self.section} #{self.number}: {self.syntax}>"
+
+    @cached_property
+    def _routing(self) -> tuple[list[list[int]], dict[str, int]]:
+        """Components of elements whose values could be confused, and the component that each value belongs to.
+
+        Inside a component the order of modifiers counts; between components it does not. Types are one component,
+        spaces another.
+        """
+        parent = list(range(len(self.elements)))
+        owner: dict[str, int] = {}
+        for index, element in enumerate(self.elements):
+            first = element.values[0]
+            kind = "<type>" if first in TYPES else "<space>" if first in SPACES else ""
+            for value in (*element.values, kind) if kind else element.values:
+                other = owner.setdefault(value, index)
+                if parent[other] != parent[index]:
+                    old, new = sorted((parent[other], parent[index]), reverse=True)
+                    parent = [new if p == old else p for p in parent]
+        components: dict[int, list[int]] = {}
+        for index, root in enumerate(parent):
+            components.setdefault(root, []).append(index)
+        position = {root: at for at, root in enumerate(components)}
+        return list(components.values()), {value: position[parent[index]] for value, index in owner.items()}
+
+    def assign(self, atoms: list[str]) -> tuple[dict[int, str], list[str], list[Element]]:
+        """Modifiers to elements: (element index -> modifier, modifiers left over, required elements left open)."""
+        components, routes = self._routing
+        queues: list[list[str]] = [[] for _ in components]
+        surplus: list[str] = []
+        for atom in atoms:
+            at = routes.get(atom)
+            if at is None:
+                surplus.append(atom)
+            else:
+                queues[at].append(atom)
+        chosen: dict[int, str] = {}
+        for members, queue in zip(components, queues, strict=True):
+            found = self._fill(members, queue)
+            if found is None:
+                found, rest = self._fill_badly(members, queue)
+                surplus += rest
+            chosen.update(found)
+        missing = [e for i, e in enumerate(self.elements) if i not in chosen and not e.optional]
+        missing += self._torn_groups(chosen)
+        return chosen, surplus, missing
+
+    def fits(self, atoms: list[str]) -> dict[int, str] | None:
+        """The assignment when it is complete, else None."""
+        routes = self._routing[1]
+        for atom in atoms:
+            if atom not in routes:
+                return None
+        chosen, surplus, missing = self.assign(atoms)
+        return None if surplus or missing else chosen
+
+    def _fill(self, members: list[int], queue: list[str]) -> dict[int, str] | None:
+        """In-order assignment of all of `queue` that leaves no required element open, or None."""
+        if not members:
+            return None if queue else {}
+        first, rest = members[0], members[1:]
+        element = self.elements[first]
+        if queue and queue[0] in element.values:
+            found = self._fill(rest, queue[1:])
+            if found is not None:
+                found[first] = queue[0]
+                return found
+        return self._fill(rest, queue) if element.optional else None
+
+    def _fill_badly(self, members: list[int], queue: list[str]) -> tuple[dict[int, str], list[str]]:
+        """A best effort for the error message."""
+        found: dict[int, str] = {}
+        rest: list[str] = []
+        members = list(members)
+        for atom in queue:
+            at = next((m for m in members if atom in self.elements[m].values), None)
+            if at is None:
+                rest.append(atom)
+            else:
+                found[at] = atom
+                members = [m for m in members if m > at]
+        return found, rest
+
+    def _torn_groups(self, chosen: Mapping[int, str]) -> list[Element]:
+        present = {self.elements[i].group for i in chosen} - {0}
+        return [e for i, e in enumerate(self.elements) if e.group in present and i not in chosen]
+
+    def canonical(self, chosen: Mapping[int, str]) -> str:
+        """The opcode's text in the manual's order."""
+        return self.family + "".join(f".{chosen[i]}" for i in range(len(self.elements)) if i in chosen)
+
+
+def _pieces(head: str) -> list[tuple[list[str], bool]]:
+    """`.a{.b}{.c.d}` as [(["a"], False), (["b"], True), (["c", "d"], True)]."""
+    pieces: list[tuple[list[str], bool]] = []
+    while head:
+        if head[0] == "{":
+            inside, _, head = head[1:].partition("}")
+            pieces.append((inside.strip(".").split("."), True))
+        else:
+            plain, brace, head = head.partition("{")
+            pieces += [([name], False) for name in plain.strip(".").split(".")]
+            head = brace + head
+    return pieces
