@@ -209,7 +209,9 @@ def _source(data: bytes, name: str) -> Source | None:
     from ptxtools.container import detect
     from ptxtools.diagnostics.decode import decode
 
-    return read_module(data, name).source if detect(data) == "ptxo" else Source(decode(data, name), name)
+    if detect(data) in ("ptxo", "fatbin", "elf"):
+        return read_module(data, name).source
+    return Source(decode(data, name), name)
 
 
 def ptx_run(

@@ -159,7 +159,7 @@ def test_arrays_go_in_and_come_back(scale) -> None:
     out = np.zeros_like(x)
     result = ptxtools.Device().launch(scale, 4, 32, [x, out, 1.5, 100])
     assert np.array_equal(out, x * np.float32(1.5))
-    assert result.instructions >= 1600 and result.seconds > 0
+    assert result.instructions >= 1000 and result.seconds > 0
     assert (result.printed, result.reports) == ("", [])
 
 

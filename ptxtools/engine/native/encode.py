@@ -154,7 +154,7 @@ class _Encoder:
         at = self.starts[number + 1] - 1
         if result is not None:
             at -= record_count(result[1]) + 1
-        weight = len(block.ops) + (end.kind != "jump")
+        weight = len(block.ops) + (end.kind != "jump" or end.target <= number)
         guard = (end.guard.slot | end.negated) if end.guard is not None else 0
         name, slots, imm = _WRITERS[end.kind](self, at, number, end)
         self.operations[at] = end

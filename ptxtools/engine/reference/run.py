@@ -110,7 +110,7 @@ class _Loop:
             if len(chosen):
                 EXECUTORS[op.kind](m, op, chosen)
         end = block.terminator
-        m.instructions += len(threads) * (len(block.ops) + (end.kind != "jump"))
+        m.instructions += len(threads) * (len(block.ops) + (end.kind != "jump" or end.target <= number))
         ENDINGS[end.kind](m, end, threads)
         self._take_turns(number, threads)
         self.steps += 1
