@@ -209,9 +209,11 @@ def test_scalar(op: Opcode) -> None:
         assert int(got[i]) == want, (op.text, [hex(v) for v in values], hex(got[i]), hex(want))
 
 
-@pytest.mark.parametrize(
-    "op", [op for op in all_opcodes() if (op.type or "") in ("u16x2", "s16x2")], ids=lambda op: op.text
-)
+PAIRS = [op for op in all_opcodes() if op.type in ("u16x2", "s16x2")]
+CARRIES = [op for op in all_opcodes() if op.carry_in or op.carry_out]
+
+
+@pytest.mark.parametrize("op", PAIRS, ids=lambda op: op.text)
 def test_packed_pairs(op: Opcode) -> None:
     rng = np.random.default_rng(1)
     inputs = [operands("b32", COUNT, rng) for _ in signature(op).inputs]

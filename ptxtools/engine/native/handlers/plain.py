@@ -12,7 +12,11 @@ def alu(h: Handler) -> None:
     function = semantics.find(opcode) if opcode is not None else None
     if function is None:
         raise LookupError(f"no semantics for {opcode.text if opcode else 'an operation without opcode'}")
-    h.results(function(h.A, opcode, *h.sources()))
+    inputs = h.sources()
+    if h.op.detail is not None:  # a constant that the code is specialised for
+        place, value = h.op.detail
+        inputs[place] = value
+    h.results(function(h.A, opcode, *inputs))
 
 
 def copy(h: Handler) -> None:
