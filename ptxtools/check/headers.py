@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import File, Header, Loc, Module
 from ptxtools.isa import Need
@@ -111,6 +109,8 @@ def _target(context: Context, header: Header) -> None:
         context.report(codes.HEADER, message, header.span, help=("such as .target sm_80",), section="11.1.2")
     for name in architectures:
         if name not in FIRST_VERSION:
+            from difflib import get_close_matches
+
             near = get_close_matches(name.replace("compute_", "sm_"), FIRST_VERSION, 2)
             help = (f"did you mean {' or '.join(near)}?",) if near else ()
             span = context.word(header.span, name)

@@ -6,33 +6,32 @@ import contextlib
 import marshal
 import os
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
+
+# No pathlib and no tempfile up here: their imports cost more than the cache saves on a small file.
 
 #: The largest cache file that is read.
 MOST_BYTES = 16 << 20
 
 
-def directory() -> Path:
-    """`$PTXTOOLS_CACHE_DIR`, else `ptxtools` in the user's cache directory."""
-    own = os.environ.get("PTXTOOLS_CACHE_DIR")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "ptxtools"
+def directory() -> str:
+    """`$PTXTOOLS_CACHE`, else `ptxtools` in the user's cache directory."""
+    own = os.environ.get("PTXTOOLS_CACHE")
+    return own or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ptxtools")
 
 
-def _path(name: str, key: str) -> Path:
-    return directory() / f"{name}-{sys.implementation.cache_tag}-{key[:24]}.bin"
+def _path(name: str, key: str) -> str:
+    return os.path.join(directory(), f"{name}-{sys.implementation.cache_tag}-{key[:24]}.bin")
 
 
 def load(name: str, key: str) -> Any:
     """What `store` kept under this name and key; None if there is nothing usable."""
     try:
-        path = _path(name, key)
-        if path.stat().st_size > MOST_BYTES:
+        with open(_path(name, key), "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
             return None
-        stored_key, value = marshal.loads(path.read_bytes())
+        stored_key, value = marshal.loads(data)
     except (OSError, ValueError, EOFError, TypeError):
         return None
     return value if stored_key == key else None
@@ -40,10 +39,12 @@ def load(name: str, key: str) -> Any:
 
 def store(name: str, key: str, value: Any) -> None:
     """Keep a value of plain types. Readers see the old file or the new one, never a part."""
+    import tempfile
+
     try:
         path = _path(name, key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{name}-")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{name}-")
     except OSError:
         return
     try:
