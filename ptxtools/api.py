@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptxtools import ir
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Severity, Source
 
 if TYPE_CHECKING:
+    from ptxtools import ir
     from ptxtools.launch.host import Module
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
@@ -159,17 +159,6 @@ def container_of(data: bytes, name: str) -> bytes:
     from ptxtools.container import detect, link, write
 
     return data if detect(data) == "ptxo" else write(link(modules_in(data, name), check_undefined=False))
-
-
-def declared_as(module: ir.Module, target: str | None, version: tuple[int, int] | None) -> ir.Module:
-    """The module with `.target` and `.version` replaced where they are given."""
-    items = list(module.items)
-    for n, item in enumerate(items):
-        if isinstance(item, ir.Header) and item.name == ".target" and target is not None:
-            items[n] = ir.Header(".target", (target, *module.target_options), item.span)
-        elif isinstance(item, ir.Header) and item.name == ".version" and version is not None:
-            items[n] = ir.Header(".version", (f"{version[0]}.{version[1]}",), item.span)
-    return ir.Module(items, module.source) if target is not None or version is not None else module
 
 
 def fatbin_of(module: ir.Module, *, debug: bool = False, compress: bool = False) -> bytes:

@@ -16,7 +16,8 @@ class AddressSpace:
     """Device memory: device address `base + i` is host address `host + i`, for 0 <= i < size.
 
     const: range of device addresses that `isspacep.const` answers yes for. open_host: the kernel may use host
-    addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory.
+    addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory, and
+    `mapping(address)` gives the writable range around an address, as (start, end), if there is one.
     """
 
     host: int
@@ -25,6 +26,7 @@ class AddressSpace:
     const: tuple[int, int] = (0, 0)
     open_host: bool = False
     readable: Callable[[int, int, bool], bool] | None = None
+    mapping: Callable[[int], tuple[int, int] | None] | None = None
 
 
 @dataclass(slots=True)

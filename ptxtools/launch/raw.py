@@ -36,7 +36,7 @@ def run_on_host(
         kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"), params=parameter_block(entry, values),
         shared=shared, timeout=timeout,
     )  # fmt: skip
-    return device.run(kernel.module.loadable, request, readable=_host_map.allows)
+    return device.run(kernel.module.loadable, request, host=_host_map)
 
 
 def _device_of(module: Module) -> sim.Device:

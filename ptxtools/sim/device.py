@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ptxtools.engine.grid import AddressSpace, Outcome
     from ptxtools.engine.program import Program
 
-    Readable = Callable[[int, int, bool], bool]
+    from .hostmap import HostMap
 
 #: Stack of a thread beside the frames that are known beforehand, as on real devices.
 DEFAULT_STACK = 1024
@@ -140,10 +140,10 @@ class Device:
 
     # --- launches -----------------------------------------------------------------------------------------------------
 
-    def run(self, module: Loadable, request: Request, *, readable: Readable | None = None) -> RunResult:
+    def run(self, module: Loadable, request: Request, *, host: HostMap | None = None) -> RunResult:
         """Run one grid to its end. Raises `LaunchError` before it starts, `Trap` when it goes wrong.
 
-        readable: opens host memory to the kernel (`ptx_run`): whether (address, size, write) is possible.
+        host: opens the memory of this process to the kernel (`ptx_run`).
         """
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
@@ -155,7 +155,7 @@ class Device:
         check_shared(program.static_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
-        memory = self._memory_for(image, readable)
+        memory = self._memory_for(image, host)
         return self._execute(module, program, request, cluster, resident, specials, memory)
 
     def _residency(self, program: Program, request: Request, cluster: Dim3) -> int:
@@ -192,12 +192,15 @@ class Device:
             "%current_graph_exec": 0,
         }
 
-    def _memory_for(self, image: Image, readable: Readable | None) -> AddressSpace:
+    def _memory_for(self, image: Image, host: HostMap | None) -> AddressSpace:
         from ptxtools.engine.grid import AddressSpace
 
         arena = self.arena
         size = arena.end - arena.base
-        return AddressSpace(arena.host, arena.base, size, image.const, readable is not None, readable)
+        space = AddressSpace(arena.host, arena.base, size, image.const)
+        if host is not None:
+            space.open_host, space.readable, space.mapping = True, host.allows, host.range_of
+        return space
 
     def _execute(
         self,

@@ -169,16 +169,12 @@ class Worker:
         """Let the kernel use the host memory around the address that it stopped at, if the process has it."""
         address, code = self.get("stop_address"), self.get("stop_code")
         size, write = code >> 1, bool(code & 1)
-        readable = self.launch.memory.readable
-        if readable is None or not readable(address, size, write):
+        memory = self.launch.memory
+        if memory.readable is None or not memory.readable(address, size, write):
             return False
-        first, end = address, address + size
-        page = address & -_PAGE
-        for bits in (30, 26, 22, 18, 14, 12):
-            start = page & -(1 << bits)
-            if readable(start, 1 << bits, True):
-                first, end = min(first, start), max(end, start + (1 << bits))
-                break
+        around = memory.mapping(address) if memory.mapping is not None else None
+        first, end = around or (address, address + size)
+        end = max(end, address + size)
         count = self.get("range_count")
         if count == _RANGES:
             count = 0
