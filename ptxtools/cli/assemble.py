@@ -281,8 +281,8 @@ def _keep_inputs(path: str, names: list[str]) -> None:
 
 
 def _encode(module: Module, options: dict[str, Any]) -> bytes:
-    from ptxtools.api import declared_as, fatbin_of
-    from ptxtools.container import without_debug, write
+    from ptxtools.api import fatbin_of
+    from ptxtools.container import declared_as, without_debug, write
 
     module = declared_as(module, options["target"], _version(options["ptx_version"]))
     if options["emit"] == "fatbin":

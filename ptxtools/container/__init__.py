@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .detection import detect
     from .errors import EXPLANATIONS
     from .fatbin import Embedded, best, embedded, write_fatbin
+    from .headers import declared_as
     from .linker import link
     from .reader import decode_all, read
     from .summary import describe_info, info
@@ -18,6 +19,7 @@ _HOMES = {
     "errors": ("EXPLANATIONS",),
     "fatbin": ("Embedded", "best", "embedded", "write_fatbin"),
     "summary": ("describe_info", "info"),
+    "headers": ("declared_as",),
     "linker": ("link",),
     "reader": ("decode_all", "read"),
     "writer": ("without_debug", "write"),
@@ -28,6 +30,7 @@ __all__ = [
     "EXPLANATIONS",
     "Embedded",
     "best",
+    "declared_as",
     "decode_all",
     "describe_info",
     "detect",

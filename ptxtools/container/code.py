@@ -40,36 +40,47 @@ class CodeWriter:
     def shape(self, kind: int, opcode: str = "", operands: int = 0) -> int:
         return self.shapes.setdefault((kind, opcode, operands), len(self.shapes))
 
-    def collect(self, body: Scope, record: Callable[[Any], int]) -> tuple[list[int], list[int]]:
-        """Shapes and provisional operand numbers of a body; `record(node)` files any other statement."""
+    def collect(self, body: Scope, record: Callable[[Any], int]) -> tuple[list[int], list[int], int]:
+        """Shapes and provisional operand numbers of a body, and how many instructions it has.
+
+        record files any statement but instructions, labels and plain `.loc` lines.
+        """
         heads: list[int] = []
         operands: list[int] = []
-        number, shapes, pool = self.pool.number, self.shapes, self.pool
-        names = pool.names  # the inner loop of assembling: spares a call for each register
-        for kind, item in flatten(body):
-            if kind == PLAIN:
-                guard, parts = item.guard, item.operands
-                if guard is not None:
+        return heads, operands, self._collect(body.items, heads, operands, record)
+
+    def _collect(self, items: list[Statement], heads: list[int], operands: list[int],
+                 record: Callable[[Any], int]) -> int:  # fmt: skip
+        shapes, names, number, guard = self.shapes, self.pool.names, self.pool.number, self.pool.guard
+        count = 0
+        for item in items:
+            if type(item) is Instruction:
+                count += 1
+                parts, kind = item.operands, PLAIN
+                if item.guard is not None:
                     kind = GUARDED
-                    operands.append(pool.guard(guard))
+                    operands.append(guard(item.guard))
                 key = (kind, item.opcode, len(parts) + kind)
                 head = shapes.get(key)
                 heads.append(shapes.setdefault(key, len(shapes)) if head is None else head)
                 for part in parts:
+                    # Most operands are registers that are known already: no call for those.
                     known = names.get(part.name) if type(part) is Name else None
                     operands.append(number(part) if known is None else known)
-            elif kind == LABEL:
+            elif type(item) is Label:
                 heads.append(self.shape(LABEL, operands=1))
-                operands.append(pool.name(item.name))
-            elif kind == LOC:
+                operands.append(self.pool.name(item.name))
+            elif type(item) is Loc and _is_plain(item):
                 heads.append(self.shape(LOC))
                 self.locs.append((item.file, item.line, item.column))
-            elif kind == RECORD:
-                heads.append(self.shape(RECORD, operands=1))
-                operands.append(pool.record(record(item)))
+            elif isinstance(item, Scope):
+                heads.append(self.shape(OPEN))
+                count += self._collect(item.items, heads, operands, record)
+                heads.append(self.shape(CLOSE))
             else:
-                heads.append(self.shape(kind))
-        return heads, operands
+                heads.append(self.shape(RECORD, operands=1))
+                operands.append(self.pool.record(record(item)))
+        return count
 
     def encode_shapes(self, strings: Strings) -> bytes:
         """The shape table: LEB128 triples of kind, opcode text, operands."""
@@ -140,13 +151,14 @@ def build_items(heads: Sequence[int], operands: tuple[Any, ...], shapes: Sequenc
     stack: list[list[Any]] = []
     rows = iter(locs)
     at = 0
-    for head, span in zip(heads, spans, strict=False):
-        kind, opcode, count = shapes[head]
+    # This loop is most of what decoding costs.
+    for (kind, opcode, count), span in zip(map(shapes.__getitem__, heads), spans, strict=False):
         end = at + count
         if kind == PLAIN:
             items.append(Instruction(opcode, operands[at:end], None, span))
         elif kind == GUARDED:
-            items.append(Instruction(opcode, operands[at + 1 : end], Guard(*operands[at]), span))
+            name, negated = operands[at]
+            items.append(Instruction(opcode, operands[at + 1 : end], Guard(name, negated), span))
         elif kind == LABEL:
             items.append(Label(operands[at].name, span))
         elif kind == LOC:
@@ -157,7 +169,7 @@ def build_items(heads: Sequence[int], operands: tuple[Any, ...], shapes: Sequenc
             node.span = span
             items.append(node)
         elif kind == OPEN:
-            scope = Scope(span=span)
+            scope = Scope([], span)
             items.append(scope)
             stack.append(items)
             items = scope.items

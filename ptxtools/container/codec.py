@@ -83,8 +83,10 @@ def pack_column(numbers: Sequence[int], width: int, signed: bool = False) -> byt
     return column.tobytes()
 
 
-def unpack_column(data: bytes | memoryview, width: int, signed: bool = False) -> array[int]:
+def unpack_column(data: bytes | memoryview, width: int, signed: bool = False) -> Sequence[int]:
     """The numbers of a column. Raises Damage when the length is no multiple of a valid width."""
+    if width == 1 and not signed:
+        return bytes(data)
     code = (_SIGNED if signed else _CODES).get(width)
     if code is None or len(data) % width:
         raise Damage("a column has an impossible width")

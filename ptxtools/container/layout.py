@@ -70,15 +70,17 @@ class Descriptor:
     instructions: int = 0
 
 
-def describe(function: Function) -> Descriptor:
-    """The figures of a function, its nested scopes counted in."""
+def describe(function: Function, declared: list[Variable] | None = None) -> Descriptor:
+    """The figures of a function, its nested scopes counted in; declared: its declarations, where they are known."""
     result = Descriptor()
     result.params, result.param_bytes = place(function.params)
     if function.body is not None:
-        inner = _declared(function.body)
-        for variable in inner:
+        inner = []
+        for variable in _declared(function.body) if declared is None else declared:
             if variable.space == "reg":
                 _count_register(variable, result.registers)
+            else:
+                inner.append(variable)
         result.shared = place(v for v in inner if v.space == "shared" and v.linkage != "extern")[1]
         result.local = place(v for v in inner if v.space == "local")[1]
         result.const = place(v for v in inner if v.space == "const")[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from .data import image_reader
 from .errors import DAMAGE, DAMAGED, NEWER, Damage, fail
 from .layout import REGISTER_CLASSES, Descriptor
 from .operands import decode_pool
-from .records import FUNCTION, read_attributes, read_directives, read_record, read_variables
+from .records import FUNCTION, read_attributes, read_directives, read_record
 from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origins, span_of, spans_of_body
 from .writer import ENTRY, HAS_BODY, ORIGINS
 
@@ -51,6 +52,7 @@ class Container:
         self.name = name
         self.file = self.guarded(lambda: _verified(data, name))
         self.notes = self.guarded(lambda: note.decode_notes(bytes(self._content(note.SECTION))))
+        self._variables: dict[int, tuple[Any, ...]] = {}
         self.module = Module()
         self.guarded(self._open)
         self.module.source = self._source(canonical)
@@ -132,7 +134,14 @@ class Container:
         return Cursor(decode_numbers(bytes(content[starts[number] : starts[number + 1]])), self.strings)
 
     def record(self, number: int) -> Any:
-        return read_record(self.cursor(number), image_reader(lambda n: self.file.content(self.file.sections[n])))
+        """A new node for the record. Declarations repeat from function to function: what was decoded is kept."""
+        known = self._variables.get(number)
+        if known is not None:
+            return Variable(*known)
+        node = read_record(self.cursor(number), image_reader(lambda n: self.file.content(self.file.sections[n])))
+        if isinstance(node, Variable) and node.init is None:
+            self._variables[number] = tuple([getattr(node, field) for field in _VARIABLE_FIELDS])
+        return node
 
     # --- the module -----------------------------------------------------------------------------------------------
 
@@ -167,23 +176,38 @@ class Container:
             first_loc += locs
         return found
 
-    def header(self, item: int) -> tuple[dict[str, Any], Descriptor]:
-        """The remaining fields of a function, and its figures."""
+    def header(self, item: int) -> tuple[dict[str, Any], Cursor]:
+        """The remaining fields of a function; its figures are what the cursor reads next."""
         c = self.cursor(item)
         if c.next() != FUNCTION:
             raise Damage("a function without a header")
-        fields: dict[str, Any] = {"variadic": bool(c.next())}
-        fields["returns"], fields["params"] = read_variables(c), read_variables(c)
-        fields["directives"], fields["attributes"] = read_directives(c), read_attributes(c)
-        for parameter in (*fields["returns"], *fields["params"]):
-            parameter.span = parameter.name_span = span_of(item)
-        for directive in fields["directives"]:
-            directive.span = span_of(item)
+        found: dict[str, Any] = {"variadic": bool(c.next())}
+        span = span_of(item)
+        found["returns"], found["params"] = self._parameters(c, span), self._parameters(c, span)
+        found["directives"], found["attributes"] = read_directives(c), read_attributes(c)
+        for directive in found["directives"]:
+            directive.span = span
+        return found, c
+
+    def _parameters(self, c: Cursor, span: Span) -> list[Variable]:
+        found = []
+        for _ in range(c.next()):
+            name, pattern = c.text(), c.next()
+            if pattern not in self._variables and not isinstance(self.record(pattern), Variable):
+                raise Damage("a parameter that is no variable")
+            parameter = Variable(name, *self._variables[pattern][1:])
+            parameter.span = parameter.name_span = span
+            found.append(parameter)
+        return found
+
+    def descriptor(self, item: int) -> Descriptor:
+        """The figures of a function."""
+        found, c = self.header(item)
         d = Descriptor(param_bytes=c.next())
-        d.params = [(c.next(), c.next(), c.next()) for _ in fields["params"]]
+        d.params = [(c.next(), c.next(), c.next()) for _ in found["params"]]
         d.registers = {name: c.next() for name in REGISTER_CLASSES}
         d.shared, d.local, d.const, d.instructions = [c.next() for _ in range(4)]
-        return fields, d
+        return d
 
     def body(self, item: int, place: elf.Symbol, locs: range) -> list[Any]:
         """The statements of a function."""
@@ -219,6 +243,7 @@ def _verified(data: bytes, name: str) -> elf.ElfFile:
     return file
 
 
+_VARIABLE_FIELDS = [field.name for field in fields(Variable) if field.compare]
 _HEADER_FIELDS = ("params", "returns", "directives", "attributes", "variadic")
 
 
@@ -280,8 +305,8 @@ class LazyFunction(Function):
         if name not in _HEADER_FIELDS:
             raise AttributeError(name)
         container, item = self._container, self._item
-        fields, _ = container.guarded(lambda: container.header(item))
-        for field, value in fields.items():
+        found, _ = container.guarded(lambda: container.header(item))
+        for field, value in found.items():
             try:
                 object.__getattribute__(self, field)  # set by the user meanwhile: stays
             except AttributeError:
@@ -292,7 +317,7 @@ class LazyFunction(Function):
     def descriptor(self) -> Descriptor:
         """The stored figures."""
         container, item = self._container, self._item
-        return container.guarded(lambda: container.header(item)[1])
+        return container.guarded(lambda: container.descriptor(item))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Function):

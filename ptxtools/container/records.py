@@ -64,11 +64,12 @@ def read_record(cursor: Cursor, image: Callable[[str, ImageInit], Initializer]) 
 # --- variables --------------------------------------------------------------------------------------------------------
 
 
-def write_variable(v: Variable, b: Builder, image: ImageInit | None = None) -> None:
+def write_variable(v: Variable, b: Builder, image: ImageInit | None = None, *, named: bool = True) -> None:
+    """The fields of a declaration; unnamed, it serves as the pattern of many."""
     init = v.init is not None and image is None
     present = (v.vector != 1, v.align is not None, bool(v.dims), v.count is not None, init, bool(v.linkage),
                bool(v.attributes), v.ptr is not None, v.bank is not None, image is not None)  # fmt: skip
-    b.text(v.name, v.space, v.type)
+    b.text(v.name if named else "", v.space, v.type)
     b.add(sum(1 << n for n, there in enumerate(present) if there))
     if v.vector != 1:
         b.add(v.vector)
@@ -98,8 +99,9 @@ def write_variable(v: Variable, b: Builder, image: ImageInit | None = None) -> N
 
 
 def read_variable(c: Cursor, image: Callable[[str, ImageInit], Initializer] | None = None) -> Variable:
-    v = Variable(c.text(), c.text(), c.text())
-    flags = c.next()
+    take, strings = c.next, c.strings
+    v = Variable(strings[take()], strings[take()], strings[take()])
+    flags = take()
     if not flags:
         return v
     if flags & _VECTOR:

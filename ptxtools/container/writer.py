@@ -6,17 +6,18 @@ import struct
 from typing import Any
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
-from ptxtools.ir import Alias, File, Function, Instruction, Loc, Module, Scope, Section, Statement, Variable
+from ptxtools.ir import Alias, File, Function, Loc, Module, Scope, Section, Statement, Variable
 
 from . import elf, note
-from .code import CodeWriter, encode_body, operand_offset, ordinals
+from .code import CodeWriter, encode_body, no_collection, operand_offset, ordinals
 from .codec import Builder, Strings, encode_numbers, pack_column, width_for
 from .data import R_OPERAND, DataSections, binding_of
 from .debug import section_image
 from .errors import UNWRITABLE, fail
 from .layout import REGISTER_CLASSES, Descriptor, describe
 from .operands import Pool
-from .records import FUNCTION, ImageInit, write_attributes, write_directives, write_record, write_variables
+from .records import FUNCTION, KINDS, ImageInit, write_attributes, write_directives, write_record, write_variable
+from .refs import local_names
 from .source import LinkedSource
 
 ENTRY, HAS_BODY = 1, 2
@@ -36,7 +37,8 @@ def write(module: Module, *, debug: bool = False, strip_debug: bool = False, com
     if strip_debug:
         module = without_debug(module)
     try:
-        return _Writer(module, compress).write(debug)
+        with no_collection():
+            return _Writer(module, compress).write(debug)
     except (ValueError, OverflowError, struct.error) as error:
         fail(UNWRITABLE, f"the module cannot be written: {error}", module.source.name if module.source else "<module>")
 
@@ -71,6 +73,9 @@ class _Writer:
         self.data = DataSections(self.elf)
         #: Records of the items come first, one each; then those of statements.
         self.records: list[bytes] = [b""] * len(module.items)
+        self.record_of: dict[bytes, int] = {}
+        #: Declarations inside the function that is being written.
+        self.declared: list[Variable] = []
         self.symbols: list[elf.Symbol] = []
         self.symbol_of: dict[str, int] = {}
         self.functions: list[tuple[int, Function, list[int], list[int], int]] = []
@@ -119,26 +124,45 @@ class _Writer:
         return encode_numbers(builder.numbers)
 
     def _statement(self, node: Any) -> int:
-        """File a statement that is no instruction, label or plain `.loc`; its record's number."""
-        self.records.append(self._record(node))
-        return len(self.records) - 1
+        """File a statement that is no instruction, label or plain `.loc`; its record's number, equal ones share it."""
+        if isinstance(node, Variable):
+            self.declared.append(node)
+        return self._shared(self._record(node))
+
+    def _shared(self, content: bytes) -> int:
+        number = self.record_of.get(content)
+        if number is None:
+            number = self.record_of[content] = len(self.records)
+            self.records.append(content)
+        return number
+
+    def _parameters(self, parameters: list[Variable], builder: Builder) -> None:
+        """Each as its name and the record of everything else, which many share."""
+        builder.add(len(parameters))
+        for parameter in parameters:
+            pattern = Builder(self.strings)
+            pattern.add(KINDS[Variable])
+            write_variable(parameter, pattern, named=False)
+            builder.text(parameter.name)
+            builder.add(self._shared(encode_numbers(pattern.numbers)))
 
     def _function(self, number: int, function: Function) -> None:
         locs = len(self.code.locs)
         heads: list[int] = []
         operands: list[int] = []
-        descriptor = describe(function)
+        self.declared, count = [], 0
         if function.body is not None:
-            heads, operands = self.code.collect(function.body, self._statement)
-            descriptor.instructions = sum(isinstance(s, Instruction) for _, s in ordinals(function.body))
+            heads, operands, count = self.code.collect(function.body, self._statement)
+        descriptor = describe(function, self.declared)
+        descriptor.instructions = count
         self.functions.append((number, function, heads, operands, len(self.code.locs) - locs))
         self.records[number] = self._header(function, descriptor)
 
     def _header(self, function: Function, d: Descriptor) -> bytes:
         builder = Builder(self.strings)
         builder.add(FUNCTION, function.variadic)
-        write_variables(function.returns, builder)
-        write_variables(function.params, builder)
+        self._parameters(function.returns, builder)
+        self._parameters(function.params, builder)
         write_directives(function.directives, builder)
         write_attributes(function.attributes, builder)
         builder.add(d.param_bytes, *(number for place in d.params for number in place))
@@ -212,7 +236,7 @@ class _Writer:
             used = named.keys() & set(operands)
             if not used:
                 continue
-            own = _local_names(function)
+            own = local_names(function)
             used = {n for n in used if any(name not in own for name in named[n])}
             rows = self.elf.relocations.setdefault(section, []) if used else []
             for index, operand in enumerate(operands):
@@ -284,17 +308,6 @@ class _Writer:
 def _declared_binding(linkage: str) -> int:
     """Of a symbol that may stay undefined: never local."""
     return elf.STB_WEAK if linkage == "weak" else elf.STB_GLOBAL
-
-
-def _local_names(function: Function) -> set[str]:
-    """Names that mean something of the function's own inside it."""
-    names = {v.name for v in (*function.params, *function.returns)}
-    if function.body is not None:
-        for _, statement in ordinals(function.body):
-            name = getattr(statement, "name", None) or getattr(statement, "label", None)
-            if name is not None:
-                names.add(name)
-    return names
 
 
 def _origin_rows(item: Any, source: Source) -> list[tuple[int, int, int]]:
