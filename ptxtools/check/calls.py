@@ -23,7 +23,6 @@ from ptxtools.isa.types import TYPES
 
 from . import codes
 from .context import Context
-from .locate import operand_pieces, statement_parts
 from .operands import constant_fits, undeclared
 from .values import Scope
 
@@ -219,11 +218,11 @@ def _report(
 
 
 def _place(context: Context, item: Instruction, operand: int, part: int | None) -> Span:
-    parts = statement_parts(context.text, item.span)
+    parts = context.parts(item.span)
     if not 0 <= operand < len(parts.operands):
         return parts.opcode
     span = parts.operands[operand]
     if part is not None:
-        pieces = operand_pieces(context.text, span)
+        pieces = context.pieces(span)
         return pieces[part] if part < len(pieces) else span
     return span

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Requires, Source, Span
 from ptxtools.ir.nodes import Module
@@ -10,8 +10,10 @@ from ptxtools.isa.targets import FIRST_VERSION, VERSIONS
 
 from . import codes
 from .availability import AnyNeed, Declared, lack
-from .locate import word_span
 from .operands import Setting
+
+if TYPE_CHECKING:
+    from .locate import Parts
 
 
 class Gathered(NamedTuple):
@@ -58,8 +60,22 @@ class Context:
             Diagnostic(code, message, span, self.source, help=help, section=section, requires=requires)
         )
 
+    def parts(self, span: Span) -> Parts:
+        """Where guard, opcode and operands of the instruction at `span` stand."""
+        from .locate import statement_parts  # only findings need it
+
+        return statement_parts(self.text, span)
+
+    def pieces(self, span: Span) -> tuple[Span, ...]:
+        """Where the comma-separated parts of the operand at `span` stand."""
+        from .locate import operand_pieces
+
+        return operand_pieces(self.text, span)
+
     def word(self, span: Span, word: str) -> Span:
         """Where a word stands inside a span."""
+        from .locate import word_span
+
         return word_span(self.text, span, word) if self.text else span
 
     def require(self, subject: str, needs: tuple[AnyNeed, ...], span: Span, section: str | None = None) -> bool:

@@ -31,12 +31,9 @@ from ptxtools.isa import Need, Opcode, OpcodeError, resolve
 from . import codes
 from .context import Context
 from .declarations import check_variable
-from .locate import operand_pieces, statement_parts
 from .operands import Problem, describe, examine, signature, undeclared
 from .particular import needs_particular, particular
 from .values import CONSTANTS, Scope
-
-_MODIFIER = re.compile(r"'(\.[\w:]+)'")
 
 #: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
 _GOOD, _BAD, _EACH = 1, 2, 3
@@ -121,8 +118,8 @@ class BodyChecker:
         try:
             op = resolve(item.opcode)
         except OpcodeError as error:
-            span = statement_parts(context.text, item.span).opcode
-            atom = _MODIFIER.search(error.message)
+            span = context.parts(item.span).opcode
+            atom = re.search(r"'(\.[\w:]+)'", error.message)
             span = context.word(span, atom[1]) if atom else span
             context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
@@ -150,7 +147,7 @@ class BodyChecker:
             self.context.report(codes.GUARD, message, self._guard_span(item), section="9.3")
 
     def _guard_span(self, item: Instruction) -> Span:
-        return statement_parts(self.context.text, item.span).guard or item.span
+        return self.context.parts(item.span).guard or item.span
 
     def _report(self, item: Instruction, op: Opcode, problem: Problem) -> None:
         span = self.problem_span(item, problem)
@@ -159,15 +156,14 @@ class BodyChecker:
 
     def problem_span(self, item: Instruction, problem: Problem) -> Span:
         """The text that a problem is about: an operand, a part of it, or the opcode."""
-        text = self.context.text
-        parts = statement_parts(text, item.span)
+        parts = self.context.parts(item.span)
         if not 0 <= problem.operand < len(parts.operands):
             return parts.opcode
         span = parts.operands[problem.operand]
         if problem.name:
             return self.context.word(span, problem.name)
         if problem.part is not None:
-            pieces = operand_pieces(text, span)
+            pieces = self.context.pieces(span)
             return pieces[problem.part] if problem.part < len(pieces) else span
         return span
 
@@ -181,7 +177,7 @@ class BodyChecker:
         lacking = [need for need in needs if gathering or _fails(need, context)]
         if lacking:
             atoms = next((need.atoms for need in lacking if need.atoms), ())
-            opcode = statement_parts(context.text, item.span).opcode
+            opcode = context.parts(item.span).opcode
             span = context.word(opcode, atoms[0]) if atoms else opcode
             subject = f"'{''.join(atoms)}' in '{op.name}'" if atoms else f"'{op.name}'"
             context.require(subject, tuple(needs), span, op.section)
@@ -199,7 +195,7 @@ class BodyChecker:
             return
         where = f" for target {describe_targets(need.targets)}" if need.targets else ""
         message = f"'{op.name}' was removed in PTX ISA {version_text(need.ptx)}{where}"
-        span = statement_parts(self.context.text, item.span).opcode
+        span = self.context.parts(item.span).opcode
         self.context.report(codes.REMOVED, message, span, section=op.section)
 
     def _special(self, item: Instruction, name: str) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ptxtools.check.availability import Declared
-from ptxtools.check.locate import Parts, statement_parts, word_span
 from ptxtools.diagnostics import Diagnostic, Fix, Severity, Source, Span
 from ptxtools.ir.nodes import Instruction, Module
 
 from .facts import ModuleFacts
+
+if TYPE_CHECKING:
+    from ptxtools.check.locate import Parts
 
 
 class LintContext:
@@ -36,6 +40,8 @@ class LintContext:
 
     def parts(self, item: Instruction) -> Parts:
         """Where the parts of an instruction stand."""
+        from ptxtools.check.locate import statement_parts
+
         return statement_parts(self.source.text, item.span)
 
     def operand(self, item: Instruction, index: int) -> Span:
@@ -44,4 +50,7 @@ class LintContext:
         return operands[index] if index < len(operands) else item.span
 
     def word(self, span: Span, word: str) -> Span:
+        """Where a word stands inside a span."""
+        from ptxtools.check.locate import word_span
+
         return word_span(self.source.text, span, word)

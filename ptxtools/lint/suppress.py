@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ptxtools.diagnostics import Diagnostic, Source
 
-_COMMENT = re.compile(r"//\s*ptx-lint:\s*(disable|disable-file)\s*=\s*([\w,\s]+)")
+_COMMENT = r"//\s*ptx-lint:\s*(disable|disable-file)\s*=\s*([\w, \t]+)"
 
 
 def matches(code: str, prefixes: Iterable[str]) -> bool:
@@ -42,7 +42,7 @@ def _comments(source: Source) -> tuple[dict[int, list[str]], list[str]]:
     """Codes silenced on each line, and in the whole file."""
     lines: dict[int, list[str]] = {}
     whole: list[str] = []
-    for found in _COMMENT.finditer(source.text):
+    for found in re.finditer(_COMMENT, source.text):
         codes = [code for code in re.split(r"[,\s]+", found[2]) if code]
         if found[1] == "disable-file":
             whole.extend(codes)
