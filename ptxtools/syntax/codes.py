@@ -179,8 +179,7 @@ CODES: dict[str, tuple[str, str]] = {
 
         Example:
 
-            #define N 16
-            .global .f32 table[N];
+            #include "table.h"
 
         Better: run the text through `cpp -P` first.
 

@@ -46,12 +46,10 @@ from ptxtools.ir import (
 from . import constants, declarations
 from .constants import ConstantError
 from .faults import Fault
+from .limits import MOST_RANGE_LABELS
 from .words import TUNING
 
 _F = TypeVar("_F", bound=Callable[..., None])
-
-#: A label range in `.branchtargets N<5>` stands for that many labels (11.3.1); more than this is refused.
-MOST_RANGE_LABELS = 65536
 
 PRECEDENCE = (
     ("right", "?", ":"),

@@ -17,6 +17,7 @@ from ply import lex
 from ply.lex import LexToken
 
 from .faults import Fault
+from .limits import MOST_BRACKETS, MOST_WORDS
 from .words import CLASSES, OPEN_ENDED
 
 tokens = (
@@ -113,8 +114,6 @@ def t_error(t: LexToken) -> None:
     raise Fault("PTX101", f"the character {name} cannot stand here", (t.lexpos, t.lexpos + 1))
 
 
-#: Brackets of all kinds may be nested this deep in one unit.
-MOST_BRACKETS = 64
 
 #: What links two arguments of an open-ended directive, on either side.
 _LINKS = frozenset({",", "+", "-"})
@@ -151,7 +150,8 @@ class UnitLexer:
         self.ends.clear()
         self._previous: LexToken | None = None
         self._open_ended = self._header = self._pragma = self._done = False
-        self._depth = 0
+        self._declaration = False
+        self._depth = self._words = 0
 
     @property
     def lexpos(self) -> int:
@@ -188,6 +188,7 @@ class UnitLexer:
     def _begin(self, found: LexToken) -> None:
         self._open_ended = found.value in OPEN_ENDED or found.type == "TYPE"
         self._header = found.type in ("ENTRY", "FUNC", "SECTION")
+        self._declaration = found.type in ("SPACE", "LINKAGE")
 
     def _ends_before(self, found: LexToken) -> bool:
         previous: Any = self._previous
@@ -200,6 +201,10 @@ class UnitLexer:
 
     def _ends_with(self, found: LexToken) -> bool:
         kind = found.type
+        if not (self._declaration and kind in (",", "NUMBER")):
+            self._words += 1
+            if self._words > MOST_WORDS:
+                raise Fault("PTX118", f"a statement of more than {MOST_WORDS} words", (found.lexpos, found.lexpos + 1))
         if kind == "PRAGMA":
             self._pragma = True
         elif kind in ("ENTRY", "FUNC"):

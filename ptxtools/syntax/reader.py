@@ -28,11 +28,7 @@ from ptxtools.ir import (
 )
 
 from .faults import Fault
-
-#: Scopes inside scopes; whoever walks the tree may recurse this deep.
-MOST_SCOPES = 200
-#: After this many mistakes reading stops: what follows is hardly PTX.
-MOST_FAULTS = 1000
+from .limits import MOST_FAULTS, MOST_SCOPES
 
 _TRIVIA = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+", re.ASCII)
 _DWARF = re.compile(r"@@[Dd][Ww][Aa][Rr][Ff]\b([^\n]*)", re.ASCII)

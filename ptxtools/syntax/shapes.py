@@ -9,18 +9,19 @@ Operand nodes, guards and opcode texts are shared: `%r1` is one `Name` in the wh
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.ir import DataLine, Guard, Immediate, Instruction, Label, Loc, Name, Operand
+from ptxtools.ir import DataLine, Guard, Immediate, Initializer, Instruction, Label, Loc, Name, Operand
 
 from . import templates
 from .constants import ConstantError
 from .faults import Fault
+from .limits import MOST_BRACKETS
 
 if TYPE_CHECKING:
     from .units import UnitParser
@@ -73,6 +74,10 @@ _DATA = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
+
+
+#: A word in an initialiser of numbers.
+_LIST_WORD = re.compile(r"[{},]|[^\s{},]+")
 
 
 class _NoShapeError(Exception):
@@ -139,6 +144,8 @@ class ShapeParser:
         self._opcodes = _Texts()
         self._store = templates.store()
         self._ply: UnitParser | None = None
+        # Text without `;` is looked through for one from each of its lines, unless the way to it is remembered.
+        self._slow_until = 0
 
     @property
     def grammar(self) -> UnitParser:
@@ -153,6 +160,8 @@ class ShapeParser:
 
     def statements(self, text: str, begin: int, items: list[Any]) -> int:
         """Read statements into `items` for as long as all are plain; the place where the next unit begins."""
+        if begin < self._slow_until:
+            return begin
         match, add = _STATEMENT.match, items.append
         guards, opcodes, operand = self._guards, self._opcodes, self._operands.__getitem__
         at = begin
@@ -168,6 +177,7 @@ class ShapeParser:
                     else:
                         operands = ()
                 except _NoShapeError:
+                    self._slow_until = found.end()
                     return at
                 first = found.start(2) if guard is None else found.start(1)
                 last = found.end(2) if not operands else found.end(3)
@@ -207,14 +217,16 @@ class ShapeParser:
                 return template.build(parts[1::2], (), self)  # type: ignore[no-any-return]
         except ConstantError:
             raise _NoShapeError from None
-        operand = self._sample_operand(text)
-        if key and key not in self._store.operands:
-            blank = templates.placeholder(parts)
-            try:
-                self._store.operands[key] = templates.Template.of(self._sample_operand(blank), parts)
-            except (_NoShapeError, templates.NotRegularError):
-                self._store.operands[key] = None
-        return operand
+        if key and self._store.is_new(key, self._store.operands) and len(parts) < 2 * _MOST_HOLES:
+            self._store.operands[key] = self._operand_template(parts)
+            return self.operand(text)
+        return self._sample_operand(text)
+
+    def _operand_template(self, parts: list[str]) -> templates.Template | None:
+        try:
+            return templates.Template.of(self._sample_operand(templates.placeholder(parts)), parts)
+        except (_NoShapeError, templates.NotRegularError):
+            return None
 
     def _sample_operand(self, text: str) -> Operand:
         instruction = self.sample(f"x {text};", Instruction)
@@ -244,16 +256,13 @@ class ShapeParser:
         if key is None or len(parts) > 2 * _MOST_HOLES or len(key) > _MOST_UNIT:
             return self.grammar.parse(text, begin)
         units = self._store.units
+        if self._store.is_new(key, units):
+            units[key] = self._unit_template(parts)
         template = units.get(key)
         if template is not None:
-            try:
+            with contextlib.suppress(ConstantError, _NoShapeError):
                 return template.build(parts[1::2], tuple(accumulate(map(len, parts), initial=begin)), self), end
-            except (ConstantError, _NoShapeError):
-                return self.grammar.parse(text, begin)
-        node, after = self.grammar.parse(text, begin)
-        if key not in units and after == end:
-            units[key] = self._unit_template(parts)
-        return node, after
+        return self.grammar.parse(text, begin)
 
     def _unit_template(self, parts: list[str]) -> templates.Template | None:
         blank = templates.placeholder(parts)
@@ -263,12 +272,34 @@ class ShapeParser:
         except (Fault, templates.NotRegularError):
             return None
 
-    def numbers(self, text: str) -> list[Immediate]:
-        """The items of a flat initialiser, from its text between the braces."""
-        found = [self._operands[item] for item in text.split(",")]
-        if not all(type(item) is Immediate for item in found):
+    def numbers(self, text: str) -> list[Initializer]:
+        """An initialiser of numbers in (nested) braces, from its text."""
+        outer: list[Initializer] = []
+        lists, after_item = [outer], False
+        for word in _LIST_WORD.findall(text):
+            if word == "{" and not after_item and len(lists) <= MOST_BRACKETS:
+                inner: list[Initializer] = []
+                lists[-1].append(inner)
+                lists.append(inner)
+            elif word == "}" and (after_item or not lists[-1]) and len(lists) > 1:
+                lists.pop()
+                after_item = True
+            elif word == "," and after_item and len(lists) > 1:
+                after_item = False
+            elif not after_item and word[-1] not in "{},":
+                lists[-1].append(self._number(word))
+                after_item = True
+            else:
+                raise _NoShapeError
+        if len(lists) != 1 or len(outer) != 1 or not isinstance(outer[0], list):
             raise _NoShapeError
-        return found  # type: ignore[return-value]
+        return outer[0]
+
+    def _number(self, text: str) -> Immediate:
+        operand = self._operands[text]
+        if type(operand) is not Immediate:
+            raise _NoShapeError
+        return operand
 
     def close(self) -> None:
         """Keep new shapes for the next process."""
@@ -287,7 +318,7 @@ def _gap(text: str, at: int) -> int:
     return at - text.rindex(".loc", 0, at)
 
 
-@contextmanager
+@contextlib.contextmanager
 def collector_off() -> Iterator[None]:
     """Spare the garbage collector walks through a tree that only grows (a quarter of the time)."""
     enabled = gc.isenabled()

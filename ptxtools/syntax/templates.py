@@ -26,7 +26,7 @@ from .constants import ConstantError, literal, unary
 if TYPE_CHECKING:
     from .shapes import ShapeParser
 
-#: Templates kept on disk, at most; more than this and the input is not of the kind that repeats itself.
+#: Templates of operands, and of units, at most; with more the input is not of the kind that repeats itself.
 MOST_KEPT = 4000
 
 # Words that mean something to the grammar are no holes.
@@ -35,9 +35,10 @@ _HOLE = r"""(?<![\w$%.:])(?:
   | \d[\w$.]*+
 )"""
 _OPERAND_HOLE = re.compile(f"({_HOLE})", re.VERBOSE | re.ASCII)
-#: In units also strings, and flat lists of numbers in braces.
-_NUMBER = r"\s*+-?\d[\w.]*+\s*+"
-_UNIT_HOLE = re.compile(rf'("[^"]*"|\{{{_NUMBER}(?:,{_NUMBER})*+\}}|{_HOLE})', re.VERBOSE | re.ASCII)
+#: In units also strings.
+_UNIT_HOLE = re.compile(rf'("[^"]*"|{_HOLE})', re.VERBOSE | re.ASCII)
+#: A declaration of one variable with an initialiser of numbers in braces, which is one hole.
+_INITIALIZED = re.compile(r"([^={}\"]*=\s*+)(\{(?:[\s{},]++|-?\d[\w.]*+)*+)(;)", re.ASCII)
 
 _KINDS = {"s64": "N", "u64": "U", "f32": "F"}
 _FIRST_NUMBER = 7_919_000_000
@@ -59,7 +60,11 @@ def shape_of_operand(text: str) -> tuple[str | None, list[str]]:
 
 def shape_of_unit(text: str) -> tuple[str | None, list[str]]:
     """The shape of a whole unit, and its text split at the holes."""
-    return _shape(_UNIT_HOLE.split(text))
+    initialized = _INITIALIZED.fullmatch(text)
+    if initialized is None:
+        return _shape(_UNIT_HOLE.split(text))
+    head, numbers, tail = initialized.groups()
+    return _shape([*_UNIT_HOLE.split(head), numbers, tail])
 
 
 def _shape(parts: list[str]) -> tuple[str | None, list[str]]:
@@ -200,7 +205,7 @@ def _link(program: Program) -> Builder:
         "negative_int": lambda holes, starts, by: -literal(holes[at]).value,
         "constant": lambda holes, starts, by: literal(holes[at]),
         "negative": lambda holes, starts, by: unary("-", literal(holes[at])),
-        "numbers": lambda holes, starts, by: by.numbers(holes[at][1:-1]),
+        "numbers": lambda holes, starts, by: by.numbers(holes[at]),
     }
     return leaf[tag]
 
@@ -250,9 +255,13 @@ class Store:
     def _size(self) -> int:
         return len(self.operands) + len(self.units)
 
+    def is_new(self, shape: str, known: dict[str, Template | None]) -> bool:
+        """Whether a template is to be made for this shape."""
+        return shape not in known and len(known) < MOST_KEPT
+
     def save(self) -> None:
         """Write new templates to the cache file."""
-        if self._key and self._saved < self._size() <= MOST_KEPT:
+        if self._key and self._saved < self._size():
             plain = [
                 {shape: template and template.program for shape, template in known.items()}
                 for known in (self.operands, self.units)
