@@ -22,7 +22,6 @@ from ptxtools.engine.program import (
     Ref,
     Terminator,
 )
-from ptxtools.semantics.types import bits_of
 
 if TYPE_CHECKING:
     from ptxtools.engine.grid import Dim3, Launch
@@ -111,6 +110,9 @@ def _content(worker: Worker, ref: Ref | None) -> int:
 
 
 def _size(op: Op) -> int:
+    """Bytes of one lane's access."""
+    from ptxtools.semantics.types import bits_of  # not needed where nothing goes wrong
+
     types = op.dst_types if op.kind == "ld" else op.src_types[1:] if op.kind == "st" else op.src_types[1:2]
     return sum(max(1, bits_of(t) // 8) for t in types)
 
@@ -167,6 +169,10 @@ def _bad_barrier(worker: Worker) -> str:
 def _bad_switch(worker: Worker) -> str:
     end = _terminator(worker)
     return f"branch index {_content(worker, end.index)} is beyond the {len(end.targets)} targets"
+
+
+def _bad_call(worker: Worker) -> str:
+    return f"call to {_content(worker, _terminator(worker).index):#x}, which is no function"
 
 
 _REASONS: dict[int, Callable[[Worker], str]] = {
