@@ -3,7 +3,8 @@
 `find(op)` gives `fn(A, op, *inputs) -> outputs`: inputs one value per source operand in order, the carry-in last if
 `op.carry_in`; outputs one value per destination, the carry-out last if `op.carry_out`. setp always gives p and q.
 Values have the operand's PTX type; `A.adapt` and `A.widen` fit them to registers. Immediates of lop3 (the table) and
-prmt (the selector) may be given as Python ints, which specialises the code.
+prmt (the selector) may be given as Python ints, which specialises the code. Video instructions take the selectors of
+their operands as a keyword, `selectors=video.Selectors(...)`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _load(chapter: str) -> None:
 def find(op: Opcode) -> Semantics | None:
     """The meaning of an opcode that maps lane values to lane values; None if it has none here."""
     chapter = chapter_of(op)
-    if chapter == "video" or (op.family != op.name and chapter not in ("extended", "conversion")):
+    if op.family != op.name and chapter not in ("extended", "conversion"):
         return None
     _load(chapter)
     return TABLE.get((chapter, "cvt.pack" if op.name == "cvt.pack" else op.family))

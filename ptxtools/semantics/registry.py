@@ -32,8 +32,8 @@ def defines_value(chapter: str, *mnemonics: str) -> Callable[[Body], Body]:
     """The same for functions that return the one result itself, not a tuple."""
 
     def register(function: Body) -> Body:
-        def semantics(A: Algebra, op: Opcode, *inputs: Value) -> Outputs:
-            return (function(A, op, *inputs),)
+        def semantics(A: Algebra, op: Opcode, *inputs: Value, **options: object) -> Outputs:
+            return (function(A, op, *inputs, **options),)
 
         defines(chapter, *mnemonics)(semantics)
         return function

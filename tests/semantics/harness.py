@@ -18,7 +18,8 @@ from ptxtools.isa.index import CHAPTERS
 from ptxtools.semantics.types import word_bits
 
 LANES = 32
-COVERED = ("integer", "extended", "floating", "half", "mixed", "comparison", "logic", "conversion")
+COVERED = ("integer", "extended", "floating", "half", "mixed", "comparison", "logic", "conversion", "video")
+SECTIONS = ("9.7.1.", "9.7.2.", "9.7.3.", "9.7.4.", "9.7.5.", "9.7.6.", "9.7.7.", "9.7.8.", "9.7.9.", "9.7.18.")
 MOVES = ("mov", "prmt", "cvta", "isspacep")
 
 # What every x86-64 has; code for other CPUs has no such names.
@@ -55,8 +56,7 @@ def all_opcodes() -> tuple[Opcode, ...]:
     found: dict[str, Opcode] = {}
     for family in [*families(COVERED), *MOVES]:
         for form in isa.forms(family):
-            if form.section.startswith(("9.7.1.", "9.7.2.", "9.7.3.", "9.7.4.", "9.7.5.", "9.7.6.", "9.7.7.", "9.7.8.",
-                                        "9.7.9.")):  # fmt: skip
+            if form.section.startswith(SECTIONS):
                 for opcode in opcodes_of(form):
                     found[opcode.text] = opcode
     return tuple(found.values())
@@ -71,10 +71,12 @@ class Signature:
 
 
 def signature(op: Opcode) -> Signature:
-    """From the opcode's operands; vector operands count element by element, sinks and pairs as predicates."""
+    """From the opcode's required operands; vector operands count element by element."""
     inputs: list[str] = []
     outputs: list[str] = []
     for operand in op.operands:
+        if operand.optional:
+            continue
         types = [operand.type or "b64"] * max(1, operand.vector)
         (outputs if operand.role == "dst" else inputs).extend(types)
     if op.carry_in:
@@ -89,14 +91,14 @@ def dtype_of(t: str) -> type:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def run_numpy(op: Opcode, inputs: Sequence[Any]) -> list[Any]:
+def run_numpy(op: Opcode, inputs: Sequence[Any], **options: Any) -> list[Any]:
     """Outputs of the reference algebra; 128-bit values are (low, high) pairs."""
     function = semantics.find(op)
     assert function is not None, op.text
     count = max(len(x[0]) if isinstance(x, tuple) else len(x) for x in inputs if not isinstance(x, int))
     algebra = NumpyAlgebra(context)
     with quiet():
-        outputs = function(algebra, op, *inputs)
+        outputs = function(algebra, op, *inputs, **options)
     return [spread(output, count) for output in outputs]
 
 
