@@ -76,14 +76,20 @@ def _single(A: Algebra, op: Opcode, source: str, x: Value) -> tuple[str, Value]:
 
 
 def _float_to_int(A: Algebra, op: Opcode, target: str, source: str, x: Value) -> Value:
-    """Clamped with or without .sat, NaN is 0 (9.7.9.21)."""
+    """Clamped with or without .sat. NaN gives 0, or the top bit alone if f64 or 64-bit integers take part (9.7.9.21)."""
     t, x = _single(A, op, source, x)
     rounding = _rounding(op) or "rz"
     if rounding != "rz":
         x = A.integral(t, rounding, x)
-    word = target if bits_of(target) >= 32 else "s32"
+    bits = bits_of(target)
+    word = target if bits >= 32 else "s32"
     result = A.float_to_int(t, word, x)
-    return result if word == target else _fit(A, word, target, _clamp(A, word, target, result))
+    if word != target:
+        result = _clamp(A, word, target, result)
+    if source == "f64" or bits == 64:
+        is_nan = A.fcompare("nan", t, x, x)
+        result = A.select(word, is_nan, A.const(word, 1 << (bits - 1)), result)
+    return result if word == target else _fit(A, word, target, result)
 
 
 # --- integer to floating point ----------------------------------------------------------------------------------------

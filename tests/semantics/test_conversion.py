@@ -40,7 +40,8 @@ def to_integer(op: Opcode, target: str, source: str, pattern: int) -> int:
         return oracle.clamp(value, target) if op.has("sat") else value
     x = oracle.decode(flush(pattern, source, op.has("ftz") and source == "f32"), source)
     if isinstance(x, float) and math.isnan(x):
-        return 0
+        bits = int(target[1:])
+        return 1 << (bits - 1) if source == "f64" or bits == 64 else 0
     if oracle.is_special(x):
         return oracle.limits(target)[x > 0]
     return oracle.clamp(rounded_integer(x, mode_of(op)), target)
