@@ -47,9 +47,7 @@ def test_compare_and_swap_of_64_and_16_bits():
     body = """mov.u64 %d1, 7; cvt.u64.u32 %d2, %t; atom.global.cas.b64 %d3, [%in], %d2, %d1; cvt.u32.u64 %r1, %d3;
         cvt.u16.u32 %h1, %t; mov.b16 %h2, 9; atom.global.cas.b16 %h3, [%in+8], %h1, %h2; cvt.u32.u16 %r2, %h3;
         mad.lo.u32 %r1, %r2, 100, %r1; st.global.u32 [%out], %r1; ret;"""
-    seen64, seen16 = [0], [0]  # lane 0 swaps 0 for 7 and 9, lanes 7 and 9 find their own number and leave it
-    expected = [0] + [7 + 900] * 31
-    del seen64, seen16
+    expected = [0] + [7 + 900] * 31  # lane 0 swaps 0 for 7 and 9, lanes 7 and 9 find their own number and leave it
     assert results(body, inputs=np.zeros(2, np.uint64)).tolist() == expected
 
 

@@ -37,7 +37,7 @@ def test_loads(space, t, mask):
     data = RNG.integers(0, 1 << 8 * dtype.itemsize, 128, np.uint64).astype(f"u{dtype.itemsize}").view(dtype)
     table = np.concatenate(list(SHAPES.values())).astype(np.uint32)
     reg, width = register(t)
-    fill, base, load = _space_code(space, dtype.itemsize, t)
+    fill, base, load = _space_code(space, dtype.itemsize)
     steps = []
     for number in range(len(SHAPES)):
         steps.append(
@@ -58,7 +58,7 @@ def test_loads(space, t, mask):
         assert np.array_equal(row, np.where(PICKED[mask], wide, 0))
 
 
-def _space_code(space: str, size: int, t: str) -> tuple[str, str, str]:
+def _space_code(space: str, size: int) -> tuple[str, str, str]:
     """Code that makes the space hold the input; the base of its addresses; the load's modifiers."""
     bits = f"b{8 * size}"
     reg = {8: "%d7", 4: "%r7"}.get(size, "%h7")
@@ -66,8 +66,6 @@ def _space_code(space: str, size: int, t: str) -> tuple[str, str, str]:
         name = "" if space == "generic" else f"{space}."
         return "", "%in", name
     where = "local" if space == "local" else "shared"
-    move = "b16" if size == 1 else bits
-    del move
     load, store = f"ld.global.{bits}", f"st.{where}.{bits}"
     copy = f"""mov.u32 %r8, 0; COPY: mul.wide.u32 %d6, %r8, {size}; add.u64 %d8, %d6, %in; {load} {reg}, [%d8];
         add.u64 %d6, %d6, %d9; {store} [%d6], {reg}; add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 128; @%p2 bra COPY;"""

@@ -31,7 +31,7 @@ def trapped(body: str, before: str = "", **options: object) -> Trap:
         ("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%in+8];", f"address {IN + 8:#x} is not aligned to 16 bytes"),
         ("mov.u64 %d1, 0; ld.global.u32 %r1, [%d1];", "global read of 4 bytes at 0x0 is out of bounds"),
         ("mov.u64 %d1, 0; st.u8 [%d1], %r1;", "global write of 1 bytes at 0x0 is out of bounds"),
-        (f"mov.u64 %d1, {END - 4}; ld.global.u64 %d2, [%d1+4];", f"global read of 8 bytes at {END:#x} is out of bounds"),
+        (f"mov.u64 %d1, {END}; ld.global.u64 %d2, [%d1];", f"global read of 8 bytes at {END:#x} is out of bounds"),
         (f"mov.u64 %d1, {END}; atom.global.add.u32 %r1, [%d1], 1;", f"write of 4 bytes at {END:#x} is out of bounds"),
         ("red.global.add.u32 [%in+2], 1;", f"address {IN + 2:#x} is not aligned to 4 bytes"),
         (".shared .u32 s[8]; mov.u32 %r1, s; ld.shared.u32 %r2, [%r1+32];",
@@ -74,9 +74,8 @@ def test_guarded_traps_stop_only_lanes_that_meet_them():
 
 
 def test_endless_recursion_is_a_stack_overflow():
-    before = (
-        """.func deep(.reg .u32 a) { .reg .u32 %x; .local .b8 room[256]; add.u32 %x, a, 1; call deep, (%x); ret; }"""
-    )
+    before = """.func deep(.reg .u32 a) { .reg .u32 %x; .local .b8 room[256]; add.u32 %x, a, 1;
+        call deep, (%x); ret; }"""
     trap = trapped("call deep, (%t); ret;", before, local_bytes=4096)
     assert re.fullmatch(r"stack overflow in a call of deep, \d+ calls deep", trap.reason)
 

@@ -28,6 +28,11 @@ class Structure:
         return self.fields[field][0]
 
 
+def size_of(type_: str) -> int:
+    """Bytes of a field of this IR type."""
+    return _SIZES[type_]
+
+
 def _structure(name: str, size: int, text: str) -> Structure:
     """Fields in order, each at its natural alignment."""
     fields: dict[str, tuple[int, str]] = {}
