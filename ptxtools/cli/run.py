@@ -79,7 +79,6 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
     help="Compiled handlers, or NumPy (slow, and simple).",
 )
 @click.option("--threads", metavar="N", type=click.IntRange(1), help="Worker threads; default: one a core.")
-@click.option("--seed", metavar="N", type=click.IntRange(0), help="Shuffle scheduling, repeatably, on one thread.")
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(0, min_open=True), help="End a run that takes longer."
 )
@@ -89,7 +88,7 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
     type=click.IntRange(1),
     help="End a run that executes more than N thread-instructions.",
 )
-@not_available_yet("--heap", "--numerics", "--check", "--trace", "--timeline", "--profile", "--coverage")
+@not_available_yet("--heap", "--seed", "--numerics", "--check", "--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -144,7 +143,7 @@ def _job_from_options(options: dict[str, Any]) -> Job:
 
 def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.engine = options["engine"]
-    job.threads, job.seed = options["threads"], options["seed"]
+    job.threads = options["threads"]
     job.max_instructions = options["max_instructions"]
     job.device = options["device"] or job.device
     job.sms = options["sms"] or job.sms

@@ -174,8 +174,10 @@ class Buffer:
 class Device(sim.Device):
     """A simulated GPU: `sms` SMs of architecture `target` (None: that of the first module launched).
 
-    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); seed:
-    shuffles scheduling, repeatably, on one thread. Raises `LaunchError` for values that make no device.
+    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core).
+
+    numerics, checks and seed are not built yet: other values than the defaults are refused. Raises `LaunchError` for
+    values that make no device.
     """
 
     def __init__(
@@ -194,7 +196,9 @@ class Device(sim.Device):
             raise LaunchError(f"numerics={numerics!r} is not available yet")
         if checks:
             raise LaunchError(f"checks={list(checks)!r}: run-time checkers are not available yet")
-        super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed)
+        if seed is not None:
+            raise LaunchError(f"seed={seed!r}: shuffled scheduling is not available yet")
+        super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads)
 
     def launch(
         self,

@@ -63,7 +63,6 @@ class Job:
     sms: int = 16
     engine: str = "native"
     threads: int | None = None
-    seed: int | None = None
     timeout: float | None = None
     max_instructions: int | None = None
     expect_printed: str = ""

@@ -14,7 +14,7 @@ from ptxtools.sim.loadable import Loadable
 
 from .arguments import Argument, Null, Raw, Scalar, read_array
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
-from .compare import Mismatch, Tolerance, bytes_as, compare, summary
+from .compare import Mismatch, Tolerance, bytes_as, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
@@ -63,10 +63,10 @@ class _Buffer:
             self._arena.view(self.address, self.size)[:] = self.initial.reshape(-1).view("u1").data
 
     def array(self) -> Array:
-        """What the buffer holds now."""
+        """What the buffer holds: device memory itself, as an array."""
         import numpy as np
 
-        data = bytes(self._arena.view(self.address, self.size))
+        data = self._arena.view(self.address, self.size)
         return np.frombuffer(data, dtype=self.initial.dtype).reshape(self.initial.shape)
 
 
@@ -113,7 +113,7 @@ class _Runner:
         for plan in job.launches:
             self._module(plan.module)
         kernels = [self._kernel(plan) for plan in job.launches]
-        self._device = Device(job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed)
+        self._device = Device(job.device or None, sms=job.sms, engine=job.engine, threads=job.threads)
         for path in self._modules:
             self._device.load(self._modules[path])
         self._set_globals()
@@ -203,7 +203,7 @@ class _Runner:
             self._expect(array, buffer.element, buffer.expected, plan.tolerance, plan.label, plan.expect)
         if plan.save:
             save_array(plan.save, array)
-        if summarise and array.tobytes() != buffer.initial.tobytes():
+        if summarise and not same_bytes(array, buffer.initial):
             self._report.summaries.append(f"{plan.label}: {summary(array, buffer.element)}")
 
     def _expect(

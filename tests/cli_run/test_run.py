@@ -310,6 +310,7 @@ GOOD = ("--arg", "zeros:u32[4]", "--arg", "1")
         ((*BASE, "--arg", "zero:u32[4]", "--arg", "1"), 2, "did you mean 'zeros'"),
         ((*BASE, "--arg", "missing.npy", "--arg", "1"), 2, "cannot be read"),
         ((*BASE, "--arg", "zeros:u8[99999999999]", "--arg", "1"), 1, "memory"),
+        ((*BASE, "--arg", "zeros:u8[0]", "--arg", "1", "--expect", "0=missing.npy"), 2, "cannot be read"),
         ((*BASE, *GOOD, "--expect", "0=missing.npy"), 2, "cannot be read"),
         ((*BASE, *GOOD, "--expect", "1=a.npy"), 2, "argument 1 is no buffer"),
         ((*BASE, *GOOD, "--expect", "2=a.npy"), 2, "no argument 2"),
@@ -322,6 +323,7 @@ GOOD = ("--arg", "zeros:u32[4]", "--arg", "1")
         ((*BASE, *GOOD, "--profile"), 2, "'--profile' is not available yet"),
         ((*BASE, *GOOD, "--trace", "t"), 2, "'--trace' is not available yet"),
         ((*BASE, *GOOD, "--heap", "1"), 2, "'--heap' is not available yet"),
+        ((*BASE, *GOOD, "--seed", "1"), 2, "'--seed' is not available yet"),
     ],
 )
 def test_what_is_refused(run, store: str, arguments: tuple[str, ...], status: int, says: str) -> None:
@@ -353,6 +355,6 @@ def test_help_names_what_is_built_and_nothing_else(run) -> None:
     text = run("--help").out
     for option in ("--grid", "--expect", "--launch", "--engine", "--max-instructions", "--list", "Examples:"):
         assert option in text
-    for option in ("--check", "--trace", "--timeline", "--profile", "--coverage", "--numerics", "--heap"):
+    for option in ("--check", "--trace", "--timeline", "--profile", "--coverage", "--numerics", "--heap", "--seed"):
         assert option not in text
     assert run("--version").out.startswith("ptx-run ")
