@@ -5,7 +5,7 @@ All addresses are checked before anything is done, so that an operation that sto
 
 from __future__ import annotations
 
-from ptxtools import isa, semantics
+from ptxtools import semantics
 from ptxtools.engine.native.algebra import LLVMAlgebra
 from ptxtools.engine.native.builder import Handler
 from ptxtools.engine.program import LOCAL_WINDOW, SHARED_WINDOW
@@ -161,11 +161,9 @@ def _compare_and_swap(h: Handler, name: str, t: str, pointer: str, operand: str)
 
 
 def _arithmetic(h: Handler, name: str, t: str, old: str, operand: str) -> str:
-    """By the instruction of the same name: additions round to nearest; f32 in global memory flushes subnormals."""
-    rounding = ".rn" if name == "add" else ""
-    flush = ".ftz" if t == "f32" and name == "add" and h.op.space != "shared" else ""
-    opcode = isa.resolve(f"{name}{rounding}{flush}.{t}")
-    function = semantics.find(opcode)
-    if function is None:
-        raise LookupError(f"no semantics for {opcode.text}")
-    return str(function(LLVMAlgebra(h.e, lanes=0), opcode, old, operand)[0])
+    """As the semantics of the atomic operation say, for one lane."""
+    opcode = h.op.opcode
+    rule = semantics.atomic(opcode) if opcode is not None else None
+    if rule is None:
+        raise LookupError(f"no semantics for the atomic operation {name!r}")
+    return str(rule(LLVMAlgebra(h.e, lanes=0), t, old, operand))
