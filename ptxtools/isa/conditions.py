@@ -45,8 +45,13 @@ class Term(NamedTuple):
             return True  # operands are judged by whoever has them
         return found != self.negated
 
+    def describe(self, context: Context) -> str:
+        """The term as it is met: of several values, those that are there."""
+        present = [v for v in self.values if v in context.atoms or v in context.mods or context.mods.get(self.key) == v]
+        return " and ".join(f"'.{context.mods.get(v, v)}'" for v in present) or str(self)
+
     def __str__(self) -> str:
-        bang = "not " if self.negated else ""
+        bang = "no " if self.negated else ""
         values = " or ".join(f".{value}" for value in self.values)
         if self.kind in ("slot", "atom"):
             return bang + (f".{self.key} = " if self.kind == "slot" else "") + values

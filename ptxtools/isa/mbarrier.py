@@ -41,7 +41,7 @@ PAGES = """
     needs .shared::cta      => ptx 7.8
     needs @count !.noComplete => ptx 7.8, sm_90
     needs .shared::cluster,.expect_tx => ptx 8.0, sm_90
-    needs .sem,.scope       => ptx 8.0
+    needs .sem,.scope,.release => ptx 8.0
     needs scope=.cluster    => ptx 8.0, sm_90
     needs .relaxed          => ptx 8.6, sm_90
 
@@ -59,7 +59,7 @@ PAGES = """
     needs .shared::cta      => ptx 7.8
     needs @count !.noComplete => ptx 7.8, sm_90
     needs .shared::cluster,.expect_tx => ptx 8.0, sm_90
-    needs .sem,.scope       => ptx 8.0
+    needs .sem,.scope,.release => ptx 8.0
     needs scope=.cluster    => ptx 8.0, sm_90
     needs .relaxed          => ptx 8.6, sm_90
 

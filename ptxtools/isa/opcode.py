@@ -167,9 +167,10 @@ def _context(form: Form, chosen: dict[int, str]) -> Context:
 def _obey(page: Page, context: Context) -> dict[str, int | str] | str:
     """The page's rules applied: variables for the operands, or what is wrong."""
     for condition, demand in page.only:
-        if condition.match(context) is not None and demand.match(context) is None:
-            subject = f"'{condition}'" if condition.alternatives else context.name
-            return f"{subject} needs {demand}"
+        met = condition.match(context)
+        if met is not None and demand.match(context) is None:
+            subject = " with ".join(term.describe(context) for term in met)
+            return f"{subject or context.name} needs {demand}"
     variables: dict[str, int | str] = {}
     for rule in page.rules:
         result = rule(context)
