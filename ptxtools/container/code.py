@@ -19,6 +19,13 @@ from .codec import Strings, decode_numbers, encode_numbers, pack_column, unpack_
 from .errors import Damage
 from .operands import Pool
 
+#: The tables that every container has, in file order, behind the note.
+TABLES = (".ptx.strings", ".ptx.functions", ".ptx.records", ".ptx.operands", ".ptx.shapes", ".ptx.lines")
+#: Names and line numbers of the original text (`-g`).
+ORIGINS = ".ptx.origins"
+#: Flags of a row of `.ptx.functions`.
+ENTRY, HAS_BODY = 1, 2
+#: Kinds of shapes.
 PLAIN, GUARDED, LABEL, OPEN, CLOSE, LOC, RECORD = range(7)
 #: Kind, opcode, operand numbers that the statement takes (a guard is the first of them).
 Shape = tuple[int, str, int]

@@ -12,7 +12,7 @@ from ptxtools.diagnostics import PtxError, Span
 from ptxtools.ir import Function, Module, Scope, Variable
 
 from . import elf, note
-from .code import Shape, build_items, cumulative, decode_columns, decode_shapes, no_collection
+from .code import ENTRY, HAS_BODY, ORIGINS, Shape, build_items, cumulative, decode_columns, decode_shapes, no_collection
 from .codec import Cursor, decode_numbers, decode_strings, unpack_column
 from .data import image_reader
 from .errors import DAMAGE, DAMAGED, NEWER, Damage, fail
@@ -20,7 +20,6 @@ from .layout import REGISTER_CLASSES, Descriptor
 from .operands import decode_pool
 from .records import FUNCTION, read_attributes, read_directives, read_record
 from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origins, span_of, spans_of_body
-from .writer import ENTRY, HAS_BODY, ORIGINS
 
 T = TypeVar("T")
 #: Fields of a function in `.ptx.functions`.

@@ -9,7 +9,7 @@ from ptxtools.diagnostics import NO_SPAN, Source, Span
 from ptxtools.ir import Alias, File, Function, Loc, Module, Scope, Section, Statement, Variable
 
 from . import elf, note
-from .code import CodeWriter, encode_body, no_collection, operand_offset, ordinals
+from .code import ENTRY, HAS_BODY, ORIGINS, TABLES, CodeWriter, encode_body, no_collection, operand_offset, ordinals
 from .codec import Builder, Strings, encode_numbers, pack_column, width_for
 from .data import R_OPERAND, DataSections, binding_of
 from .debug import section_image
@@ -19,12 +19,6 @@ from .operands import Pool
 from .records import FUNCTION, KINDS, ImageInit, write_attributes, write_directives, write_record, write_variable
 from .refs import local_names
 from .source import LinkedSource
-
-ENTRY, HAS_BODY = 1, 2
-#: The tables that every container has, in file order, behind the note.
-TABLES = (".ptx.strings", ".ptx.functions", ".ptx.records", ".ptx.operands", ".ptx.shapes", ".ptx.lines")
-#: Names and line numbers of the original text (`-g`).
-ORIGINS = ".ptx.origins"
 
 
 def write(module: Module, *, debug: bool = False, strip_debug: bool = False, compress: bool = False) -> bytes:
