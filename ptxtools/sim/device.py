@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from .hostmap import HostMap
 
-#: Stack of a thread beside the frames that are known beforehand, as on real devices.
-DEFAULT_STACK = 1024
-#: Frames that a thread may have when functions call each other in a circle and nothing else bounds their number.
+#: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
+DEFAULT_STACK = 8192
 ENGINES = ("native", "reference")
 
 
