@@ -12,6 +12,7 @@ def tidy(blocks: list[Block], constants: Mapping[int, int]) -> list[Block]:
     """The same function in as few blocks as possible, in the same order, numbered anew. `constants`: by value."""
     _fold_branches(blocks, constants)
     _thread_jumps(blocks)
+    _fold_branches(blocks, constants)  # both ways may now lead to one block
     _merge(blocks)
     return renumber(blocks)
 

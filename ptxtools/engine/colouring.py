@@ -30,6 +30,12 @@ class ValueTable(Protocol):
     constants: dict[int, int]
     launch: dict[int, tuple[str, str, int]]
 
+    def new(self, storage: str) -> Ref:
+        """A further value."""
+
+    def constant(self, value: int, storage: str) -> Ref:
+        """The same bits in every lane."""
+
 
 @dataclass(slots=True)
 class Frame:

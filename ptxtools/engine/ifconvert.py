@@ -9,17 +9,13 @@ touches nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ptxtools.isa import resolve
 
 from .blocks import tidy
-from .colouring import Summary, block_liveness
+from .colouring import Summary, ValueTable, block_liveness
 from .effects import PURE, predecessors, writes
 from .program import Block, Op, Ref, Terminator
-
-if TYPE_CHECKING:
-    from .lowering.values import Values
 
 #: Work that both sides together may take. A branch costs as much as a few operations; long sides are better skipped
 #: by warps that agree.
@@ -36,7 +32,7 @@ class Side:
     negated: bool
 
 
-def if_convert(blocks: list[Block], values: Values) -> list[Block]:
+def if_convert(blocks: list[Block], values: ValueTable) -> list[Block]:
     """Convert until nothing more fits. Returns the blocks that remain, numbered anew."""
     summaries: dict[int, Summary] = {}
     while True:
@@ -72,6 +68,8 @@ def _sides(blocks: list[Block], incoming: list[list[int]], number: int) -> tuple
     if end.kind != "branch" or end.guard is None:
         return None
     taken, other = end.target, end.other
+    if taken == other:
+        return None
 
     def fits(side: int) -> bool:
         block = blocks[side]
@@ -108,7 +106,7 @@ def _cost(op: Op) -> int:
 
 
 def _convert(
-    blocks: list[Block], values: Values, number: int, sides: list[Side], join: int, live_in: list[int]
+    blocks: list[Block], values: ValueTable, number: int, sides: list[Side], join: int, live_in: list[int]
 ) -> None:
     block = blocks[number]
     guard = block.terminator.guard
@@ -130,7 +128,7 @@ def _convert(
 class _Guards:
     """Guards of one side's operations: the branch's predicate, joined with a guard that was there before."""
 
-    def __init__(self, values: Values, guard: Ref, negated: bool, ops: list[Op]) -> None:
+    def __init__(self, values: ValueTable, guard: Ref, negated: bool, ops: list[Op]) -> None:
         self.values, self.guard, self.negated, self.ops = values, guard, negated, ops
         self.joined: dict[tuple[int, bool], Ref] = {}
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from ..blocks import renumber, tidy
 from ..colouring import assign
+from ..fuse import fuse
 from ..ifconvert import if_convert
 from ..program import FunctionCode
-from ..simplify import drop_dead, simplify
+from ..simplify import simplify
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
@@ -21,10 +22,12 @@ def finish(f: FunctionLowering) -> FunctionCode:
     if f.optimise:
         f.blocks = tidy(f.blocks, f.constants)
         simplify(f.blocks, f)
+        f.blocks = tidy(f.blocks, f.constants)
+        fuse(f.blocks, f)
         before = len(f.blocks)
-        f.blocks = if_convert(tidy(f.blocks, f.constants), f)
+        f.blocks = if_convert(f.blocks, f)
         if len(f.blocks) < before:
-            drop_dead(f.blocks, f)
+            fuse(f.blocks, f)
     else:
         f.blocks = renumber(f.blocks)
     frame = assign(f.blocks, f, start=f.slot_start, share=f.optimise)
