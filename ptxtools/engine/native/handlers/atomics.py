@@ -13,7 +13,8 @@ from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of
 
 from .lanewise import Lanes, array, element, refuse, translate
-from .memory import POLL, Address
+from .memory import POLL
+from .parts import Address
 from .plain import spend
 
 #: Operations that LLVM has on integers, by name and signedness.

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ptxtools.engine.native.builder import Handler
 from ptxtools.engine.native.structures import TRAP_ADDRESS, TRAP_MISALIGNED
 from ptxtools.engine.native.templates import expand
 from ptxtools.engine.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 
-from .parts import Access, load_values
-
-if TYPE_CHECKING:
-    from .memory import Address
+from .parts import Access, Address, load_values
 
 #: Host address of a device address for one lane, null if there is none or `size` does not divide it. For local memory,
 #: whose words lie 128 bytes apart, the address of the first word.

@@ -6,16 +6,11 @@ another's, so a masked store may write back what was there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ptxtools.engine.native.builder import Handler
 from ptxtools.semantics.algebra import Value
 
 from . import lanewise
-from .parts import Access, half, load_values, word_gather
-
-if TYPE_CHECKING:
-    from .memory import Address
+from .parts import Access, Address, half, load_values, word_gather
 
 _ROW = 128
 
@@ -28,7 +23,7 @@ def access(h: Handler, access: Access, stored: list[Value] | None, address: Addr
     limit = e.value(f"lshr i64 {h.field('ctx.local_bytes')}, {shift}")
     offset = e.value(f"sub i64 {address.lane(leader)}, {window}")
     test, row, scattered = h.label("test"), h.label("row"), h.label("scattered")
-    h.branch(address.same(0, leader), test, scattered, likely=True)
+    h.branch(_same(h, address, leader), test, scattered, likely=True)
     h.place(test)
     rotated = e.call("llvm.fshr.i64", "i64", [("i64", offset)] * 2 + [("i64", str(shift))])
     h.branch(e.value(f"icmp ult i64 {rotated}, {limit}"), row, scattered, likely=True)
@@ -42,6 +37,16 @@ def access(h: Handler, access: Access, stored: list[Value] | None, address: Addr
         h.go_on()
     h.place(scattered)
     _scattered(h, access, stored, address, window, limit, shift)
+
+
+def _same(h: Handler, address: Address, leader: str) -> str:
+    """i1: all lanes that run have one local address."""
+    if address.ref is None:
+        return "true"
+    bits = address.bits
+    equal = h.e.value(f"icmp eq <32 x i{bits}> {address.register}, {h.splat(bits, address.raw(leader))}")
+    missing = h.e.value(f"or i32 {h.e.value(f'bitcast <32 x i1> {equal} to i32')}, {h.e.value('xor i32 %m, -1')}")
+    return h.e.value(f"icmp eq i32 {missing}, -1")
 
 
 def _row(h: Handler, base: str, offset: str, at: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ptxtools.engine.native.builder import Handler
+from ptxtools.engine.program import Ref
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, word_bits
 
@@ -45,6 +46,55 @@ class Access:
         return len(self.parts) == 1
 
 
+@dataclass(slots=True)
+class Window:
+    """A stretch of the address space that is one stretch of host memory. All are names of i64 values."""
+
+    host: str
+    base: str
+    size: str
+
+
+class Address:
+    """The address operand: one register of all lanes plus a constant of the record, or only that constant."""
+
+    def __init__(self, h: Handler) -> None:
+        self.h = h
+        self.ref: Ref | None = h.op.src[0]
+        self.bits = 32 if self.ref is not None and self.ref.type == "b32" else 64
+        self.register: Value = h.content(self.ref) if self.ref is not None else None
+        self.imm = h.field("rec.imm")
+
+    def vector(self) -> Value:
+        """Effective addresses as 64-bit values."""
+        offset = self.h.splat(64, self.imm)
+        if self.register is None:
+            return offset
+        wide = self.register
+        if self.bits == 32:  # a 32-bit address wraps at 32 bits
+            narrow = self.h.splat(32, self.h.e.value(f"trunc i64 {self.imm} to i32"))
+            return self.h.A.resize("u32", "u64", self.h.A.add("u32", wide, narrow))
+        return self.h.A.add("u64", wide, offset)
+
+    def lane(self, index: str) -> str:
+        """Effective address of one lane, as i64."""
+        if self.ref is None:
+            return self.imm
+        return self.effective(self.raw(index))
+
+    def raw(self, lane: str) -> str:
+        """One lane's register, without the constant."""
+        assert self.ref is not None
+        return self.h.lane(self.ref, lane)
+
+    def effective(self, raw: str) -> str:
+        """The address that a register's content means, as i64."""
+        if self.bits == 32:
+            low = self.h.e.value(f"trunc i64 {self.imm} to i32")
+            return self.h.e.value(f"zext i32 {self.h.e.value(f'add i32 {raw}, {low}')} to i64")
+        return self.h.e.value(f"add i64 {raw}, {self.imm}")
+
+
 def load_values(h: Handler, access: Access, loaded: Sequence[Value]) -> list[Value]:
     """Pieces (`<32 x iN>`, N the piece's width) as values of the destination types."""
     values: list[Value] = []
@@ -81,20 +131,18 @@ def half(h: Handler, value: Value, element: str, side: int) -> Value:
 
 
 def join(h: Handler, bits: int, pieces: Sequence[Value]) -> Value:
-    """Two or four vectors, interleaved: lane 0 of each, then lane 1 of each."""
-    count, vector = len(pieces), f"<32 x i{bits}>"
+    """Vectors of 16 lanes (a power of two of them), interleaved: lane 0 of each, then lane 1 of each."""
+    count = len(pieces)
     if count == 1:
         return pieces[0]
     middle = count // 2
     first, second = join(h, bits, pieces[:middle]), join(h, bits, pieces[middle:])
-    wide = f"<{32 * middle} x i{bits}>"
-    order = []
-    for lane in range(32):
+    vector, order = f"<{16 * middle} x i{bits}>", []
+    for lane in range(16):
         order += [middle * lane + i for i in range(middle)]
-        order += [32 * middle + middle * lane + i for i in range(middle)]
+        order += [16 * middle + middle * lane + i for i in range(middle)]
     text = ", ".join(f"i32 {i}" for i in order)
-    vector = wide
-    return h.e.value(f"shufflevector {vector} {first}, {vector} {second}, <{32 * count} x i32> <{text}>")
+    return h.e.value(f"shufflevector {vector} {first}, {vector} {second}, <{16 * count} x i32> <{text}>")
 
 
 def word_gather(h: Handler, start: str, offsets: Value, lanes: Value, bits: int) -> Value:

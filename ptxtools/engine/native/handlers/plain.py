@@ -13,10 +13,13 @@ def alu(h: Handler) -> None:
     if function is None:
         raise LookupError(f"no semantics for {opcode.text if opcode else 'an operation without opcode'}")
     inputs = h.sources()
-    if h.op.detail is not None:  # a constant that the code is specialised for
+    options = {}
+    if isinstance(h.op.detail, tuple):  # a constant that the code is specialised for
         place, value = h.op.detail
         inputs[place] = value
-    h.results(function(h.A, opcode, *inputs))
+    elif h.op.detail is not None:
+        options["selectors"] = h.op.detail  # of a video instruction's operands
+    h.results(function(h.A, opcode, *inputs, **options))
 
 
 def copy(h: Handler) -> None:
