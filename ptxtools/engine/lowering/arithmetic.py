@@ -14,6 +14,8 @@ from ..program import Op, Ref
 from .registry import Unsupported, lowers
 
 if TYPE_CHECKING:
+    from ptxtools.semantics.video import Selectors
+
     from .function import FunctionLowering
 
 _supported: dict[str, bool] = {}
@@ -40,7 +42,7 @@ def has_semantics(op: Opcode) -> bool:
 
 
 @lowers("*")
-def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+def alu(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors: Selectors | None = None) -> None:
     """Any instruction with scalar semantics."""
     if not has_semantics(op):
         raise Unsupported("this instruction is not supported yet")
@@ -61,7 +63,7 @@ def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     if op.carry_out:
         dst.append(f.carry_flag())
         dst_types.append("pred")
-    detail = _selector(instruction, op) if op.family in ("prmt", "lop3") else None
+    detail = _selector(instruction, op) if op.family in ("prmt", "lop3") else selectors
     f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=detail))
 
 

@@ -22,10 +22,13 @@ def alu(m: Machine, op: Op, threads: Threads) -> None:
     meaning = semantics.find(op.opcode)
     assert meaning is not None
     inputs = [m.source(ref, t, threads) for ref, t in zip(op.src, op.src_types, strict=True) if ref is not None]
-    if op.detail is not None:
+    options = {}
+    if isinstance(op.detail, tuple):
         position, value = op.detail
         inputs[position] = value
-    outputs = meaning(m.algebra, op.opcode, *inputs)
+    elif op.detail is not None:
+        options["selectors"] = op.detail  # of a video instruction's operands
+    outputs = meaning(m.algebra, op.opcode, *inputs, **options)
     for ref, t, value in zip(op.dst, op.dst_types, outputs, strict=False):
         m.write(ref, value, t, threads)
 
