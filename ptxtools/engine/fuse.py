@@ -7,6 +7,7 @@ and what it reads has not changed in between. Results are the same bit for bit; 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 from ptxtools.isa import resolve
@@ -193,8 +194,9 @@ def _normalised(logic: Logic) -> Logic:
         if not any(ref.slot == known.slot for known in leaves):
             leaves.append(ref)
         columns.append(next(i for i, known in enumerate(leaves) if known.slot == ref.slot))
-    patterns = [_COLUMNS[c] for c in columns] + [0] * (3 - len(columns))
-    return Logic(tuple(leaves), _apply(logic.table, patterns))
+    if len(leaves) == len(columns):
+        return logic
+    return Logic(tuple(leaves), _apply(logic.table, _padded([_COLUMNS[c] for c in columns])))
 
 
 def _substitute(outer: Logic, inner: dict[int, Logic]) -> Logic | None:
@@ -207,20 +209,23 @@ def _substitute(outer: Logic, inner: dict[int, Logic]) -> Logic | None:
         return None
     column = dict(zip(leaves, _COLUMNS, strict=False))
 
-    def patterns(columns: list[int]) -> list[int]:
-        return columns + [0] * (3 - len(columns))
-
     def result_of(ref: Ref) -> int:
         function = inner.get(ref.slot)
         if function is None:
             return column[ref.slot]
-        return _apply(function.table, patterns([column[leaf.slot] for leaf in function.leaves]))
+        return _apply(function.table, _padded([column[leaf.slot] for leaf in function.leaves]))
 
-    table = _apply(outer.table, patterns([result_of(ref) for ref in outer.leaves]))
+    table = _apply(outer.table, _padded([result_of(ref) for ref in outer.leaves]))
     return Logic(tuple(leaves.values()), table)
 
 
-def _apply(table: int, patterns: list[int]) -> int:
+def _padded(columns: list[int]) -> tuple[int, ...]:
+    """Three columns; what is missing does not count."""
+    return (*columns, 0, 0)[:3]
+
+
+@cache
+def _apply(table: int, patterns: tuple[int, ...]) -> int:
     """The truth table of `table` applied to three columns."""
     result = 0
     for row in range(8):

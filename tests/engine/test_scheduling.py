@@ -124,6 +124,24 @@ def test_sync_operations_gather_lanes_from_both_sides(optimise: bool) -> None:
     assert set(results(body, optimise=optimise)) == {500 + 31}
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_seed_shuffles_threads_and_changes_no_result(seed: int) -> None:
+    body = """mov.u32 %r1, 0; mov.u32 %r2, %t;
+        LOOP: setp.eq.u32 %p1, %r2, 0; @%p1 bra OUT; add.u32 %r1, %r1, %r2; sub.u32 %r2, %r2, 1; bra LOOP;
+        OUT: atom.shared.add.u32 %r4, [s], 1; bar.sync 0; shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;
+        ld.shared.u32 %r5, [s]; add.u32 %r3, %r3, %r5; st.global.u32 [%out], %r3; ret;"""
+    t = np.arange(64) ^ 1
+    assert np.array_equal(results(body, 64, before=".shared .u32 s;", seed=seed), t * (t + 1) // 2 + 64)
+
+
+def test_seeds_give_different_orders() -> None:
+    body = """setp.lt.u32 %p1, %t, 16; @%p1 bra A; mov.u32 %r1, 1; bra B; A: mov.u32 %r1, 2; mul.lo.u32 %r1, %r1, 3;
+        mul.lo.u32 %r1, %r1, 3; mul.lo.u32 %r1, %r1, 3; mul.lo.u32 %r1, %r1, 3; mul.lo.u32 %r1, %r1, 3; bra B;
+        B: atom.global.add.u32 %r2, [%in], 1; st.global.u32 [%out], %r2; ret;"""
+    orders = {tuple(results(body, inputs=np.zeros(1, np.uint32), seed=seed, optimise=False)) for seed in range(8)}
+    assert len(orders) > 1
+
+
 def test_elect() -> None:
     body = """setp.gt.u32 %p1, %t, 4; @!%p1 bra END; elect.sync %r1|%p2, 0xffffffe0; selp.u32 %r2, 100, 1, %p2;
         add.u32 %r2, %r2, %r1; st.global.u32 [%out], %r2; END: ret;"""

@@ -32,13 +32,18 @@ def run(launch: Launch) -> Outcome:
 
 
 class _Loop:
-    """Threads of the deepest frame go first, and of those the ones at the lowest block: so divided threads meet."""
+    """Threads of the deepest frame go first, and of those the ones at the lowest block: so divided threads meet.
+
+    With a seed, the threads of a random block go first.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self.m = machine
         self.next_cta = 0
         self.backward = 0
         self.steps = 0
+        seed = machine.launch.seed
+        self.random = None if seed is None else np.random.default_rng(seed)
 
     def run(self) -> None:
         self.load()
@@ -86,8 +91,10 @@ class _Loop:
                 if (m.pc != GONE).any():
                     raise self._deadlock()
                 return None
-        order = np.where(ready, m.pc - (m.depth << 32), np.iinfo(np.int64).max)
-        first = int(order.argmin())
+        if self.random is not None:
+            first = int(self.random.choice(np.flatnonzero(ready)))
+        else:
+            first = int(np.where(ready, m.pc - (m.depth << 32), np.iinfo(np.int64).max).argmin())
         chosen = ready & (m.pc == m.pc[first]) & (m.frame == m.frame[first])
         return np.flatnonzero(chosen)
 
