@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxtools.diagnostics import Diagnostic, PtxError
+from ptxtools.diagnostics.colour import style_for
+
 from .common import (
     CONTEXT_SETTINGS,
+    FINDINGS,
     OK,
     STDIN,
     STDIN_NAME,
@@ -20,6 +24,7 @@ from .common import (
     common_options,
     examples,
     input_names,
+    print_diagnostics,
     progress,
     read_input,
     run_command,
@@ -79,6 +84,14 @@ def command(**options: Any) -> int:
     """
     names = input_names(options["files"])
     _check_usage(options, names)
+    try:
+        return _perform(options, names)
+    except PtxError as error:
+        print_diagnostics(error.diagnostics, style_for(options["color"], sys.stderr), sys.stderr)
+        return FINDINGS
+
+
+def _perform(options: dict[str, Any], names: list[str]) -> int:
     if options["info"]:
         return _info(options, names)
     if options["disassemble"]:
@@ -209,7 +222,6 @@ def _disassemble(options: dict[str, Any], names: list[str]) -> int:
 def _modules(options: dict[str, Any], names: list[str]) -> list[list[Module]]:
     """The checked modules of each input; the errors of all inputs are reported together."""
     from ptxtools.api import modules_in
-    from ptxtools.diagnostics import Diagnostic, PtxError
 
     version = _version(options["ptx_version"])
     _check_target(options["target"])

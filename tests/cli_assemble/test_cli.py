@@ -89,6 +89,12 @@ def test_an_earlier_output_survives_an_error(run):
     assert Path("a.ptxo").read_bytes() == before and made() == ["a.ptxo"]
 
 
+@pytest.mark.parametrize("mode, coloured", [("always", True), ("never", False), ("auto", False)])
+def test_errors_are_coloured_as_told(run, mode, coloured):
+    _, _, err = run("--color", mode, "a.ptx", files={"a.ptx": BROKEN})
+    assert ("\x1b[" in err) == coloured
+
+
 def test_errors_of_all_inputs_are_reported(run):
     _, _, err = run("a.ptx", "b.ptx", files={"a.ptx": BROKEN, "b.ptx": BROKEN})
     assert "a.ptx:4:" in err and "b.ptx:4:" in err
