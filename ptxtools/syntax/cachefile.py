@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import marshal
 import os
 import sys
@@ -12,6 +13,9 @@ from typing import Any
 
 #: The largest cache file that is read.
 MOST_BYTES = 16 << 20
+
+#: Bytes of the digest at the start of a file.
+_SEAL = 16
 
 
 def directory() -> str:
@@ -31,10 +35,16 @@ def load(name: str, key: str) -> Any:
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             return None
-        stored_key, value = marshal.loads(data)
+        if data[:_SEAL] != _seal(key, data[_SEAL:]):
+            return None
+        return marshal.loads(data[_SEAL:])
     except (OSError, ValueError, EOFError, TypeError):
         return None
-    return value if stored_key == key else None
+
+
+def _seal(key: str, data: bytes) -> bytes:
+    """A digest of key and content: a damaged file is no cache."""
+    return hashlib.blake2b(key.encode() + data, digest_size=_SEAL).digest()
 
 
 def store(name: str, key: str, value: Any) -> None:
@@ -49,7 +59,8 @@ def store(name: str, key: str, value: Any) -> None:
         return
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(marshal.dumps((key, value)))
+            data = marshal.dumps(value)
+            file.write(_seal(key, data) + data)
         os.replace(temporary, path)
     except (OSError, ValueError):
         with contextlib.suppress(OSError):

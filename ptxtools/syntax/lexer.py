@@ -114,7 +114,6 @@ def t_error(t: LexToken) -> None:
     raise Fault("PTX101", f"the character {name} cannot stand here", (t.lexpos, t.lexpos + 1))
 
 
-
 #: What links two arguments of an open-ended directive, on either side.
 _LINKS = frozenset({",", "+", "-"})
 #: What follows an argument of an open-ended directive without a link: `.file 1 "a.cu"`, `.loc 1 2 3`.

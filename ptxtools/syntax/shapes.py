@@ -69,7 +69,7 @@ _MOST_HOLES = 400
 #: A line of section data, or a label there.
 _DATA = re.compile(
     rf"""{_TRIVIA}(?:
-        \.(b8|b16|b32|b64)[ \t]++([^\n;{{}}()"/\#@:]*+) {_NOT_LINKED}
+        \.(b8|b16|b32|b64)[ \t]++([-+\w$.]++(?:[ \t]*+,\s*+[-+\w$.]++)*+)(?!:) {_NOT_LINKED}
       | ({_NAME}):(?!:) (?!{_TRIVIA}\.(?:branchtargets|calltargets|callprototype)\b)
     )""",
     re.VERBOSE | re.ASCII,

@@ -8,6 +8,7 @@ because a constant expression was folded, the shape is not regular, and its text
 from __future__ import annotations
 
 import hashlib
+import marshal
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .shapes import ShapeParser
 
 #: Templates of operands, and of units, at most; with more the input is not of the kind that repeats itself.
-MOST_KEPT = 4000
+MOST_KEPT = 2000
 
 # Words that mean something to the grammar are no holes.
 _HOLE = r"""(?<![\w$%.:])(?:
@@ -220,21 +221,21 @@ def _link_node(name: str, values: tuple[Program, ...]) -> Builder:
 
 
 class Template:
-    """A shape's node with holes. `build` fills them in."""
+    """A shape's node with holes; `build` fills them in. `program` is marshalled, and linked at the first use."""
 
     __slots__ = ("build", "program")
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: bytes) -> None:
         self.program = program
         self.build: Builder = self._first_build
 
     @classmethod
     def of(cls, node: Any, parts: list[str]) -> Template:
         """The template of the node that the grammar made of `placeholder(parts)`. Raises `NotRegularError`."""
-        return cls(_Maker(parts).finish(node))
+        return cls(marshal.dumps(_Maker(parts).finish(node)))
 
     def _first_build(self, holes: Sequence[str], starts: Sequence[int], by: ShapeParser) -> Any:
-        self.build = _link(self.program)
+        self.build = _link(marshal.loads(self.program))
         return self.build(holes, starts, by)
 
 
@@ -244,9 +245,9 @@ class Store:
     def __init__(self) -> None:
         self.operands: dict[str, Template | None] = {}
         self.units: dict[str, Template | None] = {}
-        self._key = _key()
+        self.key = _key()
         self._saved = 0
-        kept = cachefile.load("shapes", self._key) if self._key else None
+        kept = cachefile.load("shapes", self.key) if self.key else None
         if kept is not None:
             for programs, known in zip(kept, (self.operands, self.units), strict=True):
                 known.update((shape, program and Template(program)) for shape, program in programs.items())
@@ -261,12 +262,12 @@ class Store:
 
     def save(self) -> None:
         """Write new templates to the cache file."""
-        if self._key and self._saved < self._size():
+        if self.key and self._saved < self._size():
             plain = [
                 {shape: template and template.program for shape, template in known.items()}
                 for known in (self.operands, self.units)
             ]
-            cachefile.store("shapes", self._key, plain)
+            cachefile.store("shapes", self.key, plain)
         self._saved = self._size()
 
 

@@ -19,7 +19,10 @@ def number(value):
         (".shared .v2.u16 uv;", Variable("uv", "shared", "u16", vector=2)),
         (".local.u16 kernel[19][19];", Variable("kernel", "local", "u16", dims=(19, 19))),
         (".global .b8 x[2*8][WARP_SZ];", Variable("x", "global", "b8", dims=(16, 32))),
-        (".extern .shared .align 16 .b8 smem[];", Variable("smem", "shared", "b8", align=16, dims=(None,), linkage="extern")),
+        (
+            ".extern .shared .align 16 .b8 smem[];",
+            Variable("smem", "shared", "b8", align=16, dims=(None,), linkage="extern"),
+        ),
         (".visible .global .b32 foo;", Variable("foo", "global", "b32", linkage="visible")),
         (".weak .const .b32 foo;", Variable("foo", "const", "b32", linkage="weak")),
         (".common .global .u32 gbl;", Variable("gbl", "global", "u32", linkage="common")),
@@ -28,8 +31,14 @@ def number(value):
             ".global .attribute(.managed, .unified(19, 0x5f)) .f32 f;",
             Variable("f", "global", "f32", attributes=((".managed", ()), (".unified", (19, 95)))),
         ),
-        (".global .align 8 .attribute(.managed) .s32 g;", Variable("g", "global", "s32", align=8, attributes=((".managed", ()),))),
-        (".extern .const[2] .b32 buffer[];", Variable("buffer", "const", "b32", dims=(None,), linkage="extern", bank=2)),
+        (
+            ".global .align 8 .attribute(.managed) .s32 g;",
+            Variable("g", "global", "s32", align=8, attributes=((".managed", ()),)),
+        ),
+        (
+            ".extern .const[2] .b32 buffer[];",
+            Variable("buffer", "const", "b32", dims=(None,), linkage="extern", bank=2),
+        ),
         (".tex .u32 tex_a;", Variable("tex_a", "tex", "u32")),
         (".global .texref t;", Variable("t", "global", "texref")),
         (".global .surfref s;", Variable("s", "global", "surfref")),

@@ -45,7 +45,7 @@ from ptxtools.ir import (
         ('.pragma "a", "b c" ;', Pragma(("a", "b c"))),
         (".alias bar, foo;", Alias("bar", "foo")),
         (".section .debug_empty { }", Section(".debug_empty")),
-        ('@@DWARF .section .debug_pubnames, "", @progbits', Directive("@@DWARF", ('.section .debug_pubnames, "", @progbits',))),
+        ('@@DWARF .section .debug_x, "", @progbits', Directive("@@DWARF", ('.section .debug_x, "", @progbits',))),
         ("@@DWARF .byte 0x2b, 0x00", Directive("@@DWARF", (".byte 0x2b, 0x00",))),
     ],
 )  # fmt: skip

@@ -1,0 +1,219 @@
+"""The shape cache: the same results as the grammar's, faster."""
+
+import gc
+import os
+import re
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import pytest
+from syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
+
+from ptxtools.ir import Instruction
+from ptxtools.syntax import cachefile, parse, print_module, templates
+
+
+def repeated(size):
+    """The bench kernels over and over with renamed symbols, until the text has that size."""
+    texts = [path.read_text().split(".address_size 64", 1)[1] for path in BENCH]
+    parts = [HEAD]
+    while sum(map(len, parts)) < size:
+        for text in texts:
+            names = set(re.findall(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)", text))
+            for name in names:
+                text = re.sub(rf"\b{re.escape(name)}(?=\b|_param)", f"{name}_{len(parts)}", text)
+            parts.append(re.sub(r"\$L__BB(\d+)", rf"$L__BB\1x{len(parts)}", text))
+    return "".join(parts)
+
+
+@pytest.fixture(scope="module")
+def megabyte():
+    return repeated(1_000_000)
+
+
+def test_a_megabyte_is_read_fast(megabyte):
+    """The target is 0.25 s; the bound leaves room for slow and busy machines."""
+    parse(megabyte[:20000])
+    assert min(timed(parse, megabyte) for _ in range(3)) < 1.0
+    result = parse(megabyte)
+    assert result.diagnostics == []
+    assert sum(len(entry.body.items) for entry in result.module.entries) > 28_000
+    assert gc.isenabled()
+
+
+def test_a_module_takes_little_memory():
+    text = repeated(100_000)
+    parse(text)
+    tracemalloc.start()
+    parse(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 40 * len(text)
+
+
+def timed(function, *arguments):
+    begin = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - begin
+
+
+def test_both_ways_agree_on_renamed_kernels():
+    both(repeated(60_000))
+
+
+def test_printing_a_megabyte_is_fast(megabyte):
+    module = parse(megabyte).module
+    assert timed(print_module, module) < 1.0
+
+
+def test_operands_are_shared():
+    items = parse(".entry k() { add.s32 a, b, 5; sub.s32 a, b,5; @p ret; @p ret; }").module.items[0].body.items
+    first, second, third, fourth = items
+    assert all(x is y for x, y in zip(first.operands, second.operands, strict=True))
+    assert third.guard is fourth.guard
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "op a, 1;",
+        "op a, 1+2;",
+        "op a, 1 , 1;",
+        "op a,b , c ;",
+        "op {a, b}, [c+4], [d, {e, f}];",
+        "op a, -5, - 5, -5U, -1.5, 0f3f800000;",
+        "op a, (4), ((4)), (.s64)4, WARP_SZ, -WARP_SZ;",
+        "op a+0, a+-0, [a+0], [a+-0], [a+0x10], [a+(4)];",
+        "op x.y, x.y.z, [x.y], %r1.b0;",
+        "op\n\ta // first\n\t, b;",
+        "@p op; @!p op a; @ p op;",
+        ".reg .b32 a, b, c<5>;",
+        ".loc 1 2 3\nop; .loc 01 2 3\nop;",
+        ".loc 1 2 3, function_name a+0, inlined_at 1 2 3\nop;",
+        "call f, (a, 1+1); call.uni (r), f, (a);",
+        "L: M: op; N: /* x */ .branchtargets L<2>, M;",
+        "{ { op; } .pragma \"a b\", \"c\"; }",
+        "P: .callprototype (.param .b32 _) _ (.param .b32 _) ;",
+    ],
+)  # fmt: skip
+def test_statement_twice(statement):
+    """The first time a shape is new, the second time it is known."""
+    text = f"{HEAD}.entry k() {{\n{statement}\n{statement.replace('a', 'zz').replace('1', '77')}\n{statement}\n}}\n"
+    both(text)
+    both(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".version 9.0\n, .target sm_90",
+        ".version 9.0 // x\n\n.target sm_90 // y\n, debug",
+        ".target sm_90 debug",
+        ".file 1 \"a\" , 1, 2",
+        ".entry k() { .loc 1 2 3 // c\n , function_name x, inlined_at 1 2 3 }",
+        ".entry k() { .loc 1 2 3 4\n}",
+        ".section .debug_x { .b8 1 // one\n , 2 }",
+        ".section .debug_x { .b8 1 2 }",
+        ".section .debug_x { .b8 1, .b8 2 }",
+        ".section .debug_x { .b8 -a }",
+        ".section .debug_x { .b8 a+1-b }",
+        ".global .b32 x[] = {1, 2;",
+        ".global .b32 x[] = {1, 2}, y = {3};",
+        ".global .b32 x[] = {{1, {2}}, {}};",
+        ".entry k() { call; call f; call (f); call f, f(; }",
+        ".entry k() { op a, \"b\"; op a; }",
+        ".entry k() { op a: ; op }",
+        ".entry k() { op a\n op b\n\t; op c; }",
+        ".entry k() { op a, b @p ret; }",
+        ".entry k() { op ptx_hole_0_, 7919000000; op 7919000001, ptx_hole_1_; }",
+        ".entry ptx_hole_0_(.param .b32 ptx_hole_1_) { .reg .b32 ptx_hole_2_<7919000003>; }",
+    ],
+)  # fmt: skip
+def test_where_the_two_ways_could_differ(text):
+    both(text)
+    both(text)
+
+
+def test_known_shapes_need_no_ply(cache_folder):
+    """A process that finds tables and shapes in the cache starts without PLY and without the instruction set."""
+    code = (
+        "import sys; from ptxtools.syntax import parse;"
+        "r = parse(open(sys.argv[1]).read()); assert not r.diagnostics; print(len(r.module.items),"
+        "[m for m in sys.modules if m.startswith(('ply', 'ptxtools.isa', 'ptxtools.syntax.grammar', 'numpy'))])"
+    )
+    outputs = []
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", code, str(BENCH[0])],
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        outputs.append(run.stdout)
+    assert outputs[1].endswith(" []\n")
+
+
+def test_shapes_survive_the_cache_file(cache_folder):
+    text = BENCH[0].read_text()
+    before = parse(text)
+    templates.store.cache_clear()
+    again = parse(text)
+    assert again.module == before.module
+    assert any(name.name.startswith("shapes-") for name in cache_folder.iterdir())
+
+
+DAMAGE = {
+    "empty": lambda data: b"",
+    "short": lambda data: data[:-7],
+    "flipped": lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+    "other": lambda data: b"no cache at all",
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_damaged_cache_file(tmp_path, monkeypatch, how):
+    monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
+    templates.store.cache_clear()
+    text = BENCH[0].read_text()
+    expected = parse(text).module
+    (path,) = tmp_path.glob("shapes-*")
+    assert cachefile.load("shapes", templates.store().key) is not None
+    path.write_bytes(DAMAGE[how](path.read_bytes()))
+    assert cachefile.load("shapes", templates.store().key) is None
+    templates.store.cache_clear()
+    assert templates.store().units == {}
+    assert parse(text).module == expected
+    templates.store.cache_clear()
+
+
+def test_many_shapes_do_not_grow_without_bound(tmp_path, monkeypatch):
+    monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
+    monkeypatch.setattr(templates, "MOST_KEPT", 30)
+    templates.store.cache_clear()
+    lines = "\n".join(f".reg .b32 {', '.join('a' * (n + 1))};" for n in range(100))
+    result = parse(f".entry k() {{\n{lines}\n}}")
+    assert result.diagnostics == []
+    assert len(templates.store().units) == 30
+    templates.store.cache_clear()
+
+
+@pytest.mark.parametrize("path", BENCH, ids=file_id)
+def test_every_statement_of_the_bench_has_a_shape(path):
+    """Nothing in ordinary compiler output is left to the grammar once its shape is known."""
+    text = path.read_text()
+    parse(text)
+    store = templates.store()
+    known = (len(store.units), len(store.operands))
+    calls = []
+    from ptxtools.syntax import units
+
+    original = units.UnitParser.parse
+    units.UnitParser.parse = lambda *a: calls.append(a) or original(*a)
+    try:
+        result = parse(text)
+    finally:
+        units.UnitParser.parse = original
+    assert calls == []
+    assert (len(store.units), len(store.operands)) == known
+    assert describe(result) == []
+    assert any(isinstance(i, Instruction) for e in result.module.entries for i in e.body.items)
