@@ -76,7 +76,7 @@ def _single(A: Algebra, op: Opcode, source: str, x: Value) -> tuple[str, Value]:
 
 
 def _float_to_int(A: Algebra, op: Opcode, target: str, source: str, x: Value) -> Value:
-    """Clamped with or without .sat. NaN gives 0, or the top bit alone if f64 or 64-bit integers take part (9.7.9.21)."""
+    """Clamped with or without .sat; NaN gives 0, or the top bit alone if f64 or 64-bit integers take part."""
     t, x = _single(A, op, source, x)
     rounding = _rounding(op) or "rz"
     if rounding != "rz":

@@ -42,8 +42,13 @@ def has_semantics(op: Opcode) -> bool:
 
 
 @lowers("*")
-def alu(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors: Selectors | None = None) -> None:
+def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Any instruction with scalar semantics."""
+    compute(f, instruction, op)
+
+
+def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors: Selectors | None = None) -> None:
+    """Emit an operation on lane values; `selectors` of a video instruction's operands."""
     if not has_semantics(op):
         raise Unsupported("this instruction is not supported yet")
     dst: list[Ref | None] = []

@@ -10,7 +10,7 @@ from ptxtools.ir import Instruction, Name, Negated, Operand
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.semantics.video import Selectors
 
-from .arithmetic import alu, shape_of
+from .arithmetic import compute, shape_of
 from .registry import lowers
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def video(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
             operand, signs[place] = operand.operand, True
         operand, suffixes[place] = _without_selector(operand, spec)
         plain.append(operand)
-    selectors = Selectors(*suffixes[:3], negated=(signs[1], signs[2], signs[3]))
-    alu(f, replace(instruction, operands=tuple(plain)), op, selectors)
+    selectors = Selectors(suffixes[0], suffixes[1], suffixes[2], (signs[1], signs[2], signs[3]))
+    compute(f, replace(instruction, operands=tuple(plain)), op, selectors)
 
 
 def _without_selector(operand: Operand, spec: OperandSpec) -> tuple[Operand, str]:
