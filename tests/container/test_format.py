@@ -1,5 +1,6 @@
 """The file as others see it: readelf, pyelftools, and what --info says."""
 
+import io
 import shutil
 import subprocess
 
@@ -9,7 +10,16 @@ from elftools.elf.elffile import ELFFile
 from ptxtools.check import check
 from ptxtools.container import describe_info, info, read, write
 from ptxtools.container.code import flatten
-from ptxtools.container.elf import MACHINE
+from ptxtools.container.elf import (
+    MACHINE,
+    SHT_PROGBITS,
+    STB_GLOBAL,
+    STT_FUNC,
+    ElfWriter,
+    Section,
+    Symbol,
+    parse_elf,
+)
 from ptxtools.container.layout import describe
 from ptxtools.container.records import KINDS
 from ptxtools.syntax import parse
@@ -144,3 +154,22 @@ def test_the_sample_uses_everything():
 def test_the_sample_is_valid():
     """Otherwise what is tested on it might be impossible."""
     assert not check(module())
+
+
+def test_more_sections_than_a_short_number_counts(tmp_path):
+    """Beyond 0xff00 sections ELF keeps the count, and what symbols refer to, elsewhere."""
+    file, count = ElfWriter(), 0xFF20
+    for n in range(count):
+        file.add(Section(".text.f" if n else ".note.x", SHT_PROGBITS, b"x"))
+    file.add_symbols([Symbol("low", STT_FUNC, STB_GLOBAL, 5, 0, 1), Symbol("high", STT_FUNC, STB_GLOBAL, count, 0, 1)])
+    data = file.finish()
+    back = parse_elf(data)
+    assert len(back.sections) == count + 4
+    assert {s.name: s.section for s in back.symbols()} == {"": 0, "low": 5, "high": count}
+    parsed = ELFFile(io.BytesIO(data))
+    assert parsed.num_sections() == count + 4 and parsed.get_section(count).name == ".text.f"
+    if shutil.which("readelf"):
+        path = tmp_path / "many"
+        path.write_bytes(data)
+        done = subprocess.run(["readelf", "-hs", path], capture_output=True, text=True, check=True)
+        assert done.stderr == "" and str(count) in done.stdout

@@ -11,7 +11,7 @@ import pytest
 
 from ptxtools.container import decode_all, read, without_debug, write
 from ptxtools.container.operands import Pool
-from ptxtools.ir import File, Function, Immediate, Instruction, Loc, Module, Name, Section, Variable
+from ptxtools.ir import File, Immediate, Instruction, Loc, Module, Name, Section, Variable
 from ptxtools.syntax import parse, print_module
 
 from .samples import EVERYTHING, PTX_FILES, ROOT, module
@@ -109,17 +109,6 @@ def test_parts_of_a_container_can_be_changed_without_being_decoded():
 def test_decode_all_decodes_everything():
     original = module()
     assert decode_all(read(write(original))) == original
-
-
-def test_many_functions_need_extended_section_numbers():
-    """Beyond 0xff00 sections ELF keeps the count in the first section header."""
-    count = 0xFF10
-    tree = Module(list(module().items[:3]))
-    template = module(".version 9.0\n.target sm_90\n.func f() { ret; }").functions[0]
-    tree.items += [Function("func", f"f{n}", body=template.body) for n in range(count)]
-    data = write(tree)
-    assert read(data).functions[-1] == tree.functions[-1]
-    assert len(read(data).functions) == count
 
 
 def test_a_variable_that_no_file_can_hold_is_an_error():
