@@ -56,6 +56,12 @@ def test_impossible_sizes_are_refused() -> None:
         Arena(1 << 60)
 
 
+def test_more_memory_than_the_machine_has() -> None:
+    arena = Arena(1 << 40)
+    block = arena.allocate(1 << 39)
+    arena.view(block.address + (1 << 39) - 8, 8)[:] = b"12345678"
+
+
 def test_freeing_what_is_not_there() -> None:
     arena = Arena(MIB)
     block = arena.allocate(10)
