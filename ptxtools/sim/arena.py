@@ -16,6 +16,7 @@ BASE = 0x1000_0000
 ALIGNMENT = 256
 #: Default size: what 32-bit addresses reach above BASE. The pages are the system's until something touches them.
 DEFAULT_BYTES = 0xE000_0000
+LEAST_BYTES = 1 << 26
 PAGE = mmap.PAGESIZE
 #: Reserve address space only: memory that nothing touches costs nothing. Python names the flag from 3.13 on.
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
@@ -37,6 +38,25 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
+def _reserve(size: int) -> mmap.mmap:
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
+    try:
+        return mmap.mmap(-1, size, flags=flags)
+    except (OSError, ValueError, OverflowError) as error:
+        raise OutOfMemory(f"cannot reserve {size:,} bytes of device memory: {error}") from None
+
+
+def _reserve_default() -> mmap.mmap:
+    """The default size, or as much of it as a limit on the process's address space lets it have."""
+    size = DEFAULT_BYTES
+    while size > LEAST_BYTES:
+        try:
+            return _reserve(size)
+        except OutOfMemory:
+            size //= 2
+    return _reserve(LEAST_BYTES)
+
+
 class Arena:
     """`size` bytes of device memory at device address `BASE`, and a first-fit allocator over them.
 
@@ -45,8 +65,8 @@ class Arena:
     """
 
     def __init__(self, size: int | None = None, *, host_addresses: bool = False) -> None:
-        self.size = _round_up(size if size else DEFAULT_BYTES, PAGE)
-        self._map = self._reserve(self.size)
+        self._map = _reserve(_round_up(size, PAGE)) if size else _reserve_default()
+        self.size = len(self._map)
         # Hold a view, so that the mapping cannot be closed while an engine may use its address.
         self._view = (ctypes.c_char * self.size).from_buffer(self._map)
         self.host = ctypes.addressof(self._view)
@@ -55,14 +75,6 @@ class Arena:
         self._starts: list[int] = []  # addresses of live allocations, sorted
         self._holes = False  # there may be free ranges below the last allocation
         self._touched = self.base  # memory from here on was never handed out: it still reads as zero
-
-    @staticmethod
-    def _reserve(size: int) -> mmap.mmap:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
-        try:
-            return mmap.mmap(-1, size, flags=flags)
-        except (OSError, ValueError, OverflowError) as error:
-            raise OutOfMemory(f"cannot reserve {size:,} bytes of device memory: {error}") from None
 
     @property
     def end(self) -> int:
