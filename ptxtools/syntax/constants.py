@@ -191,7 +191,7 @@ def binary(operator: str, a: Immediate, b: Immediate) -> Immediate:
     if operator in ("/", "%") and b.value == 0:
         raise ConstantError("PTX106", "division by zero in a constant expression")
     if operator == "%":
-        return _whole((a.value & _MASK) % (b.value & _MASK), "u64")
+        return _whole((a.value & _MASK) % (b.value & _MASK), "s64")
     kind = _common(a, b)
     x, y = _wrap(a.value, kind == "s64"), _wrap(b.value, kind == "s64")
     if operator in _COMPARISONS:

@@ -77,6 +77,8 @@ class Specifiers:
         for kind, article in (("SPACE", "a state space such as .global"), ("TYPE", "a type such as .b32")):
             if kind not in self.found:
                 raise Fault("PTX108", f"this declaration lacks {article}", self.span)
+        if self.found["SPACE"] == "sreg":
+            raise Fault("PTX108", "special registers are predefined, and there are no others", self.span)
         return self
 
     def variable(self, declared: Declarator, span: Span) -> Variable:

@@ -262,6 +262,9 @@ class Actions:
     def p_function(self, p: Any) -> None:
         kind, linkage, attributes = p[1]
         returns, (name, place), params = p[2]
+        if kind == "entry" and (returns or attributes):
+            what = "returns nothing" if returns else "takes no .attribute"
+            raise Fault("PTX108", f"a kernel {what}", self._span(p, 2 if returns else 1))
         variadic = bool(params) and params[-1].dims[:1] == (None,)
         p[0] = Function(
             kind, name, params, returns, [], None, linkage, attributes, variadic, self._whole(p), place

@@ -44,7 +44,6 @@ def number(value):
         (".global .surfref s;", Variable("s", "global", "surfref")),
         (".global .b32 %x<7>;", Variable("%x", "global", "b32", count=7)),
         (".global .align 0x10 .b8 $a_1;", Variable("$a_1", "global", "b8", align=16)),
-        (".sreg .b32 %clock;", Variable("%clock", "sreg", "b32")),
     ],
 )  # fmt: skip
 def test_variable(text, expected):
@@ -131,6 +130,7 @@ def test_declarations_in_a_body():
     ("text", "code", "marked"),
     [
         (".global x;", "PTX108", ".global x"),
+        (".sreg .b32 %clock;", "PTX108", ".sreg .b32 %clock"),
         (".visible .u32 x;", "PTX108", ".visible .u32 x"),
         (".global .b32 .b32 x;", "PTX108", ".b32"),
         (".global .f32 .v4 x;", "PTX108", ".v4"),

@@ -113,6 +113,8 @@ def test_subtracted_offset_has_a_fix():
         (".entry k() ret; }", "PTX100", "ret"),
         (".entry k() .maxfoo 1 { ret; }", "PTX119", ".maxfoo"),
         (".func a.b() { ret; }", "PTX108", "a.b"),
+        (".entry (.reg .b32 r) k() { ret; }", "PTX108", "(.reg .b32 r) k()"),
+        (".entry .attribute(.managed) k() { ret; }", "PTX108", ".entry .attribute(.managed)"),
         (".alias a b;", "PTX100", "b"),
         (".pragma nounroll;", "PTX100", "nounroll"),
         ('.pragma "nounroll"', "PTX100", '"'),
