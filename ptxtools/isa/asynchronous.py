@@ -4,7 +4,7 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
-let copy = [dstMem]@dst, [srcMem]@src, size:u32
+let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm 0..4294967280:16)
 let policy = cache_policy:b64(reg) if .L2::cache_hint
 
 # 9.7.9.12 st.async
@@ -170,7 +170,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     needs => ptx 8.0, sm_90
 
 # 9.7.9.25.4.3 cp.async.bulk.prefetch
-    cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32, $policy;
+    cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32(reg imm 0..4294967280:16), $policy;
     .src = { .global };
     .cache_hint = { .L2::cache_hint };
     needs => ptx 8.0, sm_90

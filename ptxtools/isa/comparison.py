@@ -110,12 +110,12 @@ PAGES = """
 # 9.7.7.2 setp
     setp.CmpOp{.ftz}.f16           p:pred(reg sink), a, b;
     setp.CmpOp.BoolOp{.ftz}.f16    p:pred, a, b, {!}c:pred;
-    setp.CmpOp{.ftz}.f16x2         p:pred(reg sink)|q, a, b;
-    setp.CmpOp.BoolOp{.ftz}.f16x2  p:pred(reg sink)|q, a, b, {!}c:pred;
+    setp.CmpOp{.ftz}.f16x2         p:pred(reg sink){|q}, a, b;
+    setp.CmpOp.BoolOp{.ftz}.f16x2  p:pred(reg sink){|q}, a, b, {!}c:pred;
     setp.CmpOp.bf16                p:pred, a, b;
     setp.CmpOp.BoolOp.bf16         p:pred, a, b, {!}c:pred;
-    setp.CmpOp.bf16x2              p:pred(reg sink)|q, a, b;
-    setp.CmpOp.BoolOp.bf16x2       p:pred(reg sink)|q, a, b, {!}c:pred;
+    setp.CmpOp.bf16x2              p:pred(reg sink){|q}, a, b;
+    setp.CmpOp.BoolOp.bf16x2       p:pred(reg sink){|q}, a, b, {!}c:pred;
     .CmpOp  = { .eq, .ne, .lt, .le, .gt, .ge, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
     .BoolOp = { .and, .or, .xor };
     needs                 => ptx 4.2, sm_53

@@ -7,18 +7,18 @@ PAGES = """
 # 9.7.9.21 cvt
     cvt{.sat}.dtype.atype             d:dtype+, a:atype+(reg imm sreg);                   // integer to integer
     .dtype = .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64 };
-    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+(reg imm sreg);                   // float to integer
+    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+;                   // float to integer
     .rnd   = { .rni, .rzi, .rmi, .rpi };
     .dtype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64 };
     .atype = { .f16, .bf16, .f32, .f64 };
-    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+(reg imm sreg);                   // integer to float
+    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+;                   // integer to float
     .rnd   = { .rn, .rz, .rm, .rp };
     .dtype = { .f16, .bf16, .f32, .f64 };
     .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64 };
-    cvt{.rnd}{.ftz}{.sat}.dtype.atype  d:dtype+, a:atype+(reg imm sreg);                  // same size
+    cvt{.rnd}{.ftz}{.sat}.dtype.atype  d:dtype+, a:atype+;                  // same size
     .rnd   = { .rni, .rzi, .rmi, .rpi };
     .dtype = .atype = { .f16, .bf16, .f32, .f64 };
-    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+(reg imm sreg);                   // to a smaller or other float
+    cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+;                   // to a smaller or other float
     .rnd   = { .rn, .rz, .rm, .rp };
     .dtype = .atype = { .f16, .bf16, .f32, .f64 };
     cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype;

@@ -114,21 +114,23 @@ class Form:
         Inside a component the order of modifiers counts; between components it does not. Types are one component,
         spaces another.
         """
-        parent = list(range(len(self.elements)))
-        owner: dict[str, int] = {}
+        components: list[list[int]] = []
+        routes: dict[str, int] = {}
         for index, element in enumerate(self.elements):
-            first = element.values[0]
-            kind = "<type>" if first in TYPES else "<space>" if first in SPACES else ""
-            for value in (*element.values, kind) if kind else element.values:
-                other = owner.setdefault(value, index)
-                if parent[other] != parent[index]:
-                    old, new = sorted((parent[other], parent[index]), reverse=True)
-                    parent = [new if p == old else p for p in parent]
-        components: dict[int, list[int]] = {}
-        for index, root in enumerate(parent):
-            components.setdefault(root, []).append(index)
-        position = {root: at for at, root in enumerate(components)}
-        return list(components.values()), {value: position[parent[index]] for value, index in owner.items()}
+            values, first = element.values, element.values[0]
+            kind = "<type>" if first in TYPES else "<space>" if first in SPACES else first
+            met = {at for at in map(routes.get, (kind, *values)) if at is not None}
+            home = min(met, default=len(components))
+            if not met:
+                components.append([])
+            for other in met - {home}:
+                components[home] += components[other]
+                components[other] = []
+                routes.update((value, home) for value, at in routes.items() if at == other)
+            components[home].append(index)
+            routes[kind] = home
+            routes.update(dict.fromkeys(values, home))
+        return [sorted(component) for component in components], routes
 
     def assign(self, atoms: list[str]) -> tuple[dict[int, str], list[str], list[Element]]:
         """Modifiers to elements: (element index -> modifier, modifiers left over, required elements left open)."""

@@ -103,12 +103,12 @@ PAGES = """
     needs => ptx 2.0, sm_20
 
 # 9.7.1.19 bfe
-    bfe.type  d, a, b:u32, c:u32;
+    bfe.type  d, a, b:u32(reg imm 0..255), c:u32(reg imm 0..255);
     .type = { .u32, .u64, .s32, .s64 };
     needs => ptx 2.0, sm_20
 
 # 9.7.1.20 bfi
-    bfi.type  d, a, b, c:u32, e:u32;
+    bfi.type  d, a, b, c:u32(reg imm 0..255), e:u32(reg imm 0..255);
     .type = { .b32, .b64 };
     needs => ptx 2.0, sm_20
 

@@ -4,8 +4,11 @@ PAGES = """
 let policy = cache_policy:b64(reg) if .L2::cache_hint
 
 # 9.7.9.3 mov
-    mov.type  d, a(reg imm sreg symbol);
+    mov.type      d, a(reg imm sreg symbol);
     .type = { .pred, .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
+    mov.vec.type  d:type*vec(reg), a:type*vec(reg imm sreg);      // whole vectors (6.4.3, 10.12)
+    .vec  = { .v2, .v4 };
+    .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
     needs .f64 => sm_13
 
 # 9.7.9.4 mov
@@ -167,7 +170,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
 
 # 9.7.9.18 createpolicy
     createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy, [a], primary_size:u32, total_size:u32;
-    createpolicy.fractional.primary{.secondary}.b64      =cache_policy{, fraction:f32(imm)};
+    createpolicy.fractional.primary{.secondary}.b64      =cache_policy{, fraction:f32};
     .primary   = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
     .secondary = { .L2::evict_first, .L2::evict_unchanged };
     createpolicy.cvt.L2.b64                              =cache_policy, access_property:b64;

@@ -33,6 +33,7 @@ class Opcode:
     """A resolved opcode: immutable, one object for each text. See the attributes' comments."""
 
     __slots__ = (
+        "_shapes",
         "atoms",  # frozenset of all modifiers, without dots
         "carry_in",  # reads CC.CF (9.7.2)
         "carry_out",  # writes CC.CF
@@ -45,7 +46,6 @@ class Opcode:
         "operands",  # OperandSpecs in order
         "removals",  # Need: no longer there at that version together with that target
         "requirements",  # Needs, all of which apply
-        "shapes",  # every list of operands that fits this opcode; operands is the first
         "space",  # first state-space modifier, or None
         "text",  # canonical text, in the manual's order
         "type",  # last type modifier, or None
@@ -65,7 +65,7 @@ class Opcode:
     operands: tuple[OperandSpec, ...]
     removals: tuple[Need, ...]
     requirements: tuple[Need, ...]
-    shapes: tuple[tuple[OperandSpec, ...], ...]
+    _shapes: tuple[tuple[OperandSpec, ...], ...] | None
     space: str | None
     text: str
     type: str | None
@@ -76,6 +76,14 @@ class Opcode:
     def section(self) -> str:
         """Section of the manual."""
         return self.form.section
+
+    @property
+    def shapes(self) -> tuple[tuple[OperandSpec, ...], ...]:
+        """Every list of operands that fits this opcode (`mov` of a vector, `call` with results, …); the first is
+        `operands`."""
+        if self._shapes is None:
+            self._shapes = _all_shapes(self)
+        return self._shapes
 
     def has(self, modifier: str) -> bool:
         """Whether that modifier (without dot) is present anywhere."""
@@ -147,7 +155,6 @@ def _resolve(text: str) -> Opcode:
             complaint = complaint or variables
             continue
         opcode = _build(form, canonical, context, variables, [chosen[i] for i in sorted(chosen)])
-        opcode.shapes = _shapes(opcode, atoms)
         _resolved[canonical] = opcode
         return opcode
     from .suggest import explain
@@ -182,6 +189,7 @@ def _obey(page: Page, context: Context) -> dict[str, int | str] | str:
 
 def _build(form: Form, canonical: str, context: Context, variables: dict[str, int | str], ordered: list[str]) -> Opcode:
     op = Opcode()
+    op._shapes = None
     op.text, op.form, op.name, op.family = canonical, form, form.name, form.family
     op.mods, op.atoms, op.variables = dict(context.mods), context.atoms, variables
     op.types = tuple(atom for atom in ordered if atom in TYPES)
@@ -222,10 +230,11 @@ def _applied(clause: Clause, context: Context) -> Iterator[Need]:
     yield Need(tuple(atoms), clause.ptx, clause.targets, operand.key if operand else "", kind)
 
 
-def _shapes(op: Opcode, atoms: list[str]) -> tuple[tuple[OperandSpec, ...], ...]:
-    """Operand lists of all forms that fit the same modifiers: `mov` of a vector, `call` with results, …"""
+def _all_shapes(op: Opcode) -> tuple[tuple[OperandSpec, ...], ...]:
+    """Operand lists of all forms of the page that fit the same modifiers."""
     shapes = [op.operands]
-    for form in forms(op.family):
+    atoms = op.text.split(".")[1:]
+    for form in op.form.page.forms:
         if form is op.form or form.name != op.name:
             continue
         chosen = form.fits(atoms)

@@ -11,7 +11,8 @@ d:type*vec       a vector; the count is a number, or a slot whose value tells it
 (ret)            a call's argument list
 n(imm)  l(label) what may be written: kinds in parentheses
 n(imm 0..255)    range of an immediate
-n(imm 4/8/16)  n(imm 24..256:8)   its possible values
+n(imm 24..256:8) and what it is a multiple of
+n(imm 4/8/16)    its possible values
 [a](unified)     may be written `[a].unified` where the space is global or generic
 {, c}            may be missing
 pol:b64 if .level::cache_hint    written if and only if the condition holds
@@ -47,6 +48,7 @@ class OperandSpec(NamedTuple):
     optional: may be missing at the end. space: of an address (None: generic). width: how a register's size relates
     to the type: "exact", "wider", or "bits" (see `types.accepts`). second: the q of `p|q`. parts: what follows the
     base inside the brackets of an address. range: inclusive bounds of an immediate. choices: its only values.
+    multiple: an immediate is a multiple of this.
     """
 
     name: str
@@ -61,13 +63,15 @@ class OperandSpec(NamedTuple):
     parts: tuple[OperandSpec, ...] = ()
     range: tuple[int, int] | None = None
     choices: tuple[int, ...] = ()
+    multiple: int = 1
 
 
 class Pattern:
     """One operand of a form, before its opcode is known."""
 
     __slots__ = (
-        "choices", "condition", "count", "kinds", "name", "negatable", "optional", "parts", "range", "role", "second",
+        "choices", "condition", "count", "kinds", "multiple", "name", "negatable", "optional", "parts", "range", "role",
+        "second",
         "second_optional", "second_type", "space", "type", "wider",
     )  # fmt: skip
 
@@ -85,7 +89,7 @@ class Pattern:
         self.second_optional = second.startswith("?")
         self.second, _, self.second_type = second.lstrip("?").partition(":")
         rest, _, kinds = rest.partition("(") if not rest.startswith((":wide(", ":bits(")) else _after_function(rest)
-        self.kinds, self.range, self.choices = _kinds(kinds.rstrip(")"))
+        self.kinds, self.range, self.choices, self.multiple = _kinds(kinds.rstrip(")"))
         self.wider = rest.endswith("+")
         declared, _, self.count = rest.rstrip("+").partition("*")
         self.type = declared.lstrip(":") or None
@@ -123,13 +127,15 @@ class Pattern:
             tuple(p for part in self.parts if (p := part.build(context, variables, space)) is not None),
             self.range,
             self.choices,
+            self.multiple,
         )
 
     def _second(self, kind: str | None, values: Mapping[str, int | str]) -> OperandSpec | None:
         if not self.second:
             return None
         second_type = _type(self.second_type, values) or kind
-        return OperandSpec(self.second, self.role, second_type, _SECOND, optional=self.second_optional)
+        kinds = _SECOND if self.second_optional else _DESTINATION
+        return OperandSpec(self.second, self.role, second_type, kinds, optional=self.second_optional)
 
     def _kinds(self, kind: str | None, vector: int, space: str | None) -> frozenset[str]:
         kinds = self.kinds
@@ -175,22 +181,21 @@ def _after_function(text: str) -> tuple[str, str, str]:
     return text[:end] + more, found, kinds
 
 
-def _kinds(text: str) -> tuple[frozenset[str], tuple[int, int] | None, tuple[int, ...]]:
+def _kinds(text: str) -> tuple[frozenset[str], tuple[int, int] | None, tuple[int, ...], int]:
     kinds: set[str] = set()
     bounds = None
     choices: tuple[int, ...] = ()
+    multiple = 1
     for word in text.replace(",", " ").split():
         if ".." in word:
             span, _, stride = word.partition(":")
             low, high = (int(end, 0) for end in span.split(".."))
-            step = int(stride or 1)
-            bounds = low, high
-            choices = tuple(range(low, high + 1, step)) if step > 1 else ()
+            bounds, multiple = (low, high), int(stride or 1)
         elif word.lstrip("-")[0].isdigit():
             choices = tuple(int(number, 0) for number in word.split("/"))
         else:
             kinds.add(word)
-    return frozenset(kinds), bounds, choices
+    return frozenset(kinds), bounds, choices, multiple
 
 
 def _type(expression: str | None, values: Mapping[str, int | str]) -> str | None:

@@ -2,14 +2,14 @@
 
 PAGES = """
 # 9.7.13.1 bar barrier
-    bar{.cta}.sync                    a:u32(reg imm 0..15){, b:u32};
-    bar{.cta}.arrive                  a:u32(reg imm 0..15), b:u32;
-    bar{.cta}.red.popc.u32            d, a:u32(reg imm 0..15),{ b:u32,} {!}c:pred;
-    bar{.cta}.red.op.pred             p, a:u32(reg imm 0..15),{ b:u32,} {!}c:pred;
-    barrier{.cta}.sync{.aligned}            a:u32(reg imm 0..15){, b:u32};
-    barrier{.cta}.arrive{.aligned}          a:u32(reg imm 0..15), b:u32;
-    barrier{.cta}.red.popc{.aligned}.u32    d, a:u32(reg imm 0..15),{ b:u32,} {!}c:pred;
-    barrier{.cta}.red.op{.aligned}.pred     p, a:u32(reg imm 0..15),{ b:u32,} {!}c:pred;
+    bar{.cta}.sync                    a:u32(reg imm 0..15){, b:u32(reg imm 0..4294967264:32)};
+    bar{.cta}.arrive                  a:u32(reg imm 0..15), b:u32(reg imm 0..4294967264:32);
+    bar{.cta}.red.popc.u32            d, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
+    bar{.cta}.red.op.pred             p, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
+    barrier{.cta}.sync{.aligned}            a:u32(reg imm 0..15){, b:u32(reg imm 0..4294967264:32)};
+    barrier{.cta}.arrive{.aligned}          a:u32(reg imm 0..15), b:u32(reg imm 0..4294967264:32);
+    barrier{.cta}.red.popc{.aligned}.u32    d, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
+    barrier{.cta}.red.op{.aligned}.pred     p, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
     .op = { .and, .or };
     needs barrier           => ptx 6.0, sm_30
     needs .arrive | .red    => ptx 2.0, sm_20

@@ -94,7 +94,7 @@ def test_what_was_removed() -> None:
 
 
 def test_requirements_that_depend_on_operands() -> None:
-    [count, register] = [n for n in resolve("bar.sync").operand_requirements]
+    [count, register] = list(resolve("bar.sync").operand_requirements)
     assert (count.operand, count.kind, count.ptx, count.targets) == ("b", "", (2, 0), ("sm_20",))
     assert (register.operand, register.kind) == ("a", "reg")
     [third] = resolve("max.f32").operand_requirements

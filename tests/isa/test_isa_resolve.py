@@ -117,7 +117,8 @@ def test_operand_kinds() -> None:
     assert lut.kinds == {"imm"} and lut.range == (0, 255)
     assert resolve("cp.async.ca.shared.global").operands[2].choices == (4, 8, 16)
     assert resolve("cp.async.cg.shared.global").operands[2].choices == (16,)
-    assert resolve("setmaxnreg.inc.sync.aligned.u32").operands[0].choices[:2] == (24, 32)
+    count = resolve("setmaxnreg.inc.sync.aligned.u32").operands[0]
+    assert (count.range, count.multiple) == ((24, 256), 8)
 
 
 def test_vectors_and_widths() -> None:
