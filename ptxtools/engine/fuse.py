@@ -1,4 +1,5 @@
-"""Two operations in one: trees of bitwise logic become `lop3`, products with a sum become `mad`.
+"""Two operations in one: trees of bitwise logic become `lop3`, also when their result is only tested for zero, and
+products with a sum become `mad`.
 
 An operation is taken into the one that reads its result if nobody else does, both stand in one block, it has no guard,
 and what it reads has not changed in between. Results are the same bit for bit; nothing here can trap.
@@ -61,15 +62,17 @@ class _Fuser:
         for at, op in enumerate(ops):
             opcode = op.opcode
             if op.kind == "alu" and opcode is not None and len(op.dst) == 1 and op.dst[0] is not None:
-                family = opcode.family
+                family, target = opcode.family, op.dst[0].slot
                 if family in _LOGIC:
                     changed |= self._logic(op)
                 elif family == "add":
                     changed |= self._sum(op)
+                elif family == "setp":
+                    changed |= self._test(op)
                 if op.guard is None and family in _TAKEN:
-                    self.made[op.dst[0].slot] = (at, op)
+                    self.made[target] = (at, op)
                 if family not in _LOGIC:
-                    self.logic.pop(op.dst[0].slot, None)
+                    self.logic.pop(target, None)
             for value in writes(op):
                 self.written[value] = at
         return changed
@@ -120,6 +123,38 @@ class _Fuser:
                     return merged
         return None
 
+    def _test(self, op: Op) -> bool:
+        """setp of a logical value against zero, or of one bit: `lop3.or _|p` yields p = (result != 0) or false."""
+        opcode, value = op.opcode, op.src[0]
+        if opcode is None or value is None or len(op.src) != 2 or opcode.type not in _WORDS:
+            return False
+        logic = self.logic.get(value.slot) if self._maker(value, 1) is not None else None
+        wanted = self.values.constants.get(op.src[1].slot) if op.src[1] is not None else None
+        if logic is None or wanted is None or not (opcode.has("eq") or opcode.has("ne")):
+            return False
+        tested = self._nonzero(logic, wanted, equal=opcode.has("eq"))
+        if tested is None:
+            return False
+        leaves = logic.leaves + (logic.leaves[0],) * (3 - len(logic.leaves))
+        op.opcode = resolve("lop3.or.b32")
+        op.src = (*leaves, self.values.constant(tested, "b32"), self.values.constant(0, "pred"))
+        op.src_types = ("b32", "b32", "b32", "u32", "pred")
+        op.dst, op.dst_types, op.detail = (None, op.dst[0]), ("b32", "pred"), (3, tested)
+        return True
+
+    def _nonzero(self, logic: Logic, wanted: int, *, equal: bool) -> int | None:
+        """Table of a function of the same leaves that is not zero just when the comparison holds."""
+        if wanted == 0 and not equal:
+            return logic.table
+        masks = [self.values.constants.get(leaf.slot, 0) for leaf in logic.leaves]
+        if len(masks) != 2 or logic.table != _COLUMNS[0] & _COLUMNS[1]:
+            return None
+        for place, mask in enumerate(masks):
+            if mask.bit_count() == 1 and wanted in (0, mask):
+                bit, other = _COLUMNS[place], _COLUMNS[1 - place]
+                return bit & (other if (wanted == mask) == equal else ~other) & 0xFF
+        return None
+
     # --- sums ---------------------------------------------------------------------------------------------------------
 
     def _sum(self, op: Op) -> bool:
@@ -165,6 +200,7 @@ class _Fuser:
 
 _LOGIC = frozenset({"and", "or", "xor", "not", "lop3"})
 _TAKEN = _LOGIC | {"mul", "shl"}
+_WORDS = frozenset({"b32", "u32", "s32"})
 _SUMS = frozenset({"u32", "s32", "u64", "s64"})
 
 

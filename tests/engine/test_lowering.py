@@ -10,7 +10,7 @@ from ptxtools.diagnostics import PtxError
 from ptxtools.engine import layout, lower
 from ptxtools.engine.grid import constants
 
-from .harness import Memory, launch_of, listing, lowered, module_of
+from .harness import Memory, launch_of, listing, lowered, module_of, results
 
 BENCH = Path(__file__).parents[2] / "testdata" / "bench" / "ptx"
 
@@ -32,8 +32,8 @@ def test_inner_loop_of_branchy_is_one_block() -> None:
     """nvcc's `mov.pred 0; xor.pred; not.pred` is gone, and both sides of the branch are guarded."""
     lines = bench("branchy")
     start = lines.index("3:")
-    assert lines[start : start + 9] == [
-        "3:", "  and.b32", "  setp.eq.b32", "  @p mad.lo.s32", "  @p add.s32", "  @!p shr.u32", "  @!p add.s32",
+    assert lines[start : start + 8] == [
+        "3:", "  lop3.or.b32", "  @p mad.lo.s32", "  @p add.s32", "  @!p shr.u32", "  @!p add.s32",
         "  setp.ne.s32", "  -> @p branch 3 4",
     ]  # fmt: skip
 
@@ -63,6 +63,16 @@ def test_logic_becomes_lop3_and_products_with_sums_mad() -> None:
     a, b, c = 0xF0, 0xCC, 0xAA
     # The order of the leaves is the pass's own; the function is symmetric: not the majority of three.
     assert lop3.detail == (3, ~((a & b) ^ (a & c) ^ (b & c)) & 0xFF)
+
+
+@pytest.mark.parametrize("test", ["eq.b32 %p, %r1, 8", "ne.s32 %p, %r1, 8", "eq.u32 %p, %r1, 0", "ne.u32 %p, %r1, 0"])
+def test_one_bit_is_tested_in_one_operation(test: str) -> None:
+    body = f"and.b32 %r1, %t, 8; setp.{test.replace('%p', '%p1')}; selp.u32 %r2, 1, 0, %p1; st.global.u32 [%out], %r2;"
+    expected = [int((bool(t & 8) == (test[-1] == "8")) == (test[:2] == "eq")) for t in range(32)]
+    assert results(body + " ret;").tolist() == expected
+    text = f""".visible .entry k(.param .u64 out) {{ .reg .u32 %r<4>; .reg .pred %p; .reg .u64 %d; ld.param.u64 %d, [out];
+        mov.u32 %r0, %tid.x; and.b32 %r1, 8, %r0; setp.{test}; selp.u32 %r2, 1, 0, %p; st.global.u32 [%d], %r2; ret; }}"""
+    assert listing(lowered(text))[1:4] == ["  sreg", "  lop3.or.b32", "  selp.u32"]
 
 
 def test_what_changes_in_between_is_not_fused() -> None:

@@ -20,6 +20,7 @@ class Writer:
         self.rng = random.Random(seed)
         self.labels = 0
         self.loops = 0
+        self.chains = 0
         self.lines: list[str] = []
 
     def register(self) -> str:
@@ -63,13 +64,33 @@ class Writer:
             text = f"st.global.u32 [%out+{4 * 64 * rng.randint(1, 2)}], {self.register()};"
         self.lines.append(self.guard() + text)
 
+    def chain(self) -> None:
+        """Values that one operation makes and one reads: what fusion looks for."""
+        rng, first, second = self.rng, *(f"%x{2 * self.chains + i}" for i in range(2))
+        self.chains += 1
+        a, b, c = self.register(), self.register(), self.value()
+        logic = [rng.choice(["and", "or", "xor"]) for _ in range(3)]
+        mask = rng.choice([1, 2, 16, 24])
+        self.lines += rng.choice(
+            [
+                [f"{logic[0]}.b32 {first}, {a}, {b};", f"{logic[1]}.b32 {second}, {first}, {c};",
+                 f"{logic[2]}.b32 {self.register()}, {second}, {self.value()};"],
+                [f"not.b32 {first}, {a};", f"{logic[0]}.b32 {second}, {b}, {c};",
+                 f"{logic[1]}.b32 {self.register()}, {first}, {second};"],
+                [f"and.b32 {first}, {a}, {mask};",
+                 f"setp.{rng.choice(['eq', 'ne'])}.u32 {self.predicate()}, {first}, {rng.choice([0, mask])};"],
+                [f"mul.lo.u32 {first}, {a}, {b};", f"{self.guard()}add.u32 {self.register()}, {c}, {first};"],
+                [f"shl.b32 {first}, {a}, {rng.choice([1, 4, 31])};", f"add.s32 {self.register()}, {first}, {b};"],
+            ]
+        )  # fmt: skip
+
     def label(self) -> str:
         self.labels += 1
         return f"L{self.labels}"
 
     def block(self, depth: int) -> None:
         for _ in range(self.rng.randint(1, 4)):
-            self.operation()
+            self.rng.choice([self.operation, self.operation, self.chain])()
         if depth and self.rng.random() < 0.8:
             self.rng.choice([self.one_sided, self.two_sided, self.loop, self.early_exit])(depth - 1)
             self.block(depth - 1)
@@ -105,7 +126,8 @@ class Writer:
             self.lines.append(f"@{self.predicate()} ret;")
 
     def body(self) -> str:
-        start = [f"mad.lo.u32 %r{i}, %t, {i * 7}, {i};" for i in range(1, REGISTERS + 1)]
+        start = [".reg .b32 %x<1000>;"]
+        start += [f"mad.lo.u32 %r{i}, %t, {i * 7}, {i};" for i in range(1, REGISTERS + 1)]
         start += [f"setp.lt.u32 %p{i}, %r{i}, {i * 40};" for i in range(1, 5)]
         start.append("st.global.u32 [%out+768], %r6;")
         self.block(4)
