@@ -231,10 +231,10 @@ def _applied(clause: Clause, context: Context) -> Iterator[Need]:
 
 
 def _all_shapes(op: Opcode) -> tuple[tuple[OperandSpec, ...], ...]:
-    """Operand lists of all forms of the page that fit the same modifiers."""
+    """Operand lists of all forms of that name that fit the same modifiers, on whatever page."""
     shapes = [op.operands]
     atoms = op.text.split(".")[1:]
-    for form in op.form.page.forms:
+    for form in forms(op.family):
         if form is op.form or form.name != op.name:
             continue
         chosen = form.fits(atoms)
