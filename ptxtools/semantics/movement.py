@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ptxtools.semantics.algebra import Algebra, Value
-from ptxtools.semantics.registry import defines_value
+from ptxtools.semantics.registry import Outputs, defines, defines_value
 from ptxtools.semantics.types import unsigned, word_bits
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ _PRMT_MODES: dict[str, tuple[tuple[int, ...], ...]] = {
 }
 
 
-@movement("mov")
-def mov(A: Algebra, op: Opcode, a: Value) -> Value:
-    """9.7.9.3"""
-    return a
+@defines("movement", "mov")
+def mov(A: Algebra, op: Opcode, *elements: Value) -> Outputs:
+    """9.7.9.3: one value, or the elements of a vector."""
+    return elements
 
 
 @movement("prmt")
