@@ -70,8 +70,9 @@ def test_one_bit_is_tested_in_one_operation(test: str) -> None:
     body = f"and.b32 %r1, %t, 8; setp.{test.replace('%p', '%p1')}; selp.u32 %r2, 1, 0, %p1; st.global.u32 [%out], %r2;"
     expected = [int((bool(t & 8) == (test[-1] == "8")) == (test[:2] == "eq")) for t in range(32)]
     assert results(body + " ret;").tolist() == expected
-    text = f""".visible .entry k(.param .u64 out) {{ .reg .u32 %r<4>; .reg .pred %p; .reg .u64 %d; ld.param.u64 %d, [out];
-        mov.u32 %r0, %tid.x; and.b32 %r1, 8, %r0; setp.{test}; selp.u32 %r2, 1, 0, %p; st.global.u32 [%d], %r2; ret; }}"""
+    text = f""".visible .entry k(.param .u64 out) {{ .reg .u32 %r<4>; .reg .pred %p; .reg .u64 %d;
+        ld.param.u64 %d, [out]; mov.u32 %r0, %tid.x; and.b32 %r1, 8, %r0;
+        setp.{test}; selp.u32 %r2, 1, 0, %p; st.global.u32 [%d], %r2; ret; }}"""
     assert listing(lowered(text))[1:4] == ["  sreg", "  lop3.or.b32", "  selp.u32"]
 
 
@@ -194,12 +195,16 @@ def test_addresses_of_functions_are_in_order_of_mention() -> None:
         ("frobnicate.u32 %r1, %r2;", "unknown instruction"),
         ("@%r9 add.u32 %r1, %r1, 1;", "is no predicate register"),
         ("call f;", "'f' is no function"),
-        ("barrier.cluster.arrive;", "cluster barriers are not supported yet"),
+        (
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%d1], %r1, [%d1];",
+            "this instruction is not supported yet",
+        ),
+        ("barrier.cluster.arrive;", "this instruction is not supported yet"),
     ],
 )
 def test_refusals(body: str, reason: str) -> None:
     with pytest.raises(PtxError) as caught:
-        lowered(f".visible .entry k() {{ .reg .u32 %r<4>;\n {body} ret; }}")
+        lowered(f".visible .entry k() {{ .reg .u32 %r<4>; .reg .u64 %d<2>;\n {body} ret; }}")
     diagnostic = caught.value.diagnostics[0]
     assert diagnostic.code == "PTX901" and reason in diagnostic.message and diagnostic.line == 5
 
@@ -208,6 +213,13 @@ def test_every_refusal_of_a_kernel_is_named() -> None:
     with pytest.raises(PtxError) as caught:
         lowered(".visible .entry k() { .reg .u32 %r<4>; bra A; add.u32 %r1, x, 1; bra B; ret; }")
     assert len(caught.value.diagnostics) == 3
+
+
+def test_hints_cost_nothing() -> None:
+    text = """.visible .entry k(.param .u64 p) { .reg .u64 %d<3>; .reg .u32 %r1; ld.param.u64 %d1, [p];
+        prefetch.global.L2 [%d1]; createpolicy.fractional.L2::evict_last.b64 %d2, 1.0; griddepcontrol.wait;
+        ld.global.L2::cache_hint.u32 %r1, [%d1], %d2; st.global.u32 [%d1], %r1; ret; }"""
+    assert listing(lowered(text)) == ["0:", "  ld.global.L2::cache_hint.u32", "  st.global.u32", "  -> exit"]
 
 
 def test_unknown_kernel() -> None:

@@ -36,7 +36,7 @@ def bra(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     f.begin(following)
 
 
-@lowers("brx")
+@lowers("brx.idx")
 def brx(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     index, table = instruction.operands[:2]
     found = f.flow.table(table.name, f.names) if isinstance(table, Name) else None
@@ -82,11 +82,9 @@ def _stop(f: FunctionLowering, terminator: Terminator) -> None:
     f.begin(following)
 
 
-@lowers("bar", "barrier", "bar.cta", "barrier.cta")
+@lowers("bar", "barrier")
 def barrier(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """bar/barrier .sync, .arrive and .red with a number and, if written, a thread count."""
-    if op.has("cluster"):
-        raise Unsupported("cluster barriers are not supported yet")
     operands = list(instruction.operands)
     action = "sync" if op.has("sync") else "arrive" if op.has("arrive") else _reduction(op)
     after = f.guarded_region()

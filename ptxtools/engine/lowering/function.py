@@ -106,7 +106,7 @@ class FunctionLowering(Values):
                     raise Unsupported(f"guard '{guard.name}' is no predicate register")
                 self.guard, self.negated = ref, guard.negated
             op = resolve(instruction.opcode)
-            lowerer = LOWERERS.get(op.name) or LOWERERS.get(op.family) or LOWERERS["*"]
+            lowerer = LOWERERS.get(op.name) or LOWERERS["*"]
             lowerer(self, instruction, op)
         except Unsupported as problem:
             self.problem(instruction, str(problem))

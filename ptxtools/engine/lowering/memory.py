@@ -64,7 +64,7 @@ def locate(f: FunctionLowering, operand: Operand, space_modifier: str | None) ->
     return Located(place.base, "u64", place.offset + operand.offset, space)
 
 
-@lowers("ld", "ldu")
+@lowers("ld", "ld.global.nc", "ldu")
 def load(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     target, address = instruction.operands[:2]
     type_name = op.type or "b32"

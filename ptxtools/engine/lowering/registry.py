@@ -1,4 +1,4 @@
-"""Which function lowers which instruction: files of this package register theirs by the first word or the name."""
+"""Which function lowers which instruction: files of this package register theirs by the instruction's name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Lowerer: TypeAlias = "Callable[[FunctionLowering, Instruction, Opcode], None]"
 
-#: Lowerers by `Opcode.name` ("bar.warp.sync") or `Opcode.family` ("ld"); the name is looked up first.
+#: Lowerers by `Opcode.name` ("ld", "bar.warp.sync"); "*" takes whatever has no entry of its own.
 LOWERERS: dict[str, Lowerer] = {}
 
 
@@ -22,7 +22,7 @@ class Unsupported(Exception):  # noqa: N818 - not an error of ours: becomes a di
 
 
 def lowers(*names: str) -> Callable[[Lowerer], Lowerer]:
-    """Register a function for instruction names or families."""
+    """Register a function for instruction names."""
 
     def register(function: Lowerer) -> Lowerer:
         for name in names:

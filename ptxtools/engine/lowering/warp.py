@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .function import FunctionLowering
 
 
-@lowers("shfl", "vote", "match", "redux", "activemask", "elect")
+@lowers("shfl", "shfl.sync", "vote", "vote.sync", "match.sync", "redux.sync", "activemask", "elect.sync")
 def warp_operation(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Destinations and sources as in the manual; `.sync` forms wait for the lanes of their member mask first."""
     if op.family == "redux" and op.type == "f32":

@@ -1,0 +1,29 @@
+"""Instructions that change no value: prefetches, cache policies and priorities, register counts, performance events.
+
+`griddepcontrol` is one of them: grids run one after the other, so that all a grid may wait for has happened (9.7.13).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxtools.ir import Instruction
+from ptxtools.isa import Opcode
+
+from .registry import lowers
+
+if TYPE_CHECKING:
+    from .function import FunctionLowering
+
+
+@lowers("prefetch", "prefetchu", "applypriority", "discard", "griddepcontrol", "pmevent", "setmaxnreg")
+def nothing(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """No operation. `discard` leaves memory undefined, so leaving it alone is right as well (9.7.9.18)."""
+
+
+@lowers("createpolicy")
+def policy(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """A cache policy is an opaque value that only cache hints take (9.7.9.19)."""
+    target = f.destination(instruction.operands[0])
+    if target is not None:
+        f.copy(target, f.constant(0, target.type))
