@@ -55,7 +55,8 @@ class Op:
 
     kind      what executes it:
               "alu"      outputs = semantics of `opcode` over the inputs; `detail` (place, value): the source at that
-                         place is the constant `value`, which the semantics may take as a Python int instead
+                         place is the constant `value`, which the semantics may take as a Python int instead; of
+                         video instructions `detail` holds the operands' selectors
               "ld" "st"  memory access: src[0] the address (None: `imm` is the whole address), st: src[1:] values;
                          `space` global shared local param const generic; `types[-1]` element type; 1 to 8 elements
               "atom" "red"  src = address, operands…; `space` as above

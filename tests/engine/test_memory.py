@@ -164,6 +164,22 @@ def test_parameters_of_every_size(optimise: bool) -> None:
     assert got.tolist() == [0xFFFFFFFE, 0xABCD, 33, 22, 11, 22, 0x3FC00000, 0]
 
 
+@BOTH
+def test_generic_addresses_of_parameters_and_constants(optimise: bool) -> None:
+    text = """.const .u32 table[4] = {1, 2, 3, 4};
+        .visible .entry k(.param .u64 out, .param .align 4 .b8 s[8]) {
+        .reg .u32 %r<6>; .reg .u64 %d<4>; .reg .pred %p<3>;
+        mov.b64 %d1, s; cvta.param.u64 %d1, %d1; ld.u32 %r1, [%d1+4];
+        ld.const.u32 %r2, [table+8]; mov.u64 %d2, table; cvta.const.u64 %d2, %d2; ld.u32 %r3, [%d2+12];
+        isspacep.param %p1, %d1; selp.u32 %r4, 1, 0, %p1; isspacep.shared %p2, %d1; selp.u32 %r5, 1, 0, %p2;
+        ld.param.u64 %d3, [out]; st.global.v4.u32 [%d3], {%r1, %r2, %r3, %r4}; st.global.u32 [%d3+16], %r5; ret; }"""
+    memory = Memory()
+    table = memory.put(np.array([1, 2, 3, 4], np.uint32))
+    out = memory.put(np.zeros(5, np.uint32))
+    run(text, memory, [out, np.array([7, 8], np.uint32).tobytes()], globals_at=table, optimise=optimise)
+    assert memory.get(out, np.uint32, 5).tolist() == [8, 3, 4, 1, 0]
+
+
 def test_shared_memory_belongs_to_its_cta() -> None:
     text = """.visible .entry k(.param .u64 out) { .shared .u32 s; .reg .u32 %c, %t, %r1; .reg .u64 %d<3>;
         mov.u32 %c, %ctaid.x; mov.u32 %t, %tid.x; red.shared.add.u32 [s], %c; bar.sync 0; ld.shared.u32 %r1, [s];
