@@ -7,8 +7,8 @@ of 64-bit doubles ("f64"). A `0f…` literal ("f32") keeps its 32 bits and takes
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable
+from typing import Any
 
 from ptxtools.ir import Immediate
 
@@ -77,12 +77,12 @@ def _advice(text: str) -> tuple[str, ...]:
     return ()
 
 
-def number(constant: Immediate) -> int | float:
-    """The mathematical value of a constant."""
+def number(constant: Immediate) -> Any:
+    """The mathematical value of a constant: an int, or a float."""
     if constant.type == "f64":
-        return float(struct.unpack("<d", struct.pack("<Q", constant.value))[0])
+        return _unpack("<d", "<Q", constant.value)
     if constant.type == "f32":
-        return float(struct.unpack("<f", struct.pack("<I", constant.value))[0])
+        return _unpack("<f", "<I", constant.value)
     return constant.value
 
 
@@ -107,7 +107,14 @@ def _truth(value: object) -> Immediate:
 
 
 def _real(value: float) -> Immediate:
-    return Immediate(struct.unpack("<Q", struct.pack("<d", value))[0], "f64")
+    return Immediate(_unpack("<Q", "<d", value), "f64")
+
+
+def _unpack(kind: str, stored: str, value: float) -> Any:
+    """The same bytes seen as another kind."""
+    import struct  # few modules have floating-point expressions
+
+    return struct.unpack(kind, struct.pack(stored, value))[0]
 
 
 def _divide(a: int, b: int) -> int:

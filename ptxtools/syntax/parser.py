@@ -28,6 +28,7 @@ def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResul
     with collector_off():
         reader.read()
     units.close()
+    reader.diagnostics.sort(key=lambda diagnostic: diagnostic.span)
     return ParseResult(reader.module, reader.diagnostics)
 
 

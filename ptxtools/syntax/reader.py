@@ -7,6 +7,7 @@ reading goes on behind its `;`, at a `}` or at the next line that looks like the
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, Protocol
 
 from ptxtools.diagnostics import Diagnostic, Source, Span
@@ -36,18 +37,12 @@ _PREPROCESSOR = re.compile(r"#(?:[^\n\\]|\\.)*", re.DOTALL)
 #: What cpp leaves in its output; ptxas skips it too.
 _LINE_MARKER = re.compile(r'#[ \t]*\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
 
-#: Where reading may go on after a mistake. A line that starts like a statement: a guard, an opcode with modifiers, an
-#: instruction without operands, a label, a directive.
-_STATEMENT = r"\n[ \t]*+(?=@|[a-z]\w*\.[\w.:]+[ \t]|[a-z]+[ \t]*;|[\w$%]+:(?!:)|\.[a-z]\w*|[{}])"
-_RESUME = re.compile(rf'"[^"]*"|//[^\n]*|/\*(?s:.*?)\*/|;|[{{}}]|{_STATEMENT}', re.ASCII)
-#: A closing brace of a vector operand or an initialiser, not of a scope.
-_INNER_BRACE = re.compile(r"\}\s*[,;|}\]]", re.ASCII)
-#: Control characters, and what decoding puts in place of bytes that are no text.
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
-#: How much of a text is looked at to tell whether it is one.
-_PROBE = 4096
 _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
+#: Control characters, and what decoding puts in place of bytes that are no text.
+_CONTROL = dict.fromkeys([*range(9), *range(14, 32), *range(127, 160), 0xFFFD])
+#: How much of a text is looked at to tell whether it is one.
+_PROBE = 4096
 
 _LABELLED = (BranchTargets, CallTargets, CallPrototype)
 _BODY_ONLY = (Instruction, Label, *_LABELLED)
@@ -260,7 +255,7 @@ class Reader:
         header = _FUNCTION_START.match(text, begin) is not None
         at = max(begin + 1, self._line_start(begin, fault))
         depth = 0
-        while match := _RESUME.search(text, at):
+        while match := _resume_pattern().search(text, at):
             found, at = match[0], match.end()
             if found == ";":
                 self._astray |= header
@@ -270,7 +265,7 @@ class Reader:
                     return self._enter_unread(match.start())
                 depth += 1
             elif found == "}":
-                if depth == 0 and not _INNER_BRACE.match(text, match.start()):
+                if depth == 0 and not _inner_brace().match(text, match.start()):
                     return match.start()
                 depth = max(depth - 1, 0)
             elif found[0] == "\n" and not header:
@@ -294,11 +289,29 @@ class Reader:
         return brace + 1
 
 
+# The patterns below are for texts with mistakes: compiled when the first one turns up.
+
+
+@cache
+def _resume_pattern() -> re.Pattern[str]:
+    """Where reading may go on: at `;`, at braces, or at a line that starts like a statement, that is, with a guard, an
+    opcode with modifiers, an instruction without operands, a label or a directive. Strings and comments are skipped."""
+    statement = r"\n[ \t]*+(?=@|[a-z]\w*\.[\w.:]+[ \t]|[a-z]+[ \t]*;|[\w$%]+:(?!:)|\.[a-z]\w*|[{}])"
+    return re.compile(rf'"[^"]*"|//[^\n]*|/\*(?s:.*?)\*/|;|[{{}}]|{statement}', re.ASCII)
+
+
+@cache
+def _inner_brace() -> re.Pattern[str]:
+    """A closing brace of a vector operand or an initialiser, not of a scope."""
+    return re.compile(r"\}\s*[,;|}\]]", re.ASCII)
+
+
 def _binary(text: str) -> int | None:
     """Where a NUL or the first of many control characters stands near the beginning of the text."""
-    found = [match.start() for match in _CONTROL.finditer(text, 0, _PROBE)]
-    if found and ("\0" in text[:_PROBE] or 10 * len(found) > min(len(text), _PROBE)):
-        return found[0]
+    probe = text[:_PROBE]
+    strange = len(probe) - len(probe.translate(_CONTROL))
+    if strange and ("\0" in probe or 10 * strange > len(probe)):
+        return next(at for at, character in enumerate(probe) if ord(character) in _CONTROL)
     return None
 
 

@@ -7,15 +7,15 @@ because a constant expression was folded, the shape is not regular, and its text
 
 from __future__ import annotations
 
-import hashlib
 import marshal
+import os
 import re
+import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import ir
@@ -279,17 +279,14 @@ def store() -> Store:
 
 def _key() -> str:
     """Changes with the sources that shape a node; empty when they cannot be read, and then nothing is kept."""
-    here = Path(__file__).parent
-    names = ("grammar", "lexer", "words", "constants", "declarations", "units", "templates", "shapes")
-    paths = [
-        *(here / f"{name}.py" for name in names),
-        here.parent / "ir" / "nodes.py",
-        here.parent / "isa" / "types.py",
-    ]
-    digest = hashlib.sha256()
+    here = os.path.dirname(__file__)
+    names = ["grammar", "lexer", "words", "constants", "declarations", "units", "templates", "shapes"]
+    names += [os.path.join("..", "ir", "nodes"), os.path.join("..", "isa", "types")]
+    sums = []
     try:
-        for path in paths:
-            digest.update(path.read_bytes())
+        for name in names:
+            with open(os.path.join(here, f"{name}.py"), "rb") as file:
+                sums.append(zlib.crc32(file.read()))
     except OSError:
         return ""
-    return digest.hexdigest()
+    return f"{zlib.crc32(repr(sums).encode()):08x}{sum(sums):010x}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from functools import cache
+import threading
 from typing import Any
 
 from ptxtools.diagnostics import Fix
@@ -77,10 +77,16 @@ class UnitParser:
         return max((end for end in self._lexer.ends.values() if end <= at), default=at)
 
 
-@cache
+_kept = threading.local()
+
+
 def shared_parser() -> UnitParser:
-    """One parser for the whole process."""
-    return UnitParser()
+    """The parser of this thread; PLY's keeps its state in itself."""
+    try:
+        parser: UnitParser = _kept.parser
+    except AttributeError:
+        parser = _kept.parser = UnitParser()
+    return parser
 
 
 def _quoted(text: str) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
@@ -66,6 +67,16 @@ def test_both_ways_agree_on_renamed_kernels():
 def test_printing_a_megabyte_is_fast(megabyte):
     module = parse(megabyte).module
     assert timed(print_module, module) < 1.0
+
+
+def test_threads_do_not_disturb_each_other():
+    texts = [path.read_text() for path in BENCH]
+    expected = [parse(text).module for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        for cached in (True, False):
+            found = pool.map(lambda text, cached=cached: parse(text, cache=cached).module, texts * 3)
+            assert list(found) == expected * 3
+    assert gc.isenabled()
 
 
 def test_operands_are_shared():
