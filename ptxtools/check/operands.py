@@ -176,6 +176,9 @@ class _Fit:
             yield from self._pair(operand)
         elif isinstance(operand, Negated):
             yield from self._negated(operand)
+        elif self.spec.second is not None and not self.spec.second.optional:
+            message = f"'{self.op.text}' has two results: write '{self.spec.name}|{self.spec.second.name}'"
+            yield self._problem(codes.OPERAND_KIND, message)
         else:
             yield from self._scalar(operand, self.spec, None)
 
@@ -328,6 +331,8 @@ class _Fit:
         elif spec.range is not None and not spec.range[0] <= operand.value <= spec.range[1]:
             low, high = spec.range
             wanted = str(low) if low == high else f"{low} to {high}"
+        elif operand.value % spec.multiple:
+            wanted = f"a multiple of {spec.multiple}"
         if wanted:
             message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {wanted}"
             yield self._problem(codes.CONSTANT_RANGE, message, part)
