@@ -29,7 +29,10 @@ class Case:
         return PTX / f"{self.name}.ptx"
 
     def check(self, result: np.ndarray) -> None:
-        np.testing.assert_allclose(result, self.expected, rtol=self.rtol, atol=self.rtol)
+        if self.rtol:
+            np.testing.assert_allclose(result, self.expected, rtol=self.rtol, atol=self.rtol)
+        else:
+            np.testing.assert_array_equal(result, self.expected)
 
 
 def _floats(count: int, seed: int) -> np.ndarray:
