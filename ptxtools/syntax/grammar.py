@@ -9,6 +9,7 @@ something that may be empty, so that every symbol knows where it ends.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -48,6 +49,8 @@ from .constants import ConstantError
 from .faults import Fault
 from .limits import MOST_RANGE_LABELS
 from .words import TUNING
+
+_VERSION = re.compile(r"\d+\.\d+", re.ASCII)
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -91,6 +94,8 @@ class Actions:
 
     @rule("header : VERSION NUMBER | ADDRESS_SIZE NUMBER")
     def p_header(self, p: Any) -> None:
+        if p[1] == ".version" and not _VERSION.fullmatch(p[2]):
+            raise Fault("PTX103", f"'{p[2]}' is no version", self._span(p, 2), ("write major.minor, such as 8.7",))
         p[0] = Header(p[1], (p[2],), self._whole(p))
 
     @rule("header : TARGET names")

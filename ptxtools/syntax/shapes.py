@@ -48,7 +48,7 @@ _PIECES = re.compile(r"(?:[^,{}\[\]]++|\{[^{}\[\]]*+\}|\[(?:[^{}\[\]]++|\{[^{}\[
 
 #: Units other than instructions, each up to its end.
 _UNIT = re.compile(
-    rf"""\.(?:version|address_size)\s++[\d.]++(?![\w$]) {_NOT_LINKED}
+    rf"""(?:\.version\s++\d++\.|\.address_size\s++)\d++(?![\w$.]) {_NOT_LINKED}
       | \.target\s++{_NAME}(?:\s*,\s*{_NAME})*+(?![\w$.]) {_NOT_LINKED}
       | \.file\s++{_COUNT}\s++"[^"]*" {_NOT_LINKED}
       | \.loc\s++{_COUNT}\s++{_COUNT}\s++{_COUNT}\s*+,\s*+function_name\s++\.?{_NAME}(?:\s*\+\s*{_COUNT})?+
