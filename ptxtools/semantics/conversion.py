@@ -72,7 +72,12 @@ def _single(A: Algebra, op: Opcode, source: str, x: Value) -> tuple[str, Value]:
     """A floating-point source as f32 or f64, flushed under .ftz."""
     if source in ("f32", "f64"):
         return source, floating.flush(A, op, source, x)
-    return "f32", half.to_single(A, source, x)
+    return "f32", _opaque_single(A, source, x)
+
+
+def _opaque_single(A: Algebra, source: str, x: Value) -> Value:
+    """f16 or bf16 to f32 in integer steps: LLVM turns the rounding of an extended half into slow half arithmetic."""
+    return exact.half_to_single(A, x) if source == "f16" else half.to_single(A, source, x)
 
 
 def _float_to_int(A: Algebra, op: Opcode, target: str, source: str, x: Value) -> Value:
@@ -149,7 +154,7 @@ def _float_to_float(A: Algebra, op: Opcode, target: str, source: str, x: Value) 
 def _to_integral(A: Algebra, t: str, rounding: str, x: Value) -> Value:
     if t in ("f32", "f64"):
         return A.integral(t, rounding, x)
-    return half.from_single(A, t, A.integral("f32", rounding, half.to_single(A, t, x)))
+    return half.from_single(A, t, A.integral("f32", rounding, _opaque_single(A, t, x)))
 
 
 def _change_format(A: Algebra, op: Opcode, target: str, source: str, x: Value) -> Value:

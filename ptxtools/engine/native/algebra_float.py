@@ -108,10 +108,21 @@ class FloatOperations(Algebra):
     # --- conversions --------------------------------------------------------------------------------------------------
 
     def float_to_int(self, source: str, target: str, a: Value) -> Value:
-        width = f"i{word_bits(target)}"
-        suffix = f"v{self.lanes}{width}.{self._suffix(source)}" if self.lanes else f"{width}.{source}"
-        name = f"llvm.fpto{'s' if is_signed(target) else 'u'}i.sat.{suffix}"
-        return self.emitter.call(name, self.vector(width), [(self._real(source), self._number(source, a))])
+        """Only numbers in range reach the instruction; LLVM's saturating intrinsics would go lane by lane."""
+        bits, signed = word_bits(target), is_signed(target)
+        low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
+        limit = self.real(source, float(high))
+        above = self.fcompare("ge", source, a, limit)
+        inside = self.fcompare("lt", source, a, limit)
+        inside = self.and_("pred", inside, self.fcompare("ge", source, a, self.real(source, float(low))))
+        number = self._number(source, self.select(source, inside, a, self.real(source, 0.0)))
+        sign = "s" if signed else "u"
+        whole = self.emitter.value(f"fpto{sign}i {self._real(source)} {number} to {self.integer(target)}")
+        result = self.select(target, above, self.const(target, high - 1), whole)
+        if not signed:
+            return result
+        below = self.fcompare("lt", source, a, self.real(source, float(low)))
+        return self.select(target, below, self.const(target, low), result)
 
     def int_to_float(self, source: str, target: str, a: Value) -> Value:
         sign = "s" if is_signed(source) else "u"
