@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from container.samples import BINARIES, EVERYTHING, ROOT
+from tests.container.samples import BINARIES, EVERYTHING, ROOT
 
 from ptxtools.cli import assemble
 from ptxtools.container import detect, embedded, read

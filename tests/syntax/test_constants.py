@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from syntaxtools import body_error, operand
+from .syntaxtools import body_error, operand
 
 from ptxtools.ir import Immediate
 

@@ -1,7 +1,7 @@
 """Variables, initialisers, parameters (5)."""
 
 import pytest
-from syntaxtools import body, error, item, module, statement
+from .syntaxtools import body, error, item, module, statement
 
 from ptxtools.ir import Immediate, Member, SymbolValue, Variable
 

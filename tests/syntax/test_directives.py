@@ -1,7 +1,7 @@
 """Directives, functions, scopes and sections (7, 11)."""
 
 import pytest
-from syntaxtools import HEAD, body, both, error, item, module, statement
+from .syntaxtools import HEAD, body, both, error, item, module, statement
 
 from ptxtools.ir import (
     Alias,

@@ -5,7 +5,7 @@ from inspect import cleandoc
 from pathlib import Path
 
 import pytest
-from syntaxtools import HEAD, both, error, errors
+from .syntaxtools import HEAD, both, error, errors
 
 import ptxtools.syntax
 from ptxtools.ir import Instruction

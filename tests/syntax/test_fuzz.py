@@ -5,7 +5,7 @@ import re
 import time
 
 import pytest
-from syntaxtools import FILES, HEAD, describe, spans
+from .syntaxtools import FILES, HEAD, describe, spans
 
 from ptxtools.syntax import parse, print_module
 

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from syntaxtools import HEAD
+from .syntaxtools import HEAD
 
 from ptxtools.syntax import limits, parse, print_module
 

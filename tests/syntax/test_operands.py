@@ -1,7 +1,7 @@
 """Instructions and their operands (4.3.2, 6)."""
 
 import pytest
-from syntaxtools import body, body_error, operand, operands, statement
+from .syntaxtools import body, body_error, operand, operands, statement
 
 from ptxtools.ir import (
     Address,

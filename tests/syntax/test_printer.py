@@ -1,7 +1,7 @@
 """Printing (the round trip of parsed text is tested where it is parsed)."""
 
 import pytest
-from syntaxtools import HEAD, module
+from .syntaxtools import HEAD, module
 
 from ptxtools.ir import (
     Address,

@@ -10,7 +10,7 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
+from .syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
 
 from ptxtools.ir import Instruction
 from ptxtools.syntax import cachefile, parse, print_module, templates

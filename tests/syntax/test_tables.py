@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from syntaxtools import BENCH, ROOT
+from .syntaxtools import BENCH, ROOT
 
 from ptxtools.syntax import tables
 

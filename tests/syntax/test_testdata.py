@@ -1,7 +1,7 @@
 """Real compiler output: it parses, both ways alike, and survives printing."""
 
 import pytest
-from syntaxtools import FILES, both, file_id
+from .syntaxtools import FILES, both, file_id
 
 from ptxtools.ir import Instruction
 from ptxtools.syntax import parse, print_module
