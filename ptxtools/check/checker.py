@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ptxtools.diagnostics import Diagnostic
 from ptxtools.ir.nodes import Alias, Function, Module, Variable
 
 from . import codes
-from .context import Context, Gathered
+from .context import Context, Enough, Gathered
 from .declarations import check_variable
 from .directives import check_directives
 from .functions import check_alias, check_function_header, check_repeated_function, check_repeated_variable
@@ -29,7 +31,8 @@ def check(
     except for the functions of the runtime.
     """
     context = Context(module, target, version, linking)
-    _walk(context)
+    with suppress(Enough):
+        _walk(context)
     context.diagnostics.sort(key=lambda d: d.span)
     return context.diagnostics
 
@@ -38,7 +41,8 @@ def gather(module: Module) -> list[Gathered]:
     """What the parts of a module need, whatever it declares; a part that repeats is named once."""
     context = Context(module)
     context.gathered = []
-    _walk(context)
+    with suppress(Enough):
+        _walk(context)
     return context.gathered
 
 

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from .locate import Parts
 
 
+#: More findings help nobody.
+MOST_FINDINGS = 1000
+
+
+class Enough(Exception):  # noqa: N818 - ends a check, no error of ours
+    """There are too many findings to go on."""
+
+
 class Gathered(NamedTuple):
     """A requirement of something in the module."""
 
@@ -55,7 +63,11 @@ class Context:
         section: str | None = None,
         requires: Requires | None = None,
     ) -> None:
-        """Add an error finding."""
+        """Add an error finding; raises Enough after very many."""
+        if len(self.diagnostics) >= MOST_FINDINGS:
+            message = f"more than {MOST_FINDINGS} mistakes; the rest was not checked"
+            self.diagnostics.append(Diagnostic(codes.TOO_MANY, message, span, self.source))
+            raise Enough
         self.diagnostics.append(
             Diagnostic(code, message, span, self.source, help=help, section=section, requires=requires)
         )

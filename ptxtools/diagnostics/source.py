@@ -43,10 +43,15 @@ class Source:
         """The name of the text that an offset is in: a linked module comes from several."""
         return self.name
 
-    def line(self, number: int) -> str:
-        """Text of line `number` without its line ending; empty beyond the end."""
+    def line_span(self, number: int) -> Span:
+        """Offsets of line `number` without its line ending; empty beyond the end."""
         starts = self._line_starts()
         if not 1 <= number <= len(starts):
-            return ""
-        end = starts[number] - 1 if number < len(starts) else len(self.text)
-        return self.text[starts[number - 1] : end].rstrip("\r")
+            return len(self.text), len(self.text)
+        start, end = starts[number - 1], starts[number] - 1 if number < len(starts) else len(self.text)
+        return start, end - 1 if end > start and self.text[end - 1] == "\r" else end
+
+    def line(self, number: int) -> str:
+        """Text of line `number` without its line ending; empty beyond the end."""
+        start, end = self.line_span(number)
+        return self.text[start:end]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from .colour import PLAIN, Style
 from .diagnostic import Diagnostic, Requires, Severity
+from .source import Span
 
 #: Longest part of a source line that is shown; longer lines are cut around the caret.
 _WIDTH = 160
@@ -69,28 +70,29 @@ def printable(text: str) -> str:
 def _excerpt(d: Diagnostic, style: Style) -> list[str]:
     if d.source is None or not d.source.text:
         return []
-    line = d.source.line(d.line)
-    start = min(d.column - 1, len(line))
-    end = d.end_column - 1 if d.end_line == d.line else len(line.rstrip())
+    first, last = d.source.line_span(d.line)
+    start, end = d.span[0], min(max(d.span[1], d.span[0] + 1), last)
+    line, start, end = _cut(d.source.text, (first, last), min(start, last), end)
     if not line.strip():
         return []
-    line, start, end = _cut(line, start, max(end, start + 1))
     shown = "".join(c if c == "\t" else printable(c) for c in line)
     lead = "".join("\t" if c == "\t" else " " * _cells(c) for c in shown[:start])
-    carets = "^" * max(1, sum(_cells(c) for c in shown[start:end]))
+    marked = shown[start:end] if d.end_line == d.line else shown[start:].rstrip()
+    carets = "^" * max(1, sum(_cells(c) for c in marked))
     return [f"    {shown}", f"    {lead}{style.paint(carets, 'green')}"]
 
 
-def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """At most `_WIDTH` characters of the line around the range, and the range in them."""
-    if len(line) <= _WIDTH:
-        return line, start, end
-    first = max(0, start - _MARGIN)
-    part = line[first : first + _WIDTH]
-    head = "…" if first else ""
-    tail = "…" if first + _WIDTH < len(line) else ""
-    shift = len(head) - first
-    return head + part + tail, start + shift, min(end + shift, len(head) + len(part))
+def _cut(text: str, line: Span, start: int, end: int) -> tuple[str, int, int]:
+    """At most `_WIDTH` characters of a line around the range, and the range in them. The line may have megabytes."""
+    first, last = line
+    if last - first <= _WIDTH:
+        return text[first:last], start - first, end - first
+    left = max(first, start - _MARGIN)
+    right = min(last, left + _WIDTH)
+    head = "…" if left > first else ""
+    shift = len(head) - left
+    shown = head + text[left:right] + ("…" if right < last else "")
+    return shown, start + shift, min(end, right) + shift
 
 
 def _cells(char: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxtools.check.availability import Declared
+from ptxtools.check.context import MOST_FINDINGS
 from ptxtools.diagnostics import Diagnostic, Fix, Severity, Source, Span
 from ptxtools.ir.nodes import Instruction, Module
 
@@ -33,7 +34,9 @@ class LintContext:
         section: str | None = None,
         fix: Fix | None = None,
     ) -> None:
-        """Add a warning."""
+        """Add a warning, unless there are very many."""
+        if len(self.diagnostics) >= MOST_FINDINGS:
+            return
         self.diagnostics.append(
             Diagnostic(code, message, span, self.source, Severity.WARNING, None, section, help, None, fix)
         )

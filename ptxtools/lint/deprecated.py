@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Header, Module
-from ptxtools.isa.targets import describe, version_text
+from ptxtools.isa.targets import describe, provides_any, version_text
 
 from . import codes
 from .context import LintContext
@@ -20,6 +20,9 @@ def check_deprecated(context: LintContext, line: Line) -> None:
     gone = op.removals[0] if op.removals else None
     when = ""
     if gone is not None:
+        declared = context.declared
+        if declared.version >= gone.ptx and declared.target and provides_any(declared.target, gone.targets):
+            return  # an error already
         where = f" for {describe(gone.targets)}" if gone.targets else ""
         when = f": PTX ISA {version_text(gone.ptx)} removed it{where}"
     help = (f"use {_REPLACEMENTS[op.family]}",) if op.family in _REPLACEMENTS else ()

@@ -1,0 +1,130 @@
+"""Findings for machines: JSON, GitHub annotations, SARIF."""
+
+import json
+
+import pytest
+
+from ptxtools.diagnostics import Diagnostic, Requires, Severity, Source
+from ptxtools.diagnostics.formats import to_github, to_json, to_sarif
+
+TEXT = "line one\n\tadd.bf16x2 a;\n"
+SOURCE = Source(TEXT, "dir/a b.ptx")
+START = TEXT.index("add")
+FINDING = Diagnostic("PTX301", "50% of: a,b\nmore", (START, START + 10), SOURCE, requires=Requires("8.0", ("sm_90",)),
+                     section="9.7.1.1")  # fmt: skip
+PLAIN = Diagnostic("PTX501", "plain", (0, 4), SOURCE, Severity.WARNING)
+
+
+def test_json_has_exactly_the_documented_keys():
+    first, second = json.loads(to_json([FINDING, PLAIN]))
+    assert first == {
+        "file": "dir/a b.ptx", "line": 2, "column": 2, "end_line": 2, "end_column": 12, "code": "PTX301",
+        "severity": "error", "message": "50% of: a,b\nmore", "requires": {"ptx": "8.0", "targets": ["sm_90"]},
+        "section": "9.7.1.1",
+    }  # fmt: skip
+    assert second["requires"] is None and second["section"] is None and second["severity"] == "warning"
+
+
+def test_json_of_nothing_is_an_array():
+    assert json.loads(to_json([])) == []
+
+
+def test_github_escapes():
+    line = to_github([FINDING])
+    assert "\n" not in line
+    assert line.startswith("::error file=dir/a b.ptx,line=2,col=2,endColumn=12,title=PTX301::50%25 of: a,b%0Amore")
+
+
+def test_github_escapes_properties():
+    d = Diagnostic("PTX501", "m", (0, 1), Source("x", "a:b,c.ptx"), Severity.WARNING)
+    assert to_github([d]).startswith("::warning file=a%3Ab%2Cc.ptx,line=1,")
+
+
+def log(findings):
+    return json.loads(to_sarif(findings, lambda code: (f"title {code}", f"page {code}"), "1.2"))
+
+
+def test_sarif_structure():
+    """What the SARIF 2.1.0 schema demands of the parts that we write."""
+    document = log([FINDING, PLAIN, FINDING])
+    assert document["version"] == "2.1.0" and document["$schema"].startswith("https://")
+    (run,) = document["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "ptx-lint" and driver["version"] == "1.2"
+    assert [rule["id"] for rule in driver["rules"]] == ["PTX301", "PTX501"]
+    assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+    for result in run["results"]:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert result["message"]["text"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "dir/a%20b.ptx"
+        assert all(isinstance(v, int) and v >= 1 for v in place["region"].values())
+
+
+def test_sarif_validates_against_the_types_of_the_schema():
+    """The parts of the published schema that our log uses, rewritten: unknown properties are refused."""
+    schema = pytest.importorskip("jsonschema")
+    text = {"type": "object", "properties": {"text": {"type": "string"}, "markdown": {"type": "string"}},
+            "required": ["text"], "additionalProperties": False}  # fmt: skip
+    integer = {"type": "integer", "minimum": 1}
+    region = {"type": "object", "additionalProperties": False,
+              "properties": dict.fromkeys(("startLine", "startColumn", "endLine", "endColumn"), integer)}  # fmt: skip
+    uri = {"type": "object", "additionalProperties": False,
+           "properties": {"uri": {"type": "string", "format": "uri-reference"}}}  # fmt: skip
+    location = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "physicalLocation": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"artifactLocation": uri, "region": region},
+            }
+        },
+    }
+    result = {"type": "object", "required": ["message"], "additionalProperties": False, "properties": {
+        "ruleId": {"type": "string"}, "ruleIndex": {"type": "integer", "minimum": -1},
+        "level": {"enum": ["none", "note", "warning", "error"]}, "message": text,
+        "locations": {"type": "array", "items": location}, "properties": {"type": "object"}}}  # fmt: skip
+    rule = {"type": "object", "required": ["id"], "additionalProperties": False,
+            "properties": {"id": {"type": "string"}, "shortDescription": text, "help": text}}  # fmt: skip
+    driver = {
+        "type": "object",
+        "required": ["name"],
+        "additionalProperties": False,
+        "properties": {
+            "name": {"type": "string"},
+            "version": {"type": "string"},
+            "rules": {"type": "array", "items": rule},
+        },
+    }
+    run = {"type": "object", "required": ["tool"], "additionalProperties": False, "properties": {
+        "tool": {"type": "object", "required": ["driver"], "additionalProperties": False,
+                 "properties": {"driver": driver}},
+        "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+        "results": {"type": "array", "items": result}}}  # fmt: skip
+    whole = {
+        "type": "object",
+        "required": ["version", "runs"],
+        "additionalProperties": False,
+        "properties": {
+            "$schema": {"type": "string"},
+            "version": {"const": "2.1.0"},
+            "runs": {"type": "array", "items": run},
+        },
+    }
+    schema.validate(log([FINDING, PLAIN]), whole)
+    schema.validate(log([]), whole)
+
+
+def test_sarif_of_nothing_has_empty_results():
+    assert log([])["runs"][0]["results"] == []
+
+
+def test_sarif_absolute_path_and_target(tmp_path):
+    path = tmp_path / "x.ptx"
+    d = Diagnostic("PTX302", "m", (0, 1), Source("x", str(path)), target="sm_75")
+    (result,) = log([d])["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == path.as_uri()
+    assert result["properties"] == {"target": "sm_75"}

@@ -1,0 +1,149 @@
+"""Warning rules at their edges; the plain cases are the examples of their pages."""
+
+import pytest
+
+from ptxtools.lint import lint
+from ptxtools.syntax import parse
+
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+REGISTERS = """.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;
+mov.b16 %h1, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b64 %rd1, 0;
+"""
+
+
+def found(body, head=HEAD):
+    text = f"{head}.entry k()\n{{\n{REGISTERS}{body}\nret;\n}}\n"
+    result = parse(text, "a.ptx")
+    return [d.code for d in [*result.diagnostics, *lint(result.module)]]
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("add.u16 %h1, %h1, 65535;", []),
+    ("add.u16 %h1, %h1, -32768;", []),
+    ("add.u16 %h1, %h1, -32769;", ["PTX501"]),
+    ("mov.u32 %r1, 0x1ffffffff;", ["PTX501"]),
+    ("mov.b32 %r1, -1;", []),
+    ("mov.u64 %rd1, 0xffffffffffffffff;", []),
+    ("mov.f32 %r1, 0f3f800000;", []),
+    ("shl.b32 %r1, %r1, 31;", []),
+    ("shl.b32 %r1, %r1, %r2;", []),
+    ("shr.s64 %rd1, %rd1, 64;", ["PTX502"]),
+    ("rem.u32 %r1, %r1, 0;", ["PTX503"]),
+    ("div.s32 %r1, %r1, 8;", []),
+    ("rem.u32 %r1, %r1, 1;", []),
+    ("rem.u64 %rd1, %rd1, 4096;", ["PTX702"]),
+    ("div.rn.f32 %r1, %r1, 0f00000000;", []),
+    ("setp.eq.s32 %p1|_, %r1, %r2;", []),
+    ("setp.eq.s32 _|%p1, %r1, %r2;", []),
+])  # fmt: skip
+def test_constants(body, codes):
+    assert found(body) == codes
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("bra L; L: ret;", []),
+    ("@%p1 bra L; add.s32 %r1, %r1, 1; L: mov.pred %p1, 1;", []),
+    ("ret; add.s32 %r1, %r1, 1;", ["PTX510"]),
+    ("ret; add.s32 %r1, %r1, 1; add.s32 %r1, %r1, 2;", ["PTX510"]),
+    ("ret; trap;", []),
+    ("{ exit; } mov.b32 %r1, 1;", ["PTX510"]),
+])  # fmt: skip
+def test_unreachable_code(body, codes):
+    assert found(body) == codes
+
+
+@pytest.mark.parametrize(("text", "codes"), [
+    (".func f() { }", ["PTX511"]),
+    (".func f() { ret; }", []),
+    (".func f() { .reg .pred p; mov.pred p, 1; @p ret; }", ["PTX511"]),
+    (".func f() { L: bra L; }", []),
+    (".func f() { ret; END: }", []),
+    (".func f() { .reg .pred p; mov.pred p, 1; @p bra END; ret; END: }", ["PTX511"]),
+    (".func g() .noreturn { trap; } .func f() { call g; }", []),
+    (".func g() { ret; } .func f() { call g; }", ["PTX511"]),
+    (".func f() { { ret; } }", []),
+])  # fmt: skip
+def test_end_of_body(text, codes):
+    assert [d.code for d in lint(parse(HEAD + text, "a.ptx").module)] == codes
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("add.s32 %r1, %r7, 1;", ["PTX520"]),
+    ("mov.b32 %r1, %r7;", []),
+    ("@%p3 bra L; L:", ["PTX520"]),
+    ("@%p1 mov.b32 %r7, 1; add.s32 %r1, %r7, 1; mov.pred %p1, 1;", []),
+    (".reg .v2 .b32 v; mov.b32 v.x, 1; add.s32 %r1, v.x, 1;", []),
+    ("{ .reg .b32 x; mov.b32 x, 1; } { .reg .b32 x; add.s32 %r1, x, 1; }", ["PTX520"]),
+    ("ld.global.v2.b32 {%r6, %r7}, [%rd1]; add.s32 %r1, %r6, %r7;", []),
+    ("st.global.b32 [%rd3], %r1;", ["PTX520"]),
+])  # fmt: skip
+def test_registers_that_nothing_writes(body, codes):
+    assert found(body) == codes
+
+
+@pytest.mark.parametrize(("condition", "codes"), [
+    ("mov.u32 %r6, %tid.x; setp.eq.u32 %p2, %r6, 0;", ["PTX530"]),
+    ("mov.u32 %r6, %laneid; setp.ne.u32 %p2, %r6, 0;", ["PTX530"]),
+    ("mov.u32 %r6, %tid.x; setp.lt.u32 %p2, %r6, 64;", []),
+    ("mov.u32 %r6, %tid.x; setp.lt.u32 %p2, %r6, 65;", ["PTX530"]),
+    ("mov.u32 %r6, %tid.x; setp.gt.u32 %p2, %r6, 31;", []),
+    ("mov.u32 %r6, %ctaid.x; setp.eq.u32 %p2, %r6, 0;", []),
+    ("mov.u32 %r6, %tid.x; shr.u32 %r6, %r6, 5; setp.eq.u32 %p2, %r6, 0;", []),
+    ("ld.global.b32 %r6, [%rd1]; setp.eq.u32 %p2, %r6, 0;", []),
+])  # fmt: skip
+def test_divergent_barriers(condition, codes):
+    assert found(f"{condition} @%p2 bar.sync 0;") == codes
+
+
+def test_an_unaligned_barrier_may_diverge():
+    assert found("mov.u32 %r6, %laneid; setp.eq.u32 %p2, %r6, 0; @%p2 barrier.sync 1, 32;") == []
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    (".shared .b32 t[4]; ld.shared.b32 %r1, [t+12];", []),
+    (".shared .b32 t[4]; ld.shared.b32 %r1, [t+16];", ["PTX540"]),
+    (".shared .b32 t[4]; ld.shared.b32 %r1, [t+-4];", ["PTX540"]),
+    (".shared .align 16 .b32 t[4]; ld.shared.v4.b32 {%r1,%r2,%r3,%r4}, [t];", []),
+    (".shared .align 16 .b32 t[6]; ld.shared.v4.b32 {%r1,%r2,%r3,%r4}, [t+4];", ["PTX541"]),
+    (".shared .align 16 .b32 t[6]; ld.shared.v4.b32 {%r1,%r2,%r3,%r4}, [t+16];", ["PTX540"]),
+    (".shared .align 8 .b8 t[16]; ld.shared.b8 %r1, [t+15];", []),
+    (".shared .align 8 .b8 t[16]; ld.shared.u16 %r1, [t+3];", ["PTX541"]),
+    (".shared .b32 t[4]; atom.shared.add.u32 %r1, [t+16], 1;", ["PTX540"]),
+    (".shared .b32 t[4]; ld.b32 %r1, [t];", ["PTX701"]),
+    (".shared .b32 t[4]; ld.volatile.b32 %r1, [t];", ["PTX701"]),
+    ("ld.b32 %r1, [%rd1];", []),
+    ("ld.global.b32 %r1, [%r1];", ["PTX542"]),
+    ("ld.shared.b32 %r1, [%r1];", []),
+])  # fmt: skip
+def test_known_addresses(body, codes):
+    assert found(body) == codes
+
+
+def test_sizes_of_other_modules_are_not_known():
+    text = HEAD + ".extern .shared .b32 t[]; .entry k() { .reg .b32 r; ld.shared.b32 r, [t+400]; ret; }"
+    assert lint(parse(text, "a.ptx").module) == []
+
+
+@pytest.mark.parametrize(("directives", "codes"), [
+    (".maxntid 1024", []),
+    (".maxntid 1025", ["PTX550"]),
+    (".reqntid 32, 8, 8", ["PTX550"]),
+    (".reqntid 32, 32", []),
+    (".maxnreg 255", []),
+    (".maxnreg 300", ["PTX554"]),
+    (".reqntid 128 .minnctapersm 4", []),
+    (".maxntid 128 .maxntid 128", ["PTX553"]),
+    ('.pragma "nounroll";', []),
+    ('.pragma "nonsense";', ["PTX555"]),
+])  # fmt: skip
+def test_directives(directives, codes):
+    assert [d.code for d in lint(parse(f"{HEAD}.entry k() {directives} {{ ret; }}", "a.ptx").module)] == codes
+
+
+@pytest.mark.parametrize(("head", "codes"), [
+    (".version 6.3\n.target sm_70\n.address_size 64\n", ["PTX601"]),
+    (".version 6.4\n.target sm_62\n.address_size 64\n", ["PTX601"]),
+    (".version 6.4\n.target sm_70\n.address_size 64\n", ["PTX307"]),
+])  # fmt: skip
+def test_deprecation_ends_in_removal(head, codes):
+    assert found("shfl.idx.b32 %r1, %r1, 0, 31;", head) == codes
