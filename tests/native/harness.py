@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from engine.harness import BASE, Memory, launch_of, lowered
 
 from ptxtools.engine import Outcome, native
+
+from ..engine.harness import BASE, Memory, launch_of, lowered
 
 __all__ = ["BASE", "Memory", "body_kernel", "launch_of", "lowered", "results", "run"]
 

@@ -16,9 +16,9 @@ REPOSITORY = Path(__file__).parents[2]
 #: A whole process: one small kernel; prints its result and which parts of the package were imported.
 PROCESS = """
 import sys
-sys.path[:0] = [{repository!r}, {tests!r}]
+sys.path.insert(0, {repository!r})
 import numpy as np
-from native.harness import Memory, launch_of, body_kernel
+from tests.native.harness import Memory, launch_of, body_kernel
 from ptxtools.engine import native
 memory = Memory()
 out = memory.put(np.zeros(32, np.uint32))
@@ -32,7 +32,7 @@ print(memory.get(out, np.uint32, 32).sum(), "made" if made else "found")
 
 
 def process(folder: Path | str) -> subprocess.Popen[str]:
-    code = PROCESS.format(repository=str(REPOSITORY), tests=str(REPOSITORY / "tests"))
+    code = PROCESS.format(repository=str(REPOSITORY))
     environment = {**os.environ, "PTXTOOLS_CACHE": str(folder)}
     return subprocess.Popen(
         [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -34,6 +34,8 @@ class Handler:
         self.A = LLVMAlgebra(emitter, context=self._context)
         self._template = Template()
         self._labels = 0
+        #: Attribute group of the function: "#2" for one that needs the machine's widest vectors.
+        self.attributes = "#0"
         self._pointers: dict[int, str] = {}
         self._operands = operands_of(op)
         self.expand("entry:")
@@ -197,4 +199,4 @@ class Handler:
         records = 1 + max(0, len(self._operands) - 1) // OPERANDS_PER_RECORD
         self.place("next")
         self.expand(f"%ip.next = getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}\ngoto %fp, %ip.next, %mask")
-        return f"define {CONVENTION} void @{name}({SIGNATURE}) #0 {{\n{self.e.take()}\n}}\n"
+        return f"define {CONVENTION} void @{name}({SIGNATURE}) {self.attributes} {{\n{self.e.take()}\n}}\n"

@@ -30,8 +30,9 @@ def _module(bodies: Iterable[str], declarations: str) -> str:
             *bodies,
             declarations,
             f"@lane_numbers = internal unnamed_addr constant <{LANES} x i32> <{numbers}>, align 64",
-            f"attributes #0 = {{ {jit.FUNCTION_ATTRIBUTES} }}",
-            f"attributes #1 = {{ {jit.FUNCTION_ATTRIBUTES} noinline }}",
+            f"attributes #0 = {{ {jit.attributes()} }}",
+            f"attributes #1 = {{ {jit.attributes()} noinline }}",
+            f"attributes #2 = {{ {jit.attributes(widest=True)} }}",
             '!0 = !{!"branch_weights", i32 100000, i32 1}',
         ]
     )

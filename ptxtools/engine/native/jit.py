@@ -12,8 +12,8 @@ _state: dict[str, object] = {}
 
 #: Passes that help masked vector code; more of them cost time and gain nothing.
 CODEGEN_LEVEL = 1
-#: Vectors stay as wide as the machine has them, and no cleaning instruction stands between handlers.
-FUNCTION_ATTRIBUTES = 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512"'
+#: CPUs that have 512-bit instructions but work on 256 bits at a time: what is stored can be loaded again sooner.
+_HALF_WIDTH = frozenset({"znver4"})
 
 
 def host_features() -> frozenset[str]:
@@ -29,6 +29,12 @@ def host_cpu() -> str:
     return str(llvm.get_host_cpu_name())
 
 
+def attributes(*, widest: bool = False) -> str:
+    """Attributes of generated functions: vectors as wide as the machine likes them, or as wide as it has them."""
+    width = 256 if host_cpu() in _HALF_WIDTH and not widest else 512
+    return f'nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
+
+
 def _initialise() -> None:
     if "ready" not in _state:
         llvm.initialize_native_target()
@@ -41,7 +47,7 @@ def _machine() -> llvm.TargetMachine:
     if machine is None:
         features = ",".join(("+" + name) for name in sorted(host_features()))
         if is_x86():
-            features += ",-vzeroupper"
+            features += ",-vzeroupper,+cx16"  # every 64-bit x86 of the last 15 years has cmpxchg16b
         target = llvm.Target.from_default_triple()
         machine = target.create_target_machine(
             cpu=host_cpu(), features=features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="small"
@@ -90,10 +96,11 @@ def link_object(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
         if jit is None:
             jit = _state["jit"] = llvm.create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
         libraries: list[object] = _state.setdefault("libraries", [])  # type: ignore[assignment]
+        number = _state["number"] = int(_state.get("number", 0)) + 1  # type: ignore[call-overload]
         builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
         names = list(symbols)
         for name in names:
             builder.export_symbol(name)
-        library = builder.link(jit, f"ptxtools{len(libraries)}")
+        library = builder.link(jit, f"ptxtools{number}")
         libraries.append(library)  # what it holds lives as long as this
         return {name: int(library[name]) for name in names}

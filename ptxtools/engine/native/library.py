@@ -42,28 +42,28 @@ def store() -> cache.Store:
 def _load(needed: list[str], ops: dict[str, Op]) -> None:
     disk = store()
     pieces = disk.pack(needed)
-    if pieces is None or not _link(pieces, needed):
+    if pieces is not None:
+        try:
+            _link(pieces, needed)
+        except RuntimeError:  # whole, but not code for this machine: as good as none
+            pieces = None
+    if pieces is None:
         pieces = _make(disk, needed, ops)
+        _link(pieces, needed)
         disk.save_pack(needed, pieces)
-        if not _link(pieces, needed):
-            raise RuntimeError("the native code that was just compiled lacks functions")
 
 
-def _link(pieces: list[cache.Piece], needed: list[str]) -> bool:
-    """Load object code; false when it is not what it says to be."""
+def _link(pieces: list[cache.Piece], needed: list[str]) -> None:
+    """Load object code. RuntimeError when it is not what it says to be."""
     have = {name for names, _ in pieces for name in names}
     if not have.issuperset(needed):
-        return False
-    try:
-        for names, data in pieces:
-            symbols = [name for name in names if name != BASE]
-            for name, address in jit.link_object(data, symbols).items():
-                _addresses.setdefault(name, address)
-    except RuntimeError:
-        return False
+        raise RuntimeError("the native code lacks functions")
+    for names, data in pieces:
+        symbols = [name for name in names if name != BASE]
+        for name, address in jit.link_object(data, symbols).items():
+            _addresses.setdefault(name, address)
     if BASE in have:
         _addresses[BASE] = _addresses["run"]
-    return True
 
 
 def _make(disk: cache.Store, needed: list[str], ops: dict[str, Op]) -> list[cache.Piece]:

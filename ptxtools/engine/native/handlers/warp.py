@@ -46,6 +46,7 @@ def _permute(h: Handler, data: Value, index: Value) -> Value:
     """Lane i of the result is lane index[i] of the data (32-bit values)."""
     e = h.e
     if "avx512f" in e.features:
+        h.attributes = "#2"
         halves = []
         for side in (0, 1):
             order = ", ".join(f"i32 {16 * side + i}" for i in range(16))
