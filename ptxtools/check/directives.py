@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ptxtools.ir.nodes import Directive, Pragma
 from ptxtools.isa import Need
 from ptxtools.isa.directives import DIRECTIVES, DirectiveInfo
+from ptxtools.isa.targets import version_text
 
 from . import codes
 from .context import Context
@@ -41,6 +42,9 @@ def check_directives(
             continue
         _arguments(context, item, info)
         context.require(item.name, (Need((), info.ptx, (info.target,)),), item.span, info.section)
+        if info.removed is not None and context.declared.version >= info.removed:
+            message = f"{item.name} was removed in PTX ISA {version_text(info.removed)}"
+            context.report(codes.REMOVED, message, item.span, section=info.section)
         for other in present.intersection(info.excludes) - {item.name}:
             pair = frozenset((item.name, other))
             if pair not in conflicts:

@@ -15,7 +15,8 @@ class DirectiveInfo(NamedTuple):
     counts: (fewest, most) arguments, None: any number. kind: of the arguments: "int", "string", "name", "version",
     "target", "" (none), "declaration", "other" (own grammar). range: inclusive bounds of an integer argument.
     ptx, target: first version and target. excludes: directives that may not stand beside it. wants: one of these
-    should stand beside it. deprecated: version since which another directive replaces it. section: of the manual.
+    should stand beside it. deprecated: version since which another directive replaces it. removed: version since which
+    no assembler takes it. section: of the manual.
     """
 
     name: str
@@ -29,6 +30,7 @@ class DirectiveInfo(NamedTuple):
     excludes: tuple[str, ...] = ()
     wants: tuple[str, ...] = ()
     deprecated: Version | None = None
+    removed: Version | None = None
 
 
 def _d(
@@ -44,9 +46,10 @@ def _d(
     excludes: tuple[str, ...] = (),
     wants: tuple[str, ...] = (),
     deprecated: Version | None = None,
+    removed: Version | None = None,
 ) -> DirectiveInfo:
     return DirectiveInfo(
-        name, frozenset(places.split()), counts, kind, section, ptx, target, range, excludes, wants, deprecated
+        name, frozenset(places.split()), counts, kind, section, ptx, target, range, excludes, wants, deprecated, removed
     )
 
 
@@ -86,7 +89,8 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
         _d(".maxntid", "entry", (1, 3), "int", "11.4.2", (1, 3), range=_DIM, excludes=(".reqntid",)),
         _d(".reqntid", "entry", (1, 3), "int", "11.4.3", (2, 1), range=_DIM, excludes=(".maxntid",)),
         _d(".minnctapersm", "entry", (1, 1), "int", "11.4.4", (2, 0), range=_COUNT, wants=(".maxntid", ".reqntid")),
-        _d(".maxnctapersm", "entry", (1, 1), "int", "11.4.5", (1, 3), range=_COUNT, deprecated=(2, 0)),
+        _d(".maxnctapersm", "entry", (1, 1), "int", "11.4.5", (1, 3), range=_COUNT, deprecated=(2, 0),
+           removed=(2, 1)),
         _d(".noreturn", "func prototype", (0, 0), "", "11.4.6", (6, 4), "sm_30"),
         _d(".pragma", "module entry func statement", (1, None), "string", "11.4.7", (2, 0)),
         _d(".abi_preserve", "func prototype", (1, 1), "int", "11.4.8", (9, 0), "sm_80", range=_COUNT),
