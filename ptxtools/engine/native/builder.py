@@ -199,4 +199,7 @@ class Handler:
         records = 1 + max(0, len(self._operands) - 1) // OPERANDS_PER_RECORD
         self.place("next")
         self.expand(f"%ip.next = getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}\ngoto %fp, %ip.next, %mask")
-        return f"define {CONVENTION} void @{name}({SIGNATURE}) {self.attributes} {{\n{self.e.take()}\n}}\n"
+        body = self.e.take()
+        # Rounding modes are part of 512-bit instructions; they cannot be split where half of that is preferred.
+        attributes = "#2" if ".512(" in body else self.attributes
+        return f"define {CONVENTION} void @{name}({SIGNATURE}) {attributes} {{\n{body}\n}}\n"
