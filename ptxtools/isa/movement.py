@@ -9,6 +9,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     mov.vec.type  d:type*vec(reg), a:type*vec(reg imm sreg);      // whole vectors (6.4.3, 10.12)
     .vec  = { .v2, .v4 };
     .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
+    only .v4   => !.b64,.u64,.s64,.f64
     needs .f64 => sm_13
 
 # 9.7.9.4 mov

@@ -32,8 +32,7 @@ PAGES = """
     needs               => ptx 1.5
     needs .cop | .p     => ptx 2.0, sm_20
     needs .clamp !.trap => ptx 2.0, sm_20
-    needs .b .3d,.a1d,.a2d => ptx 3.0
-    needs .3d,.a1d,.a2d => sm_20
+    needs .3d,.a1d,.a2d => ptx 3.0, sm_20
 
 # 9.7.11.3 sured
     sured.b.op.geom.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype;
@@ -55,6 +54,7 @@ PAGES = """
     .clamp = { .trap, .clamp, .zero };
     rule access
     needs                           => ptx 2.0, sm_20
+    needs .3d                       => ptx 3.0
     needs .min,.max .u64,.s64,.b64  => ptx 8.1, sm_50
 
 # 9.7.11.4 suq
