@@ -415,7 +415,7 @@ class _Fit:
             yield self._problem(
                 codes.VECTOR_LENGTH, message, part, (f"such as {operand.name}.x",) if found.vector else ()
             )
-        elif spec.type is not None and not _special_fits(spec.type, found.type, operand.name):
+        elif not _special_fits(spec, found.type, operand.name):
             message = f"'{operand.name}' is .{found.type}; '{self.op.text}' reads .{spec.type}"
             yield self._problem(codes.OPERAND_TYPE, message, part)
 
@@ -462,6 +462,12 @@ def examine_parts(
     """Complaints about a further part inside the brackets of an address; `part` counts from the base, which is 0."""
     for problem in _Fit(op, spec, index, scope, setting).check(operand):
         yield problem._replace(part=part)
+    dimensions = op.variables.get("coordinates")
+    if isinstance(operand, Vector) and spec.type is None and isinstance(dimensions, int):
+        count = len(operand.items)
+        if count < dimensions or count not in _PACKS:  # textures and surfaces (9.7.10, 9.7.11)
+            message = f"'{op.text}' takes {dimensions} coordinates in a vector of 1, 2 or 4, found {count}"
+            yield Problem(codes.VECTOR_LENGTH, message, index, part)
 
 
 def describe(operand: Operand, scope: Scope) -> str:
@@ -514,10 +520,13 @@ def constant_fits(constant: str, wanted: str | None) -> bool:
     return wanted in ("f32", "f64")
 
 
-def _special_fits(wanted: str, have: str, name: str) -> bool:
+def _special_fits(spec: OperandSpec, have: str, name: str) -> bool:
+    wanted = spec.type
+    if wanted is None:
+        return True
     if TYPES[wanted].kind == "float":
         return False
-    if accepts(wanted, have):
+    if accepts(wanted, have, spec.width):
         return True
     return TYPES[wanted].bits == 16 and have == "u32" and name.partition(".")[0] in _ONCE_16_BIT
 

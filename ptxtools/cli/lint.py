@@ -260,9 +260,10 @@ def _modules(data: bytes, name: str) -> list[tuple[Module, list[Diagnostic]]]:
 
 
 def _lint_module(module: Module, syntax: list[Diagnostic], settings: _Settings) -> list[Diagnostic]:
-    from ptxtools.lint import chosen, lint_targets, suppressed
+    from ptxtools.lint import chosen, lint_targets, suppressed, without_echoes
 
-    findings = [*syntax, *lint_targets(module, settings.targets, settings.version)]
+    found = lint_targets(module, settings.targets, settings.version)
+    findings = [*syntax, *without_echoes(found, syntax)]
     findings = suppressed(chosen(findings, settings.select, settings.ignore), module.source)
     return sorted(findings, key=lambda d: (d.span, d.code, d.target or ""))
 

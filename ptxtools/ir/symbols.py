@@ -16,9 +16,8 @@ _LABELLED = (BranchTargets, CallTargets, CallPrototype)
 class Names:
     """One scope. `lookup` searches it and the scopes around it.
 
-    `declared` maps plain names; `ranges` maps the base of a parameterised declaration (`%r<100>`) to it. Labels are
-    known in the whole function (7.1), so the function's outermost scope holds those of nested scopes that do not
-    clash.
+    `declared` maps plain names; `ranges` maps the base of a parameterised declaration (`%r<100>`) to it. A label is
+    known in the braces that it stands in, and in those inside them.
     """
 
     __slots__ = ("_cache", "declared", "parent", "ranges")

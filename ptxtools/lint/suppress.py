@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ptxtools.diagnostics import Diagnostic, Source
 
+_UNDECLARED = "PTX201"
 _COMMENT = r"//\s*ptx-lint:\s*(disable|disable-file)\s*=\s*([\w, \t]+)"
 
 
@@ -62,3 +63,20 @@ def _next_line(source: Source, number: int) -> int:
         if source.line(number).partition("//")[0].strip():
             break
     return number
+
+
+def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The findings that do not merely follow from a syntax mistake: a declaration that could not be read leaves its
+    names undeclared, and a label that could not be read leaves its branches without a target."""
+    if not syntax or syntax[0].source is None:
+        return list(findings)
+    source = syntax[0].source
+    damaged = " ".join(source.line(line) for d in syntax for line in range(d.line - 1, d.line + 2))
+    return [d for d in findings if d.code != _UNDECLARED or not _echo(d.message, damaged)]
+
+
+def _echo(message: str, damaged: str) -> bool:
+    name = message.split("'")[1] if message.count("'") > 1 else ""
+    if not name.startswith("%"):
+        return True
+    return name in damaged or f"{name.rstrip('0123456789')}<" in damaged

@@ -124,8 +124,8 @@ def test_directory(run, files):
 
 
 NONSENSE = [
-    b"", b"\0\1\2\3" * 100, "\ufeff.version".encode("utf-16"), b"hello world", b"#", b"\x7fELF", b"\x50\xed\x55\xba\x01",
-    b"}" * 50, b"." * 50, b"@" * 50, b'"', b"/*", b"\\\n" * 9,
+    b"", b"\0\1\2\3" * 100, "\ufeff.version".encode("utf-16"), b"hello world", b"#", b"\x7fELF",
+    b"\x50\xed\x55\xba\x01", b"}" * 50, b"." * 50, b"@" * 50, b'"', b"/*", b"\\\n" * 9,
 ]  # fmt: skip
 
 
@@ -369,3 +369,19 @@ def test_help_lists_what_exists(run):
 def test_version(run):
     status, out, _ = run("--version")
     assert status == 0 and out.startswith("ptx-lint ")
+
+
+@pytest.mark.parametrize("body", [
+    ".reg .b33 %r<4>; add.s32 %r1, %r2, %r3;",
+    ".reg .b32 %r<4>; bra DONE; DONE,: ret;",
+    ".reg .b32 %r<4> add.s32 %r1, %r2, %r3;",
+])  # fmt: skip
+def test_a_syntax_mistake_has_no_echo(run, body):
+    _, out, _ = run("--format", "json", "--select", "PTX1,PTX2", stdin=f"{HEAD}.entry k()\n{{ {body} ret; }}".encode())
+    assert len(json.loads(out)) == 1
+
+
+def test_other_mistakes_are_found_beside_a_syntax_mistake(run):
+    body = ".reg .b32 %r<4>;\n\n\nadd.s32 %r1 %r2;\n\n\nadd.s32 %r1, %x, 1;"
+    _, out, _ = run("--format", "json", "--select", "PTX1,PTX2", stdin=f"{HEAD}.entry k()\n{{ {body} ret; }}".encode())
+    assert [f["code"] for f in json.loads(out)] == ["PTX100", "PTX201"]
