@@ -36,6 +36,8 @@ class Handler:
         self._labels = 0
         #: Attribute group of the function: "#2" for one that needs the machine's widest vectors.
         self.attributes = "#0"
+        #: Lines that run on every path before the next record.
+        self.closing: list[str] = []
         self._pointers: dict[int, str] = {}
         self._operands = operands_of(op)
         self.expand("entry:")
@@ -198,6 +200,8 @@ class Handler:
         """The finished function."""
         records = 1 + max(0, len(self._operands) - 1) // OPERANDS_PER_RECORD
         self.place("next")
+        for line in self.closing:
+            self.e.line(line)
         self.expand(f"%ip.next = getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}\ngoto %fp, %ip.next, %mask")
         body = self.e.take()
         # Rounding modes are part of 512-bit instructions; they cannot be split where half of that is preferred.

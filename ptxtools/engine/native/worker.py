@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 QUANTUM = 16_000_000
 #: What one warp, and one CTA, may execute before others get a turn.
 WARP_SLICE, CTA_SLICE = 8192, 131072
-#: Local memory of a thread where nobody says how much: CUDA's stack.
-_DEFAULT_LOCAL = 1024
+#: Local memory of a thread where nobody says how much.
+_DEFAULT_LOCAL = 16384
 #: Host ranges that a worker remembers for `ptx_run`.
 _RANGES = 64
 
@@ -85,7 +86,7 @@ class Worker:
 
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
-        self.memory = _memory(_PAGE + shape.slot * slots)
+        self.memory, slots = _resident_memory(shape.slot, slots)
         self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.ranges = (ctypes.c_uint64 * (2 * _RANGES))()
         ctypes.memset(self.ctx, 0, _PAGE + CTA.size)
@@ -187,13 +188,27 @@ class Worker:
         _release(self.memory)
 
 
+def _resident_memory(slot: int, slots: int) -> tuple[mmap.mmap, int]:
+    """Memory for a worker and so many CTAs, or for fewer where the address space is limited."""
+    while True:
+        try:
+            return _memory(_PAGE + slot * slots), slots
+        except OSError:
+            if slots == 1:
+                raise MemoryError(f"no memory for one CTA: {slot} bytes") from None
+            slots //= 2
+
+
 def _memory(size: int) -> mmap.mmap:
     """Zeroed or used pages; what was used before is cleared where that matters."""
     with _spare_lock:
         for index, memory in enumerate(_spare):
             if size <= len(memory) <= 8 * size + (1 << 20):
                 return _spare.pop(index)
-    return mmap.mmap(-1, _up(size, 1 << 16))
+    if sys.platform == "win32":
+        return mmap.mmap(-1, _up(size, 1 << 16))
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    return mmap.mmap(-1, _up(size, 1 << 16), flags=flags)
 
 
 #: Memory kept for later launches, at most this much.

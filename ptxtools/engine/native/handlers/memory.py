@@ -39,6 +39,8 @@ def load(h: Handler) -> None:
     polls = opcode is not None and any(opcode.has(m) for m in ("volatile", "relaxed", "acquire", "mmio"))
     if polls and h.op.space in ("global", "generic"):
         spend(h, POLL)
+    if opcode is not None and opcode.has("acquire"):
+        h.closing.append("fence acquire")
     _access(h, Access.of(h.op.dst_types), None)
 
 

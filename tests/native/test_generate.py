@@ -1,0 +1,77 @@
+"""The generated code: valid for other CPUs and other architectures, and no larger than it need be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+from ptxtools.engine import lower
+from ptxtools.engine.native import generate, keys
+from ptxtools.engine.native.templates import expand
+from ptxtools.engine.program import Op
+from ptxtools.syntax import parse
+
+from .harness import body_kernel, lowered
+
+BENCH = sorted((Path(__file__).parents[2] / "testdata" / "bench" / "ptx").glob("*.ptx"))
+MORE = body_kernel(
+    """.shared .u32 s[32]; .local .u32 l[4]; ld.u32 %r1, [%in]; atom.global.add.f32 %f1, [%in], 0f3F800000;
+    atom.shared.cas.b32 %r2, [s], 0, 1; shfl.sync.up.b32 %r3|%p1, %r1, 1, 0, -1; vote.sync.ballot.b32 %r4, %p1, -1;
+    match.any.sync.b32 %r5, %r1, -1; redux.sync.add.u32 %r6, %r1, -1; ld.global.v4.b16 {%h1, %h2, %h3, %h4}, [%in];
+    mov.u64 %d1, l; st.local.u64 [%d1], %d1; ld.local.u8 %r7, [%d1+3]; mov.u64 %d2, %globaltimer;
+    st.global.u8 [%in], %r7;
+    elect.sync %r8|%p2, -1; membar.gl; nanosleep.u32 10; st.shared.v2.u32 [s+8], {%r7, %r8}; ret;""",
+    4,
+)
+
+
+def operations() -> dict[str, Op]:
+    """An operation of each handler that some kernels need."""
+    found: dict[str, Op] = {}
+    programs = [lower(parse(path.read_text()).module, path.stem, lambda name: 0) for path in BENCH]
+    for program in [*programs, lowered(MORE)]:
+        for block in program.blocks:
+            for op in block.ops:
+                found[keys.name_of(keys.key_of(op))] = op
+    return found
+
+
+@pytest.mark.parametrize(
+    ("triple", "cpu", "features"),
+    [
+        ("aarch64-unknown-linux-gnu", "generic", ""),
+        ("x86_64-unknown-linux-gnu", "x86-64", "+cx16"),
+        ("x86_64-unknown-linux-gnu", "haswell", ""),
+        ("x86_64-unknown-linux-gnu", "skylake-avx512", ""),
+    ],
+)
+def test_code_for_other_cpus(triple, cpu, features):
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    try:
+        target = llvm.Target.from_triple(triple)
+    except RuntimeError:
+        pytest.skip(f"this llvmlite has no {triple}")
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="small")
+    wide = ["avx512f", "avx512dq", "avx512bw", "avx512vl", "avx2", "f16c", "fma"] if cpu == "skylake-avx512" else []
+    for text in (generate.base_module(), generate.handler_module(operations(), wide)):
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.triple = triple
+        module.verify()
+        assert len(machine.emit_object(module)) > 1000
+
+
+def test_names_are_the_same_in_every_process_and_differ_by_key():
+    ops = operations()
+    assert len(ops) > 60
+    assert all(name == keys.name_of(keys.key_of(op)) and name.isidentifier() for name, op in ops.items())
+
+
+def test_the_notation_of_templates():
+    text = expand("%x = get warp.ready\nset ctx.slice, %x\n%m = lanes %x\nleave STATUS_IDLE")
+    assert "getelementptr i8, ptr %warp, i64 0" in text
+    assert "%m = bitcast i32 %x to <32 x i1>" in text
+    assert text.endswith("ret void")
+    assert expand("  %a = add i32 %b, 1 ; STATUS_TRAP") == "  %a = add i32 %b, 1 ; 2"
