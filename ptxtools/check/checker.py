@@ -10,7 +10,6 @@ from ptxtools.ir.nodes import Alias, Function, Module, Variable
 from . import codes
 from .context import Context, Enough, Gathered
 from .declarations import check_variable
-from .directives import check_directives
 from .functions import check_alias, check_function_header, check_repeated_function, check_repeated_variable
 from .headers import check_headers
 from .instructions import BodyChecker, report_redeclaration
@@ -65,7 +64,10 @@ def _walk(context: Context) -> None:
 
 def _function(context: Context, function: Function, scope: Scope, bodies: BodyChecker) -> None:
     check_function_header(context, function)
-    check_directives(context, function.kind, function.name, function.directives, len(function.returns))
+    if function.directives:
+        from .directives import check_directives
+
+        check_directives(context, function.kind, function.name, function.directives, len(function.returns))
     earlier = scope.own(function.name)
     if isinstance(earlier, Function):
         check_repeated_function(context, earlier, function)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ptxtools.ir.nodes import Function, Immediate, Initializer, SymbolValue, Variable
 from ptxtools.isa import Need
-from ptxtools.isa.directives import ATTRIBUTES
 from ptxtools.isa.types import TYPES
 
 from . import codes
@@ -29,7 +28,8 @@ def check_variable(context: Context, variable: Variable, scope: Scope, *, in_fun
     check_type(context, variable)
     check_alignment(context, variable.align, variable)
     _linkage(context, variable)
-    _attributes(context, variable)
+    if variable.attributes:
+        _attributes(context, variable)
     if variable.init is not None:
         _initialiser(context, variable, scope)
 
@@ -134,6 +134,8 @@ def _linkage(context: Context, v: Variable) -> None:
 
 
 def _attributes(context: Context, v: Variable) -> None:
+    from ptxtools.isa.directives import ATTRIBUTES
+
     for name, args in v.attributes:
         attribute = name if name.startswith(".") else f".{name}"
         info = ATTRIBUTES.get(attribute)

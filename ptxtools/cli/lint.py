@@ -6,8 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
@@ -51,8 +50,7 @@ _FORMATS = ("text", "json", "sarif", "github")
 _PARALLEL_FROM = 16
 
 
-@dataclass(slots=True)
-class _Settings:
+class _Settings(NamedTuple):
     """What a worker must know to lint one file."""
 
     targets: tuple[str, ...] = ()
@@ -62,12 +60,11 @@ class _Settings:
     stdin_name: str = STDIN_NAME
 
 
-@dataclass(slots=True)
-class _Report:
+class _Report(NamedTuple):
     """What was found in one file; `failure` says why it could not be read."""
 
     name: str
-    findings: list[Diagnostic] = field(default_factory=list)
+    findings: list[Diagnostic]
     failure: str = ""
     seconds: float = 0.0
 
@@ -124,11 +121,12 @@ def main() -> NoReturn:
 
 
 def _config(path: str | None) -> Config:
-    from ptxtools.lint.config import Config, ConfigError, find_config, read_config
+    """The settings in a file, or in the nearest `pyproject.toml` that has our section."""
+    from ptxtools.lint.config import NO_SETTINGS, ConfigError, find_config, read_config
 
     found = path or find_config(os.getcwd())
     try:
-        return read_config(found) if found else Config()
+        return read_config(found) if found else NO_SETTINGS
     except ConfigError as error:
         raise Failure(str(error)) from None
 
@@ -218,7 +216,7 @@ def _report(name: str, settings: _Settings) -> _Report:
     try:
         data = read_input(name)
     except Failure as error:
-        return _Report(shown, failure=error.message)
+        return _Report(shown, [], error.message)
     findings = lint_data(data, shown, settings)
     return _Report(shown, findings, "", time.perf_counter() - started)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 SECTION = "ptx-lint"
 _LISTS = ("select", "ignore", "target")
@@ -16,8 +15,7 @@ class ConfigError(Exception):
     """The settings cannot be used; the message names the file."""
 
 
-@dataclass(slots=True)
-class Config:
+class Config(NamedTuple):
     """Settings; None and () where the file is silent."""
 
     select: tuple[str, ...] = ()
@@ -27,6 +25,9 @@ class Config:
     exit_zero: bool = False
     ptx_version: str | None = None
     format: str | None = None
+
+
+NO_SETTINGS = Config()
 
 
 def find_config(directory: str) -> str | None:
@@ -68,18 +69,18 @@ def read_config(path: str) -> Config:
 def _config(section: Any, path: str) -> Config:
     if not isinstance(section, dict):
         raise ConfigError(f"{path}: [tool.{SECTION}] is no table")
-    config = Config()
+    values: dict[str, Any] = {}
     for key, value in section.items():
         if key in _LISTS:
-            setattr(config, key, _words(value, key, path))
+            values[key] = _words(value, key, path)
         elif (key in _FLAGS and isinstance(value, bool)) or (key in _WORDS and isinstance(value, str)):
-            setattr(config, key.replace("-", "_"), value)
+            values[key.replace("-", "_")] = value
         elif key in (*_FLAGS, *_WORDS):
             raise ConfigError(f"{path}: '{key}' has the wrong type")
         else:
             known = ", ".join((*_LISTS, *_FLAGS, *_WORDS))
             raise ConfigError(f"{path}: unknown setting '{key}' (known: {known})")
-    return config
+    return Config(**values)
 
 
 def _words(value: Any, key: str, path: str) -> tuple[str, ...]:

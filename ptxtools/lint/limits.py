@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from ptxtools.ir.nodes import Directive, Function, Pragma
-from ptxtools.isa.directives import PRAGMAS
 
 from . import codes
 from .context import LintContext
@@ -49,6 +48,8 @@ def _value(context: LintContext, item: Directive) -> None:
 
 
 def _pragma(context: LintContext, item: Pragma) -> None:
+    from ptxtools.isa.directives import PRAGMAS
+
     for text in item.strings:
         word = text.split()[0] if text.split() else ""
         if word not in PRAGMAS:
