@@ -7,7 +7,7 @@ trap 'rm -rf "$out"' EXIT
 
 show() { printf '\n$ %s\n' "$*"; "$@"; }
 
-show ptx-lint "$here/vecadd.ptx"
+show ptx-lint "$here/vecadd.ptx" && echo "no findings"
 show ptx-lint --requirements "$here/vecadd.ptx"
 show ptx-as "$here/vecadd.ptx" -o "$out/vecadd.ptxo"
 show ptx-as --info "$out/vecadd.ptxo"
