@@ -133,7 +133,7 @@ class BodyChecker:
         for problem in problems:
             self._report(item, op, problem)
         self._requirements(item, op, scope)
-        return needs_particular(op) or any(spec.range or spec.choices for shape in op.shapes for spec in shape)
+        return needs_particular(op) or any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
 
     def _guard(self, item: Instruction, scope: Scope) -> None:
         guard = item.guard

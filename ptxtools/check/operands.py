@@ -333,6 +333,8 @@ class _Fit:
             wanted = str(low) if low == high else f"{low} to {high}"
         elif operand.value % spec.multiple:
             wanted = f"a multiple of {spec.multiple}"
+        elif operand.value % spec.multiple:
+            wanted = f"a multiple of {spec.multiple}"
         if wanted:
             message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {wanted}"
             yield self._problem(codes.CONSTANT_RANGE, message, part)
