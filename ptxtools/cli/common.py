@@ -6,6 +6,7 @@ ours; 130 interrupted. A closed pipe ends a command quietly.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -105,6 +106,8 @@ def examples(*lines: str) -> str:
 
 def run_command(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a click command as the process: every failure becomes a message and the documented exit status."""
+    # Trees of a module live until the end and hold no cycles: frequent collections would only look at them again.
+    gc.set_threshold(100_000, 20, 100)
     status = exit_status(command, name, arguments)
     try:
         sys.stdout.flush()
