@@ -6,6 +6,7 @@ ours; 130 interrupted. A closed pipe ends a command quietly.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -108,6 +109,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     """Run a click command as the process: every failure becomes a message and the documented exit status."""
     # Trees of a module live until the end and hold no cycles: frequent collections would only look at them again.
     gc.set_threshold(100_000, 20, 100)
+    _prepare_streams()
     status = exit_status(command, name, arguments)
     try:
         sys.stdout.flush()
@@ -117,6 +119,16 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
         sys.stderr.write(f"{name}: error: cannot write output: {error.strerror}\n")
         status = status or USAGE
     sys.exit(status)
+
+
+def _prepare_streams() -> None:
+    """Streams that were closed swallow what is written; text that a stream cannot encode is escaped, never an error."""
+    for stream in ("stdout", "stderr"):
+        found = getattr(sys, stream)
+        if found is None:
+            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
+        elif hasattr(found, "reconfigure"):
+            found.reconfigure(errors="backslashreplace")
 
 
 def exit_status(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> int:
@@ -213,6 +225,8 @@ def read_input(name: str) -> bytes:
     """The bytes of a file, or of standard input for `-`. Raises Failure (status 2) when it cannot be read."""
     try:
         if name == STDIN:
+            if sys.stdin is None:
+                raise OSError(errno.EBADF, "it is closed")
             return sys.stdin.buffer.read()
         with open(name, "rb") as file:
             return file.read()

@@ -378,7 +378,7 @@ def _statistics(findings: list[Diagnostic], format_: str) -> str:
         import json
 
         rows = [{"code": code, "count": count, "title": describe(code)[0]} for code, count in counts]
-        return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(rows, indent=1) + "\n"
     return "".join(f"{count:>7}  {code}  {describe(code)[0]}\n" for code, count in counts)
 
 
@@ -404,7 +404,7 @@ def _print_requirements(names: Sequence[str], settings: _Settings, format_: str)
     if format_ == "json":
         import json
 
-        sys.stdout.write("".join(json.dumps(item.to_json(), ensure_ascii=False) + "\n" for item in found))
+        sys.stdout.write("".join(json.dumps(item.to_json()) + "\n" for item in found))
     else:
         sys.stdout.write("".join(f"{item.to_text()}\n" for item in found))
     return status

@@ -16,7 +16,7 @@ SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schem
 
 def to_json(diagnostics: Iterable[Diagnostic]) -> str:
     """One array, one element a line, so that a diff of two runs reads well."""
-    rows = [json.dumps(d.to_json(), ensure_ascii=False) for d in diagnostics]
+    rows = [json.dumps(d.to_json()) for d in diagnostics]
     return "[\n " + ",\n ".join(rows) + "\n]" if rows else "[]"
 
 
@@ -63,7 +63,7 @@ def to_sarif(diagnostics: Sequence[Diagnostic], describe: Callable[[str], tuple[
         "results": [_result(d, index[d.code]) for d in diagnostics],
     }
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=False)
+    return json.dumps(log, indent=2)
 
 
 def _result(d: Diagnostic, rule_index: int) -> dict[str, Any]:

@@ -385,3 +385,19 @@ def test_other_mistakes_are_found_beside_a_syntax_mistake(run):
     body = ".reg .b32 %r<4>;\n\n\nadd.s32 %r1 %r2;\n\n\nadd.s32 %r1, %x, 1;"
     _, out, _ = run("--format", "json", "--select", "PTX1,PTX2", stdin=f"{HEAD}.entry k()\n{{ {body} ret; }}".encode())
     assert [f["code"] for f in json.loads(out)] == ["PTX100", "PTX201"]
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_internal_error(files, redirection):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(f"'{sys.executable}' -m ptxtools lint bad.ptx - {redirection}", shell=True, cwd=files,
+                          env=environment, capture_output=True, input=b"", timeout=60, check=False)  # fmt: skip
+    assert done.returncode in (1, 2) and b"internal" not in done.stderr and b"Traceback" not in done.stderr
+
+
+def test_output_that_cannot_be_encoded_is_escaped(files):
+    (files / "é.ptx").write_text(BAD)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-m", "ptxtools", "lint", "--format", "json", "é.ptx"], capture_output=True,
+                          cwd=files, env=environment, timeout=60, check=False)  # fmt: skip
+    assert done.returncode == 1 and done.stderr == b"" and json.loads(done.stdout)[0]["file"] == "é.ptx"
