@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from math import prod
 
 from ptxtools.engine.grid import Launch, Outcome
 from ptxtools.engine.native import faults
 from ptxtools.engine.native.encode import Encoded, encode
 from ptxtools.engine.native.worker import QUANTUM, Shape, Tables, Worker
 
-if TYPE_CHECKING:
-    from ptxtools.engine.program import Program
-
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
+#: CTAs from which code outside of loops is worth more time to compile.
+_MANY = 128
 
 
 def run(launch: Launch) -> Outcome:
     """Run a grid to its end. Raises `Trap`."""
-    encoded = _encoded(launch.program, launch.memory.open_host)
+    encoded = _encoded(launch)
     shape = Shape(launch, encoded)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
     return _Run(launch, encoded, shape).run()
 
 
-def _encoded(program: Program, host: bool) -> Encoded:
-    key = "native-host" if host else "native"
-    encoded = program.cache.get(key)
+def _encoded(launch: Launch) -> Encoded:
+    """The program's tables: made when it is first launched like this."""
+    host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
+    key = f"native{'-host' * host}{'-many' * many}"
+    encoded = launch.program.cache.get(key)
     if encoded is None:
-        encoded = program.cache[key] = encode(program, host=host)
+        encoded = launch.program.cache[key] = encode(launch.program, host=host, everywhere=many)
     return encoded
 
 

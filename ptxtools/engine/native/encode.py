@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ptxtools.engine.native import library, structures
+from ptxtools.engine.native import library, runs, structures
 from ptxtools.engine.native.keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 from ptxtools.engine.program import Block, FunctionCode, Op, Program, Ref, Terminator
 
@@ -51,14 +51,15 @@ class Encoded:
     run: Callable[[int], int]
 
 
-def encode(program: Program, *, host: bool = False) -> Encoded:
-    """Encode a program, compiling what handlers it needs. host: variants that ask for host memory."""
-    return _Encoder(program, host).encode()
+def encode(program: Program, *, host: bool = False, everywhere: bool = False) -> Encoded:
+    """Encode a program, compiling what handlers it needs. host: variants that ask for host memory; everywhere: make
+    one handler of neighbouring operations outside of loops, too."""
+    return _Encoder(program, host, everywhere).encode()
 
 
 class _Encoder:
-    def __init__(self, program: Program, host: bool) -> None:
-        self.program, self.host = program, host
+    def __init__(self, program: Program, host: bool, everywhere: bool) -> None:
+        self.program, self.host, self.everywhere = program, host, everywhere
         self.names: dict[tuple[object, ...], str] = {}
         self.handlers: dict[str, Op] = {}
         self.specials: dict[str, int] = {}
@@ -66,7 +67,7 @@ class _Encoder:
 
     def encode(self) -> Encoded:
         program = self.program
-        bodies = [[self._named(op) for op in block.ops] for block in program.blocks]
+        bodies = [[self._named(op) for op in ops] for ops in runs.fuse(program, everywhere=self.everywhere)]
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses = library.addresses(self.handlers)
         self.starts, self.ends = self._places(bodies, results)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ptxtools.engine.native.builder import Handler
 
-from . import atomics, memory, plain, special, warp
+from . import atomics, memory, plain, run, special, warp
 
 KINDS: dict[str, Callable[[Handler], None]] = {
     "alu": plain.alu,
@@ -16,6 +16,7 @@ KINDS: dict[str, Callable[[Handler], None]] = {
     "barrier_result": plain.barrier_result,
     "fence": plain.fence,
     "nanosleep": plain.nanosleep,
+    "run": run.run,
     "sreg": special.special_register,
     "ld": memory.load,
     "st": memory.store,

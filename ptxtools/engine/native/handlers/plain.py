@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ptxtools import semantics
 from ptxtools.engine.native.builder import Handler
+from ptxtools.isa import Opcode
+from ptxtools.semantics.algebra import Value
 
 
 def alu(h: Handler) -> None:
     """Outputs = semantics of the opcode over the inputs."""
-    opcode = h.op.opcode
-    function = semantics.find(opcode) if opcode is not None else None
+    assert h.op.opcode is not None
+    h.results(compute(h, h.op.opcode, h.op.detail, h.sources()))
+
+
+def compute(h: Handler, opcode: Opcode, detail: Any, inputs: list[Value]) -> Sequence[Value]:
+    """Outputs of an "alu" operation with this `detail`."""
+    function = semantics.find(opcode)
     if function is None:
-        raise LookupError(f"no semantics for {opcode.text if opcode else 'an operation without opcode'}")
-    inputs = h.sources()
+        raise LookupError(f"no semantics for {opcode.text}")
     options = {}
-    if isinstance(h.op.detail, tuple):  # a constant that the code is specialised for
-        place, value = h.op.detail
+    if isinstance(detail, tuple):  # a constant that the code is specialised for
+        place, value = detail
         inputs[place] = value
-    elif h.op.detail is not None:
-        options["selectors"] = h.op.detail  # of a video instruction's operands
-    h.results(function(h.A, opcode, *inputs, **options))
+    elif detail is not None:
+        options["selectors"] = detail  # of a video instruction's operands
+    return function(h.A, opcode, *inputs, **options)
 
 
 def copy(h: Handler) -> None:
