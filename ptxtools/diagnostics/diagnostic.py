@@ -103,7 +103,8 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
 
     kernel: entry name; cta, thread: (x, y, z); line: PTX line number (of the text, or of the container's
     disassembly); text: that line; reason: what happened; kind: "trap", "timeout", "deadlock" or a checker's name;
-    where: index into the program's lines, from which the device finds file and line.
+    where: index into the program's lines, from which the device finds file and line; places: the same for each of the
+    details, -1 where one has no place.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
         where: int | None = None,
     ) -> None:
         self.where = where
+        self.places: tuple[int, ...] = ()
         self.reason, self.kernel, self.cta, self.thread = reason, kernel, cta, thread
         self.file, self.line, self.text, self.kind, self.details = file, line, text, kind, details
         super().__init__(self.describe())

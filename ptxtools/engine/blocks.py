@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from .effects import predecessors, successors
 from .program import Block, Terminator
 
+#: Terminators at which lanes can wait and be tried again.
+_WAITING = ("warpsync", "event")
+
 
 def tidy(blocks: list[Block], constants: Mapping[int, int]) -> list[Block]:
     """The same function in as few blocks as possible, in the same order, numbered anew. `constants`: by value."""
@@ -53,7 +56,7 @@ def _thread_jumps(blocks: list[Block]) -> None:
 
 
 def _merge(blocks: list[Block]) -> None:
-    """Append a block to the only one that jumps to it. The block of a "warpsync" stays empty."""
+    """Append a block to the only one that jumps to it. Where lanes can wait, the block stays empty."""
     incoming = predecessors(blocks)
     reached = _reached(blocks)
     counts = [sum(p in reached for p in sources) for sources in incoming]
@@ -62,7 +65,7 @@ def _merge(blocks: list[Block]) -> None:
         while block.terminator.kind == "jump":
             following = block.terminator.target
             after = blocks[following]
-            if following in (number, 0) or counts[following] != 1 or after.terminator.kind == "warpsync":
+            if following in (number, 0) or counts[following] != 1 or after.terminator.kind in _WAITING:
                 break
             block.ops.extend(after.ops)
             block.terminator = after.terminator

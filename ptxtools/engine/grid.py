@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,15 +28,34 @@ class AddressSpace:
     open_host: bool = False
     readable: Callable[[int, int, bool], bool] | None = None
     mapping: Callable[[int], tuple[int, int] | None] | None = None
+    _whole: memoryview | None = field(default=None, repr=False, compare=False)
+
+    def bytes(self, address: int, size: int, write: bool) -> memoryview | None:
+        """`size` bytes at a device address, through which it can be written; None where there is no such memory."""
+        offset = address - self.base
+        if 0 <= offset and offset + size <= self.size:
+            if self._whole is None:
+                self._whole = _host_bytes(self.host, self.size)
+            return self._whole[offset : offset + size]
+        if self.open_host and self.readable is not None and self.readable(address, size, write):
+            return _host_bytes(address, size)
+        return None
+
+
+def _host_bytes(address: int, size: int) -> memoryview:
+    return memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
 
 
 @dataclass(slots=True)
 class Launch:
     """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
 
+    numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.tensorcore.generation_of`);
     resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads;
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
-    "timeout" trap; specials: values of special registers that hold for the whole launch.
+    "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
+    that serves a kind of event (`events.serves`); device: what sim makes of the device, for such functions; extra: room
+    for what a launch brings along and gives back.
     """
 
     program: Program
@@ -44,6 +64,7 @@ class Launch:
     block: Dim3
     cluster: Dim3 = (1, 1, 1)
     dynamic_shared: int = 0
+    numerics: str = "ieee"
     params: bytes = b""
     resident: int = 16
     sms: int = 16
@@ -53,6 +74,8 @@ class Launch:
     max_instructions: int | None = None
     local_bytes: int = 0
     specials: dict[str, int] = field(default_factory=dict)
+    services: Callable[[str], None] | None = None
+    device: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 
 

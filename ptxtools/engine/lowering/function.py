@@ -191,6 +191,18 @@ class FunctionLowering(Values):
         if mask.slot in self.constants:
             self.synchronised.add(mask.slot)
 
+    def event(self, op: Op) -> None:
+        """Have an operation served by a function (`engine.events`): lanes leave the engine and may wait there.
+
+        The operation has no guard: call this inside `guarded_region`, in which its operands were made too.
+        """
+        op.where = self.where
+        stop, after = self.new_label(), self.new_label()
+        self.end(Terminator("jump", target=stop))
+        self.begin(stop)
+        self.end(Terminator("event", op=op, other=after))
+        self.begin(after)
+
     # --- operations ---------------------------------------------------------------------------------------------------
 
     def emit(self, op: Op) -> None:

@@ -254,11 +254,21 @@ define internal void @leave_cta(ptr %ctx, ptr %warp, i32 %mask) #1 {{
   %n = call i32 @llvm.ctpop.i32(i32 %mask)
   %threads.new = sub i32 %threads, %n
   set cta.alive, %threads.new
+  %cluster = get ctx.cluster_size
+  %came = get cta.cl_came
+  %many = sub i32 %cluster, 1
+  %together = or i32 %came, %many
+  %single = icmp eq i32 %together, 0
+  br i1 %single, label %barriers, label %clusters, !prof !0
+clusters:
+  call void @leave_cluster(ptr %ctx, ptr %warp, i32 %mask)
+  br label %barriers
+barriers:
   %pending = get cta.pending
   %quiet = icmp eq i32 %pending, 0
   br i1 %quiet, label %out, label %check, !prof !0
 check:
-  %todo = phi i32 [%pending, %0], [%todo.next, %checked]
+  %todo = phi i32 [%pending, %barriers], [%todo.next, %checked]
   %id = call i32 @llvm.cttz.i32(i32 %todo, i1 true)
   %expected.p = item cta.expected, %id
   %expected = load i32, ptr %expected.p
@@ -340,6 +350,9 @@ handler @t_event {{                               ; s0 s1: where the lanes go on
   set warp.group_block, %block
   %depth = depth %fp
   set warp.group_frame, %depth
+  %time = get ctx.slice                           ; who polls must not keep others from running
+  %time.less = sub i32 %time, EVENT_COST
+  set ctx.slice, %time.less
   leave STATUS_EVENT
 }}
 """

@@ -42,9 +42,10 @@ class _Run:
         self.tables = Tables(launch, encoded)
         self.stop = threading.Event()
         self.failures: list[BaseException] = []
-        resident = max(1, min(launch.resident, shape.ctas))
-        self.count = max(1, min(launch.threads, resident)) if launch.seed is None else 1
-        self.shares = [resident // self.count + (i < resident % self.count) for i in range(self.count)]
+        clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
+        self.count = max(1, min(launch.threads, clusters)) if launch.seed is None else 1
+        shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
+        self.shares = [share * shape.cluster for share in shares]
         self.workers: list[Worker] = []
 
     def run(self) -> Outcome:

@@ -1,91 +1,186 @@
-"""What the native loop leaves to Python: functions by kind of event operation, and what they see of a warp.
-
-Later features register here; the loop itself needs no change. A function is called with the lanes stopped at the
-operation; when it returns, they go on behind it. It runs while other workers run: guard shared state with a lock.
-"""
+"""What the native loop leaves to Python, as `engine.events` wants to see it: warps, CTAs and clusters in memory."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+import struct
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ptxtools.engine.events import HANDLERS, View, find, serves
 from ptxtools.engine.native.structures import CTA, WARP
-from ptxtools.engine.program import SLOT_BYTES, Op, Ref
+from ptxtools.engine.program import LANES, SLOT_BYTES, Op, Ref
+from ptxtools.engine.residents import Cluster, Cta, Wait
 
 if TYPE_CHECKING:
-    from ptxtools.engine.grid import Launch
     from ptxtools.engine.native.worker import Worker
+    from ptxtools.engine.reference.algebra import NumpyAlgebra
+
+_ARRAYS: dict[str, type] = {"b16": np.uint16, "b32": np.uint32, "b64": np.uint64, "b128": np.uint64}
+_WORD = struct.Struct("<I")
+_WORDS = {4: struct.Struct("<I"), 8: struct.Struct("<Q")}
+_SIZES = {"i32": 4, "i64": 8, "ptr": 8}
+_BITS = np.arange(LANES, dtype=np.uint32)
 
 
-class View:
-    """The lanes that an event stopped: their operands, local memory and place."""
+@cache
+def algebra() -> NumpyAlgebra:
+    """Operands and results of Python functions are NumPy arrays."""
+    from ptxtools.engine.reference.algebra import NumpyAlgebra
+
+    return NumpyAlgebra()
+
+
+def flags(mask: int) -> Any:
+    """A mask as 32 flags, lane 0 first."""
+    return (np.uint32(mask) >> _BITS & np.uint32(1)).astype(np.bool_)
+
+
+class NativeView(View):
+    """Lanes that an event stopped. `origin` and `frame` are offsets of the warp and its frame in worker memory."""
 
     def __init__(self, worker: Worker, op: Op, warp: int, frame: int, mask: int) -> None:
-        self.worker, self.op, self.warp, self.frame, self.mask = worker, op, warp, frame, mask
+        self.worker, self.op, self.mask = worker, op, mask
+        self.launch, self.schedule = worker.launch, worker.schedule
+        self.origin, self.frame = warp - worker.ctx, frame - worker.ctx
+        self.warp = worker.field(self.origin, WARP, "id")
+        self.held = 0  # lanes that this event has made wait
+        self.came: dict[int, Wait] = {}  # lanes that have waited, and for what
+        self._cta: Cta | None = None
 
     @property
-    def launch(self) -> Launch:
-        return self.worker.launch
+    def cta(self) -> Cta:  # type: ignore[override]
+        """Made when it is first asked for."""
+        if self._cta is None:
+            self._cta = self.worker.residents.cta(self.worker.field(self.origin, WARP, "cta") - self.worker.ctx)
+        return self._cta
 
-    def lanes(self) -> Iterator[int]:
-        """Numbers of the lanes that stopped."""
-        return (lane for lane in range(32) if self.mask >> lane & 1)
+    @property
+    def algebra(self) -> NumpyAlgebra:
+        return algebra()
 
-    def _address(self, ref: Ref, lane: int) -> tuple[int, int]:
-        size = SLOT_BYTES[ref.type] // 32 if ref.type != "b128" else 8
-        return self.frame + ref.slot + size * lane, size
+    # --- operands -----------------------------------------------------------------------------------------------------
 
-    def read(self, ref: Ref, lane: int) -> int:
-        """A lane's content of a slot, as an unsigned number."""
+    def values(self, ref: Ref) -> Any:
+        memory, at = self.worker.memory, self.frame + ref.slot
         if ref.type == "pred":
-            return int.from_bytes(ctypes.string_at(self.frame + ref.slot, 4), "little") >> lane & 1
-        address, size = self._address(ref, lane)
-        low = int.from_bytes(ctypes.string_at(address, size), "little")
+            return flags(_WORD.unpack_from(memory, at)[0])
         if ref.type == "b128":
-            low |= int.from_bytes(ctypes.string_at(address + 256, 8), "little") << 64
-        return low
+            halves = np.frombuffer(memory, np.uint64, 2 * LANES, at)
+            return halves[:LANES].copy(), halves[LANES:].copy()
+        return np.frombuffer(memory, _ARRAYS[ref.type], LANES, at).copy()
 
-    def write(self, ref: Ref, lane: int, value: int) -> None:
-        """Set a lane's content of a slot."""
+    def set_values(self, ref: Ref, values: Any, mask: int | None = None) -> None:
+        mask = self.mask if mask is None else mask
+        memory, at = self.worker.memory, self.frame + ref.slot
         if ref.type == "pred":
-            mask = int.from_bytes(ctypes.string_at(self.frame + ref.slot, 4), "little")
-            mask = mask & ~(1 << lane) | (value & 1) << lane
-            ctypes.memmove(self.frame + ref.slot, mask.to_bytes(4, "little"), 4)
+            new = int(np.packbits(values, bitorder="little").view(np.uint32)[0])
+            old = _WORD.unpack_from(memory, at)[0]
+            _WORD.pack_into(memory, at, old ^ ((old ^ new) & mask))
             return
-        address, size = self._address(ref, lane)
-        ctypes.memmove(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"), size)
-        if ref.type == "b128":
-            ctypes.memmove(address + 256, (value >> 64 & (1 << 64) - 1).to_bytes(8, "little"), 8)
+        for part in values if ref.type == "b128" else (values,):
+            place = np.frombuffer(memory, _ARRAYS[ref.type], LANES, at)
+            np.copyto(place, part, where=flags(mask), casting="unsafe")
+            at += SLOT_BYTES["b64"]
+
+    # --- local memory: words of a lane lie 128 bytes apart --------------------------------------------------------------
+
+    def _row(self, lane: int, address: int, size: int) -> tuple[Any, int]:
+        base = self.worker.field(self.origin, WARP, "local") - self.worker.ctx
+        first, last = address // 4, (address + size + 3) // 4
+        words = np.frombuffer(self.worker.memory, np.uint32, 32 * (last - first), base + 128 * first)
+        return words.reshape(-1, LANES)[:, lane], address % 4
 
     def local(self, lane: int, address: int, size: int) -> bytes:
-        """Bytes of a lane's local memory; its words lie 128 bytes apart."""
-        base = self._pointer(self.warp + WARP.offset("local"))
-        first, last = address // 4, (address + size + 3) // 4
-        words = b"".join(ctypes.string_at(base + 128 * word + 4 * lane, 4) for word in range(first, last))
-        return words[address % 4 : address % 4 + size]
+        words, skip = self._row(lane, address, size)
+        return words.tobytes()[skip : skip + size]
 
-    def shared(self, address: int, size: int) -> bytes:
-        """Bytes of the CTA's shared memory."""
-        cta = self._pointer(self.warp + WARP.offset("cta"))
-        return ctypes.string_at(self._pointer(cta + CTA.offset("shared")) + address, size)
+    def set_local(self, lane: int, address: int, data: bytes) -> None:
+        words, skip = self._row(lane, address, len(data))
+        content = bytearray(words.tobytes())
+        content[skip : skip + len(data)] = data
+        words[:] = np.frombuffer(content, np.uint32)
 
-    @staticmethod
-    def _pointer(address: int) -> int:
-        return int.from_bytes(ctypes.string_at(address, 8), "little")
+    @property
+    def local_bytes(self) -> int:
+        return self.worker.shape.local
+
+    def thread(self, lane: int) -> tuple[int, int, int]:
+        x, y, _ = self.launch.block
+        linear = LANES * self.warp + lane
+        return linear % x, linear // x % y, linear // (x * y)
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def hold(self, wait: Wait) -> None:
+        wait.block, wait.frame = self.worker.stopped_block(), self.origin
+        self.held |= wait.lanes
+        self.worker.hold(self.origin, wait)
+        self.schedule.wait(wait)
+
+    def woken(self, lane: int) -> Wait | None:
+        return self.came.get(lane)
 
 
-Handler: TypeAlias = Callable[[View], None]
+class Residents:
+    """Clusters of a worker that Python knows: those in which an event has happened."""
 
-#: What to call for an event, by the kind of its operation.
-HANDLERS: dict[str, Handler] = {}
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.size = worker.shape.cluster
+        self.clusters: dict[int, Cluster] = {}  # by the number of their first slot
+
+    def slot_of(self, cta: int) -> int:
+        """Number of the slot at an offset in the worker's memory."""
+        return (cta - self.worker.first_slot) // self.worker.shape.slot
+
+    def known(self, slot: int) -> Cluster | None:
+        """The cluster in a slot, if an event has happened in it."""
+        return self.clusters.get(slot - slot % self.size)
+
+    def cta(self, offset: int) -> Cta:
+        """The CTA at an offset in the worker's memory."""
+        slot = self.slot_of(offset)
+        first = slot - slot % self.size
+        cluster = self.clusters.get(first)
+        if cluster is None:
+            cluster = self.clusters[first] = self._make(first)
+        return cluster.ctas[slot - first]
+
+    def _make(self, first: int) -> Cluster:
+        worker = self.worker
+        number = worker.field(worker.slot_offset(first), CTA, "id") // self.size
+        cluster = Cluster(worker.schedule, number)
+        cluster.ctas = tuple(self._cta(cluster, first, rank) for rank in range(self.size))
+        return cluster
+
+    def _cta(self, cluster: Cluster, first: int, rank: int) -> Cta:
+        worker = self.worker
+        at = worker.slot_offset(first + rank)
+        x, y, z = (worker.field(at, CTA, axis) for axis in "xyz")
+        start = worker.field(at, CTA, "shared") - worker.ctx
+        shared = memoryview(worker.memory)[start : start + worker.shape.shared]
+        gx, gy, _ = worker.launch.grid
+        worker.set_field(at, CTA, "external", 1)
+        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at)
+        cta.ended = worker.field(at, CTA, "state") != 1
+        return cta
+
+    def ended(self, slot: int) -> None:
+        """The last thread of a CTA has exited."""
+        first = slot - slot % self.size
+        cluster = self.clusters.get(first)
+        if cluster is None:
+            return
+        cta = cluster.ctas[slot - first]
+        self.worker.set_field(self.worker.slot_offset(slot), CTA, "external", 0)
+        cta.ended = True
+        for function in cta.at_end:
+            function()
+        if all(cta.ended for cta in cluster.ctas):
+            self.worker.schedule.forget(cluster)
+            del self.clusters[first]
 
 
-def register(kind: str) -> Callable[[Handler], Handler]:
-    """Let a function serve the events of operations of this kind."""
-
-    def add(function: Handler) -> Handler:
-        HANDLERS[kind] = function
-        return function
-
-    return add
+__all__ = ["HANDLERS", "NativeView", "Residents", "find", "serves"]

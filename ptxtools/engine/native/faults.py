@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Trap
+from ptxtools.engine.deadlock import Waiting, missing, pending, report
 from ptxtools.engine.native import structures
 from ptxtools.engine.native.keys import RECORD_BYTES
-from ptxtools.engine.native.structures import CTA, WARP
+from ptxtools.engine.native.structures import CTA, WARP, Structure
 from ptxtools.engine.program import (
     CODE_BASE,
     CODE_STEP,
@@ -197,58 +198,93 @@ def unsupported(worker: Worker, op: Op) -> Trap:
     )  # fmt: skip
 
 
-def _current_cta(worker: Worker) -> int:
-    return worker.get("slots") + worker.get("slot_current") * worker.get("slot_bytes")
-
-
 def _warps(worker: Worker, cta: int) -> list[int]:
     shape = worker.shape
     return [cta + shape.warps_offset + i * shape.warp_bytes for i in range(shape.warps)]
 
 
-def _waits(worker: Worker, cta: int) -> tuple[list[str], int, int]:
-    """What the warps of a CTA wait for; the first warp that does, and the lanes of it."""
+def _clusters_ctas(worker: Worker) -> list[int]:
+    """CTAs of the present cluster whose threads have not all exited."""
+    size = worker.shape.cluster
+    first = worker.get("slot_current") // size * size
+    ctas = [worker.ctx + worker.slot_offset(first + rank) for rank in range(size)]
+    return [cta for cta in ctas if cta_field(cta, "state") == 1]
+
+
+def _summary(worker: Worker, cta: int) -> list[str]:
+    """How many have come to the barriers of a CTA."""
     lines: list[str] = []
-    first, lanes = 0, 0
     alive = cta_field(cta, "alive")
     place = "({},{},{})".format(*(cta_field(cta, axis) for axis in "xyz"))
     for number in range(BARRIERS):
-        arrived = _read(cta + CTA.offset("arrived") + 4 * number, 4)
+        arrived = _item(cta, CTA, "arrived", number)
         if arrived:
-            expected = _read(cta + CTA.offset("expected") + 4 * number, 4) or alive
+            expected = _item(cta, CTA, "expected", number) or alive
             lines.append(f"CTA {place}: {arrived} of {expected} threads came to barrier {number}")
-    parked = 0
-    for warp in _warps(worker, cta):
-        waiting = warp_field(warp, "parked")
-        parked += waiting.bit_count()
-        for number in range(BARRIERS):
-            waiting |= _read(warp + WARP.offset("waiting") + 4 * number, 4)
-        if waiting and not first:
-            first, lanes = warp, waiting
+    parked = sum(warp_field(warp, "parked").bit_count() for warp in _warps(worker, cta))
     if parked:
         lines.append(f"{parked} threads wait for other lanes of their warp")
-    return lines, first, lanes
+    return lines
+
+
+def _item(address: int, structure: Structure, name: str, number: int) -> int:
+    return _read(address + structure.offset(name) + 4 * number, 4)
+
+
+def _waiting(worker: Worker, cta: int) -> list[Waiting]:
+    """What the warps of a CTA wait for. Lanes that Python has stopped are in the schedule."""
+    found: list[Waiting] = []
+    for warp in _warps(worker, cta):
+        where = where_of(worker, warp_field(warp, "wait_ip"))
+        for number in range(BARRIERS):
+            arrived = _item(cta, CTA, "arrived", number)
+            expected = _item(cta, CTA, "expected", number) or cta_field(cta, "alive")
+            what = f"at barrier {number}: {missing(arrived, expected)}"
+            _note(worker, found, warp, _item(warp, WARP, "waiting", number), what, where)
+        leader = cta_field(cta, "leader")
+        expected = cta_field(leader, "cl_alive") if worker.shape.cluster > 1 else cta_field(cta, "alive")
+        what = f"at the cluster barrier: {missing(cta_field(leader, 'cl_came'), expected)}"
+        _note(worker, found, warp, warp_field(warp, "cl_waiting"), what, where)
+        _note(worker, found, warp, warp_field(warp, "parked"), "for other lanes of the warp", where)
+    return found
+
+
+def _note(worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str, where: int) -> None:
+    if lanes:
+        first = _thread(worker.launch, warp, (lanes & -lanes).bit_length() - 1)
+        found.append(Waiting(_cta(warp), warp_field(warp, "id"), lanes, what, where, first))
+
+
+def _all_waiting(worker: Worker) -> tuple[list[str], list[Waiting]]:
+    """Of the present cluster: what CTAs and pending work have to say, and who waits."""
+    lines: list[str] = []
+    found: list[Waiting] = []
+    cluster = worker.residents.known(worker.get("slot_current"))
+    for cta in _clusters_ctas(worker):
+        lines += _summary(worker, cta)
+        found += _waiting(worker, cta)
+    if cluster is not None:
+        for wait in worker.schedule.waits(cluster):
+            _note(worker, found, worker.ctx + wait.frame, wait.lanes, f"for {wait.text}", wait.where)
+    return lines + pending(worker.schedule, cluster), found
 
 
 def deadlock(worker: Worker) -> Trap:
-    """No warp of the worker's present CTA can go on."""
-    lines, warp, lanes = _waits(worker, _current_cta(worker))
-    ip = warp_field(warp, "wait_ip")
-    return _make(worker, "no thread can go on", warp, lanes, ip, "deadlock", tuple(lines))
+    """No warp of the worker's present cluster can go on."""
+    lines, found = _all_waiting(worker)
+    return report(worker.launch.program, lines, found, "no thread can go on", "deadlock")
 
 
 def interrupted(worker: Worker, reason: str) -> Trap:
-    """A limit was reached: say where the worker's present CTA is."""
-    cta = _current_cta(worker)
-    if cta_field(cta, "state") == 0:
-        return Trap(reason, kernel=worker.launch.program.kernel, kind="timeout")
-    lines, warp, lanes = _waits(worker, cta)
-    ip = warp_field(warp, "wait_ip") if warp else 0
-    for candidate in _warps(worker, cta):
-        ready = warp_field(candidate, "ready")
-        if ready:
-            warp, lanes, ip = candidate, ready, warp_field(candidate, "group_ip")
-            break
-    if not warp:
-        return Trap(reason, kernel=worker.launch.program.kernel, kind="timeout")
-    return _make(worker, reason, warp, lanes, ip, "timeout", tuple(lines))
+    """A limit was reached: say where the worker's present cluster is."""
+    program = worker.launch.program
+    lines, found = _all_waiting(worker)
+    for cta in _clusters_ctas(worker):
+        for warp in _warps(worker, cta):
+            ready = warp_field(warp, "ready")
+            if ready:
+                trap = _make(worker, reason, warp, ready, warp_field(warp, "group_ip"), "timeout", ())
+                told = report(program, lines, found, reason, "timeout")
+                trap.details, trap.places = told.details, told.places
+                return trap
+    return report(program, lines, found, reason, "timeout")

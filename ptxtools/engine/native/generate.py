@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ptxtools.engine.native import barriers, calls, control, jit, loop
+from ptxtools.engine.native import barriers, calls, clusters, control, jit, loop
 from ptxtools.engine.native.builder import Handler
 from ptxtools.engine.native.emitter import Emitter
 from ptxtools.engine.native.handlers import KINDS
@@ -45,7 +45,7 @@ def base_symbols() -> list[str]:
 
 _TERMINATORS = (
     "t_jump", "t_branch", "t_switch", "t_exit", "t_exit_some", "t_trap", "t_event", "t_warpsync",
-    "t_call", "t_call_indirect", "t_ret",
+    "t_call", "t_call_indirect", "t_ret", "t_cluster_arrive", "t_cluster_wait",
 )  # fmt: skip
 
 #: Barrier handlers by name: (counted, waits, reduction).
@@ -58,7 +58,7 @@ BARRIERS: dict[str, tuple[bool, bool, str | None]] = {
 
 def base_module() -> str:
     """The loop, the terminators and everything else that does not depend on a program."""
-    bodies = [control.text(), calls.text(), barriers.text(), loop.text()]
+    bodies = [control.text(), calls.text(), barriers.text(), clusters.text(), loop.text()]
     for name, (counted, waits, reduction) in BARRIERS.items():
         bodies.append(barriers.handler(name, counted=counted, waits=waits, reduction=reduction))
     return _module(bodies, _DECLARATIONS)

@@ -66,7 +66,7 @@ out:
 """
 
 START = """
-define internal void @start(ptr %ctx, ptr %cta, i64 %id) #1 {
+define internal void @start(ptr %ctx, ptr %cta, ptr %leader, i64 %cluster, i32 %rank) #1 {
   %prepared = get cta.prepared
   %new = icmp eq i32 %prepared, 0
   br i1 %new, label %prepare, label %begin
@@ -74,17 +74,52 @@ prepare:
   call void @prepare(ptr %ctx, ptr %cta)
   br label %begin
 begin:
-  %width = get ctx.grid_x
-  %height = get ctx.grid_y
+  %width = get ctx.clusters_x
+  %height = get ctx.clusters_y
   %width64 = zext i32 %width to i64
   %height64 = zext i32 %height to i64
-  %x = urem i64 %id, %width64
-  %row = udiv i64 %id, %width64
+  %x = urem i64 %cluster, %width64
+  %row = udiv i64 %cluster, %width64
   %y = urem i64 %row, %height64
   %z = udiv i64 %row, %height64
-  %x32 = trunc i64 %x to i32
-  %y32 = trunc i64 %y to i32
-  %z32 = trunc i64 %z to i32
+  %x.first = trunc i64 %x to i32
+  %y.first = trunc i64 %y to i32
+  %z.first = trunc i64 %z to i32
+  %size = get ctx.cluster_size
+  %size64 = zext i32 %size to i64
+  %id.first = mul i64 %cluster, %size64
+  %rank64 = zext i32 %rank to i64
+  %id = add i64 %id.first, %rank64
+  %window = shl i64 %rank64, RANK_SHIFT
+  set cta.rank, %rank
+  set cta.window, %window
+  set cta.leader, %leader
+  %single = icmp eq i32 %size, 1
+  br i1 %single, label %placed, label %inside
+inside:                                           ; place of the CTA in its cluster
+  %part.x = get ctx.cluster_x
+  %part.y = get ctx.cluster_y
+  %part.z = get ctx.cluster_z
+  %in.x = urem i32 %rank, %part.x
+  %in.row = udiv i32 %rank, %part.x
+  %in.y = urem i32 %in.row, %part.y
+  %in.z = udiv i32 %in.row, %part.y
+  %many.x = mul i32 %x.first, %part.x
+  %many.y = mul i32 %y.first, %part.y
+  %many.z = mul i32 %z.first, %part.z
+  %x.sum = add i32 %many.x, %in.x
+  %y.sum = add i32 %many.y, %in.y
+  %z.sum = add i32 %many.z, %in.z
+  %all.threads = get ctx.threads
+  %cluster.threads = mul i32 %all.threads, %size
+  set cta.cl_alive, %cluster.threads of %leader
+  br label %placed
+placed:
+  %x32 = phi i32 [%x.first, %begin], [%x.sum, %inside]
+  %y32 = phi i32 [%y.first, %begin], [%y.sum, %inside]
+  %z32 = phi i32 [%z.first, %begin], [%z.sum, %inside]
+  set cta.left, %size
+  set cta.cl_came, 0
   %sms = get ctx.sms
   %sms64 = zext i32 %sms to i64
   %home = urem i64 %id, %sms64
@@ -144,6 +179,8 @@ each:
   set warp.group_frame, 0
   set warp.parked, 0
   set warp.rotate, 0
+  set warp.cl_pending, 0
+  set warp.cl_waiting, 0
   br i1 %simple, label %done, label %frames
 frames:
   set warp.frame, zeroinitializer
@@ -155,6 +192,41 @@ done:
   br i1 %more, label %each, label %finish
 finish:
   ret void
+}
+"""
+
+#: Whether any CTA of a cluster has warps that can run; the next number of the shuffle (xorshift).
+HELPERS = """
+define internal i32 @cluster_ready(ptr %ctx, ptr %cta) #1 {
+  %size = get ctx.cluster_size
+  %bytes = get ctx.slot_bytes
+  %leader = get cta.leader
+  br label %each
+each:
+  %i = phi i32 [0, %0], [%i.next, %each]
+  %sum = phi i32 [0, %0], [%sum.next, %each]
+  %i64 = zext i32 %i to i64
+  %place = mul i64 %i64, %bytes
+  %other = getelementptr i8, ptr %leader, i64 %place
+  %ready = get cta.ready of %other
+  %sum.next = or i32 %sum, %ready
+  %i.next = add i32 %i, 1
+  %more = icmp ult i32 %i.next, %size
+  br i1 %more, label %each, label %out
+out:
+  ret i32 %sum.next
+}
+
+define internal i64 @draw(ptr %ctx) #1 {
+  %a = get ctx.random
+  %b = shl i64 %a, 13
+  %c = xor i64 %a, %b
+  %d = lshr i64 %c, 7
+  %e = xor i64 %c, %d
+  %f = shl i64 %e, 17
+  %g = xor i64 %e, %f
+  set ctx.random, %g
+  ret i64 %g
 }
 """
 
@@ -207,27 +279,69 @@ exact:                                            ; after an event: where it sto
   %stop.depth = get warp.group_frame of %stop.warp
   %stop.origin = getelementptr i8, ptr %stop.warp, i64 WARP_BYTES
   %stop.fp = getelementptr i8, ptr %stop.origin, i32 %stop.depth
-  %stop.slice = get ctx.warp_slice
-  set ctx.given, %stop.slice
-  %stop.slice32 = trunc i64 %stop.slice to i32
-  set ctx.slice, %stop.slice32
+  %stop.slice = get ctx.slice
+  %stop.slice64 = sext i32 %stop.slice to i64
+  set ctx.given, %stop.slice64
+  %stop.todo = get ctx.round
+  set ctx.status, STATUS_IDLE
+  %stop.nobody = icmp eq i32 %stop.mask, 0
+  br i1 %stop.nobody, label %ran, label %proceed
+proceed:
   %stop.code = load ptr, ptr %stop.ip
   call {CONVENTION} void %stop.code(ptr %stop.fp, ptr %stop.ip, i32 %stop.mask, ptr %ctx, ptr %stop.warp)
   br label %ran
 turn:
   %ready = get cta.ready
   %stuck = icmp eq i32 %ready, 0
-  br i1 %stuck, label %empty, label %round
+  br i1 %stuck, label %empty, label %due
 empty:
   %alive = get cta.alive
   %all.gone = icmp eq i32 %alive, 0
-  %answer = select i1 %all.gone, i32 -2, i32 RUN_STUCK
+  br i1 %all.gone, label %gone.now, label %asleep
+gone.now:
+  ret i32 -2
+asleep:                                           ; the others of the cluster may wake it
+  %elsewhere = call i32 @cluster_ready(ptr %ctx, ptr %cta)
+  %nowhere = icmp eq i32 %elsewhere, 0
+  %answer = select i1 %nowhere, i32 RUN_STUCK, i32 -1
   ret i32 %answer
+due:
+  %alarm = get ctx.alarm
+  %time = get ctx.clock
+  %late = icmp sge i64 %time, %alarm
+  br i1 %late, label %call, label %round
+call:
+  ret i32 RUN_ALARM
 round:
-  %todo = phi i32 [%ready, %turn], [%todo.rest, %on]
-  %number = call i32 @llvm.cttz.i32(i32 %todo, i1 true)
-  %less = sub i32 %todo, 1
-  %rest = and i32 %todo, %less
+  %todo = phi i32 [%ready, %due], [%todo.rest, %on]
+  %random = get ctx.random
+  %orderly = icmp eq i64 %random, 0
+  br i1 %orderly, label %lowest, label %shuffle
+shuffle:                                          ; any warp, for any while
+  %draw = call i64 @draw(ptr %ctx)
+  %turn.by = trunc i64 %draw to i32
+  %turned = call i32 @llvm.fshr.i32(i32 %todo, i32 %todo, i32 %turn.by)
+  %turned.first = call i32 @llvm.cttz.i32(i32 %turned, i1 true)
+  %turned.sum = add i32 %turned.first, %turn.by
+  %any = and i32 %turned.sum, 31
+  %length = lshr i64 %draw, 32
+  %length.some = and i64 %length, 511
+  set ctx.warp_slice, %length.some
+  %split = lshr i64 %draw, 48
+  %split.bit = and i64 %split, 1
+  %split.now = trunc i64 %split.bit to i32
+  %any64 = zext i32 %any to i64
+  %any.place = mul i64 %any64, %warp.bytes
+  %any.warp = getelementptr i8, ptr %warps, i64 %any.place
+  set warp.rotate, %split.now of %any.warp
+  br label %picked
+lowest:
+  %first = call i32 @llvm.cttz.i32(i32 %todo, i1 true)
+  br label %picked
+picked:
+  %number = phi i32 [%first, %lowest], [%any, %shuffle]
+  %number.bit = shl i32 1, %number
+  %rest = xor i32 %todo, %number.bit
   %number64 = zext i32 %number to i64
   %place = mul i64 %number64, %warp.bytes
   %chosen = getelementptr i8, ptr %warps, i64 %place
@@ -241,8 +355,8 @@ round:
   call void @resume_warp(ptr %ctx, ptr %chosen)
   br label %ran
 ran:
-  %todo.rest = phi i32 [%rest, %round], [0, %exact]
-  %warp = phi ptr [%chosen, %round], [%stop.warp, %exact]
+  %todo.rest = phi i32 [%rest, %picked], [%stop.todo, %exact], [%stop.todo, %proceed]
+  %warp = phi ptr [%chosen, %picked], [%stop.warp, %exact], [%stop.warp, %proceed]
   %left = get ctx.slice
   %left64 = sext i32 %left to i64
   %given = get ctx.given
@@ -282,8 +396,10 @@ rotate:
 trap:
   ret i32 RUN_TRAP
 event:
+  set ctx.round, %todo.rest
   ret i32 RUN_EVENT
 host:
+  set ctx.round, %todo.rest
   ret i32 RUN_HOST
 next:
   %over = icmp slt i64 %cta.left.new, 0
@@ -299,22 +415,87 @@ expired:
 }}
 """
 
+#: Clusters are started and leave as a whole; a cluster's CTAs lie in consecutive slots.
 RUN = """
+define internal void @start_cluster(ptr %ctx, ptr %leader, i64 %number) #1 {
+  %size = get ctx.cluster_size
+  %bytes = get ctx.slot_bytes
+  %random = get ctx.random
+  %orderly = icmp eq i64 %random, 0
+  br i1 %orderly, label %first, label %shuffle
+shuffle:
+  %stride = get ctx.stride
+  %begin = get ctx.start
+  %total = get ctx.total
+  %far = mul i64 %number, %stride
+  %sum = add i64 %far, %begin
+  %other = urem i64 %sum, %total
+  br label %first
+first:
+  %cluster = phi i64 [%number, %0], [%other, %shuffle]
+  br label %each
+each:
+  %rank = phi i32 [0, %first], [%rank.next, %each]
+  %rank64 = zext i32 %rank to i64
+  %place = mul i64 %rank64, %bytes
+  %cta = getelementptr i8, ptr %leader, i64 %place
+  call void @start(ptr %ctx, ptr %cta, ptr %leader, i64 %cluster, i32 %rank)
+  %rank.next = add i32 %rank, 1
+  %more = icmp ult i32 %rank.next, %size
+  br i1 %more, label %each, label %out
+out:
+  %was = get ctx.occupied
+  %is = add i32 %was, 1
+  set ctx.occupied, %is
+  ret void
+}
+
+define internal void @end_cta(ptr %ctx, ptr %cta) #1 {
+  %size = get ctx.cluster_size
+  %bytes = get ctx.slot_bytes
+  %leader = get cta.leader
+  %left = get cta.left of %leader
+  %left.new = sub i32 %left, 1
+  set cta.left, %left.new of %leader
+  set cta.state, 2
+  %over = icmp eq i32 %left.new, 0
+  br i1 %over, label %each, label %out
+each:
+  %rank = phi i32 [0, %0], [%rank.next, %each]
+  %rank64 = zext i32 %rank to i64
+  %place = mul i64 %rank64, %bytes
+  %other = getelementptr i8, ptr %leader, i64 %place
+  set cta.state, 0 of %other
+  %rank.next = add i32 %rank, 1
+  %more = icmp ult i32 %rank.next, %size
+  br i1 %more, label %each, label %free
+free:
+  %was = get ctx.occupied
+  %is = sub i32 %was, 1
+  set ctx.occupied, %is
+  br label %out
+out:
+  ret void
+}
+
 define i32 @run(ptr %ctx) #1 {
   %first = get ctx.resume
   set ctx.resume, 0
-  br label %visit
-visit:                                            ; the CTA in slot_current: start one if the slot is free
-  %again = phi i32 [%first, %0], [0, %advance], [0, %reuse]
+  %elsewhere = icmp eq i32 %first, RESUME_NEXT
+  br i1 %elsewhere, label %switch, label %visit
+visit:                                            ; the CTA in slot_current: start a cluster if the slot is free
+  %again = phi i32 [%first, %0], [0, %advance], [0, %time]
   %slot = get ctx.slot_current
   %slots = get ctx.slots
   %bytes = get ctx.slot_bytes
   %slot64 = zext i32 %slot to i64
   %place = mul i64 %slot64, %bytes
-  %cta = getelementptr i8, ptr %slots, i64 %place
-  %state = get cta.state
-  %free = icmp eq i32 %state, 0
-  br i1 %free, label %claim, label %go
+  %here = getelementptr i8, ptr %slots, i64 %place
+  %state = get cta.state of %here
+  switch i32 %state, label %cycle [
+    i32 0, label %claim
+    i32 1, label %go
+  ]
 claim:
   %next.p = get ctx.next
   %id = atomicrmw add ptr %next.p, i64 1 monotonic
@@ -322,12 +503,17 @@ claim:
   %left = icmp ult i64 %id, %total
   br i1 %left, label %begin, label %exhausted
 begin:
-  call void @start(ptr %ctx, ptr %cta, i64 %id)
-  %occupied = get ctx.occupied
-  %occupied.more = add i32 %occupied, 1
-  set ctx.occupied, %occupied.more
+  %size = get ctx.cluster_size
+  %rank = urem i32 %slot, %size
+  %lead = sub i32 %slot, %rank
+  set ctx.slot_current, %lead
+  %lead64 = zext i32 %lead to i64
+  %lead.place = mul i64 %lead64, %bytes
+  %leader = getelementptr i8, ptr %slots, i64 %lead.place
+  call void @start_cluster(ptr %ctx, ptr %leader, i64 %id)
   br label %go
 go:
+  %cta = phi ptr [%here, %visit], [%leader, %begin]
   %share = get ctx.cta_slice
   set ctx.cta_left, %share
   %answer = call i32 @run_cta(ptr %ctx, ptr %cta, i32 %again)
@@ -343,31 +529,38 @@ go:
 stop:
   ret i32 %answer
 done:
-  set cta.state, 0
-  %was = get ctx.occupied
-  %is = sub i32 %was, 1
-  set ctx.occupied, %is
-  br label %time
+  call void @end_cta(ptr %ctx, ptr %cta)
+  %known = get cta.external
+  %unknown = icmp eq i32 %known, 0
+  br i1 %unknown, label %time, label %tell
+tell:
+  ret i32 RUN_ENDED
 time:
   %tired = icmp slt i64 %quantum.new, 0
-  br i1 %tired, label %pause, label %reuse
-reuse:
-  br label %visit
+  br i1 %tired, label %pause, label %visit
 switch:                                           ; another CTA's turn: a new one while there is room
   %used.slots = get ctx.slot_used
   %room = get ctx.slot_count
   %can = icmp ult i32 %used.slots, %room
   br i1 %can, label %more, label %cycle
 more:
-  %used.more = add i32 %used.slots, 1
+  %group = get ctx.cluster_size
+  %used.more = add i32 %used.slots, %group
   set ctx.slot_used, %used.more
   set ctx.slot_current, %used.slots
-  %new64 = zext i32 %used.slots to i64
-  %new.place = mul i64 %new64, %bytes
-  %new.cta = getelementptr i8, ptr %slots, i64 %new.place
+  br label %clear
+clear:
+  %new = phi i32 [%used.slots, %more], [%new.next, %clear]
+  %new64 = zext i32 %new to i64
+  %new.bytes = get ctx.slot_bytes
+  %new.place = mul i64 %new64, %new.bytes
+  %new.slots = get ctx.slots
+  %new.cta = getelementptr i8, ptr %new.slots, i64 %new.place
   call void @llvm.memset.p0.i64(ptr align 64 %new.cta, i8 0, i64 CTA_BYTES, i1 false)
-  br label %rest.time
-exhausted:                                        ; no more CTAs to start
+  %new.next = add i32 %new, 1
+  %another = icmp ult i32 %new.next, %used.more
+  br i1 %another, label %clear, label %rest.time
+exhausted:                                        ; no more to start
   %busy = get ctx.occupied
   %finished = icmp eq i32 %busy, 0
   br i1 %finished, label %end, label %cycle
@@ -375,11 +568,24 @@ end:
   ret i32 RUN_FINISHED
 cycle:
   %last = get ctx.slot_used
-  %here = get ctx.slot_current
-  %following = add i32 %here, 1
+  %current = get ctx.slot_current
+  %random = get ctx.random
+  %orderly = icmp eq i64 %random, 0
+  br i1 %orderly, label %onward, label %anywhere
+anywhere:
+  %draw = call i64 @draw(ptr %ctx)
+  %draw.high = lshr i64 %draw, 40
+  %draw32 = trunc i64 %draw.high to i32
+  %jump = urem i32 %draw32, %last
+  br label %chosen
+onward:
+  %following = add i32 %current, 1
   %wrap = icmp uge i32 %following, %last
   %to = select i1 %wrap, i32 0, i32 %following
-  set ctx.slot_current, %to
+  br label %chosen
+chosen:
+  %target = phi i32 [%jump, %anywhere], [%to, %onward]
+  set ctx.slot_current, %target
   br label %rest.time
 rest.time:
   %budget = get ctx.quantum
@@ -395,4 +601,4 @@ pause:
 
 def text() -> str:
     """IR of the loop; `run(ctx)` is what Python calls."""
-    return "\n".join(expand(part) for part in (PREPARE, START, WARP, RUN_CTA, RUN))
+    return "\n".join(expand(part) for part in (PREPARE, START, HELPERS, WARP, RUN_CTA, RUN))

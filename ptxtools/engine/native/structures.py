@@ -53,7 +53,10 @@ def _structure(name: str, size: int, text: str) -> Structure:
 #: quantum: records until the loop returns to Python; cta_left: until the next CTA gets a turn.
 #: arena: host address of device address 0 (modulo 2^64). ranges: further host ranges for `ptx_run`.
 #: stop_*: where and why the code stopped, for traps and events; resume: continue exactly there.
-#: next: grid-wide counter of CTAs that were started, shared by all workers.
+#: next: grid-wide counter of clusters that were started, shared by all workers; total: how many there are.
+#: round: warps of the present CTA that have not had their turn when an event stopped it. alarm: clock at which Python
+#: wants to be called. random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
+#: (n * stride + start) % total.
 CTX = _structure(
     "ctx",
     512,
@@ -86,12 +89,18 @@ CTX = _structure(
     i64: warp_slice cta_slice given epoch
     i64: const_base const_size
     i32: cluster_x cluster_y cluster_z
+    i32: cluster_size clusters_x clusters_y round
+    i64: alarm random
+    i64: stride start
     """,
 )
 
-#: state: 0 free, 1 running. alive: threads that have not exited. ready: warps that have lanes to run.
+#: state: 0 free, 1 running, 2 all threads have exited but not those of its cluster. alive: threads that have not exited. ready: warps that have lanes to run.
 #: arrived, expected: of each barrier; expected 0: all living threads. pending: barriers somebody arrived at.
 #: waiting: warps that wait at each barrier. value: what a barrier's reduction has gathered so far.
+#: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA, which
+#: counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
+#: external: Python wants to know when the CTA ends.
 CTA = _structure(
     "cta",
     512,
@@ -105,6 +114,9 @@ CTA = _structure(
     [16 x i32]: expected
     [16 x i32]: waiting
     [16 x i32]: value
+    i32: rank left cl_alive cl_came
+    i64: window
+    ptr: leader
     """,
 )
 
@@ -112,7 +124,8 @@ CTA = _structure(
 #: group, group_ip, group_block: lanes that stopped together, and where they go on; their entries in `pc` are stale.
 #: pend: lowest block of the other lanes in the running frame; rotate: prefer another group next time (`rotor` on).
 #: frame: frame offset of each lane, always valid. wait_ip: record at which lanes last began to wait.
-#: waiting: lanes at each barrier; result: value of its reduction.
+#: waiting: lanes at each barrier; result: value of its reduction. cl_pending: lanes that came to the cluster barrier,
+#: which is not complete yet; cl_waiting: those that wait for it.
 WARP = _structure(
     "warp",
     1024,
@@ -123,6 +136,7 @@ WARP = _structure(
     i32: id parked
     i32: rotate rotor
     ptr: local wait_ip
+    i32: cl_pending cl_waiting
     [16 x i32]: waiting
     [16 x i32]: result
     <32 x i32>: pc
@@ -157,7 +171,9 @@ STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT)}
 STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)
 
 #: What the native loop answers.
-RUN_FINISHED, RUN_QUANTUM, RUN_TRAP, RUN_EVENT, RUN_HOST, RUN_STUCK, RUN_IDLE = range(7)
+RUN_FINISHED, RUN_QUANTUM, RUN_TRAP, RUN_EVENT, RUN_HOST, RUN_STUCK, RUN_ALARM, RUN_ENDED = range(8)
+#: `ctx.resume`: exactly where an event stopped; with the next CTA.
+RESUME_EXACT, RESUME_NEXT = 1, 2
 
 #: `ctx.stop_code` of a trap.
 (

@@ -26,6 +26,7 @@ from collections.abc import Callable
 
 from ptxtools.engine.native import structures
 from ptxtools.engine.program import CODE_BASE, CODE_STEP, FRAME_HEADER, RETURN_BLOCK, RETURN_FRAME, STACK_POINTER
+from ptxtools.engine.residents import RANK_SHIFT
 
 #: Parameters of every handler: frame, record, lanes to run, worker, warp.
 SIGNATURE = "ptr %fp, ptr %ip, i32 %mask, ptr %ctx, ptr %warp"
@@ -40,6 +41,9 @@ _CONSTANTS.update(
     CTA_BYTES=structures.CTA.size, CON_BYTES=structures.CONSTANT.size, CODE_BASE=CODE_BASE, CODE_STEP=CODE_STEP,
     #: Records that a group may run out of its turn while other lanes of its warp wait.
     ROTATED_SLICE=512,
+    #: Records that an event costs its warp.
+    EVENT_COST=64,
+    RANK_SHIFT=RANK_SHIFT,
 )  # fmt: skip
 _NAMES = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\bNOWHERE\b")
 _BASES = {"rec": "%ip"}

@@ -8,21 +8,32 @@ import struct
 import sys
 import threading
 import time
+import zlib
+from math import gcd
+from random import Random
 from typing import TYPE_CHECKING
 
 from ptxtools.engine.grid import constants, is_launch_special, launch_special
 from ptxtools.engine.native import events, faults, structures
 from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
-from ptxtools.engine.native.structures import CTA, CTX, WARP
+from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
+from ptxtools.engine.residents import Schedule
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.engine.grid import Launch
+    from ptxtools.engine.residents import Cluster, Wait
 
 #: Records (one operation of one warp) between two looks at limits and signals: about 40 ms.
 QUANTUM = 16_000_000
 #: What one warp, and one CTA, may execute before others get a turn.
 WARP_SLICE, CTA_SLICE = 8192, 131072
+_SHUFFLED_CTA_SLICE = 4096
+#: Nanoseconds, and cycles, of virtual time that one record takes.
+NANOSECONDS = 4
+#: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
+_POLLS = 3
+_NEVER = (1 << 63) - 1
 #: Local memory of a thread where nobody says how much.
 _DEFAULT_LOCAL = 16384
 #: Host ranges that a worker remembers for `ptx_run`.
@@ -49,6 +60,8 @@ class Shape:
         self.local_warp = 32 * self.local
         self.slot = _up(self.local_offset + self.warps * self.local_warp, _PAGE) + 64
         self.ctas = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        self.cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
+        self.clusters = self.ctas // self.cluster
 
 
 def _up(size: int, unit: int) -> int:
@@ -89,8 +102,16 @@ class Worker:
         self.memory, slots = _resident_memory(shape.slot, slots)
         self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.ranges = (ctypes.c_uint64 * (2 * _RANGES))()
-        ctypes.memset(self.ctx, 0, _PAGE + CTA.size)
+        self.first_slot = _PAGE
+        ctypes.memset(self.ctx, 0, _PAGE)
+        for slot in range(shape.cluster):
+            ctypes.memset(self.ctx + self.slot_offset(slot), 0, CTA.size)
+        self.tables = tables
         self._fill(tables, slots)
+        self.schedule = Schedule(launch, self._clock, self._skip, self._release)
+        self.residents = events.Residents(self)
+        self.woken: dict[tuple[int, int], Wait] = {}  # by offset of the warp, and lane
+        self._sleepers: dict[Cluster, tuple[int, int]] = {}  # digest of a cluster that only polls, and how often
 
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
@@ -105,9 +126,10 @@ class Worker:
             "arena": memory.host - memory.base, "base": memory.base, "size": memory.size,
             "const_base": memory.const[0], "const_size": memory.const[1] - memory.const[0],
             "open_host": memory.open_host, "has_calls": encoded.calls, "param_bytes": len(launch.params),
-            "total": shape.ctas, "grid_x": gx, "grid_y": gy, "grid_z": gz, "block_x": bx, "block_y": by, "block_z": bz,
-            "cluster_x": cx, "cluster_y": cy, "cluster_z": cz, "threads": shape.threads, "warps": shape.warps,
-            "slot_bytes": shape.slot, "slot_count": slots, "slot_used": 1, "warps_offset": shape.warps_offset,
+            "total": shape.clusters, "grid_x": gx, "grid_y": gy, "grid_z": gz, "block_x": bx, "block_y": by, "block_z": bz,
+            "cluster_x": cx, "cluster_y": cy, "cluster_z": cz, "cluster_size": shape.cluster,
+            "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER, "threads": shape.threads, "warps": shape.warps,
+            "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster, "warps_offset": shape.warps_offset,
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
             "shared_bytes": shape.shared, "frame_limit": encoded.frame_area, "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
@@ -115,6 +137,19 @@ class Worker:
         }  # fmt: skip
         for name, value in values.items():
             self.set(name, value)
+        if launch.seed is not None:
+            self._shuffle(launch.seed)
+
+    def _shuffle(self, seed: int) -> None:
+        """Let the native code draw warps, slices and the order of clusters from the seed."""
+        random, total = Random(seed), self.shape.clusters
+        stride = random.randrange(total)
+        while gcd(stride, total) != 1:
+            stride += 1
+        self.set("random", random.getrandbits(63) | 1)
+        self.set("stride", stride)
+        self.set("start", random.randrange(total))
+        self.set("cta_slice", _SHUFFLED_CTA_SLICE)
 
     # --- shared memory with the native code ---------------------------------------------------------------------------
 
@@ -129,6 +164,21 @@ class Worker:
         offset, type_ = CTX.fields[name]
         return int(_FORMATS[type_].unpack_from(self.memory, offset)[0])
 
+    def slot_offset(self, slot: int) -> int:
+        """Where the CTA of a slot lies in the worker's memory."""
+        return self.first_slot + slot * self.shape.slot
+
+    def field(self, at: int, structure: Structure, name: str) -> int:
+        """A field of a structure at an offset in the worker's memory."""
+        offset, type_ = structure.fields[name]
+        return int(_FORMATS[type_].unpack_from(self.memory, at + offset)[0])
+
+    def set_field(self, at: int, structure: Structure, name: str, value: int) -> None:
+        """Write a field of a structure at an offset in the worker's memory."""
+        offset, type_ = structure.fields[name]
+        form = _FORMATS[type_]
+        form.pack_into(self.memory, at + offset, value & (1 << 8 * form.size) - 1)
+
     @property
     def instructions(self) -> int:
         """Thread-instructions executed so far."""
@@ -139,16 +189,25 @@ class Worker:
     def step(self, quantum: int) -> bool:
         """Run for a while; true when this worker has nothing left to do. Raises `Trap`."""
         self.set("quantum", quantum)
-        answer = self.encoded.run(self.ctx)
-        while answer in (structures.RUN_EVENT, structures.RUN_HOST):
-            self._serve(answer)
-            self.set("resume", 1)
+        while True:
             answer = self.encoded.run(self.ctx)
-        if answer == structures.RUN_TRAP:
-            raise self.trap()
-        if answer == structures.RUN_STUCK:
-            raise faults.deadlock(self)
-        return answer == structures.RUN_FINISHED
+            if answer == structures.RUN_FINISHED:
+                return True
+            if answer == structures.RUN_QUANTUM:
+                return False
+            if answer == structures.RUN_TRAP:
+                raise self.trap()
+            if answer == structures.RUN_STUCK:
+                self._stuck()
+            elif answer == structures.RUN_ALARM:
+                self.schedule.run_due()
+            elif answer == structures.RUN_ENDED:
+                self.residents.ended(self.get("slot_current"))
+            else:
+                self._serve(answer)
+                self.set("resume", structures.RESUME_EXACT)
+            due = self.schedule.next_time()
+            self.set("alarm", _NEVER if due is None else due // NANOSECONDS + 1)
 
     def trap(self) -> Trap:
         return faults.trap(self)
@@ -161,10 +220,97 @@ class Worker:
             return
         op = faults.stopped_at(self)
         assert op is not None
-        serve = events.HANDLERS.get(op.kind)
+        serve = events.find(self.launch, op.kind)
         if serve is None:
             raise faults.unsupported(self, op)
-        serve(events.View(self, op, self.get("stop_warp"), self.get("stop_fp"), self.get("stop_mask")))
+        mask = self.get("stop_mask")
+        if not mask:
+            return
+        view = events.NativeView(self, op, self.get("stop_warp"), self.get("stop_fp"), mask)
+        if self.woken:
+            view.came = {lane: w for lane in view.lanes() if (w := self.woken.pop((view.origin, lane), None))}
+        serve(view)
+        if view.held:
+            self.set("resume_mask", self.get("resume_mask") & ~view.held)
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def stopped_block(self) -> int:
+        """Number, for the native code, of the place at which an event has stopped."""
+        where = self.get("stop_ip") + structures.RECORD.offset("s2")
+        return int.from_bytes(ctypes.string_at(where, 4), "little")
+
+    def hold(self, warp: int, wait: Wait) -> None:
+        """Take lanes of a warp (by its offset) out of those that can run; they are at the wait's block."""
+        self.set_field(warp, WARP, "ready", self.field(warp, WARP, "ready") & ~wait.lanes)
+        self.set_field(warp, WARP, "group", 0)
+        self.set_field(warp, WARP, "wait_ip", self.get("stop_ip"))
+        place = warp + WARP.offset("pc")
+        for lane in range(32):
+            if wait.lanes >> lane & 1:
+                _FORMATS["i32"].pack_into(self.memory, place + 4 * lane, wait.block)
+
+    def _release(self, wait: Wait) -> None:
+        """Let the lanes of a wait try again."""
+        warp = wait.frame
+        for lane in range(32):
+            if wait.lanes >> lane & 1:
+                self.woken[warp, lane] = wait
+        self.set_field(warp, WARP, "ready", self.field(warp, WARP, "ready") | wait.lanes)
+        cta = wait.cta.handle
+        self.set_field(cta, CTA, "ready", self.field(cta, CTA, "ready") | 1 << wait.warp)
+
+    def _clock(self) -> int:
+        return self.get("clock") * NANOSECONDS
+
+    def _skip(self, nanoseconds: int) -> None:
+        self.set("clock", self.get("clock") - -nanoseconds // NANOSECONDS)
+
+    def _stuck(self) -> None:
+        """Nobody in the present cluster can move: see what is due, let others run, or report."""
+        schedule = self.schedule
+        if schedule.run_due():
+            return
+        cluster = self.residents.known(self.get("slot_current"))
+        due = cluster is not None and schedule.has_due(cluster)
+        if not due:
+            raise faults.deadlock(self)
+        if self._others():
+            self.set("resume", structures.RESUME_NEXT)
+            return
+        assert cluster is not None
+        if not schedule.works() and self._repeats(cluster):
+            raise faults.deadlock(self)
+        schedule.jump()
+
+    def _others(self) -> bool:
+        """Whether any CTA of this worker can run, or be started."""
+        used = self.get("slot_used")
+        started = self.tables.next.value >= self.shape.clusters
+        if not started and used < self.get("slot_count"):
+            return True
+        for slot in range(used):
+            at = self.slot_offset(slot)
+            state = self.field(at, CTA, "state")
+            if (state == 0 and not started) or (state == 1 and self.field(at, CTA, "ready")):
+                return True
+        return False
+
+    def _repeats(self, cluster: Cluster) -> bool:
+        """Whether a cluster whose lanes only look again now and then has looked the same several times."""
+        digest = 0
+        for cta in cluster.ctas:
+            digest = zlib.crc32(cta.shared, digest)
+            for number in range(self.shape.warps):
+                at = cta.handle + self.shape.warps_offset + number * self.shape.warp_bytes
+                digest = zlib.crc32(self.memory[at + WARP.size : at + self.shape.warp_bytes], digest)
+                for name in ("pc", "frame"):
+                    place = at + WARP.offset(name)
+                    digest = zlib.crc32(self.memory[place : place + 128], digest)
+        before, times = self._sleepers.get(cluster, (digest, 0))
+        times = times + 1 if before == digest else 0
+        self._sleepers[cluster] = digest, times
+        return times >= _POLLS
 
     def _open_range(self) -> bool:
         """Let the kernel use the host memory around the address that it stopped at, if the process has it."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..program import CODE_BASE, CODE_STEP, Terminator
 from .barriers import arrive, leave_barriers
+from .clusters import cluster_barrier, leave_clusters
 from .machine import GONE, Machine
 from .registry import Array, Threads, ends
 
@@ -52,6 +53,7 @@ def leave(m: Machine, end: Terminator, threads: Threads) -> None:
         warps = np.unique(m.warp_of[leaving])
         m.parked[np.isin(m.warp_of, warps)] = False
         leave_barriers(m, leaving)
+        leave_clusters(m, leaving)
 
 
 @ends("ret")
@@ -136,12 +138,7 @@ def warpsync(m: Machine, end: Terminator, threads: Threads) -> None:
 def barrier(m: Machine, end: Terminator, threads: Threads) -> None:
     assert end.op is not None
     m.pc[threads] = end.other
-    arrive(m, end.op, threads)
-
-
-@ends("event")
-def event(m: Machine, end: Terminator, threads: Threads) -> None:
-    """nanosleep lets others go first."""
-    assert end.op is not None and end.op.kind == "nanosleep"
-    m.pc[threads] = end.other
-    m.resting[threads] = True
+    if end.op.kind == "cluster_barrier":
+        cluster_barrier(m, end.op, threads)
+    else:
+        arrive(m, end.op, threads)

@@ -7,6 +7,7 @@ start and its storage class; the entry's frame is at 0.
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from ptxtools.semantics.types import bits_of
 
 from ..grid import Dim3, Launch, constants
 from ..program import LANES, STACK_POINTER, FunctionCode, Program, Ref
+from ..residents import Schedule, Wait
 from .algebra import NumpyAlgebra
 from .buffers import Buffer
+from .events import Residents, release
 from .registry import Array, Threads
 
 if TYPE_CHECKING:
@@ -42,8 +45,10 @@ class Machine:
         self.warps = -(-self.block_threads // LANES)
         self.padded = self.warps * LANES
         gx, gy, gz = launch.grid
+        cx, cy, cz = launch.cluster
         self.ctas = gx * gy * gz
-        self.slots = max(1, min(launch.resident, self.ctas))
+        self.cluster = cx * cy * cz
+        self.slots = max(1, min(launch.resident // self.cluster, self.ctas // self.cluster)) * self.cluster
         count = self.slots * self.padded
         self.count = count
         self.pc = np.full(count, GONE, np.int64)
@@ -59,6 +64,18 @@ class Machine:
         self.instructions = 0
         self.algebra = NumpyAlgebra(self._context)
         self._registers: dict[tuple[int, str], Any] = {}
+        self.started = 0  # clusters
+        self.order = None
+        if launch.seed is not None and self.ctas <= 1 << 20:
+            self.order = np.random.default_rng(launch.seed).permutation(self.ctas // self.cluster)
+        self.at_cluster_barrier = np.zeros(count, np.bool_)  # has arrived in the phase that is not complete
+        self.cluster_waiting = np.zeros(count, np.bool_)
+        self.cluster_where = np.zeros(count, np.int64)  # line at which it waits
+        self.running = 0  # block that runs
+        self.skipped = 0  # virtual time in which nobody could move
+        self.woken: dict[int, Wait] = {}  # threads that come back from a wait
+        self.schedule = Schedule(launch, self.now, self._skip, lambda wait: release(self, wait))
+        self.residents = Residents(self)
         self.barriers: dict[tuple[int, int], Barrier] = {}  # those in use, by CTA slot and number
         self.returns: dict[int, tuple[Array, Array]] = {}  # frame -> block and frame to return to
         self._constants = [self._fill(function) for function in self.program.functions]
@@ -129,7 +146,10 @@ class Machine:
         """A result of a PTX type into a slot, extended to the slot's width."""
         if ref is None:
             return
-        value = self.algebra.widen(value, type_name, ref.type)
+        self.put(ref, self.algebra.widen(value, type_name, ref.type), threads)
+
+    def put(self, ref: Ref, value: Any, threads: Threads) -> None:
+        """Content of a slot, in its storage class."""
         array = self._array(ref.slot, ref.type)
         if isinstance(array, tuple):
             array[0][threads], array[1][threads] = value
@@ -158,7 +178,44 @@ class Machine:
         masks: Array = self.ballot(flags)[self.warp_of[threads]]
         return masks
 
+    def digest(self) -> int:
+        """A checksum of places, registers and shared memory."""
+        found = zlib.crc32(self.pc, zlib.crc32(self.shared.bytes))
+        for array in self._registers.values():
+            for part in array if isinstance(array, tuple) else (array,):
+                found = zlib.crc32(part, found)
+        return found
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        """Virtual time in nanoseconds."""
+        return self.instructions // LANES + self.skipped
+
+    def _skip(self, nanoseconds: int) -> None:
+        self.skipped += nanoseconds
+
     # --- places -------------------------------------------------------------------------------------------------------
+
+    def alive(self, slot: int) -> int:
+        """Threads of a CTA that have not exited."""
+        return int((self.pc[slot * self.padded : (slot + 1) * self.padded] != GONE).sum())
+
+    def next_cluster(self) -> int | None:
+        """Number of a cluster that has not been started, which now counts as started."""
+        if self.started * self.cluster >= self.ctas:
+            return None
+        self.started += 1
+        return self.started - 1 if self.order is None else int(self.order[self.started - 1])
+
+    def cta_number(self, cluster: int, rank: int) -> int:
+        """Place of a CTA in the grid, x first, by its cluster and its rank in it."""
+        gx, gy, _ = self.launch.grid
+        cx, cy, _ = self.launch.cluster
+        wide, high = gx // cx, gy // cy
+        x, y, z = cluster % wide, cluster // wide % high, cluster // (wide * high)
+        x, y, z = x * cx + rank % cx, y * cy + rank // cx % cy, z * self.launch.cluster[2] + rank // (cx * cy)
+        return x + gx * (y + gy * z)
 
     def cta_coordinates(self, slot: int) -> Dim3:
         gx, gy, _ = self.launch.grid

@@ -10,15 +10,18 @@ from ptxtools.diagnostics import Trap
 
 from ..grid import Launch, Outcome
 from ..program import Op
-from . import compute, control, memory, warp
+from . import clusters, compute, control, events, matrix, memory, warp
 from .algebra import quiet
+from .deadlocks import deadlock
 from .machine import GONE, Machine
 from .registry import ENDINGS, EXECUTORS, Threads
 
-_LOADED = (compute, control, memory, warp)
+_LOADED = (clusters, compute, control, events, matrix, memory, warp)
 
 #: Backward jumps of one group of threads after which others get their turn: a thread may wait for another in a loop.
 _TURN = 64
+#: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
+_POLLS = 3
 #: Blocks between two looks at the clock.
 _CLOCK = 64
 
@@ -39,7 +42,7 @@ class _Loop:
 
     def __init__(self, machine: Machine) -> None:
         self.m = machine
-        self.next_cta = 0
+        self.digest = self.same = 0
         self.backward = 0
         self.steps = 0
         seed = machine.launch.seed
@@ -59,25 +62,37 @@ class _Loop:
         """Put waiting CTAs into free slots; whether any thread is there to run."""
         m = self.m
         alive = (m.pc != GONE).reshape(m.slots, -1).any(1)
-        for slot in np.flatnonzero(~alive):
-            if self.next_cta == m.ctas:
+        free = ~alive.reshape(-1, m.cluster).any(1)
+        for group in np.flatnonzero(free):
+            number = m.next_cluster()
+            if number is None:
                 break
-            m.cta_of_slot[slot] = self.next_cta
-            self.next_cta += 1
-            start = slot * m.padded
-            threads = slice(start, start + m.block_threads)
-            m.pc[threads] = m.program.functions[0].first
-            m.frame[threads] = m.depth[threads] = 0
-            m.blocked[threads] = m.parked[threads] = m.resting[threads] = False
-            m.stack_pointer(0)[threads] = 0
-            for key in [key for key in m.barriers if key[0] == slot]:
-                del m.barriers[key]
-            alive[slot] = True
+            for rank in range(m.cluster):
+                slot = int(group) * m.cluster + rank
+                m.cta_of_slot[slot] = m.cta_number(number, rank)
+                self._start(slot)
+                alive[slot] = True
         return bool(alive.any())
+
+    def _start(self, slot: int) -> None:
+        m = self.m
+        start = slot * m.padded
+        threads = slice(start, start + m.block_threads)
+        m.pc[threads] = m.program.functions[0].first
+        m.frame[threads] = m.depth[threads] = 0
+        m.blocked[threads] = m.parked[threads] = m.resting[threads] = m.at_cluster_barrier[threads] = False
+        m.cluster_waiting[threads] = False
+        m.stack_pointer(0)[threads] = 0
+        m.shared.bytes[slot * m.shared_stride : (slot + 1) * m.shared_stride] = 0
+        for key in [key for key in m.barriers if key[0] == slot]:
+            del m.barriers[key]
 
     def choose(self) -> Threads | None:
         """Threads of one block and frame; None when nobody can run."""
         m = self.m
+        due = m.schedule.next_time()
+        if due is not None and due <= m.now():
+            m.schedule.run_due()
         able = (m.pc != GONE) & ~m.blocked & ~m.parked
         ready = able & ~m.resting
         if not ready.any():
@@ -86,11 +101,13 @@ class _Loop:
                 ready = able
                 self._refill()
             else:
-                if self.next_cta < m.ctas and self._free():
+                if self._free():
                     return None
-                if (m.pc != GONE).any():
+                if not (m.pc != GONE).any():
+                    return None
+                if (not m.schedule.works() and self._repeats()) or not m.schedule.jump():
                     raise self._deadlock()
-                return None
+                return self.choose()
         if self.random is not None:
             first = int(self.random.choice(np.flatnonzero(ready)))
         else:
@@ -99,18 +116,29 @@ class _Loop:
         return np.flatnonzero(chosen)
 
     def _free(self) -> bool:
+        """Whether a cluster can be started."""
         m = self.m
-        return bool((m.pc == GONE).reshape(m.slots, -1).all(1).any())
+        if m.started * m.cluster >= m.ctas:
+            return False
+        return bool((m.pc == GONE).reshape(m.slots // m.cluster, -1).all(1).any())
 
     def _refill(self) -> None:
-        if self.next_cta < self.m.ctas and self._free():
+        if self._free():
             self.load()
+
+    def _repeats(self) -> bool:
+        """Everybody waits, some with a time limit: whether they have looked several times and found the same."""
+        digest = self.m.digest()
+        self.same = self.same + 1 if digest == self.digest else 0
+        self.digest = digest
+        return self.same >= _POLLS
 
     def step(self, threads: Threads) -> None:
         """Run one block."""
         m = self.m
         number = int(m.pc[threads[0]])
         block = m.program.blocks[number]
+        m.running = number
         m.enter(number, int(m.frame[threads[0]]))
         for op in block.ops:
             chosen = self._guarded(op, threads)
@@ -149,20 +177,5 @@ class _Loop:
             raise m.trap("the time limit is over", thread, where, kind="timeout")
 
     def _deadlock(self) -> Trap:
-        """Everybody waits at barriers, or for lanes of a warp."""
-        m = self.m
-        details: list[str] = []
-        where = -1
-        for (slot, number), barrier in sorted(m.barriers.items()):
-            came = sum(len(arrival.threads) for arrival in barrier.arrivals)
-            alive = int((m.pc[slot * m.padded : (slot + 1) * m.padded] != GONE).sum())
-            expected = barrier.count or alive
-            cta = ",".join(map(str, m.cta_coordinates(slot)))
-            details.append(f"CTA ({cta}): {came} of {expected} threads came to barrier {number}")
-            where = barrier.arrivals[0].op.where if where < 0 else where
-        waiting = np.flatnonzero((m.pc != GONE) & (m.blocked | m.parked))
-        parked = np.flatnonzero((m.pc != GONE) & m.parked)
-        if len(parked):
-            details.append(f"{len(parked)} threads wait for other lanes of their warp")
-            where = m.program.blocks[int(m.pc[parked[0]])].terminator.where if where < 0 else where
-        return m.trap("no thread can go on", int(waiting[0]), where, kind="deadlock", details=tuple(details))
+        """Everybody waits at barriers, for lanes of a warp, or in a function that serves an operation."""
+        return deadlock(self.m)
