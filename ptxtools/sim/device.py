@@ -212,6 +212,7 @@ class Device:
         memory: AddressSpace,
     ) -> RunResult:
         from ptxtools.engine.grid import Launch
+        from ptxtools.semantics.tensorcore import generation_of
 
         extra: dict[str, Any] = {}
         started = time.monotonic()
@@ -220,7 +221,7 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self.threads, seed=self.seed, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            local_bytes=local_bytes(program, request.stack), specials=specials, extra=extra,
+            numerics=generation_of(self.target), local_bytes=local_bytes(program, request.stack), specials=specials, extra=extra,
         )  # fmt: skip
         try:
             outcome = _engine(self.engine)(launch)

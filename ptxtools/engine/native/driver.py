@@ -29,10 +29,11 @@ def run(launch: Launch) -> Outcome:
 def _encoded(launch: Launch) -> Encoded:
     """The program's tables: made when it is first launched like this."""
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
-    key = f"native{'-host' * host}{'-many' * many}"
+    key = f"native{'-host' * host}{'-many' * many}-{launch.numerics}"
     encoded = launch.program.cache.get(key)
     if encoded is None:
-        encoded = launch.program.cache[key] = encode(launch.program, host=host, everywhere=many)
+        encoded = encode(launch.program, host=host, everywhere=many, numerics=launch.numerics)
+        launch.program.cache[key] = encoded
     return encoded
 
 

@@ -51,15 +51,15 @@ class Encoded:
     run: Callable[[int], int]
 
 
-def encode(program: Program, *, host: bool = False, everywhere: bool = False) -> Encoded:
+def encode(program: Program, *, host: bool = False, everywhere: bool = False, numerics: str = "ieee") -> Encoded:
     """Encode a program, compiling what handlers it needs. host: variants that ask for host memory; everywhere: make
-    one handler of neighbouring operations outside of loops, too."""
-    return _Encoder(program, host, everywhere).encode()
+    one handler of neighbouring operations outside of loops, too; numerics: how matrix products are added."""
+    return _Encoder(program, host, everywhere, numerics).encode()
 
 
 class _Encoder:
-    def __init__(self, program: Program, host: bool, everywhere: bool) -> None:
-        self.program, self.host, self.everywhere = program, host, everywhere
+    def __init__(self, program: Program, host: bool, everywhere: bool, numerics: str) -> None:
+        self.program, self.host, self.everywhere, self.numerics = program, host, everywhere, numerics
         self.names: dict[tuple[object, ...], str] = {}
         self.handlers: dict[str, Op] = {}
         self.specials: dict[str, int] = {}
@@ -92,6 +92,10 @@ class _Encoder:
     def _named(self, op: Op) -> tuple[str, Op]:
         if self.host and op.kind in _MEMORY and op.space in _OPEN_SPACES:
             op = replace(op, detail="host")
+        elif op.kind == "mma":
+            op = replace(op, detail=(op.detail, self.numerics))
+        elif op.kind == "cp.async" and self.host:
+            op = replace(op, detail=(*op.detail, "host"))
         key = key_of(op)
         name = self.names.get(key)
         if name is None:

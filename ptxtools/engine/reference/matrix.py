@@ -10,12 +10,12 @@ import numpy as np
 
 from ptxtools.semantics import fragments, tensorcore
 from ptxtools.semantics.fragments import Fragment, scale_lane_a, scale_lane_b, sparse_elements
-from ptxtools.semantics.products import Part, Product, product_of
+from ptxtools.semantics.products import Product, product_of
 from ptxtools.semantics.tensorcore import Factors
 
 from ..program import LANES, Op, Ref
 from .machine import Machine
-from .memory import parts
+from .memory import addresses, parts
 from .registry import Array, Threads, executes
 
 _REPEATED = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
@@ -66,7 +66,8 @@ def _spread(fragment: Fragment, matrix: Array) -> list[Array]:
     register, lane, bit = _indices(fragment)
     dtype = np.uint64 if fragment.width == 64 else np.uint32
     out = np.zeros((fragment.registers, LANES, len(matrix)), dtype)
-    np.bitwise_or.at(out, (register, lane), np.moveaxis(matrix.astype(dtype), 0, -1) << bit.astype(dtype)[..., None])
+    moved = np.left_shift(np.moveaxis(matrix.astype(dtype), 0, -1), bit.astype(dtype)[..., None])
+    np.bitwise_or.at(out, (register, lane), moved)
     return [np.ascontiguousarray(words.T) for words in out]
 
 
@@ -107,7 +108,7 @@ def _expanded(p: Product, stored: Array, metadata: Array, selector: int) -> Arra
 
 
 def _multiply(m: Machine, p: Product, a: Array, b: Array, c: Array, scales: Any) -> Array:
-    A = m.algebra  # noqa: N806 - the algebra's name everywhere
+    A = m.algebra  # noqa: N806
     if p.kind == "double":
         return _double(m, p, a, b, c)
     if p.kind in ("integer", "bits"):
@@ -311,8 +312,6 @@ def copy_async(m: Machine, op: Op, threads: Threads) -> None:
 
 
 def _aligned(m: Machine, op: Op, threads: Threads, size: int) -> None:
-    from .memory import addresses
-
     crooked = np.flatnonzero(addresses(m, op, threads) & np.uint64(size - 1))
     if len(crooked):
         raise m.trap(f"address is not aligned to {size} bytes", threads[crooked[0]], op.where)

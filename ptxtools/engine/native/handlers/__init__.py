@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ptxtools.engine.native.builder import Handler
 
-from . import atomics, memory, plain, run, special, warp
+from . import atomics, copies, matrix, memory, plain, products, run, special, warp
 
 KINDS: dict[str, Callable[[Handler], None]] = {
     "alu": plain.alu,
@@ -28,4 +28,9 @@ KINDS: dict[str, Callable[[Handler], None]] = {
     "redux": warp.reduce,
     "activemask": warp.active_mask,
     "elect": warp.elect,
+    "mma": products.product,
+    "ldmatrix": matrix.load,
+    "stmatrix": matrix.store,
+    "movmatrix": matrix.transpose,
+    "cp.async": copies.copy,
 }

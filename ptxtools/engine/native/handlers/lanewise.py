@@ -148,7 +148,7 @@ def refuse(h: Handler, lane: str, address: str, size: int, *, write: bool = Fals
 
 def opens_host(h: Handler) -> bool:
     """Whether this handler serves launches whose kernels may use host addresses."""
-    return bool(h.op.detail == "host")
+    return h.op.detail == "host" or (isinstance(h.op.detail, tuple) and "host" in h.op.detail)
 
 
 class Lanes:
