@@ -87,7 +87,7 @@ def test_a_pack_comes_back_as_it_was(tmp_path):
     assert store.pack(["c", "a"]) == PIECES
 
 
-@pytest.mark.parametrize("keep", [0, 1, 10, 60, -1])
+@pytest.mark.parametrize("keep", [0, 1, 10, 20, -1])
 def test_truncated_packs_are_no_packs(tmp_path, keep):
     store = cache.Store(tmp_path, "k")
     store.save_pack(["a"], PIECES)
@@ -96,9 +96,7 @@ def test_truncated_packs_are_no_packs(tmp_path, keep):
     assert store.pack(["a"]) is None
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"[]\n", b"{}\n", b'{"names": 3}\n', b'{"names": [[1]], "sizes": 1}\n', b"\xff\n"]
-)
+@pytest.mark.parametrize("text", [b"", b"\n\n", b"00000000\n", b"zz\n1 a\n\nx", b"\xff\n\xff", b"1 a\n2 b\n"])
 def test_headers_of_nonsense(tmp_path, text):
     store = cache.Store(tmp_path, "k")
     store.save_pack(["a"], PIECES)
@@ -107,6 +105,17 @@ def test_headers_of_nonsense(tmp_path, text):
         path.write_bytes(text)
     assert store.pack(["a"]) is None
     assert store.units(["a"]) == []
+
+
+def test_another_generator_has_another_cache(tmp_path):
+    (tmp_path / "one.py").write_text("a = 1")
+    before = cache.source_state([tmp_path], installed=False)
+    (tmp_path / "one.py").write_text("a = 22")
+    assert cache.source_state([tmp_path], installed=False) != before
+    before = cache.source_state([tmp_path], installed=True)
+    os.utime(tmp_path, (1, 1))
+    assert cache.source_state([tmp_path], installed=True) != before
+    assert cache.source_state([tmp_path / "none"], installed=False) == []
 
 
 def test_units_that_cover_most_come_first(tmp_path):

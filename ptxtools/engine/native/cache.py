@@ -5,18 +5,16 @@ Two kinds of files, in a folder whose name has the versions and the CPU in it:
     unit-*.o   what one compilation made: the functions that some program lacked
     pack-*.o   all that one program needs, units copied together: a warm start reads this file and nothing else
 
-Both begin with a line of JSON: names and sizes of the objects behind it, and a checksum. A file that is damaged, cannot
-be read, or cannot be written is as good as none. Files are written aside and renamed, so processes cannot disturb one
-another.
+Both begin with text: a checksum of the rest; a line for each object with its size and the names in it; an empty line.
+The objects follow. A file that is damaged, cannot be read, or cannot be written is as good as none. Files are written
+aside and renamed, so processes cannot disturb one another.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -50,8 +48,11 @@ def fingerprint(parts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def source_state(folders: Iterable[Path]) -> list[str]:
-    """Sizes and times of the Python files that generate code: another generator has another cache."""
+def source_state(folders: Iterable[Path], *, installed: bool) -> list[str]:
+    """Sizes and times of the Python files that generate code: another generator has another cache. An installed
+    package changes as a whole: the times of its folders say enough."""
+    if installed:
+        return [f"{folder}:{folder.stat().st_mtime_ns}" for folder in folders]
     found = []
     for folder in folders:
         try:
@@ -85,15 +86,10 @@ class Store:
     def units(self, names: Iterable[str]) -> list[Piece]:
         """Few units that hold as many of these functions as any do."""
         wanted = set(names)
-        candidates: list[tuple[set[str], Path]] = []
         try:
-            paths = sorted(self.root.glob("unit-*.o"))
+            candidates = [(_names(path), path) for path in sorted(self.root.glob("unit-*.o"))]
         except OSError:
             return []
-        for path in paths:
-            header = _header(path)
-            if header is not None:
-                candidates.append(({name for group in header["names"] for name in group}, path))
         found: list[Piece] = []
         while wanted and candidates:
             have, path = max(candidates, key=lambda c: len(c[0] & wanted))
@@ -110,18 +106,16 @@ class Store:
         return self.root / f"pack-{fingerprint(sorted(names))}.o"
 
     def _write(self, path: Path, pieces: list[Piece]) -> None:
-        body = b"".join(data for _, data in pieces)
-        header = {
-            "names": [names for names, _ in pieces],
-            "sizes": [len(data) for _, data in pieces],
-            "check": zlib.crc32(body),
-        }
+        import tempfile  # only when something is compiled
+
+        lines = [f"{len(data)} {' '.join(names)}\n" for names, data in pieces]
+        content = "".join(lines).encode() + b"\n" + b"".join(data for _, data in pieces)
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=self.root)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(json.dumps(header).encode() + b"\n" + body)
+                    file.write(b"%08x\n" % zlib.crc32(content) + content)
                 os.replace(temporary, path)
             except OSError:
                 os.unlink(temporary)
@@ -137,28 +131,32 @@ class Store:
             return
 
 
-def _header(path: Path) -> dict[str, list[list[str]]] | None:
+def _names(path: Path) -> set[str]:
+    """The names in a file, as it says; nothing if it cannot be read."""
+    found: set[str] = set()
     try:
         with path.open("rb") as file:
-            header = json.loads(file.readline())
-        return header if isinstance(header["names"], list) else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+            file.readline()
+            while (line := file.readline(1 << 20)).strip():
+                found.update(line.decode().split()[1:])
+    except (OSError, UnicodeDecodeError):
+        return set()
+    return found
 
 
 def _read(path: Path) -> list[Piece] | None:
     """The pieces in a file, or None if it is not there or not whole."""
     try:
-        line, _, body = path.read_bytes().partition(b"\n")
-        header = json.loads(line)
-        names, sizes = header["names"], header["sizes"]
-        if zlib.crc32(body) != header["check"] or sum(sizes) != len(body):
+        check, _, content = path.read_bytes().partition(b"\n")
+        if zlib.crc32(content) != int(check, 16):
             return None
+        header, _, body = content.partition(b"\n\n")
         pieces: list[Piece] = []
         at = 0
-        for group, size in zip(names, sizes, strict=True):
-            pieces.append(([str(name) for name in group], body[at : at + size]))
-            at += size
-    except (OSError, ValueError, KeyError, TypeError):
+        for line in header.decode().splitlines():
+            size, *names = line.split()
+            pieces.append((names, body[at : at + int(size)]))
+            at += int(size)
+    except (OSError, ValueError):
         return None
-    return pieces
+    return pieces if pieces and at == len(body) else None

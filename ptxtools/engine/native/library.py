@@ -33,7 +33,8 @@ def store() -> cache.Store:
     """The disk cache that belongs to this generator and CPU."""
     if not _store:
         here = Path(__file__).parent
-        state = cache.source_state([here, here / "handlers", here.parents[1] / "semantics"])
+        folders = [here, here / "handlers", here.parents[1] / "semantics"]
+        state = cache.source_state(folders, installed=not (here.parents[2] / "pyproject.toml").exists())
         key = cache.fingerprint([jit.version(), jit.host_cpu(), *sorted(jit.host_features()), *state])
         _store.append(cache.Store(cache.directory(), key))
     return _store[0]
