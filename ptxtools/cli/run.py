@@ -51,6 +51,7 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
 @click.option("--device", metavar="TARGET", help="The simulated device, such as sm_90a; default: the module's target.")
 @click.option("--sms", metavar="N", type=click.IntRange(1), help="SMs of the device; default: 16.")
 @click.option("--cooperative", is_flag=True, help="Refuse a grid that is not resident as a whole.")
+@click.option("--heap", metavar="BYTES", type=click.IntRange(0), help="Device heap of malloc; default: 8 MB.")
 @click.option("--stack", metavar="BYTES", type=click.IntRange(0), help="Stack of a thread.")
 @click.option(
     "--arg",
@@ -88,7 +89,7 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
     type=click.IntRange(1),
     help="End a run that executes more than N thread-instructions.",
 )
-@not_available_yet("--heap", "--seed", "--numerics", "--check", "--trace", "--timeline", "--profile", "--coverage")
+@not_available_yet("--seed", "--numerics", "--check", "--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -147,6 +148,8 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.max_instructions = options["max_instructions"]
     job.device = options["device"] or job.device
     job.sms = options["sms"] or job.sms
+    job.heap = job.heap if options["heap"] is None else options["heap"]
+    job.on_print = _print
     limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]
     job.timeout = min(limits, default=None)
 
@@ -175,9 +178,18 @@ def _run(job: Job, options: dict[str, Any]) -> int:
             report = run_job(job, read_input)
     except SpecError as error:
         raise Failure(str(error)) from None
-    sys.stdout.write(report.printed)
     _show(report, job, options)
     return OK if report.passed else FINDINGS
+
+
+def _print(text: str) -> None:
+    """Pass on what a kernel printed; bytes that are no text stay as they are."""
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
 
 
 def _show(report: Report, job: Job, options: dict[str, Any]) -> None:

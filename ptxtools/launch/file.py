@@ -57,6 +57,7 @@ class _Reader:
             globals=[self._global(name, table) for name, table in top.tables("globals")],
             device=top.text("device"),
             sms=top.whole("sms", 16, 1) or 16,
+            heap=top.whole("heap"),
             timeout=self._timeout(top),
             expect_printed=self._path(top.text("expect_printed")),
             expect_failure=self._failure(top),
@@ -70,8 +71,6 @@ class _Reader:
             raise NotAvailable(f"{top.file}: several devices (devices = {top.values['devices']})")
         if top.text("check"):
             raise NotAvailable(f'{top.file}: run-time checkers (check = "{top.values["check"]}")')
-        if top.has("heap"):
-            raise NotAvailable(f"{top.file}: the device heap (heap)")
 
     def _timeout(self, top: Table) -> float | None:
         seconds: float | None = top.take("timeout", float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
@@ -174,7 +174,8 @@ class Buffer:
 class Device(sim.Device):
     """A simulated GPU: `sms` SMs of architecture `target` (None: that of the first module launched).
 
-    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core).
+    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); heap:
+    bytes of the heap of `malloc` (None: 8 MB); on_print: gets what kernels print, as they print it.
 
     numerics, checks and seed are not built yet: other values than the defaults are refused. Raises `LaunchError` for
     values that make no device.
@@ -191,6 +192,8 @@ class Device(sim.Device):
         seed: int | None = None,
         numerics: str = "chip",
         checks: Sequence[str] = (),
+        heap: int | None = None,
+        on_print: Callable[[str], None] | None = None,
     ) -> None:
         if numerics != "chip":
             raise LaunchError(f"numerics={numerics!r} is not available yet")
@@ -198,7 +201,8 @@ class Device(sim.Device):
             raise LaunchError(f"checks={list(checks)!r}: run-time checkers are not available yet")
         if seed is not None:
             raise LaunchError(f"seed={seed!r}: shuffled scheduling is not available yet")
-        super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads)
+        super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, heap=heap,
+                         on_print=on_print)  # fmt: skip
 
     def launch(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,8 @@ class LaunchPlan:
 
 @dataclass(slots=True)
 class Job:
-    """All of a run. device "": as the first module says; timeout in seconds for all launches together."""
+    """All of a run. device "": as the first module says; timeout in seconds for all launches together; heap: bytes of
+    the device heap; on_print: gets what kernels print, as they print it."""
 
     launches: list[LaunchPlan]
     buffers: dict[str, BufferPlan] = field(default_factory=dict)
@@ -65,6 +67,8 @@ class Job:
     threads: int | None = None
     timeout: float | None = None
     max_instructions: int | None = None
+    heap: int | None = None
+    on_print: Callable[[str], None] | None = None
     expect_printed: str = ""
     expect_failure: str = ""
 

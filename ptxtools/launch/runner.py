@@ -113,7 +113,10 @@ class _Runner:
         for plan in job.launches:
             self._module(plan.module)
         kernels = [self._kernel(plan) for plan in job.launches]
-        self._device = Device(job.device or None, sms=job.sms, engine=job.engine, threads=job.threads)
+        self._device = Device(
+            job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, heap=job.heap,
+            on_print=self._printed,
+        )  # fmt: skip
         for path in self._modules:
             self._device.load(self._modules[path])
         self._set_globals()
@@ -146,7 +149,11 @@ class _Runner:
         )  # fmt: skip
         result = self._device.run(self._modules[plan.module], request)
         self._report.results.append(result)
-        self._report.printed += result.printed
+
+    def _printed(self, text: str) -> None:
+        self._report.printed += text
+        if self._job.on_print is not None:
+            self._job.on_print(text)
 
     def _value(self, index: int, argument: Argument, kernel: Kernel) -> bytes:
         parameter = kernel.parameters[index]

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, PtxError, Trap
 
+from . import services
 from .arena import Arena
+from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
 from .limits import LIMITS, MAX_PARAMETER_BYTES, DeviceLimits, base_name, default_device, limits_of
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
+from .runtime import Runtime
 from .shape import check_block, check_grid, check_shared, cluster_shape
 from .traps import locate
 
@@ -64,8 +67,9 @@ class Device:
     """`sms` SMs of one architecture, and one device memory.
 
     target: such as "sm_90a"; None: that of the first module loaded. memory: bytes. threads: worker threads, as many as
-    there are cores by default; a seed makes it one. host_addresses: device addresses are host addresses. Raises
-    `LaunchError` for values that make no device.
+    there are cores by default; a seed makes it one. host_addresses: device addresses are host addresses. heap: bytes
+    that `malloc` of kernels may take. on_print: gets what kernels print, as they print it. Raises `LaunchError` for
+    values that make no device.
     """
 
     def __init__(
@@ -78,6 +82,8 @@ class Device:
         threads: int | None = None,
         seed: int | None = None,
         host_addresses: bool = False,
+        heap: int | None = None,
+        on_print: Callable[[str], None] | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(ENGINES)}")
@@ -88,6 +94,11 @@ class Device:
             raise LaunchError(f"a device cannot have {sms} SMs; at most 65536")
         self.sms, self.engine, self.seed = sms, engine, seed
         self.threads = 1 if seed is not None else threads or len(os.sched_getaffinity(0))
+        if heap is not None and heap < 0:
+            raise LaunchError(f"a device cannot have a heap of {heap} bytes")
+        self.heap_bytes = DEFAULT_HEAP if heap is None else heap
+        self.on_print = on_print
+        self.runtime = Runtime(self)
         self._memory, self._host_addresses = memory, host_addresses
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
@@ -140,10 +151,18 @@ class Device:
     # --- launches -----------------------------------------------------------------------------------------------------
 
     def run(self, module: Loadable, request: Request, *, host: HostMap | None = None) -> RunResult:
-        """Run one grid to its end. Raises `LaunchError` before it starts, `Trap` when it goes wrong.
+        """Run one grid, and the child grids that it launches, to their end.
 
-        host: opens the memory of this process to the kernel (`ptx_run`).
+        host: opens the memory of this process to the kernel (`ptx_run`). Raises `LaunchError` before it starts, `Trap`
+        when it goes wrong.
         """
+        extra = self.runtime.brought(module)
+        result = self.grid(module, request, host, extra)
+        self.runtime.finish(module, request, host, extra, result)
+        return result
+
+    def grid(self, module: Loadable, request: Request, host: HostMap | None, extra: dict[str, Any]) -> RunResult:
+        """Run one grid, without its children. extra: what it brings along and gives back."""
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
         check_grid(request.grid)
@@ -154,8 +173,9 @@ class Device:
         check_shared(program.static_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
+        self.runtime.prepare(program)
         memory = self._memory_for(image, host)
-        return self._execute(module, program, request, cluster, resident, specials, memory)
+        return self._execute(module, program, request, cluster, resident, specials, memory, extra)
 
     def _residency(self, program: Program, request: Request, cluster: Dim3) -> int:
         """CTAs of the grid that the device holds at a time. A cooperative grid must be resident as a whole."""
@@ -210,24 +230,26 @@ class Device:
         resident: int,
         specials: dict[str, int],
         memory: AddressSpace,
+        extra: dict[str, Any],
     ) -> RunResult:
         from ptxtools.engine.grid import Launch
         from ptxtools.semantics.tensorcore import generation_of
 
-        extra: dict[str, Any] = {}
         started = time.monotonic()
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self.threads, seed=self.seed, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=generation_of(self.target), local_bytes=local_bytes(program, request.stack), specials=specials, extra=extra,
+            numerics=generation_of(self.target), local_bytes=local_bytes(program, request.stack), specials=specials,
+            services=services.load, device=self,
+            extra=extra,
         )  # fmt: skip
         try:
             outcome = _engine(self.engine)(launch)
         except Trap as trap:
             raise locate(trap, program, module.source) from None
-        return RunResult(time.monotonic() - started, outcome.instructions, extra.get("printed", ""))
+        return RunResult(time.monotonic() - started, outcome.instructions)
 
 
 def provides(device: str, wanted: str) -> bool:

@@ -5,7 +5,22 @@ from __future__ import annotations
 from importlib import import_module
 
 #: Modules of this package by the kind of operation that they serve.
-HOMES: dict[str, str] = {}
+HOMES: dict[str, str] = {
+    "tcgen05.alloc": "tensor.allocation",
+    "tcgen05.commit": "tensor.commit",
+    "tcgen05.cp": "tensor.transfer",
+    "tcgen05.dealloc": "tensor.allocation",
+    "tcgen05.ld": "tensor.transfer",
+    "tcgen05.mma": "tensor.mma",
+    "tcgen05.relinquish_alloc_permit": "tensor.allocation",
+    "tcgen05.shift": "tensor.transfer",
+    "tcgen05.st": "tensor.transfer",
+    "wgmma.commit_group": "tensor.wgmma",
+    "wgmma.mma_async": "tensor.wgmma",
+    "wgmma.wait_group": "tensor.wgmma",
+    "mbarrier.slow": "asynchronous.barriers",
+    "syscall": "syscalls",
+}
 
 
 def load(kind: str) -> None:

@@ -57,7 +57,12 @@ def _direct(f: FunctionLowering, written: Written) -> None:
     if not isinstance(symbol, Function):
         raise Unsupported(f"'{written.target}' is no function")
     if symbol.body is None:
-        raise Unsupported(f"function '{symbol.name}' has no definition")
+        from .syscalls import is_runtime_function, system_call
+
+        if not is_runtime_function(symbol.name):
+            raise Unsupported(f"function '{symbol.name}' has no definition")
+        system_call(f, written, symbol)
+        return
     number = f.linker.number_of(symbol.name)
     _through_frames(f, written, signature(symbol), Terminator("call", callee=number))
 
@@ -79,25 +84,29 @@ def _through_frames(f: FunctionLowering, written: Written, callee: Signature, te
         raise Unsupported("the arguments do not fit the function")
     for operand, passed in zip(written.arguments, callee.params, strict=True):
         if passed.storage:
-            _fit(f, f.beyond(passed.slot, passed.storage), _argument(f, operand, passed))
+            _fit(f, f.beyond(passed.slot, passed.storage), argument(f, operand, passed))
         else:
-            _copy_memory(f, _home_of(f, operand), passed, to_callee=True)
+            _copy_memory(f, home_of(f, operand), passed, to_callee=True)
     terminator.other = f.new_label()
     following = terminator.other
     f.end(terminator)
     f.begin(following)
     for operand, passed in zip(written.results, callee.returns, strict=True):
-        if not passed.storage:
-            _copy_memory(f, _home_of(f, operand), passed, to_callee=False)
-            continue
-        result = f.beyond(passed.slot, passed.storage)
-        home = _home_or_none(f, operand)
-        if home is not None:
-            _store_scalar(f, home, result, passed)
+        if passed.storage:
+            take_result(f, operand, passed, f.beyond(passed.slot, passed.storage))
         else:
-            target = _result(f, operand)
-            if target is not None:
-                _fit(f, target, result)
+            _copy_memory(f, home_of(f, operand), passed, to_callee=False)
+
+
+def take_result(f: FunctionLowering, operand: Operand, passed: Passed, result: Ref) -> None:
+    """Put a scalar result where the call wants it."""
+    home = _home_or_none(f, operand)
+    if home is not None:
+        f.ops.append(access("st", f"b{8 * passed.size}", f.stack_pointer, home, result, f.where))
+        return
+    target = _result(f, operand)
+    if target is not None:
+        _fit(f, target, result)
 
 
 def _fit(f: FunctionLowering, target: Ref, source: Ref) -> None:
@@ -106,7 +115,7 @@ def _fit(f: FunctionLowering, target: Ref, source: Ref) -> None:
     f.copy(target, source)
 
 
-def _argument(f: FunctionLowering, operand: Operand, passed: Passed) -> Ref:
+def argument(f: FunctionLowering, operand: Operand, passed: Passed) -> Ref:
     """Value of a scalar argument: a `.param` variable's, a register's or a constant's."""
     if isinstance(operand, Name):
         symbol = f.names.lookup(operand.name)
@@ -117,7 +126,7 @@ def _argument(f: FunctionLowering, operand: Operand, passed: Passed) -> Ref:
         if home is not None:
             type_name = f"b{8 * passed.size}"
             value = f.new(passed.storage)
-            f.ops.append(_access("ld", type_name, f.stack_pointer, home, value, f.where))
+            f.ops.append(access("ld", type_name, f.stack_pointer, home, value, f.where))
             return value
     return f.source(operand, passed.variable.type)
 
@@ -136,17 +145,13 @@ def _home_or_none(f: FunctionLowering, operand: Operand) -> int | None:
     return None
 
 
-def _home_of(f: FunctionLowering, operand: Operand) -> tuple[Variable, int]:
+def home_of(f: FunctionLowering, operand: Operand) -> tuple[Variable, int]:
     """A `.param` array of this function and its offset in the local frame."""
     symbol = f.names.lookup(operand.name) if isinstance(operand, Name) else None
     offset = f.local_offsets.get(id(symbol))
     if offset is None or not isinstance(symbol, Variable):
         raise Unsupported("an array parameter needs an array argument")
     return symbol, offset
-
-
-def _store_scalar(f: FunctionLowering, home: int, value: Ref, passed: Passed) -> None:
-    f.ops.append(_access("st", f"b{8 * passed.size}", f.stack_pointer, home, value, f.where))
 
 
 def _copy_memory(f: FunctionLowering, home: tuple[Variable, int], passed: Passed, *, to_callee: bool) -> None:
@@ -159,8 +164,8 @@ def _copy_memory(f: FunctionLowering, home: tuple[Variable, int], passed: Passed
             step //= 2
         value = f.new("b16" if step <= 2 else f"b{8 * step}")
         type_name = f"b{8 * step}"
-        first = _access("ld", type_name, f.stack_pointer, offset + done, value, f.where)
-        second = _access("st", type_name, f.stack_pointer, passed.slot + done, value, f.where)
+        first = access("ld", type_name, f.stack_pointer, offset + done, value, f.where)
+        second = access("st", type_name, f.stack_pointer, passed.slot + done, value, f.where)
         if not to_callee:
             first.imm, second.imm = second.imm, first.imm
         f.outgoing_local.append(second if to_callee else first)
@@ -168,7 +173,7 @@ def _copy_memory(f: FunctionLowering, home: tuple[Variable, int], passed: Passed
         done += step
 
 
-def _access(family: str, type_name: str, base: Ref, offset: int, value: Ref, where: int) -> Op:
+def access(family: str, type_name: str, base: Ref, offset: int, value: Ref, where: int) -> Op:
     op = Op(family, resolve(f"{family}.local.{type_name}"), imm=offset, space="local", where=where)
     if family == "ld":
         op.dst, op.dst_types, op.src, op.src_types = (value,), (type_name,), (base,), ("u64",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ptxtools.diagnostics import Diagnostic, PtxError
@@ -24,6 +25,10 @@ from ..layout import SharedLayout, function_addresses, shared_layout
 from ..program import SLOT_BYTES, Block, FunctionCode, Program
 from .finish import finish
 from .function import FunctionLowering
+from .syscalls import is_runtime_function
+
+#: Opcodes by which a program can tell that its CTA is one of a cluster.
+_CLUSTERS = re.compile(r"mapa|getctarank|cluster|cta_group::2")
 
 
 class Linker:
@@ -39,6 +44,7 @@ class Linker:
         self._numbers: dict[str, int] = {}
         self.calls: list[set[int]] = []  # by function number: the functions that it may call
         self.indirect = False
+        self.clustered = False
 
     # --- reaching -----------------------------------------------------------------------------------------------------
 
@@ -77,10 +83,13 @@ class Linker:
         for block in flow.blocks:
             for instruction in block.instructions:
                 opcode = instruction.opcode
+                if not self.clustered and _CLUSTERS.search(opcode):
+                    self.clustered = True
                 if opcode.startswith("call"):
                     target = next((o.name for o in instruction.operands if isinstance(o, Name)), "")
                     yield target
-                    if self._definition(target) is None and not self.indirect:
+                    known = self._definition(target) is not None or is_runtime_function(target)
+                    if not known and not self.indirect:
                         self.indirect = True
                         yield from self._initialised()
                 elif opcode.startswith("mov") and len(instruction.operands) > 1:
@@ -163,7 +172,8 @@ class Linker:
                 block.terminator.targets = targets
         depth, frames, local = _deepest(calls, functions)
         registers = -(-max(function.register_bytes for function in lowered) // SLOT_BYTES["b32"])
-        return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local)
+        return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local,
+                       self.clustered)  # fmt: skip
 
 
 def _symbols(instruction: Instruction) -> Iterator[str]:

@@ -1,0 +1,138 @@
+"""System calls of kernels: printf, the device heap and assertions; those of child grids are in `childgrids.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.program import LANES
+
+from . import printf
+
+if TYPE_CHECKING:
+    from .heap import Owner
+    from .runtime import Runtime
+
+Call: TypeAlias = Callable[[View], None]
+
+#: Functions of the runtime by name.
+CALLS: dict[str, Call] = {}
+
+#: Strings are read in pieces of this many bytes, up to the most that anybody wants to print.
+_PIECE, _LONGEST = 256, 1 << 20
+
+
+def provides(*names: str) -> Callable[[Call], Call]:
+    """Register a function of the runtime."""
+
+    def add(function: Call) -> Call:
+        for name in names:
+            CALLS[name] = function
+        return function
+
+    return add
+
+
+@serves("syscall")
+def system_call(view: View) -> None:
+    """Serve a call of a runtime function."""
+    name = view.op.detail
+    if name not in CALLS:
+        from . import childgrids  # noqa: F401 - registers its functions
+    call = CALLS.get(name)
+    if call is None:
+        raise view.trap(f"the runtime has no function {name}")
+    call(view)
+
+
+def runtime_of(view: View) -> Runtime:
+    """The runtime of the device."""
+    runtime: Runtime = view.launch.device.runtime
+    return runtime
+
+
+def owner_of(view: View, lane: int) -> Owner:
+    """Who allocates, for reports."""
+    launch = view.launch
+    line = launch.extra["line_of"](launch.program, view.op.where)
+    return launch.program.kernel, view.cta.place, view.thread(lane), line
+
+
+def c_string(view: View, address: int, lane: int) -> bytes:
+    """The bytes of a zero-terminated string at a generic address. Raises `Trap`."""
+    memory = view.launch.memory
+    found = bytearray()
+    while len(found) < _LONGEST:
+        here = address + len(found)
+        piece = min(_PIECE, memory.base + memory.size - here)
+        data = memory.bytes(here, piece, False) if piece > 0 and here >= memory.base else None
+        text = view.fetch(here, 1, lane=lane) if data is None else bytes(data)
+        end = text.find(0)
+        if end >= 0:
+            return bytes(found + text[:end])
+        found += text
+    return bytes(found)
+
+
+# --- printf -----------------------------------------------------------------------------------------------------------
+
+
+@provides("vprintf")
+def vprintf(view: View) -> None:
+    """vprintf(format, packed arguments): the number of arguments; -1 without a format."""
+    formats, packed = view.source(0), view.source(1)
+    answers = np.zeros(LANES, np.uint32)
+    texts: dict[int, bytes] = {}
+    out: list[bytes] = []
+    for lane in view.lanes():
+        address = int(formats[lane])
+        if not address:
+            answers[lane] = 0xFFFF_FFFF
+            continue
+        if address not in texts:
+            texts[address] = c_string(view, address, lane)
+        parts = printf.parse(texts[address])
+        size = printf.arguments_size(parts)
+        data = view.fetch(int(packed[lane]), size, lane=lane) if size else b""
+        out.append(printf.render(parts, data, lambda at, lane=lane: c_string(view, at, lane)))  # type: ignore[misc]
+        answers[lane] = printf.count(parts)
+    runtime_of(view).output(view.launch, b"".join(out))
+    view.result(0, answers)
+
+
+# --- the heap ---------------------------------------------------------------------------------------------------------
+
+
+@provides("malloc")
+def malloc(view: View) -> None:
+    """malloc(bytes): an address, or null when the heap is exhausted."""
+    sizes, heap = view.source(0), runtime_of(view).heap
+    answers = np.zeros(LANES, np.uint64)
+    for lane in view.lanes():
+        answers[lane] = heap.allocate(int(sizes[lane]), owner_of(view, lane))
+    view.result(0, answers)
+
+
+@provides("free")
+def free(view: View) -> None:
+    """free(address): what `malloc` gave, once, or null."""
+    addresses, heap = view.source(0), runtime_of(view).heap
+    for lane in view.lanes():
+        address = int(addresses[lane])
+        if address and heap.free(address) is None:
+            raise view.trap(f"free of {address:#x}, where no block of the heap in use begins", lane)
+
+
+# --- assertions -------------------------------------------------------------------------------------------------------
+
+
+@provides("__assertfail")
+def assertion_failed(view: View) -> None:
+    """__assertfail(message, file, line, function, size of a character)."""
+    lane = view.leader
+    message, file, function = (c_string(view, int(view.source(n)[lane]), lane) for n in (0, 1, 3))
+    text, where, who = (part.decode("utf-8", "replace") for part in (message, file, function))
+    raise view.trap(f"assertion `{text}` failed at {where}:{int(view.source(2)[lane])} in {who}", lane)
