@@ -43,7 +43,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WINDOW >> 56: "param"}
 #: Names of state spaces in opcodes that mean one of ours.
-_SPACES = {"": "generic", "shared::cta": "shared", "shared::cluster": "shared", "param::entry": "param"}
+_SPACES = {"": "generic", "shared::cta": "shared", "shared::cluster": "shared", "cluster": "shared", "param::entry": "param"}
 _MASK64 = (1 << 64) - 1
 
 
@@ -159,6 +159,15 @@ class View(ABC):
         values: Array = self.values(ref).astype(np.uint64) + offset
         return values & np.uint64(0xFFFF_FFFF) if ref.type == "b32" else values
 
+    def block(self, slots: Array) -> Array:
+        """Many 32-bit registers at once, by their slots: registers x 32 lanes (u32)."""
+        return np.stack([self.values(Ref(int(slot), "b32")) for slot in slots])
+
+    def set_block(self, slots: Array, values: Array) -> None:
+        """Write many 32-bit registers at once, for the lanes that run the operation."""
+        for slot, row in zip(slots, values, strict=True):
+            self.set_values(Ref(int(slot), "b32"), row)
+
     # --- memory -------------------------------------------------------------------------------------------------------
 
     def memory(
@@ -212,7 +221,7 @@ class View(ABC):
     def shared_owner(self, address: int, *, lane: int | None = None) -> Cta:
         """The CTA of the cluster whose shared memory an address of the shared window means. Raises `Trap`."""
         rank = (address & 0xFFFF_FFFF) >> RANK_SHIFT
-        if rank == self.cta.rank:
+        if rank == self.cta.rank or (rank == 0 and not self.launch.program.clustered):
             return self.cta
         if rank < len(self.cluster.ctas):
             return self.cluster.ctas[rank]
@@ -234,7 +243,7 @@ class View(ABC):
     # --- waiting and failing ------------------------------------------------------------------------------------------
 
     def wait(
-        self, key: Hashable, text: str, *, lanes: int | None = None, limit: int | None = None, note: Any = None
+        self, key: Hashable, text: object, *, lanes: int | None = None, limit: int | None = None, note: Any = None
     ) -> None:
         """These lanes (all that run the operation) stay, and try again after `cluster.wake(key)`.
 

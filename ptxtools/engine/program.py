@@ -58,7 +58,8 @@ class Op:
                          place is the constant `value`, which the semantics may take as a Python int instead; of
                          video instructions `detail` holds the operands' selectors
               "ld" "st"  memory access: src[0] the address (None: `imm` is the whole address), st: src[1:] values;
-                         `space` global shared local param const generic; `types[-1]` element type; 1 to 8 elements
+                         `space` global shared local param const generic, or cluster: shared memory whose addresses
+                         carry the rank of a CTA, in a `clustered` program; `types[-1]` element type; 1 to 8 elements
               "atom" "red"  src = address, operands…; `space` as above
               "sreg"     dst[0] = special register `detail` (text, such as "%tid.x")
               "pack" "unpack"  mov between a vector and a wider scalar: element 0 in the lowest bits
@@ -68,6 +69,7 @@ class Op:
                          the member mask, for which a "warpsync" stands before the operation
               "bar"      of a "barrier" terminator: src = (id, thread count or None, predicate or None), `detail`
                          "sync", "arrive", "popc", "and" or "or"; dst[0] the result of a reduction
+              "cluster_barrier"  of a "barrier" terminator: `detail` "arrive" or "wait"
               "fence"    membar, fence
               "nanosleep"  of an "event" terminator: src = (nanoseconds,)
               and further kinds that the lowering of later instructions adds.
@@ -165,7 +167,8 @@ class Program:
     lines: (file index or -1, span start, instruction text) per instruction, for traps; static_shared: bytes of shared
     variables; registers: 32-bit registers that a thread needs at most, for residency; max_frames, frame_bytes,
     local_bytes: number of frames, their bytes and local memory of the longest chain of calls, all 0 when recursion or
-    indirect calls leave that open. Addresses of module variables are constants of the program: they are fixed when the
+    indirect calls leave that open; clustered: it has instructions that concern clusters, so that addresses of shared
+    memory carry the rank of their CTA (`residents.RANK_SHIFT`). Addresses of module variables are constants of the program: they are fixed when the
     module is loaded on a device.
     """
 
@@ -178,4 +181,5 @@ class Program:
     max_frames: int = 1
     frame_bytes: int = 0
     local_bytes: int = 0
+    clustered: bool = False
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it

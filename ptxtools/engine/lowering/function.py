@@ -38,6 +38,7 @@ class FunctionLowering(Values):
         self.flow = flow
         self.function: Function = flow.function
         self.optimise = linker.optimise
+        self.clustered = linker.clustered
         self.entry = self.function.kind == "entry"
         self.blocks: list[Block] = []
         self.ops: list[Op] = []
@@ -262,6 +263,12 @@ class FunctionLowering(Values):
         if place.base is not None:
             scaled = self.compute("add.u64", ("u64", "u64"), (place.base, scaled), "u64")
         return Place(scaled, place.offset, place.space)
+
+    def cta_window(self) -> Ref:
+        """Address of the CTA's shared memory in the shared window, in a program that knows of clusters."""
+        ref = self.new("b64")
+        self.ops.append(Op("sreg", None, (ref,), (), ("u64",), (), detail="%cta_window", where=self.where))
+        return ref
 
     def carry_flag(self) -> Ref:
         """CC.CF of the extended-precision instructions (9.7.2)."""

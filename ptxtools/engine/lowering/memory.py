@@ -25,6 +25,7 @@ _SPACES = {
     "local": "local",
     "shared": "shared",
     "shared::cta": "shared",
+    "shared::cluster": "shared",
     "param": "param",
     "param::entry": "param",
     "param::func": "param",
@@ -49,6 +50,8 @@ def locate(f: FunctionLowering, operand: Operand, space_modifier: str | None) ->
     if space_modifier not in _SPACES:
         raise Unsupported(f".{space_modifier} is not supported yet")
     space = _SPACES[space_modifier]
+    if space == "shared" and f.clustered:
+        space = "cluster"
     base = operand.base
     if isinstance(base, Immediate):
         return Located(None, "u64", base.value + operand.offset, space)
@@ -60,7 +63,7 @@ def locate(f: FunctionLowering, operand: Operand, space_modifier: str | None) ->
             return Located(ref, "u32" if ref.type == "b32" else "u64", operand.offset, space)
     place = f.place_of(base)
     if space == "generic" or place.space == "local":
-        space = place.space
+        space = "cluster" if place.space == "shared" and f.clustered else place.space
     return Located(place.base, "u64", place.offset + operand.offset, space)
 
 

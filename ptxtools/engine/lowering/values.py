@@ -199,6 +199,9 @@ class Values:
     def address_value(self, place: Place, type_name: str | None) -> Ref:
         raise NotImplementedError
 
+    def cta_window(self) -> Ref:
+        raise NotImplementedError
+
     def indexed(self, place: Place, register: str, size: int) -> Place:
         raise NotImplementedError
 
@@ -227,7 +230,8 @@ class Values:
         if variable.space in ("global", "const"):
             return Place(None, self._addresses(variable.name) + extra, variable.space)
         if key in self._shared.offsets:
-            return Place(None, self._shared.offsets[key] + extra, "shared")
+            base = self.cta_window() if self.clustered else None
+            return Place(base, self._shared.offsets[key] + extra, "shared")
         if key in self.parameter_offsets:
             return Place(None, self.parameter_offsets[key] + extra, "param")
         if key in self.local_offsets:

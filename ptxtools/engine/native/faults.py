@@ -122,7 +122,7 @@ def _out_of_bounds(worker: Worker) -> str:
     op, address = stopped_at(worker), worker.get("stop_address")
     assert op is not None
     action = "read" if op.kind == "ld" else "write"
-    space = op.space
+    space = "shared" if op.space == "cluster" else op.space
     if space == "generic":
         space = _WINDOWS.get(address >> 56, "global")
         address &= (1 << 56) - 1 if space != "global" else -1

@@ -90,7 +90,8 @@ begin:
   %id.first = mul i64 %cluster, %size64
   %rank64 = zext i32 %rank to i64
   %id = add i64 %id.first, %rank64
-  %window = shl i64 %rank64, RANK_SHIFT
+  %rank.step = get ctx.rank_step
+  %window = mul i64 %rank64, %rank.step
   set cta.rank, %rank
   set cta.window, %window
   set cta.leader, %leader

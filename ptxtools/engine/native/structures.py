@@ -55,7 +55,8 @@ def _structure(name: str, size: int, text: str) -> Structure:
 #: stop_*: where and why the code stopped, for traps and events; resume: continue exactly there.
 #: next: grid-wide counter of clusters that were started, shared by all workers; total: how many there are.
 #: round: warps of the present CTA that have not had their turn when an event stopped it. alarm: clock at which Python
-#: wants to be called. random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
+#: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
+#: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total.
 CTX = _structure(
     "ctx",
@@ -91,7 +92,7 @@ CTX = _structure(
     i32: cluster_x cluster_y cluster_z
     i32: cluster_size clusters_x clusters_y round
     i64: alarm random
-    i64: stride start
+    i64: stride start rank_step
     """,
 )
 

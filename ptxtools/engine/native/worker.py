@@ -17,7 +17,7 @@ from ptxtools.engine.grid import constants, is_launch_special, launch_special
 from ptxtools.engine.native import events, faults, structures
 from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
 from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
-from ptxtools.engine.residents import Schedule
+from ptxtools.engine.residents import RANK_SHIFT, Schedule
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
@@ -128,7 +128,8 @@ class Worker:
             "open_host": memory.open_host, "has_calls": encoded.calls, "param_bytes": len(launch.params),
             "total": shape.clusters, "grid_x": gx, "grid_y": gy, "grid_z": gz, "block_x": bx, "block_y": by, "block_z": bz,
             "cluster_x": cx, "cluster_y": cy, "cluster_z": cz, "cluster_size": shape.cluster,
-            "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER, "threads": shape.threads, "warps": shape.warps,
+            "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER, "rank_step": launch.program.clustered << RANK_SHIFT,
+            "threads": shape.threads, "warps": shape.warps,
             "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster, "warps_offset": shape.warps_offset,
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
             "shared_bytes": shape.shared, "frame_limit": encoded.frame_area, "local_bytes": shape.local,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from ptxtools import semantics
 
 from ..grid import is_launch_special, launch_special
 from ..program import LANES, Op
+from ..residents import RANK_SHIFT
 from .machine import Machine
 from .registry import Array, Threads, executes
 
@@ -113,7 +113,7 @@ def _lane(m: Machine, threads: Threads) -> Array:
 
 
 def _clock(m: Machine, threads: Threads) -> int:
-    return m.instructions // LANES
+    return m.now()
 
 
 _ONE = np.uint64(1)
@@ -131,6 +131,7 @@ _SINGLE: dict[str, Callable[[Machine, Threads], Any]] = {
     "%smid": lambda m, threads: m.slot_of[threads] % m.launch.sms,
     "%nsmid": lambda m, threads: m.launch.sms,
     "%cluster_ctarank": _cluster_rank,
+    "%cta_window": lambda m, threads: m.slot_of[threads] % m.cluster << RANK_SHIFT,
     "%lanemask_eq": lambda m, threads: _ONE << _lane(m, threads),
     "%lanemask_lt": lambda m, threads: (_ONE << _lane(m, threads)) - _ONE,
     "%lanemask_le": lambda m, threads: (np.uint64(2) << _lane(m, threads)) - _ONE,
@@ -139,8 +140,8 @@ _SINGLE: dict[str, Callable[[Machine, Threads], Any]] = {
     "%clock": _clock,
     "%clock64": _clock,
     "%clock_hi": lambda m, threads: _clock(m, threads) >> 32,
-    "%globaltimer": lambda m, threads: time.time_ns(),
-    "%globaltimer_lo": lambda m, threads: time.time_ns() & 0xFFFF_FFFF,
-    "%globaltimer_hi": lambda m, threads: time.time_ns() >> 32,
+    "%globaltimer": lambda m, threads: m.epoch + m.now(),
+    "%globaltimer_lo": lambda m, threads: m.epoch + m.now() & 0xFFFF_FFFF,
+    "%globaltimer_hi": lambda m, threads: m.epoch + m.now() >> 32,
     "%total_smem_size": lambda m, threads: m.shared_bytes,
 }

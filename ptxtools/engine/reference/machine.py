@@ -7,6 +7,7 @@ start and its storage class; the entry's frame is at 0.
 
 from __future__ import annotations
 
+import time
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,7 @@ class Machine:
         self.cluster_waiting = np.zeros(count, np.bool_)
         self.cluster_where = np.zeros(count, np.int64)  # line at which it waits
         self.running = 0  # block that runs
+        self.epoch = time.time_ns() if launch.seed is None else 0  # virtual time begins here
         self.skipped = 0  # virtual time in which nobody could move
         self.woken: dict[int, Wait] = {}  # threads that come back from a wait
         self.schedule = Schedule(launch, self.now, self._skip, lambda wait: release(self, wait))

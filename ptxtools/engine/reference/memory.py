@@ -10,6 +10,7 @@ import numpy as np
 from ptxtools import semantics
 
 from ..program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Op
+from ..residents import OFFSET_MASK, RANK_SHIFT
 from .buffers import Buffer
 from .machine import Machine, element_bytes
 from .registry import Array, Threads, executes
@@ -69,9 +70,13 @@ def _in_space(
             return _open(m, op, chosen, places, address, offset, size, write)
         _check(m, op, chosen, address, offset, m.memory.size, size, write, space)
         return Part(m.memory, places, offset.astype(np.int64))
-    if space == "shared":
-        _check(m, op, chosen, address, address, m.shared_bytes, size, write, space)
-        return Part(m.shared, places, address.astype(np.int64) + m.slot_of[chosen] * m.shared_stride)
+    if space in ("shared", "cluster"):
+        slots = m.slot_of[chosen]
+        offset = address
+        if m.program.clustered:
+            slots, offset = _owners(m, slots, address)
+        _check(m, op, chosen, address, offset, m.shared_bytes, size, write, "shared")
+        return Part(m.shared, places, offset.astype(np.int64) + slots * m.shared_stride)
     if space == "local":
         _check(m, op, chosen, address, address, m.local_bytes, size, write, space)
         return Part(m.local, places, address.astype(np.int64) + chosen * m.local_bytes)
@@ -79,6 +84,13 @@ def _in_space(
         raise m.trap("kernel parameters cannot be written", chosen[0], op.where)
     _check(m, op, chosen, address, address, m.params.size, size, write, space)
     return Part(m.params, places, address.astype(np.int64))
+
+
+def _owners(m: Machine, slots: Array, address: Array) -> tuple[Array, Array]:
+    """Slots of the CTAs whose shared memory the addresses mean, and offsets in it; a rank too high is out of bounds."""
+    rank = (address >> np.uint64(RANK_SHIFT)).astype(np.int64)
+    offset = np.where(rank < m.cluster, address & np.uint64(OFFSET_MASK), address)
+    return np.where(rank < m.cluster, slots // m.cluster * m.cluster + rank, slots), offset
 
 
 def _check(

@@ -30,7 +30,7 @@ def atomic(h: Handler) -> None:
     """atom and red: dst (if any) = what was at src[0] + imm; the memory = operation of that and src[1:]."""
     opcode = h.op.opcode
     assert opcode is not None
-    if h.op.kind == "atom" and h.op.space != "shared":
+    if h.op.kind == "atom" and h.op.space != "shared":  # another CTA may have to act before this one goes on
         spend(h, POLL)
     name = next(o for o in _OPERATIONS if opcode.has(o))
     types = h.op.dst_types or h.op.src_types[1:2]
@@ -58,7 +58,7 @@ def _pointers(h: Handler, size: int) -> str:
     lanes = Lanes(h)
     one = e.value(f"load i64, ptr {element(h, addresses, 64, lanes.lane)}")
     where = one
-    shared = h.op.space == "shared"
+    shared = h.op.space in ("shared", "cluster")
     if shared:  # the shared window's own addresses are below 2**32
         big = e.value(f"lshr i64 {one}, 56")
         inside = e.value(f"or i64 {one}, {SHARED_WINDOW}")

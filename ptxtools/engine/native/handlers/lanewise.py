@@ -6,6 +6,7 @@ from ptxtools.engine.native.builder import Handler
 from ptxtools.engine.native.structures import TRAP_ADDRESS, TRAP_MISALIGNED
 from ptxtools.engine.native.templates import expand
 from ptxtools.engine.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from ptxtools.engine.residents import OFFSET_MASK, RANK_SHIFT
 from ptxtools.semantics.algebra import Value
 
 from .parts import Access, Address, load_values
@@ -45,15 +46,42 @@ windows:
     i64 {PARAM_WINDOW >> 56}, label %param
   ]
 shared:
-  %cta = get warp.cta
-  %shared.p = get cta.shared
+  %own = get warp.cta
+  %own.window = get cta.window of %own
+  %own.at = sub i64 %rest, %own.window
+  %own.end = add i64 %own.at, %size
   %shared.bytes = get ctx.shared_bytes
   %shared.bytes64 = zext i32 %shared.bytes to i64
-  %shared.at = getelementptr i8, ptr %shared.p, i64 %rest
-  %shared.ok = icmp ule i64 %end, %shared.bytes64
-  br i1 %shared.ok, label %shared.go, label %bad
-shared.go:
+  %own.p = get cta.shared of %own
+  %own.first = icmp ult i64 %own.at, %shared.bytes64
+  %own.last = icmp ule i64 %own.end, %shared.bytes64
+  %own.ok = and i1 %own.first, %own.last
+  br i1 %own.ok, label %shared.own, label %shared.other
+shared.own:
+  %shared.at = getelementptr i8, ptr %own.p, i64 %own.at
   ret ptr %shared.at
+shared.other:                                     ; of another CTA of the cluster
+  %step = get ctx.rank_step
+  %alone = icmp eq i64 %step, 0
+  br i1 %alone, label %bad, label %shared.ranked
+shared.ranked:
+  %rank = lshr i64 %rest, {RANK_SHIFT}
+  %inside.cta = and i64 %rest, {OFFSET_MASK}
+  %inside.end = add i64 %inside.cta, %size
+  %ctas = get ctx.cluster_size
+  %ctas64 = zext i32 %ctas to i64
+  %rank.ok = icmp ult i64 %rank, %ctas64
+  %other.ok = icmp ule i64 %inside.end, %shared.bytes64
+  %both.ok = and i1 %rank.ok, %other.ok
+  br i1 %both.ok, label %shared.go, label %bad
+shared.go:
+  %leader = get cta.leader of %own
+  %slot = get ctx.slot_bytes
+  %distance = mul i64 %rank, %slot
+  %other = getelementptr i8, ptr %leader, i64 %distance
+  %other.p = get cta.shared of %other
+  %other.at = getelementptr i8, ptr %other.p, i64 %inside.cta
+  ret ptr %other.at
 local:
   %local.p = get warp.local
   %local.bytes = get ctx.local_bytes
@@ -117,6 +145,13 @@ def translate(h: Handler, lane: str, address: str, size: int, *, generic: bool) 
     flag = "true" if generic else "false"
     arguments = f"ptr %ctx, ptr %warp, i32 {lane}, i64 {address}, i64 {size}, i1 {flag}"
     return h.e.value(f"call ptr @translate({arguments})")
+
+
+def in_window(h: Handler, address: str, window: int) -> str:
+    """The generic address of an address below 2**56 of a window; what is none becomes an address of nothing."""
+    e = h.e
+    small = e.value(f"icmp ult i64 {address}, {1 << 56}")
+    return e.value(f"select i1 {small}, i64 {e.value(f'or i64 {address}, {window}')}, i64 -1")
 
 
 def refuse(h: Handler, lane: str, address: str, size: int, *, write: bool = False) -> None:
@@ -198,8 +233,10 @@ def _stride(h: Handler, address: str, generic: bool) -> str:
     return h.e.value(f"select i1 {inside}, i64 128, i64 4")
 
 
-def access(h: Handler, access: Access, stored: list[Value] | None, address: Address, *, generic: bool) -> None:
-    """Load or store with an address check for each lane. Ends the path."""
+def access(
+    h: Handler, access: Access, stored: list[Value] | None, address: Address, *, generic: bool, window: int = 0
+) -> None:
+    """Load or store with an address check for each lane. Ends the path. window: where addresses lie that have none."""
     e = h.e
     places = array(h, 64)
     e.line(f"store <32 x i64> {address.vector()}, ptr {places}, align 64")
@@ -209,7 +246,8 @@ def access(h: Handler, access: Access, stored: list[Value] | None, address: Addr
             e.line(f"store <32 x i{part.bits}> {value}, ptr {room}, align 64")
     lanes = Lanes(h)
     one = e.value(f"load i64, ptr {element(h, places, 64, lanes.lane)}")
-    pointer = translate(h, lanes.lane, one, access.size, generic=generic)
+    where = in_window(h, one, window) if window else one
+    pointer = translate(h, lanes.lane, where, access.size, generic=generic)
     go, bad = h.label("go"), h.label("bad")
     h.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
     h.place(bad)

@@ -23,9 +23,11 @@ POLL = 64
 
 
 def _window(h: Handler, space: str) -> Window:
-    if space == "shared":
-        host = h.e.value(f"ptrtoint ptr {h.field('cta.shared', h.field('warp.cta'))} to i64")
-        return Window(host, "0", h.e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64"))
+    if space in ("shared", "cluster"):
+        cta = h.field("warp.cta")
+        host = h.e.value(f"ptrtoint ptr {h.field('cta.shared', cta)} to i64")
+        base = h.field("cta.window", cta) if space == "cluster" else "0"
+        return Window(host, base, h.e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64"))
     if space == "param":
         host = h.e.value(f"ptrtoint ptr {h.field('ctx.params')} to i64")
         return Window(host, "0", h.e.value(f"zext i32 {h.field('ctx.param_bytes')} to i64"))
@@ -68,6 +70,8 @@ def _access(h: Handler, access: Access, stored: list[Value] | None) -> None:
     h.place(slow)
     if space == "generic":
         _other_windows(h, access, stored, address)
+    elif space == "cluster":
+        lanewise.access(h, access, stored, address, generic=True, window=SHARED_WINDOW)
     elif lanewise.opens_host(h):
         lanewise.access(h, access, stored, address, generic=False)
     else:
@@ -86,8 +90,9 @@ def _other_windows(h: Handler, access: Access, stored: list[Value] | None, addre
         h.branch(everybody, here, on)
         h.place(here)
         if space == "shared":
-            inside = _window(h, "shared")
-            Ranged(h, access, stored, address, Window(inside.host, str(window), inside.size), on).emit()
+            inside = _window(h, "cluster")
+            base = h.e.value(f"or i64 {inside.base}, {window}")
+            Ranged(h, access, stored, address, Window(inside.host, base, inside.size), on).emit()
         else:
             local.access(h, access, stored, address, str(window))
         h.place(on)

@@ -37,6 +37,8 @@ def _value(h: Handler, name: str) -> Value:
         return h.splat(32, h.field(_OF_CTA[name], h.field("warp.cta")))
     if ("cluster" in name and name.count(".") == 1) or name == "%cluster_ctarank":
         return h.splat(32, _cluster(h, name))
+    if name == "%cta_window":
+        return h.splat(64, h.field("cta.window", h.field("warp.cta")))
     if name.startswith("%lanemask_"):
         return _lane_mask(h, name.removeprefix("%lanemask_"))
     if name.startswith(("%clock", "%globaltimer")):
