@@ -84,6 +84,17 @@ class NativeView(View):
             np.copyto(place, part, where=flags(mask), casting="unsafe")
             at += SLOT_BYTES["b64"]
 
+    def block(self, slots: Any) -> Any:
+        rows = np.frombuffer(self.worker.memory, np.uint32)
+        return rows[(self.frame + slots)[:, None] // 4 + _BITS]
+
+    def set_block(self, slots: Any, values: Any) -> None:
+        if self.mask != 0xFFFF_FFFF:
+            super().set_block(slots, values)
+            return
+        rows = np.frombuffer(self.worker.memory, np.uint32)
+        rows[(self.frame + slots)[:, None] // 4 + _BITS] = values
+
     # --- local memory: words of a lane lie 128 bytes apart --------------------------------------------------------------
 
     def _row(self, lane: int, address: int, size: int) -> tuple[Any, int]:

@@ -1,0 +1,129 @@
+"""tcgen05.alloc, dealloc and relinquish_alloc_permit (9.7.16.7.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxtools.diagnostics import Trap
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.residents import Cta
+
+from .layout import COLUMNS
+from .memory import UNIT, TensorMemory, of, partners
+from .operands import number, uniform
+
+_WAIT = "tensor memory allocation"
+
+
+@dataclass(slots=True, eq=False)
+class _Meeting:
+    """Allocation by a pair: columns that each CTA asks for, and what was granted to those that have not come back."""
+
+    asked: dict[int, int] = field(default_factory=dict)
+    granted: dict[int, int] = field(default_factory=dict)
+
+
+def _ctas(view: View) -> int:
+    op = view.op.opcode
+    assert op is not None
+    return int(op.mods["cta_group"][-1])
+
+
+def _columns(view: View) -> int:
+    count = uniform(view, "nCols")
+    if not UNIT <= count <= COLUMNS or count & (count - 1):
+        raise view.trap(f"nCols is {count}: a power of two from {UNIT} to {COLUMNS} is needed")
+    return count
+
+
+@serves("tcgen05.alloc")
+def allocate(view: View) -> None:
+    """Take columns, waiting until there are enough, and write their address to shared memory."""
+    count = _columns(view)
+    memory = of(view.cta)
+    if memory.relinquished:
+        raise view.trap("tcgen05.alloc after tcgen05.relinquish_alloc_permit of this CTA")
+    pair = partners(view, _ctas(view), "tcgen05.alloc")
+    first = _take(view, pair, count)
+    if first is None:
+        return
+    named = view.op.detail
+    view.put(number(view, "dst", view.leader), first.to_bytes(4, "little"), named.spaces["dst"], align=4)
+
+
+def _take(view: View, ctas: tuple[Cta, ...], count: int) -> int | None:
+    """The first column; None while the warp waits."""
+    cta = view.cta
+    if len(ctas) == 1:
+        first = of(cta).free(count)
+        if first is None:
+            view.wait(_WAIT, f"{count} free columns of tensor memory; {_used(of(cta))} of {COLUMNS} are allocated")
+            return None
+        _note(view, cta, first, count)
+        return first
+    meeting: _Meeting = view.cluster.state.setdefault(f"{_WAIT} {cta.rank // 2}", _Meeting())
+    if cta.rank in meeting.granted:
+        return meeting.granted.pop(cta.rank)
+    meeting.asked[cta.rank] = count
+    if len(meeting.asked) < 2:
+        view.wait(_WAIT, "tcgen05.alloc of the other CTA of the pair")
+        return None
+    if len(set(meeting.asked.values())) > 1:
+        raise view.trap(f"the CTAs of the pair ask for different numbers of columns: {sorted(meeting.asked.values())}")
+    memories = [of(other) for other in ctas]
+    first = memories[0].free(count, memories[1])
+    if first is None:
+        view.wait(_WAIT, f"{count} columns of tensor memory that are free in both CTAs of the pair")
+        return None
+    for other in ctas:
+        _note(view, other, first, count)
+        meeting.granted[other.rank] = first
+    meeting.asked.clear()
+    view.cluster.wake(_WAIT)
+    return meeting.granted.pop(cta.rank)
+
+
+def _used(memory: TensorMemory) -> int:
+    return sum(memory.allocations.values())
+
+
+def _note(view: View, cta: Cta, first: int, count: int) -> None:
+    """Record an allocation; the CTA must have given it back when it ends."""
+    memory = of(cta)
+    if not memory.watched:
+        memory.watched = True
+        cta.at_end.append(lambda: _check_leaks(view, cta))
+    memory.allocations[first] = count
+
+
+def _check_leaks(view: View, cta: Cta) -> None:
+    memory = of(cta)
+    if memory.allocations:
+        first, count = min(memory.allocations.items())
+        launch, op = view.launch, view.op
+        raise Trap(
+            f"the CTA has ended without tcgen05.dealloc of {count} columns of tensor memory, from column {first} on",
+            kernel=launch.program.kernel, cta=cta.place, thread=(0, 0, 0), where=op.where,
+            text=launch.program.lines[op.where][2] if op.where >= 0 else "", kind="trap",
+        )  # fmt: skip
+
+
+@serves("tcgen05.dealloc")
+def release(view: View) -> None:
+    """Give columns back; what is not allocated cannot be given back."""
+    count, address = _columns(view), uniform(view, "taddr")
+    partners(view, _ctas(view), "tcgen05.dealloc")
+    allocations = of(view.cta).allocations
+    if address not in allocations:
+        raise view.trap(f"tcgen05.dealloc of {address:#x}, where no allocation of tensor memory begins")
+    if allocations[address] != count:
+        raise view.trap(f"tcgen05.dealloc of {count} columns at {address:#x}; {allocations[address]} were allocated")
+    del allocations[address]
+    view.cluster.wake(_WAIT)
+
+
+@serves("tcgen05.relinquish_alloc_permit")
+def relinquish(view: View) -> None:
+    """The CTA allocates nothing more."""
+    partners(view, _ctas(view), "tcgen05.relinquish_alloc_permit")
+    of(view.cta).relinquished = True

@@ -1,0 +1,41 @@
+"""tcgen05.commit: mbarriers learn that the work issued before is done (9.7.16.12.1)."""
+
+from __future__ import annotations
+
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.residents import OFFSET_MASK
+
+from ..asynchronous.barriers import Barrier, barrier_at, guarded
+from .memory import partners
+from .operands import has, number
+from .queue import issue
+
+
+@serves("tcgen05.commit")
+def commit(view: View) -> None:
+    """One arrival, once the work has completed, at a barrier, or at those at its place in the CTAs of a mask."""
+    op = view.op.opcode
+    assert op is not None
+    for lane in view.lanes():
+        partners(view, int(op.mods["cta_group"][-1]), "tcgen05.commit", lane)
+        _issue(view, lane, _barriers(view, lane))
+
+
+def _barriers(view: View, lane: int) -> list[Barrier]:
+    space = view.op.detail.spaces["mbar"]
+    address = number(view, "mbar", lane)
+    if not has(view, "ctaMask"):
+        return [barrier_at(view, address, lane, "" if space == "generic" else space)]
+    mask = number(view, "ctaMask", lane) & 0xFFFF
+    ctas = view.cluster.ctas
+    if mask >> len(ctas):
+        raise view.trap(f"tcgen05.commit: ctaMask {mask:#x} names CTAs beyond the {len(ctas)} of the cluster", lane)
+    return [Barrier(cta, address & OFFSET_MASK) for cta in ctas if mask >> cta.rank & 1]
+
+
+def _issue(view: View, lane: int, barriers: list[Barrier]) -> None:
+    def work() -> None:
+        for barrier in barriers:
+            guarded(view, lane, barrier, barrier.arrive)
+
+    issue(view, work, "tcgen05.commit")

@@ -1,0 +1,95 @@
+"""Tensor memory of a CTA: 128 lanes x 512 columns of 32-bit cells, and who has allocated which columns (9.7.16.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ptxtools.engine.events import View
+from ptxtools.engine.residents import Cta
+
+from .layout import COLUMNS, LANES
+from .numbers import Array
+
+_KEY = "tensor memory"
+#: Columns are allocated in units of this many.
+UNIT = 32
+
+
+@dataclass(slots=True, eq=False)
+class TensorMemory:
+    """Cells, and allocations by their first column; relinquished: no further allocation is
+    allowed; group: value of .cta_group that its operations have; watched: leaks are looked for at the end."""
+
+    cells: Array = field(default_factory=lambda: np.zeros((LANES, COLUMNS), np.uint32))
+    allocations: dict[int, int] = field(default_factory=dict)
+    relinquished: bool = False
+    group: int = 0
+    watched: bool = False
+
+    def free(self, count: int, other: TensorMemory | None = None) -> int | None:
+        """The lowest place for `count` columns, at a multiple of their number; free in both of a pair."""
+        for first in range(0, COLUMNS, count):
+            if not self.taken(first, count) and not (other is not None and other.taken(first, count)):
+                return first
+        return None
+
+    def taken(self, first: int, count: int) -> bool:
+        """Whether some of these columns are allocated."""
+        return any(first < start + size and start < first + count for start, size in self.allocations.items())
+
+    def covers(self, first: int, count: int) -> bool:
+        """Whether all of these columns are allocated."""
+        while count > 0:
+            for start, size in self.allocations.items():
+                if start <= first < start + size:
+                    first, count = start + size, count - (start + size - first)
+                    break
+            else:
+                return False
+        return True
+
+
+def of(cta: Cta) -> TensorMemory:
+    """The tensor memory of a CTA; it comes to be when an operation first asks for it."""
+    memory: TensorMemory | None = cta.state.get(_KEY)
+    if memory is None:
+        memory = cta.state[_KEY] = TensorMemory()
+    return memory
+
+
+def check_columns(view: View, cta: Cta, column: int, count: int, what: str, lane: int | None = None) -> Array:
+    """The cells, if the CTA has allocated these columns. Raises `Trap`."""
+    memory = of(cta)
+    if column + count > COLUMNS:
+        raise view.trap(f"{what} reaches to column {column + count - 1} of tensor memory; 511 is the last", lane)
+    if not memory.covers(column, count):
+        columns = f"column {column}" if count == 1 else f"columns {column} to {column + count - 1}"
+        raise view.trap(f"{what} uses {columns} of tensor memory, not all of which {cta} has allocated", lane)
+    return memory.cells
+
+
+def split(address: int) -> tuple[int, int]:
+    """Lane and column of an address in tensor memory (9.7.16.1.1)."""
+    return address >> 16 & 0xFFFF, address & 0xFFFF
+
+
+def partners(view: View, ctas: int, what: str, lane: int | None = None) -> tuple[Cta, ...]:
+    """The CTAs that an operation with .cta_group works on: its own, or the pair, the even one first. Raises `Trap`."""
+    cta, cluster = view.cta, view.cluster
+    memory = of(cta)
+    if memory.group not in (0, ctas):
+        reason = f"{what} with .cta_group::{ctas} in a kernel that has used .cta_group::{memory.group}"
+        raise view.trap(reason, lane)
+    memory.group = ctas
+    if ctas == 1:
+        return (cta,)
+    even = cta.rank & ~1
+    if even + 1 >= len(cluster.ctas):
+        raise view.trap(f"{what} with .cta_group::2 needs a pair of CTAs; {cta} of the cluster has no peer", lane)
+    pair = (cluster.ctas[even], cluster.ctas[even + 1])
+    for other in pair:
+        if other.ended:
+            raise view.trap(f"{what} with .cta_group::2 when the peer {other} has exited", lane)
+    return pair

@@ -1,0 +1,349 @@
+"""tcgen05.mma in all its forms (9.7.16.10): from descriptors to tiles, and the tiles' products into tensor memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.residents import Cta
+from ptxtools.semantics.tensorcore import Rule
+
+from . import layout, shared, sparse
+from .instruction import Shape, Variant, decode
+from .layout import LANES
+from .memory import check_columns, partners, split
+from .numbers import BITS, Array, Numbers, integers, numbers, scale_table, unpack_containers, unpack_fours
+from .operands import has, number, vector
+from .product import multiply, multiply_integers
+from .queue import issue
+from .wgmma import chosen
+
+_NARROW = {"e3m2": 6, "e2m3": 6, "e2m1": 4}
+_WARP = 32
+
+
+@dataclass(frozen=True)
+class Call:
+    """One issued product: everything that its operands say."""
+
+    view: View
+    lane: int
+    ctas: tuple[Cta, ...]
+    variant: Variant
+    shape: Shape
+    path: layout.Path
+    d: int
+    a: shared.Descriptor | int
+    b: shared.Descriptor
+    accumulate: bool
+    scale_d: int
+    disabled: tuple[int, ...]
+    meta: int
+    scale_a: int
+    scale_b: int
+    columns: int
+    shifted: bool
+
+    @property
+    def stored(self) -> int:
+        """Columns of A in memory."""
+        return self.shape.k // 2 if self.variant.sparse else self.shape.k
+
+
+@serves("tcgen05.mma")
+def product(view: View) -> None:
+    """Every thread that comes here issues a product."""
+    for lane in view.lanes():
+        call = _call(view, lane)
+        issue(view, lambda call=call: _run(call), "tcgen05.mma")  # type: ignore[misc]
+
+
+def _variant(view: View) -> Variant:
+    named = view.op.detail
+    if named.plan is None:
+        op = view.op.opcode
+        assert op is not None
+        words = op.name.split(".")
+        target = str(getattr(view.launch.device, "target", ""))
+        named.plan = Variant(
+            op.mods["kind"].removeprefix("kind::"), int(op.mods["cta_group"][-1]), "sp" in words, "ws" in words,
+            op.mods.get("scale_vectorsize", ""), target.startswith("sm_103"),
+        )  # fmt: skip
+    return named.plan  # type: ignore[no-any-return]
+
+
+def _call(view: View, lane: int) -> Call:
+    """Decode and check the operands. Raises `Trap` for what is illegal."""
+    variant = _variant(view)
+    op = view.op.opcode
+    assert op is not None
+    what = op.name
+    ctas = partners(view, variant.ctas, what, lane)
+    try:
+        shape = decode(number(view, "idesc", lane), variant)
+        a: shared.Descriptor | int
+        if has(view, "a_desc"):
+            a = _descriptor(view, "a", lane, shape.atype, variant, mn_major=shape.a_mn_major)
+        else:
+            a = number(view, "a_tmem", lane)
+        b = _descriptor(view, "b", lane, shape.btype, variant, mn_major=shape.b_mn_major)
+    except shared.DescriptorError as problem:
+        raise view.trap(f"{what}: {problem}", lane) from None
+    call = Call(
+        view, lane, ctas, variant, shape,
+        layout.path_of(shape.m, variant.ctas, sparse=variant.sparse, stationary=variant.stationary),
+        number(view, "d_tmem", lane), a, b, bool(number(view, "enable_input_d", lane)),
+        _optional(view, "scale_input_d", lane),
+        tuple(vector(view, "disable_output_lane", lane)) if has(view, "disable_output_lane") else (),
+        _optional(view, "sp_meta", lane), _optional(view, "scale_a", lane), _optional(view, "scale_b", lane),
+        _optional(view, "zero_column_mask_desc", lane), op.has("ashift"),
+    )  # fmt: skip
+    _check(call, what)
+    return call
+
+
+def _optional(view: View, name: str, lane: int) -> int:
+    return number(view, name, lane) if has(view, name) else 0
+
+
+def _descriptor(view: View, which: str, lane: int, t: str, variant: Variant, *, mn_major: bool) -> shared.Descriptor:
+    """A matrix descriptor; the major must go with the type and the swizzle (table 52). Raises DescriptorError."""
+    try:
+        found = shared.tensor_descriptor(number(view, f"{which}_desc", lane), absolute_allowed=variant.wide)
+    except shared.DescriptorError as problem:
+        raise shared.DescriptorError(f"{which}-desc: {problem}") from None
+    if mn_major:
+        wide_atoms = found.swizzle is shared.SWIZZLE_128_32
+        if t in _NARROW:
+            raise shared.DescriptorError(f"{which}-desc: a transposed matrix of {t} is not possible")
+        if wide_atoms != (t == "tf32"):
+            raise shared.DescriptorError(
+                f"{which}-desc: matrix descriptor: swizzling mode (bits 61-63) {found.swizzle.name} is illegal for a "
+                f"transposed matrix of {t}"
+            )
+    return found
+
+
+def _check(call: Call, what: str) -> None:
+    """Places in tensor memory. Raises `Trap`."""
+    view, lane, half = call.view, call.lane, call.path.half
+    first, _ = split(call.d)
+    if first not in ((0, 16) if half else (0,)):
+        allowed = "0 or 16" if half else "0"
+        raise view.trap(f"{what}: D at lane {first} of tensor memory; layout {call.path.name} needs {allowed}", lane)
+    others = [("A", call.a if isinstance(call.a, int) else call.d)]
+    if call.variant.sparse:
+        others.append(("the metadata", call.meta))
+    for name, address in others:
+        if split(address)[0] != first:
+            raise view.trap(f"{what}: {name} at lane {split(address)[0]} of tensor memory; D is at {first}", lane)
+    if call.shifted and call.shape.m < 128:
+        raise view.trap(f"{what}: .ashift with M = {call.shape.m}; 128 or 256 is needed", lane)
+    if call.columns >> 39 & 1 or call.columns >> 56:
+        limit = 16 if call.shape.m == 32 else 32
+        if call.columns >> 56 & 63 > limit:
+            raise view.trap(f"{what}: column shift {call.columns >> 56 & 63}; at most {limit} is possible", lane)
+
+
+# --- the product ------------------------------------------------------------------------------------------------------
+
+
+def _run(call: Call) -> None:
+    """Compute D in every CTA that takes part."""
+    zero, shift = (None, 0)
+    if has(call.view, "zero_column_mask_desc"):
+        zero, shift = layout.zero_columns(call.shape.m, call.shape.n, call.columns)
+    share = call.shape.n // len(call.ctas)
+    columns = [_factor_b(call, cta, share + shift)[shift:] for cta in call.ctas]
+    codes = columns[0] if len(columns) == 1 else np.concatenate(columns)
+    if zero is not None and zero.any():
+        codes = np.where(zero[:, None], np.zeros((), codes.dtype), codes)
+    b = _decoded(call, call.shape.btype, codes, negate=call.shape.negate_b)
+    for index, cta in enumerate(call.ctas):
+        _run_in(call, cta, index, b)
+
+
+def _run_in(call: Call, cta: Cta, index: int, b: Array | Numbers) -> None:
+    """The rows of D that lie in one CTA."""
+    shape, path = call.shape, call.path
+    lanes, columns = layout.accumulator(path, shape.n)
+    origin, first = split(call.d)
+    width = shape.n // path.parts
+    cells = check_columns(call.view, cta, first, width, "tcgen05.mma: D", call.lane)
+    plain = path.parts == 1 and not path.half
+    block: tuple[Array, Array] | tuple[slice, slice]
+    if plain:
+        block = slice(0, path.rows), slice(first, first + width)
+    else:
+        block = lanes + origin, columns + first
+    old = cells[block]
+    c = _addend(call, old) if call.accumulate else None
+    result = _result(call, cta, b, c)
+    bits = result.view(np.uint16 if result.dtype == np.float16 else np.uint32).astype(np.uint32)
+    if call.disabled:
+        off = np.array([call.disabled[4 * index + lane // 32] >> lane % 32 & 1 for lane in range(LANES)], bool)
+        bits = np.where(off[lanes + origin], old, bits)
+    cells[block] = bits
+
+
+def _addend(call: Call, old: Array) -> Array:
+    t = call.shape.dtype
+    if t == "s32":
+        return np.ascontiguousarray(old)
+    values: Array = old.astype(np.uint16).view(np.float16) if t == "f16" else np.ascontiguousarray(old).view(np.float32)
+    if not call.scale_d:
+        return values
+    return values.astype(np.float64) * 2.0**-call.scale_d
+
+
+def _result(call: Call, cta: Cta, b: Array | Numbers, c: Array | None) -> Array:
+    """D's rows in a CTA. What lies in tensor memory has a copy for each stretch of D's columns."""
+    shape, path = call.shape, call.path
+    scaled = bool(shape.scale_type)
+    parts = path.parts if scaled or isinstance(call.a, int) or call.variant.sparse else 1
+    width = shape.n // parts
+    found = []
+    for part in range(parts):
+        a = _factor_a(call, cta, part)
+        some = slice(part * width, (part + 1) * width)
+        addend = None if c is None else np.ascontiguousarray(c[:, some])
+        if isinstance(a, Numbers) and isinstance(b, Numbers):
+            right = Numbers(b.values[some], b.powers[some])
+            if scaled:
+                found.append(_scaled(call, cta, part, a, right, addend))
+            else:
+                found.append(multiply(a, right, addend, chosen(call.view, rule_for(shape))))
+        else:
+            assert isinstance(a, np.ndarray)
+            assert isinstance(b, np.ndarray)
+            found.append(multiply_integers(a, b[some], addend, saturate=shape.saturate))
+    return found[0] if parts == 1 else np.concatenate(found, axis=1)
+
+
+def rule_for(shape: Shape) -> Rule:
+    """How sm_100 adds (docs/numerics.md)."""
+    if shape.atype == "fp4" and shape.scale_type:
+        return Rule(35, shape.k, "f32", group=16)
+    return Rule(25, shape.k, "f16" if shape.dtype == "f16" else "f32")
+
+
+# --- factors ----------------------------------------------------------------------------------------------------------
+
+
+def _decoded(call: Call, t: str, codes: Array, *, negate: bool) -> Array | Numbers:
+    """Numbers of a matrix; fp4 comes with two to a byte."""
+    if call.variant.kind == "i8":
+        return integers(t, np.ascontiguousarray(codes))
+    found = numbers(t, np.ascontiguousarray(codes))
+    return Numbers(-found.values, found.powers) if negate else found
+
+
+def _in_shared(call: Call, cta: Cta, which: str, d: shared.Descriptor, t: str, mn: int, k: int, major: bool) -> Array:
+    """Elements of a matrix in shared memory: mn x k, one to an array element."""
+    memory = np.frombuffer(cta.shared, np.uint8)
+    try:
+        found = shared.matrix(memory, d, mn, k, BITS[t], mn_major=major)
+    except shared.DescriptorError as problem:
+        raise call.view.trap(f"{which}-desc: {problem}", call.lane) from None
+    if t in _NARROW:
+        return unpack_containers(_NARROW[t], np.ascontiguousarray(found))
+    return unpack_fours(found) if t == "fp4" else found
+
+
+def _factor_b(call: Call, cta: Cta, columns: int) -> Array:
+    shape = call.shape
+    return _in_shared(call, cta, "b", call.b, shape.btype, columns, shape.k, shape.b_mn_major)
+
+
+def _factor_a(call: Call, cta: Cta, part: int) -> Array | Numbers:
+    """The rows of A that a CTA has, for one stretch of D's columns."""
+    shape = call.shape
+    if isinstance(call.a, int):
+        codes = _in_tensor(call, cta, call.a, part)
+    else:
+        codes = _in_shared(call, cta, "a", call.a, shape.atype, call.path.rows, call.stored, shape.a_mn_major)
+    if call.variant.sparse:
+        codes = sparse.expand(codes, sparse.columns(shape.atype, _metadata(call, cta, part)))
+    return _decoded(call, shape.atype, codes, negate=shape.negate_a)
+
+
+def _in_tensor(call: Call, cta: Cta, address: int, part: int) -> Array:
+    """Elements of A in tensor memory, from the lanes of their rows of D."""
+    bits = BITS[call.shape.atype]
+    words = call.stored * bits // 32
+    origin, column = split(address)
+    cells = check_columns(call.view, cta, column, words, "tcgen05.mma: A", call.lane)
+    lanes = call.path.lane + call.path.step * part + origin
+    if call.shifted:  # each row from the lane below, but for the last of 32
+        lanes = np.where(lanes % 32 == 31, lanes, lanes + 1)
+    found = np.ascontiguousarray(cells[lanes, column : column + words])
+    if bits == 4:
+        return unpack_fours(found.view(np.uint8))
+    return found.view({8: np.uint8, 16: np.uint16, 32: np.uint32}[bits])
+
+
+def _metadata(call: Call, cta: Cta, part: int) -> Array:
+    """Nibbles of the metadata: rows x chunks (9.7.16.10.8.4)."""
+    t, rows = call.shape.atype, call.path.rows
+    chunks = call.shape.k // sparse.grain_of(t).chunk
+    lanes, columns, bits = layout.metadata_places(t, rows, chunks)
+    origin, column = split(call.meta)
+    if call.path.half:
+        lanes = 32 * (lanes // 16) + lanes % 16
+    column += call.shape.selector
+    width = int(columns.max()) + 1
+    cells = check_columns(call.view, cta, column, width, "tcgen05.mma: metadata", call.lane)
+    words = cells[lanes + call.path.step * part + origin, columns + column]
+    nibbles: Array = (words >> bits.astype(np.uint32) & np.uint32(15)).astype(np.uint8)
+    return nibbles
+
+
+# --- scale factors (9.7.16.10.7) --------------------------------------------------------------------------------------
+
+
+def _scaled(call: Call, cta: Cta, part: int, a: Numbers, b: Numbers, c: Array | None) -> Array:
+    """A product with block scaling. Rows of D in one group of 32 lanes use the copies of the factors there."""
+    lanes = call.path.lane + call.path.step * part
+    groups = np.unique(lanes // _WARP)
+    shape = call.shape
+    rows, columns = len(a.values), len(b.values)
+    bytes_a = _scale_bytes(call, cta, call.scale_a, rows, shape.scale_a, lanes // _WARP)
+    each = [_scale_bytes(call, cta, call.scale_b, columns, shape.scale_b, np.full(columns, g)) for g in groups]
+    if all((other == each[0]).all() for other in each[1:]):
+        return _scaled_product(call, a, b, c, bytes_a, each[0])
+    result = np.empty((rows, columns), np.float32)
+    for group, bytes_b in zip(groups, each, strict=True):
+        some = lanes // _WARP == group
+        left = Numbers(a.values[some], a.powers[some])
+        addend = None if c is None else c[some]
+        result[some] = _scaled_product(call, left, b, addend, bytes_a[some], bytes_b)
+    return result
+
+
+def _scale_bytes(call: Call, cta: Cta, address: int, count: int, first: int, groups: Array) -> Array:
+    """Factors of `count` rows or columns from given groups of 32 lanes: count x factors."""
+    columns, places = layout.scale_places(count, call.shape.factors, first)
+    _, column = split(address)
+    width = int(columns.max()) + 1
+    cells = check_columns(call.view, cta, column, width, "tcgen05.mma: scale factors", call.lane)
+    lanes = (np.arange(count) % _WARP + _WARP * groups)[:, None]
+    words = cells[lanes, columns + column]
+    found: Array = (words >> (8 * places).astype(np.uint32) & np.uint32(255)).astype(np.uint8)
+    return found
+
+
+def _scaled_product(call: Call, a: Numbers, b: Numbers, c: Array | None, bytes_a: Array, bytes_b: Array) -> Array:
+    shape = call.shape
+    values, powers = scale_table(shape.scale_type)
+    scale_a, scale_b = Numbers(values[bytes_a], powers[bytes_a]), Numbers(values[bytes_b], powers[bytes_b])
+    rule = chosen(call.view, rule_for(shape))
+    if rule.group > 1 or not rule.fraction:
+        return multiply(a, b, c, rule, (scale_a, scale_b))
+    wide = shape.k // shape.factors
+    left, right = (
+        matrix.scaled(np.repeat(scale.values, wide, axis=1), np.repeat(scale.powers, wide, axis=1))
+        for matrix, scale in ((a, scale_a), (b, scale_b))
+    )
+    return multiply(left, right, c, rule)

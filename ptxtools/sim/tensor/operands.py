@@ -1,0 +1,68 @@
+"""Operands of the events of the tensor cores, by the names of the manual."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptxtools.engine.events import View
+
+from .numbers import Array
+
+
+def number(view: View, name: str, lane: int) -> int:
+    """An operand of a lane, without sign; addresses with their constant."""
+    named = view.op.detail
+    ref = view.op.src[named.sources[name][0]]
+    value: int = 0 if ref is None else view.read(ref, lane)
+    offset: int | None = named.offsets.get(name)
+    if offset is None:
+        return value
+    wide = named.spaces[name] != "tensor" and (ref is None or ref.type == "b64")
+    return value + offset & (0xFFFF_FFFF_FFFF_FFFF if wide else 0xFFFF_FFFF)
+
+
+def has(view: View, name: str) -> bool:
+    """Whether an operand is written."""
+    return name in view.op.detail.sources
+
+
+def vector(view: View, name: str, lane: int) -> list[int]:
+    """The elements of a vector operand of a lane."""
+    first, count = view.op.detail.sources[name]
+    return [view.read(ref, lane) for ref in view.op.src[first : first + count] if ref is not None]
+
+
+def _slots(view: View, table: dict[str, tuple[int, int]], name: str) -> tuple[Array, Array]:
+    """Slots of a vector of 32-bit registers, and which elements they are of; sinks have none. Found once."""
+    named = view.op.detail
+    result = table is named.results
+    known = named.slots.get((name, result))
+    if known is None:
+        first, count = table[name]
+        refs = (view.op.dst if result else view.op.src)[first : first + count]
+        some = [(index, ref.slot) for index, ref in enumerate(refs) if ref is not None]
+        known = named.slots[name, result] = (np.array([s for _, s in some], np.int64), np.array([i for i, _ in some]))
+    return known  # type: ignore[no-any-return]
+
+
+def registers(view: View, name: str) -> Array:
+    """The 32-bit registers of a vector operand: registers x 32 lanes, u32."""
+    return view.block(_slots(view, view.op.detail.sources, name)[0])
+
+
+def set_registers(view: View, name: str, values: Array) -> None:
+    """Write a vector of 32-bit registers: registers x 32 lanes, u32."""
+    slots, elements = _slots(view, view.op.detail.results, name)
+    view.set_block(slots, values if len(slots) == len(values) else values[elements])
+
+
+def uniform(view: View, name: str) -> int:
+    """An operand that must be the same in all lanes. Raises `Trap`."""
+    named = view.op.detail
+    ref = view.op.src[named.sources[name][0]]
+    if ref is not None:
+        values = view.values(ref)
+        first = values[view.leader]
+        if not all(values[lane] == first for lane in view.lanes()):
+            raise view.trap(f"'{name}' differs between the threads of the warp")
+    return number(view, name, view.leader)

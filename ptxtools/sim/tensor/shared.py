@@ -1,0 +1,176 @@
+"""Matrices in shared memory: the 64-bit descriptor, its layouts and swizzles (9.7.15.5.1.2, 9.7.16.3, 9.7.16.4.1).
+
+Everything is counted in chunks of 16 bytes, inside of which elements lie as they are. A layout says where the chunk of
+row `mn` (of A; column of B) and part `c` of K lies, or, where mn is the leading dimension, that of part `c` of mn and
+column k. A swizzle then exchanges address bits 4 to 6 with what they and bits 7 to 9 give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from .numbers import Array
+
+CHUNK = 16
+#: Rows of K that one repetition of a layout has, or rows of mn: 8, but 4 where atoms are 32 bytes and mn leads.
+_ROWS = 8
+
+
+class DescriptorError(ValueError):
+    """A field of a descriptor has no meaning; the text names the field."""
+
+
+class Swizzle(NamedTuple):
+    """Bytes of a row of the pattern; how far address bits are shifted, and which of them are exchanged."""
+
+    name: str
+    bytes: int
+    shift: int
+    mask: int
+
+
+NONE = Swizzle("no", 16, 3, 0x00)
+SWIZZLE_32 = Swizzle("32-byte", 32, 3, 0x10)
+SWIZZLE_64 = Swizzle("64-byte", 64, 3, 0x30)
+SWIZZLE_128 = Swizzle("128-byte", 128, 3, 0x70)
+SWIZZLE_128_32 = Swizzle("128-byte (32-byte atoms)", 128, 2, 0x60)
+
+_WARPGROUP_MODES = {0: NONE, 1: SWIZZLE_128, 2: SWIZZLE_64, 3: SWIZZLE_32}
+_TENSOR_MODES = {0: NONE, 1: SWIZZLE_128_32, 2: SWIZZLE_128, 4: SWIZZLE_64, 6: SWIZZLE_32}
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A decoded matrix descriptor; addresses and offsets in bytes. absolute: the leading offset is an address."""
+
+    start: int
+    leading: int
+    stride: int
+    base: int
+    swizzle: Swizzle
+    absolute: bool = False
+
+
+def _bytes(value: int, low: int) -> int:
+    return (value >> low & 0x3FFF) << 4
+
+
+@lru_cache(1024)
+def warpgroup_descriptor(value: int) -> Descriptor:
+    """The descriptor of wgmma (9.7.15.5.1.2.2). Raises DescriptorError."""
+    _zero(value, ((14, 15), (30, 31), (46, 48), (52, 61)))
+    swizzle = _WARPGROUP_MODES[value >> 62 & 3]
+    return _descriptor(value, swizzle, absolute=False)
+
+
+@lru_cache(1024)
+def tensor_descriptor(value: int, *, absolute_allowed: bool = False) -> Descriptor:
+    """The descriptor of tcgen05 (9.7.16.4.1). Raises DescriptorError."""
+    _zero(value, ((14, 15), (30, 31), (53, 60)))
+    if value >> 46 & 7 != 1:
+        raise DescriptorError(f"matrix descriptor: bits 46-48 are {value >> 46 & 7:#05b}; they must be 0b001")
+    swizzle = _TENSOR_MODES.get(value >> 61 & 7)
+    if swizzle is None:
+        raise DescriptorError(f"matrix descriptor: swizzling mode (bits 61-63) {value >> 61 & 7} is invalid")
+    absolute = bool(value >> 52 & 1)
+    if absolute and not absolute_allowed:
+        raise DescriptorError("matrix descriptor: leading dimension stride mode (bit 52) 1 needs sm_103a")
+    return _descriptor(value, swizzle, absolute=absolute)
+
+
+def _descriptor(value: int, swizzle: Swizzle, *, absolute: bool) -> Descriptor:
+    base = value >> 49 & 7
+    if base and swizzle is NONE:
+        raise DescriptorError(f"matrix descriptor: base offset (bits 49-51) {base} without swizzling")
+    return Descriptor(_bytes(value, 0), _bytes(value, 16), _bytes(value, 32), base, swizzle, absolute)
+
+
+def _zero(value: int, ranges: tuple[tuple[int, int], ...]) -> None:
+    for low, high in ranges:
+        found = value >> low & ((1 << high - low + 1) - 1)
+        if found:
+            raise DescriptorError(f"matrix descriptor: bits {low}-{high} are {found:#x}; they must be 0")
+
+
+# --- layouts ----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(2048)
+def chunk_numbers(descriptor: Descriptor, rows: int, parts: int, *, mn_major: bool) -> tuple[Array, int]:
+    """Where chunks lie: numbers of 16-byte chunks of shared memory, and the highest of them.
+
+    K leads: `rows` of mn x `parts` of K. mn leads: `rows` of K x `parts` of mn.
+    """
+    offsets = (_mn_major if mn_major else _k_major)(descriptor, rows, parts)
+    numbers = _swizzled(descriptor, offsets) // CHUNK
+    numbers.setflags(write=False)
+    return numbers, int(numbers.max())
+
+
+def _k_major(d: Descriptor, rows: int, parts: int) -> Array:
+    mn, c = np.arange(rows)[:, None], np.arange(parts)[None, :]
+    pitch = d.swizzle.bytes
+    down = mn % _ROWS * pitch + mn // _ROWS * d.stride
+    if d.swizzle is NONE:
+        return d.start + down + c * d.leading
+    if d.absolute:  # chunks behind the end of the 128-byte row come from the tile at the leading address
+        across = d.start % 128 // CHUNK + c
+        other = d.leading + down + (across - 8) * CHUNK
+        return np.where(across < 8, d.start + down + c * CHUNK, other)
+    return d.start + down + c * CHUNK
+
+
+def _mn_major(d: Descriptor, rows: int, parts: int) -> Array:
+    k, c = np.arange(rows)[:, None], np.arange(parts)[None, :]
+    wide = d.swizzle.bytes // CHUNK
+    if d.swizzle is NONE:
+        return d.start + c * d.stride + k % _ROWS * CHUNK + k // _ROWS * d.leading
+    deep = _ROWS // 2 if d.swizzle is SWIZZLE_128_32 else _ROWS
+    down = k % deep * d.swizzle.bytes + k // deep * d.stride
+    return d.start + c % wide * CHUNK + c // wide * d.leading + down
+
+
+def _swizzled(d: Descriptor, addresses: Array) -> Array:
+    """The swizzle acts on absolute addresses; a base offset moves the row at which its pattern starts."""
+    swizzle = d.swizzle
+    swizzled: Array = addresses ^ (addresses - 128 * d.base >> swizzle.shift & swizzle.mask)
+    return swizzled
+
+
+def gather(memory: Array, descriptor: Descriptor, rows: int, parts: int, *, mn_major: bool) -> Array:
+    """Bytes of a matrix from shared memory (u8): rows x 16*parts. Raises DescriptorError outside of the memory."""
+    numbers, highest = chunk_numbers(descriptor, rows, parts, mn_major=mn_major)
+    whole = len(memory) // CHUNK
+    if highest >= whole:
+        raise DescriptorError(
+            f"matrix descriptor: the matrix reaches to byte {CHUNK * (highest + 1):#x}, "
+            f"behind the shared memory of the CTA ({len(memory):#x} bytes)"
+        )
+    chunks = memory[: whole * CHUNK].view(_CHUNKS)
+    return chunks[numbers].view(np.uint8).reshape(rows, parts * CHUNK)
+
+
+_CHUNKS = np.dtype("V16")
+
+
+def matrix(memory: Array, descriptor: Descriptor, mn: int, k: int, bits: int, *, mn_major: bool) -> Array:
+    """A matrix of mn x k elements of 4 (two to a byte), 8, 16 or 32 bits, as bytes, u16 or u32; 1-bit ones as bytes.
+
+    Elements of 1 and 4 bits are not taken apart: the second dimension is bytes.
+    """
+    if mn_major:
+        width = mn * bits // 8
+        rows = gather(memory, descriptor, k, -(-width // CHUNK), mn_major=True)[:, :width]
+        return np.ascontiguousarray(_typed(rows, bits).T)
+    width = k * bits // 8
+    return _typed(gather(memory, descriptor, mn, -(-width // CHUNK), mn_major=False)[:, :width], bits)
+
+
+def _typed(rows: Array, bits: int) -> Array:
+    if bits <= 8:
+        return rows
+    return np.ascontiguousarray(rows).view(np.uint16 if bits == 16 else np.uint32)

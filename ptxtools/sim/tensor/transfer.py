@@ -1,0 +1,222 @@
+"""Moving data into, out of and inside tensor memory: tcgen05.ld, st, cp and shift (9.7.16.8, 9.7.16.9)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.residents import Cta
+from ptxtools.isa import Opcode
+
+from . import shared
+from .layout import LANES
+from .memory import check_columns, partners, split
+from .numbers import Array, unpack_containers
+from .operands import number, registers, set_registers, uniform
+from .queue import issue
+
+_WARP = 32
+
+
+# --- ld and st --------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(256)
+def places(shape: str, count: int) -> tuple[Array, Array]:
+    """Lane and column from the address on of each register of each thread: registers x 32 (9.7.16.2.3).
+
+    Threads 16 to 31 of 16x32bx2 count from their own address.
+    """
+    thread = np.arange(_WARP)[None, :]
+    register = np.arange(count)[:, None]
+    both = np.zeros((count, _WARP), np.intp)
+    if shape == "32x32b":
+        return thread + both, register + both
+    if shape == "16x32bx2":
+        return thread % 16 + both, register + both
+    if shape == "16x64b":
+        return thread // 4 % 8 + 8 * (thread % 2) + both, thread // 2 % 2 + 2 * register
+    if shape == "16x128b":
+        return thread // 4 + 8 * (register % 2), thread % 4 + 4 * (register // 2)
+    return thread // 4 + 8 * (register // 2 % 2), 2 * (thread % 4) + register % 2 + 8 * (register // 4)
+
+
+def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
+    """Cells of the CTA, and lane and column of each register's cell, of its first where two are packed."""
+    op = view.op.opcode
+    assert op is not None
+    named = view.op.detail
+    shape = op.mods["shape"]
+    moved = (named.results if "r" in named.results else named.sources)["r"][1]
+    lanes, columns = places(shape, moved)
+    address = uniform(view, "taddr")
+    lane, column = split(address)
+    first = _WARP * (view.warp % 4)
+    rows = 32 if shape == "32x32b" else 16
+    if lane not in range(first, first + _WARP - rows + 1, 16):
+        raise view.trap(f"{op.name} at lane {lane}: this warp has lanes {first} to {first + 31} of tensor memory, "
+                        f"and .{shape} takes {rows} of them at a multiple of 16")  # fmt: skip
+    width = 2 if packed else 1
+    reach = width * (int(columns[-1].max()) + 1)
+    cells = check_columns(view, view.cta, column, reach, op.name)
+    if shape != "16x32bx2":
+        return cells, lanes + lane, width * columns + column
+    other = address + number(view, "immHalfSplitoff", view.leader) & 0xFFFF_FFFF
+    second, further = split(other)
+    if second not in (first, first + 16):
+        raise view.trap(f"{op.name}: the second half begins at lane {second}; this warp has lanes {first} to "
+                        f"{first + 31} of tensor memory")  # fmt: skip
+    check_columns(view, view.cta, further, reach, op.name)
+    upper = np.arange(_WARP) >= 16
+    return cells, lanes + np.where(upper, second, lane), width * columns + np.where(upper, further, column)
+
+
+@serves("tcgen05.ld")
+def load(view: View) -> None:
+    """Cells to registers, and perhaps the least or greatest of those of each thread (9.7.16.8.3)."""
+    op = view.op.opcode
+    assert op is not None
+    packed = op.has("pack::16b")
+    cells, lanes, columns = _cells(view, packed)
+    values = cells[lanes, columns]
+    if packed:
+        values = values & np.uint32(0xFFFF) | cells[lanes, columns + 1] << np.uint32(16)
+    set_registers(view, "r", values)
+    if op.has("red"):
+        set_registers(view, "redval", reduced(op, values)[None])
+
+
+def reduced(op: Opcode, values: Array) -> Array:
+    """tcgen05.ld.red: registers x 32 to 32 values, u32."""
+    least = op.has("min")
+    if op.type != "f32":
+        typed = values.view(np.int32 if op.type == "s32" else np.uint32)
+        found: Array = (typed.min(axis=0) if least else typed.max(axis=0)).view(np.uint32)
+        return found
+    if op.has("abs"):
+        values = values & np.uint32(0x7FFF_FFFF)
+    floats = values.view(np.float32)
+    nan = np.isnan(floats)
+    # Order of bits with zeros told apart: -0 is less than +0 (9.7.3.11).
+    order = np.where(values >> np.uint32(31), ~values, values | np.uint32(0x8000_0000))
+    order = np.where(nan, np.uint32(0xFFFF_FFFF if least else 0), order)
+    best = order.min(axis=0) if least else order.max(axis=0)
+    result = np.where(best >> np.uint32(31), best & np.uint32(0x7FFF_FFFF), ~best)
+    wrong = nan.any(axis=0) if op.has("NaN") else nan.all(axis=0)
+    return np.where(wrong, np.uint32(0x7FFF_FFFF), result).astype(np.uint32)
+
+
+@serves("tcgen05.st")
+def store(view: View) -> None:
+    """Registers to cells (9.7.16.8.4). Unpacked halves leave the upper half of their cells as it is."""
+    op = view.op.opcode
+    assert op is not None
+    unpacked = op.has("unpack::16b")
+    cells, lanes, columns = _cells(view, unpacked)
+    values = registers(view, "r")
+    if not unpacked:
+        cells[lanes, columns] = values
+        return
+    high = np.uint32(0xFFFF_0000)
+    cells[lanes, columns] = cells[lanes, columns] & high | values & ~high
+    cells[lanes, columns + 1] = cells[lanes, columns + 1] & high | values >> np.uint32(16)
+
+
+# --- cp ---------------------------------------------------------------------------------------------------------------
+
+#: Rows and 32-bit words of the source (table of 9.7.16.2.3), by shape.
+_SHAPES = {"128x256b": (128, 8), "4x256b": (4, 8), "128x128b": (128, 4), "64x128b": (64, 4), "32x128b": (32, 4)}
+_DECOMPRESSED = {"b6x16_p32": 6, "b4x16_p64": 4}
+
+
+@lru_cache(16)
+def copy_lanes(shape: str, multicast: str) -> Array:
+    """Lanes that each row of the source comes to: copies x rows."""
+    row: Array = np.arange(_SHAPES[shape][0])
+    copies = [0]
+    if shape == "4x256b":
+        row = 32 * row
+    elif shape == "32x128b":
+        copies = [0, 32, 64, 96]
+    elif multicast == "warpx2::02_13":
+        copies = [0, 64]
+    elif multicast:
+        row, copies = row % 32 + 64 * (row // 32), [0, 32]
+    lanes: Array = np.add(row, np.array(copies)[:, None])
+    return lanes
+
+
+@serves("tcgen05.cp")
+def copy(view: View) -> None:
+    """Shared memory to tensor memory (9.7.16.9.2); with .cta_group::2 in both CTAs, each from its own."""
+    for lane in view.lanes():
+        _issue_copy(view, lane)
+
+
+def _issue_copy(view: View, lane: int) -> None:
+    op = view.op.opcode
+    assert op is not None
+    ctas = partners(view, int(op.mods["cta_group"][-1]), "tcgen05.cp", lane)
+    address = number(view, "taddr", lane)
+    shape = op.mods["shape"]
+    rows, words = _SHAPES[shape]
+    targets = copy_lanes(shape, op.mods.get("multicast", ""))
+    first, column = split(address)
+    if first + int(targets.max()) >= LANES:
+        raise view.trap(f"tcgen05.cp to lane {first}: .{shape} reaches behind lane 127 of tensor memory", lane)
+    try:
+        descriptor = shared.tensor_descriptor(number(view, "s_desc", lane))
+    except shared.DescriptorError as problem:
+        raise view.trap(f"s-desc: {problem}", lane) from None
+    bits = _DECOMPRESSED.get(op.mods.get("src_fmt", ""), 0)
+
+    def work() -> None:
+        for cta in ctas:
+            cells = check_columns(view, cta, column, words, "tcgen05.cp", lane)
+            data = _source(view, cta, descriptor, rows, words, lane)
+            if bits:
+                data = unpack_containers(bits, data)
+            cells[first + targets, column : column + words] = np.ascontiguousarray(data).view(np.uint32)[None]
+
+    issue(view, work, "tcgen05.cp")
+
+
+def _source(view: View, cta: Cta, descriptor: shared.Descriptor, rows: int, words: int, lane: int) -> Array:
+    memory = np.frombuffer(cta.shared, np.uint8)
+    try:
+        return shared.gather(memory, descriptor, rows, words // 4, mn_major=False)
+    except shared.DescriptorError as problem:
+        raise view.trap(f"s-desc: {problem}", lane) from None
+
+
+# --- shift ------------------------------------------------------------------------------------------------------------
+
+_SHIFTED = 8  # columns: 32 bytes
+
+
+@serves("tcgen05.shift")
+def shift(view: View) -> None:
+    """Rows move down by one in each group of 32 lanes, whose last row stays (9.7.16.9.3).
+
+    Direction, and that all groups from the address on take part, are deduced: see docs/tensor-cores.md.
+    """
+    op = view.op.opcode
+    assert op is not None
+    for lane in view.lanes():
+        ctas = partners(view, int(op.mods["cta_group"][-1]), "tcgen05.shift", lane)
+        first, column = split(number(view, "taddr", lane))
+        if first % 32 or first >= LANES:
+            raise view.trap(f"tcgen05.shift at lane {first}: a multiple of 32 below 128 is needed", lane)
+
+        def work(ctas: tuple[Cta, ...] = ctas, first: int = first, column: int = column, lane: int = lane) -> None:
+            for cta in ctas:
+                cells = check_columns(view, cta, column, _SHIFTED, "tcgen05.shift", lane)
+                block = cells[first:, column : column + _SHIFTED].reshape(-1, _WARP, _SHIFTED)
+                block[:, :-1] = block[:, 1:].copy()
+                cells[first:, column : column + _SHIFTED] = block.reshape(-1, _SHIFTED)
+
+        issue(view, work, "tcgen05.shift")
+
+
