@@ -80,7 +80,7 @@ class Cluster:
 class Wait:
     """Lanes of one warp that stay at an operation until they are woken.
 
-    key: what for; text: the same for people; until: virtual time at which they are tried again in any case, None:
+    key: what for; text: the same for people, told by str(); until: virtual time at which they try again in any case, None:
     never; expired: that time has come; note: whatever the operation wants to find again; where: its line.
     """
 
@@ -88,7 +88,7 @@ class Wait:
     warp: int
     lanes: int
     key: Hashable
-    text: str
+    text: object
     until: int | None
     note: Any
     where: int

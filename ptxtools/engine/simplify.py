@@ -64,7 +64,7 @@ class Simplifier:
                 if op.kind == "alu":
                     self._identity(op)
                 elif op.kind == "sreg":
-                    self._repeated(op)
+                    self._repeated(op, (number, at))
                 if op.kind == "copy":
                     self._forward(op, (number, at))
                 elif op.kind == "alu" and op.opcode is not None and op.opcode.text == "not.pred":
@@ -145,8 +145,8 @@ class Simplifier:
         else:
             op.kind, op.opcode = "copy", None
 
-    def _repeated(self, op: Op) -> None:
-        """A special register that was read before need not be read again."""
+    def _repeated(self, op: Op, position: Position) -> None:
+        """A special register that was read on every way here need not be read again."""
         target = op.dst[0]
         if target is None or op.guard is not None or not str(op.detail).startswith(_STEADY):
             return
@@ -155,7 +155,7 @@ class Simplifier:
         if earlier is None:
             if len(self.defined[target.slot]) == 1:
                 self._steady[key] = target.slot
-        else:
+        elif self._dominates(self.defined[earlier][0], position):
             op.kind, op.src, op.src_types, op.detail = "copy", (self.values.refs[earlier],), op.dst_types, None
 
     # --- applying -----------------------------------------------------------------------------------------------------

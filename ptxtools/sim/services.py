@@ -6,6 +6,7 @@ from importlib import import_module
 
 #: Modules of this package by the kind of operation that they serve.
 HOMES: dict[str, str] = {
+    "mbarrier.slow": "asynchronous.barriers",
     "tcgen05.alloc": "tensor.allocation",
     "tcgen05.commit": "tensor.commit",
     "tcgen05.cp": "tensor.transfer",

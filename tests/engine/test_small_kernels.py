@@ -165,3 +165,33 @@ def test_shaloop(optimise: bool) -> None:
         t = s0 + ((a & b) ^ (a & c) ^ (b & c)) + s1 + ((d & a) ^ (~d & b)) + np.uint32(0x428A2F98 + k)
         a, b, c, d = t, a, b, c
     assert np.array_equal(memory.get(out, np.uint32, n), a ^ b ^ c ^ d)
+
+
+@BOTH
+def test_a_special_register_is_read_again_where_the_first_reading_did_not_happen(optimise: bool) -> None:
+    text = """.visible .entry k(.param .u64 out) {
+        .reg .pred %p; .reg .b32 %r<5>; .reg .b64 %rd<4>;
+        ld.param.u64 %rd1, [out];
+        mov.u32 %r1, %tid.x;
+        setp.lt.u32 %p, %r1, 32;
+        @%p bra LOW;
+        mov.u32 %r2, %ctaid.x;
+        add.u32 %r2, %r2, 100;
+        bra.uni STORE;
+    LOW:
+        mov.u32 %r3, %ctaid.x;
+        add.u32 %r2, %r3, 200;
+    STORE:
+        mad.lo.u32 %r4, %r1, 4, 0;
+        cvt.u64.u32 %rd2, %r4;
+        add.u64 %rd3, %rd1, %rd2;
+        mov.u32 %r3, %ctaid.x;
+        mad.wide.u32 %rd3, %r3, 256, %rd3;
+        st.global.u32 [%rd3], %r2;
+        ret;
+    }"""
+    memory = Memory()
+    out = memory.put(np.zeros(128, np.uint32))
+    run(text, memory, [out], grid=(2, 1, 1), block=(64, 1, 1), optimise=optimise)
+    got = memory.get(out, np.uint32, 128).reshape(2, 2, 32)
+    assert (got == np.array([[[200], [100]], [[201], [101]]])).all()

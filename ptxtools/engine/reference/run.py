@@ -10,13 +10,13 @@ from ptxtools.diagnostics import Trap
 
 from ..grid import Launch, Outcome
 from ..program import Op
-from . import clusters, compute, control, events, matrix, memory, warp
+from . import clusters, compute, control, events, matrix, mbarrier, memory, warp
 from .algebra import quiet
 from .deadlocks import deadlock
 from .machine import GONE, Machine
 from .registry import ENDINGS, EXECUTORS, Threads
 
-_LOADED = (clusters, compute, control, events, matrix, memory, warp)
+_LOADED = (clusters, compute, control, events, matrix, mbarrier, memory, warp)
 
 #: Backward jumps of one group of threads after which others get their turn: a thread may wait for another in a loop.
 _TURN = 64

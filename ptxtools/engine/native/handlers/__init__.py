@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ptxtools.engine.native.builder import Handler
 
-from . import atomics, copies, matrix, memory, plain, products, run, special, warp
+from . import atomics, copies, matrix, mbarrier, memory, plain, products, run, special, warp
 
 KINDS: dict[str, Callable[[Handler], None]] = {
     "alu": plain.alu,
@@ -33,4 +33,5 @@ KINDS: dict[str, Callable[[Handler], None]] = {
     "stmatrix": matrix.store,
     "movmatrix": matrix.transpose,
     "cp.async": copies.copy,
+    "mbarrier": mbarrier.mbarrier,
 }

@@ -1,0 +1,153 @@
+"""mbarriers, wherever in a cluster they are: the operations that native code leaves to us, and waking who waits."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ptxtools.engine import mbarrier as word
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.program import LANES, SHARED_WINDOW
+from ptxtools.engine.residents import OFFSET_MASK, Cta
+
+_WORD = struct.Struct("<Q")
+#: Nanoseconds that a try_wait without a limit of its own waits at most; the manual leaves it open (9.7.13.15.16).
+DEFAULT_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """The mbarrier at a byte offset of a CTA's shared memory."""
+
+    cta: Cta
+    offset: int
+
+    @property
+    def word(self) -> int:
+        found: int = _WORD.unpack_from(self.cta.shared, self.offset)[0]
+        return found
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What lanes wait for (`Cluster.wake`)."""
+        return ("mbarrier", self.cta.rank, self.offset)
+
+    def set(self, new: int) -> None:
+        """Change the word; lanes that wait for a phase which is complete now are woken."""
+        old = self.word
+        turned = (old ^ new) >> word.PHASE_SHIFT & 1
+        if turned and new & word.WAITED:
+            new &= ~word.WAITED
+        _WORD.pack_into(self.cta.shared, self.offset, new)
+        if turned and old & word.WAITED:
+            self.cta.cluster.wake(self.key)
+
+    def arrive(self, count: int = 1) -> None:
+        """An arrive-on operation. Raises `MisuseError`."""
+        self.set(word.arrive(self.word, count))
+
+    def complete_tx(self, count: int) -> None:
+        """A complete-tx operation of `count` bytes. Raises `MisuseError`."""
+        self.set(word.complete_tx(self.word, count))
+
+    def __str__(self) -> str:
+        where = f"shared {self.offset:#x}"
+        return where if len(self.cta.cluster.ctas) == 1 else f"{where} of CTA rank {self.cta.rank}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """What lanes wait for, told with the barrier's state at the time of telling."""
+
+    barrier: Barrier
+
+    def __str__(self) -> str:
+        return f"the mbarrier at {self.barrier}, {word.describe(self.barrier.word)}"
+
+
+def barrier_at(view: View, address: int, lane: int, space: str = "") -> Barrier:
+    """The mbarrier at an address of the shared or (space "") the generic window. Raises `Trap`."""
+    view.memory(address, 8, space, lane=lane, align=8)
+    if space == "" and address >> 56 != SHARED_WINDOW >> 56:
+        raise view.trap(f"there is no mbarrier at {address:#x}: it is no address of shared memory", lane)
+    return Barrier(view.shared_owner(address & 0xFFFF_FFFF, lane=lane), address & OFFSET_MASK)
+
+
+def guarded(view: View, lane: int, barrier: Barrier, function: Callable[[], None]) -> None:
+    """Run an operation on a barrier; one that is not defined is a trap of the lane."""
+    try:
+        function()
+    except word.MisuseError as error:
+        raise view.trap(f"mbarrier at {barrier}: {error}", lane) from None
+
+
+# --- the operations of 9.7.13.15 --------------------------------------------------------------------------------------
+
+
+@serves("mbarrier.slow")
+def mbarrier(view: View) -> None:
+    """`op.detail` is the action; src = address, amount, state or parity (and limit)."""
+    action: str = view.op.detail
+    if "_wait" in action:
+        _wait(view, action)
+        return
+    addresses = view.addresses()
+    amounts = view.source(1) if len(view.op.src) > 1 else addresses
+    states = np.zeros(LANES, np.uint64) if view.op.dst else None
+    for lane in view.lanes():
+        barrier = barrier_at(view, int(addresses[lane]), lane, _space(view))
+        if states is not None:
+            states[lane] = barrier.word & ~word.WAITED
+        amount = int(amounts[lane])
+        guarded(view, lane, barrier, lambda: _change(barrier, action, amount))  # noqa: B023 - called at once
+    if states is not None:
+        view.result(0, states)
+
+
+def _space(view: View) -> str:
+    return "" if view.op.space == "generic" else view.op.space
+
+
+def _change(barrier: Barrier, action: str, amount: int) -> None:
+    now = barrier.word
+    if action == "init":
+        _WORD.pack_into(barrier.cta.shared, barrier.offset, word.fresh(amount))
+    elif action == "inval":
+        _WORD.pack_into(barrier.cta.shared, barrier.offset, 0)
+    elif action == "expect_tx":
+        barrier.set(word.expect_tx(now, amount))
+    elif action == "complete_tx":
+        barrier.set(word.complete_tx(now, amount))
+    else:
+        if action.endswith(".expect_tx"):
+            now, amount = word.expect_tx(now, amount), 1
+        barrier.set(word.arrive(now, amount, drop=action.startswith("arrive_drop")))
+
+
+# --- waiting ----------------------------------------------------------------------------------------------------------
+
+
+def _wait(view: View, action: str) -> None:
+    """Lanes whose phase is over go on with True; the others of try_wait stay, or go on with False in the end."""
+    addresses, wanted = view.addresses(), view.source(1)
+    shift = 0 if action.endswith("parity") else word.PHASE_SHIFT
+    limits = view.source(2) if len(view.op.src) > 2 else None
+    results = np.zeros(LANES, np.bool_)
+    staying: dict[tuple[Barrier, int], int] = {}
+    leaving = 0
+    for lane in view.lanes():
+        barrier = barrier_at(view, int(addresses[lane]), lane, _space(view))
+        phase = int(wanted[lane]) >> shift & 1
+        results[lane] = word.phase(barrier.word) != phase
+        if results[lane] or action.startswith("test") or view.expired(lane):
+            leaving |= 1 << lane
+        else:
+            limit = DEFAULT_LIMIT if limits is None else int(limits[lane])
+            staying[barrier, limit] = staying.get((barrier, limit), 0) | 1 << lane
+    view.result(0, results, leaving)
+    for (barrier, limit), lanes in staying.items():
+        _WORD.pack_into(barrier.cta.shared, barrier.offset, barrier.word | word.WAITED)
+        view.wait(barrier.key, _Phase(barrier), lanes=lanes, limit=limit)
