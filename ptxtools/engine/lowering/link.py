@@ -21,6 +21,7 @@ from ptxtools.ir import (
 from ptxtools.ir.cfg import ControlFlow, control_flow, scopes_of
 from ptxtools.ir.symbols import Names, module_names
 
+from ..frames import unify
 from ..layout import SharedLayout, function_addresses, shared_layout
 from ..program import SLOT_BYTES, Block, FunctionCode, Program
 from .finish import finish
@@ -166,6 +167,7 @@ class Linker:
             blocks += function.blocks
             functions.append(code)
             calls.append(called)
+        unify(lowered, functions)
         targets = tuple(self._numbers.get(name, -1) for name in self.code)
         for block in blocks:
             if block.terminator.kind == "call" and block.terminator.callee < 0:
