@@ -9,8 +9,8 @@ from ptxtools.engine import native, reference
 from ptxtools.engine.program import FRAME_HEADER
 from tests.engine.harness import Memory, launch_of, lowered
 
-#: Lanes below 16 wait inside `waits`, with narrow registers live, until lane 31 has been through `works`, which has wide
-#: ones, a deeper call and constants of its own.
+#: Lanes below 16 wait inside `waits`, with narrow registers live, until lane 31 has been through `works`, which has
+#: wide ones, a deeper call and constants of its own.
 TEXT = """
 .func (.param .b32 r) waits(.param .b32 n, .param .b64 flag) {
     .reg .u32 %a<12>; .reg .u64 %f; .reg .pred %q;
