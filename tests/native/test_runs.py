@@ -117,8 +117,9 @@ def test_what_nobody_reads_is_not_written():
     program = Program("k", blocks, [FunctionCode("k", 0, FRAME, 0, [])], [])
     (run,) = runs.fuse(program, everywhere=False)[0]
     assert run.kind == "run"
-    assert [(ref.slot, ref.type) for ref in run.dst] == [(a.slot, "b32"), (MORE.slot, "pred")]
-    assert [(ref.slot, ref.type) for ref in run.src] == [(a.slot, "b32"), (ONE.slot, "b32"), (LIMIT.slot, "b32")]
+    _, read, kept = run.detail
+    assert [place[1:] for place in kept] == [(a.slot, "b32"), (MORE.slot, "pred")]
+    assert [place[1:] for place in read] == [(a.slot, "b32"), (ONE.slot, "b32"), (LIMIT.slot, "b32")]
 
 
 def test_code_outside_of_loops_is_left_alone_unless_asked_for():
@@ -126,7 +127,7 @@ def test_code_outside_of_loops_is_left_alone_unless_asked_for():
     program = Program("k", [Block(body, Terminator("ret"))], [FunctionCode("k", 0, FRAME, 0, [])], [])
     assert runs.fuse(program, everywhere=False) == [body]
     ((run,),) = runs.fuse(program, everywhere=True)
-    assert run.kind == "run" and len(run.dst) == 3
+    assert run.kind == "run" and len(run.detail[2]) == 3
 
 
 def test_a_run_ends_where_a_slot_changes_its_meaning():

@@ -1,7 +1,8 @@
 """Runs: neighbouring operations that become one handler, with values in registers between them.
 
-A run is an operation of kind "run": its `detail` says what each step computes, over numbered operands. Operations that
-only map slots to slots can be in it. Slots that nobody reads after the run are not written at all.
+A run is an operation of kind "run": its `detail` says what each step computes, over numbered operands, and which
+operands are in which slots of the frame before and after it. Operations that only map slots to slots can be in it.
+Slots that nobody reads after the run are not written at all.
 """
 
 from __future__ import annotations
@@ -142,11 +143,9 @@ class _Run:
 
     def operation(self, live: int) -> Op:
         """The run as one operation; `live`: words that somebody reads later."""
-        kept = [key for key in self.written if words_of(*key) & live]
-        detail = (
-            tuple(self.steps), tuple(number for number, _ in self.read), tuple(self.written[key] for key in kept),
-        )  # fmt: skip
-        return Op("run", None, tuple(Ref(*key) for key in kept), tuple(ref for _, ref in self.read), detail=detail)
+        kept = {self.written[key]: key for key in self.written if words_of(*key) & live}
+        read = tuple((number, ref.slot, ref.type) for number, ref in self.read)
+        return Op("run", detail=(tuple(self.steps), read, tuple((number, *key) for number, key in kept.items())))
 
 
 def words_of(slot: int, storage: str) -> int:
