@@ -6,7 +6,14 @@ from importlib import import_module
 
 #: Modules of this package by the kind of operation that they serve.
 HOMES: dict[str, str] = {
+    "async.store": "asynchronous.bulk",
+    "bulk.clear": "asynchronous.bulk",
+    "bulk.copy": "asynchronous.bulk",
+    "bulk.group": "asynchronous.bulk",
+    "bulk.tensor": "asynchronous.tensors",
     "mbarrier.slow": "asynchronous.barriers",
+    "tensormap.copy": "asynchronous.tensors",
+    "tensormap.replace": "asynchronous.tensors",
     "tcgen05.alloc": "tensor.allocation",
     "tcgen05.commit": "tensor.commit",
     "tcgen05.cp": "tensor.transfer",

@@ -36,13 +36,14 @@ def _emit(
     dst = (result,) if result_type else ()
     dst_types = (result_type,) if result_type else ()
     slow = f.new("pred")
-    both = {"src": (place.base, *sources), "src_types": (place.type, *types)}
-    both |= {"imm": place.offset, "space": place.space, "detail": action}
-    f.emit(Op("mbarrier", op, (*dst, slow), dst_types=(*dst_types, "pred"), **both))
+    src, src_types = (place.base, *sources), (place.type, *types)
+    f.emit(Op("mbarrier", op, (*dst, slow), src, (*dst_types, "pred"), src_types,
+              imm=place.offset, space=place.space, detail=action))  # fmt: skip
     stop, after = f.new_label(), f.new_label()
     f.end(Terminator("branch", slow, False, stop, after))
     f.begin(stop)
-    f.event(Op("mbarrier.slow", op, dst, dst_types=dst_types, **both))
+    f.event(Op("mbarrier.slow", op, dst, src, dst_types, src_types,
+               imm=place.offset, space=place.space, detail=action))  # fmt: skip
     f.end(Terminator("jump", target=after))
     f.begin(after)
 

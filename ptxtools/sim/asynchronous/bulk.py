@@ -1,0 +1,167 @@
+"""Bulk copies and reductions, their groups, asynchronous stores, st.bulk (9.7.9.12, 9.7.9.13, 9.7.9.25, 9.7.13.7)."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ptxtools.engine.events import View, serves
+from ptxtools.isa.types import TYPES
+from ptxtools.sim.tensormap.tiles import reduction_of
+
+from .barriers import Barrier, barrier_at, guarded
+from .operands import Array, Operands, bytes_of, targets
+from .queue import Step, queue_of
+
+#: Reductions on global memory by several workers.
+REDUCING = Lock()
+_REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+
+
+def _format(type_: str) -> str:
+    """NumPy's name of a PTX type; "bf16" has none."""
+    info = TYPES[type_]
+    if type_ == "bf16":
+        return type_
+    return ("f" if info.kind == "float" else "i" if info.signed else "u") + str(info.bits // 8)
+
+
+def signal(view: View, lane: int, barrier: Barrier, size: int) -> Step:
+    """The step that completes `size` bytes of transactions."""
+    return lambda: guarded(view, lane, barrier, lambda: barrier.complete_tx(size))
+
+
+@serves("bulk.copy")
+def copy(view: View) -> None:
+    operands = Operands(view)
+    for lane in view.lanes():
+        size = operands.one("size", lane)
+        if size % 16:
+            raise view.trap(f"a bulk copy of {size} bytes; a multiple of 16 is possible", lane)
+        if operands.has("mbar"):
+            _to_shared(view, operands, lane, size)
+        else:
+            _to_global(view, operands, lane, size)
+
+
+def _change(view: View) -> Any:
+    """What a reduction does to memory; None for a plain copy."""
+    opcode = view.op.opcode
+    assert opcode is not None
+    if opcode.family != "cp" or "redOp" not in opcode.mods:
+        return None
+    return reduction_of(opcode.mods["redOp"], _format(opcode.mods["type"]))
+
+
+def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
+    """From global memory or the CTA's shared memory into shared memory of the cluster; counted by an mbarrier."""
+    source = operands.memory("srcMem", lane, size, write=False, align=16)
+    cta, offset = operands.shared("dstMem", lane, size, align=16)
+    barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
+    multicast, change = operands.has("ctaMask"), _change(view)
+
+    def run() -> None:
+        for target in targets(view, operands, lane, cta):
+            there = bytes_of(target, offset, size)
+            there[:] = change(there.copy(), source) if change else source
+            own = Barrier(target, barrier.offset) if multicast else barrier
+            signal(view, lane, own, size)()
+
+    text = f"a bulk copy of {size} bytes to shared {offset:#x}, for the mbarrier at {barrier}"
+    queue_of(view).submit(view, lane, [run], text)
+
+
+def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
+    """From the CTA's shared memory to global memory; counted in bulk groups."""
+    source = operands.memory("srcMem", lane, size, write=False, align=16)
+    target = operands.memory("dstMem", lane, size, write=True, align=16)
+    change = _change(view)
+    mask = _byte_mask(operands.one("byteMask", lane)) if operands.has("byteMask") else None
+    taken: list[Array] = []
+
+    def write() -> None:
+        data = taken[0]
+        if change:
+            with REDUCING:
+                target[:] = change(target.copy(), data)
+        elif mask is not None:
+            target.reshape(-1, 16)[:, mask] = data.reshape(-1, 16)[:, mask]
+        else:
+            target[:] = data
+
+    text = f"a bulk copy of {size} bytes to global {operands.one('dstMem', lane):#x}"
+    queue_of(view).submit(view, lane, [lambda: taken.append(source.copy()), write], text)
+
+
+def _byte_mask(bits: int) -> Array:
+    return np.array([bits >> i & 1 for i in range(16)], np.bool_)
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+@serves("bulk.group")
+def group(view: View) -> None:
+    queue = queue_of(view)
+    if view.op.detail == "commit":
+        for lane in view.lanes():
+            queue.commit((view.warp, lane))
+        return
+    most, read = view.op.detail
+    for lane in view.lanes():
+        left = queue.unfinished((view.warp, lane), most, read=read)
+        if left:
+            what = "be read" if read else "be done"
+            text = f"{len(left)} bulk operations to {what}, among them {left[0].text}"
+            view.wait(queue.key((view.warp, lane)), text, lanes=1 << lane)
+
+
+# --- asynchronous stores ----------------------------------------------------------------------------------------------
+
+
+@serves("async.store")
+def store(view: View) -> None:
+    """st.async and red.async: to shared memory with an mbarrier, or to global memory without one."""
+    operands, opcode = Operands(view), view.op.opcode
+    assert opcode is not None
+    type_ = opcode.mods["type"]
+    width = TYPES[type_].bits // 8
+    operation = next((name for name in _REDUCTIONS if opcode.family == "red" and opcode.has(name)), "")
+    change = reduction_of(operation, _format(type_)) if operation else None
+    for lane in view.lanes():
+        values = operands.vector("b", lane)
+        data = np.frombuffer(b"".join((v & (1 << 8 * width) - 1).to_bytes(width, "little") for v in values), np.uint8)
+        target = operands.memory("a", lane, len(data), write=True, align=len(data))
+        barrier = None
+        if operands.has("mbar"):
+            barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
+        step = _Store(view, lane, target, data, change, barrier)
+        text = f"an asynchronous store of {len(data)} bytes" + (f", for the mbarrier at {barrier}" if barrier else "")
+        queue_of(view).submit(view, lane, [step], text)
+
+
+class _Store:
+    """The one step of an asynchronous store."""
+
+    def __init__(self, view: View, lane: int, target: Array, data: Array, change: Any, barrier: Barrier | None) -> None:
+        self.view, self.lane, self.target, self.data = view, lane, target, data
+        self.change, self.barrier = change, barrier
+
+    def __call__(self) -> None:
+        with REDUCING:
+            self.target[:] = self.change(self.target.copy(), self.data) if self.change else self.data
+        if self.barrier is not None:
+            signal(self.view, self.lane, self.barrier, len(self.data))()
+
+
+@serves("bulk.clear")
+def clear(view: View) -> None:
+    """st.bulk: zeros (9.7.9.13)."""
+    operands = Operands(view)
+    for lane in view.lanes():
+        size = operands.one("size", lane)
+        if size % 8:
+            raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
+        operands.memory("a", lane, size, write=True, align=8)[:] = 0

@@ -1,0 +1,69 @@
+"""Operands of an asynchronous operation by name, and the memory that they mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.engine.events import View
+from ptxtools.engine.residents import OFFSET_MASK, Cta
+
+Array = npt.NDArray[Any]
+
+
+class Operands:
+    """The sources of `view.op`, whose `detail` names them: (name, state space) for each."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.places: dict[str, list[int]] = {}
+        self.spaces: dict[str, str] = {}
+        for number, (name, space) in enumerate(view.op.detail):
+            self.places.setdefault(name, []).append(number)
+            self.spaces.setdefault(name, space)
+        self._values: dict[int, Any] = {}
+
+    def has(self, name: str) -> bool:
+        return name in self.places
+
+    def _source(self, place: int) -> Any:
+        if place not in self._values:
+            self._values[place] = self.view.source(place)
+        return self._values[place]
+
+    def vector(self, name: str, lane: int, *, signed: bool = False) -> list[int]:
+        """All elements of an operand for a lane, as unsigned or as signed 32-bit numbers."""
+        found = [int(self._source(place)[lane]) for place in self.places.get(name, ())]
+        return [(x & 0xFFFF_FFFF ^ 1 << 31) - (1 << 31) for x in found] if signed else found
+
+    def one(self, name: str, lane: int) -> int:
+        return int(self._source(self.places[name][0])[lane])
+
+    def memory(self, name: str, lane: int, size: int, *, write: bool, align: int) -> Array:
+        """Bytes that an address operand means. Raises `Trap`."""
+        address = self.one(name, lane)
+        found = self.view.memory(address, size, self.spaces[name], lane=lane, write=write, align=align)
+        return np.frombuffer(found, np.uint8)
+
+    def shared(self, name: str, lane: int, size: int, *, align: int) -> tuple[Cta, int]:
+        """CTA and offset of an address in shared memory, with `size` bytes there. Raises `Trap`."""
+        view, address = self.view, self.one(name, lane)
+        view.memory(address, size, self.spaces[name], lane=lane, align=align)
+        return view.shared_owner(address & 0xFFFF_FFFF, lane=lane), address & OFFSET_MASK
+
+
+def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
+    """The CTAs that get a copy: that of the address, or with .multicast::cluster those of the mask. Raises `Trap`."""
+    if not operands.has("ctaMask"):
+        return [cta]
+    mask, ctas = operands.one("ctaMask", lane), view.cluster.ctas
+    if mask >> len(ctas):
+        raise view.trap(f"multicast to CTAs {mask:#x} of a cluster of {len(ctas)}", lane)
+    return [one for one in ctas if mask >> one.rank & 1]
+
+
+def bytes_of(cta: Cta, offset: int, size: int) -> Array:
+    """Shared memory of a CTA; shorter where it ends."""
+    return np.frombuffer(cta.shared[offset : offset + size], np.uint8)

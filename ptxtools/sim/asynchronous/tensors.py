@@ -1,0 +1,150 @@
+"""Tensor copies and reductions (9.7.9.25.5), and tensor maps that kernels change (9.7.9.26, 9.7.13.16)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from ptxtools.engine.events import View, serves
+from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
+from ptxtools.sim.tensormap.boxes import Memory, Region, region
+from ptxtools.sim.tensormap.descriptor import ALIGNMENT
+from ptxtools.sim.tensormap.fields import replace
+from ptxtools.sim.tensormap.swizzle import ROW
+from ptxtools.sim.tensormap.tiles import load, reduction, shared_bytes, take
+
+from .barriers import Barrier, barrier_at
+from .bulk import REDUCING, signal
+from .operands import Array, Operands, bytes_of, targets
+from .queue import Step, queue_of
+
+T = TypeVar("T")
+
+
+def _trapping(view: View, lane: int, function: Callable[[], T]) -> T:
+    """The function's value; what is wrong with a tensor map is a trap of the lane."""
+    try:
+        return function()
+    except TensorMapError as error:
+        raise view.trap(f"tensor copy: {error}", lane) from None
+
+
+def _map(view: View, operands: Operands, lane: int) -> TensorMap:
+    """The tensor map, as it is in memory now. Raises `Trap`."""
+    data = operands.memory("tensorMap", lane, BYTES, write=False, align=ALIGNMENT).tobytes()
+
+    def decode() -> TensorMap:
+        map_ = TensorMap.decode(data)
+        map_.check()
+        return map_
+
+    return _trapping(view, lane, decode)
+
+
+def _memory(view: View, lane: int) -> Memory:
+    """Global memory for a lane's copy."""
+
+    def memory(address: int, size: int, write: bool) -> Array:
+        return np.frombuffer(view.memory(address, size, "global", lane=lane, write=write), np.uint8)
+
+    return memory
+
+
+@serves("bulk.tensor")
+def copy(view: View) -> None:
+    operands, opcode = Operands(view), view.op.opcode
+    assert opcode is not None
+    mode = opcode.mods.get("load_mode", "tile")
+    for lane in view.lanes():
+        map_ = _map(view, operands, lane)
+        coordinates = operands.vector("tensorCoords", lane, signed=True)
+        offsets = operands.vector("im2colInfo", lane)
+        box = _trapping(view, lane, lambda: region(map_, mode, coordinates, offsets))  # noqa: B023 - called at once
+        if operands.has("mbar"):
+            _to_shared(view, operands, lane, map_, box)
+        else:
+            _to_global(view, operands, lane, map_, box)
+
+
+def _rows(size: int) -> int:
+    """A swizzled tile may reach to the end of its last row."""
+    return -(-size // ROW) * ROW
+
+
+def _to_shared(view: View, operands: Operands, lane: int, map_: TensorMap, box: Region) -> None:
+    size = shared_bytes(map_, box)
+    whole = _rows(size) if map_.swizzle != "none" else size
+    cta, offset = operands.shared("dstMem", lane, whole, align=ROW)
+    barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
+    opcode = view.op.opcode
+    pair = opcode is not None and opcode.has("cta_group::2")
+    multicast = operands.has("ctaMask")
+
+    def run() -> None:
+        for target in targets(view, operands, lane, cta):
+            load(map_, box, _memory(view, lane), bytes_of(target, offset, whole), offset)
+            own = _signalled(target.rank, barrier, pair) if multicast else barrier
+            signal(view, lane, own, size)()
+
+    text = f"a tensor copy of {size} bytes to shared {offset:#x}, for the mbarrier at {barrier}"
+    queue_of(view).submit(view, lane, [run], text)
+
+
+def _signalled(rank: int, barrier: Barrier, pair: bool) -> Barrier:
+    """The barrier of a multicast for a target CTA: its own, or with .cta_group::2 that of the CTA of its pair whose
+    rank has the parity of the given barrier's CTA."""
+    ctas = barrier.cta.cluster.ctas
+    return Barrier(ctas[rank & ~1 | barrier.cta.rank & 1 if pair else rank], barrier.offset)
+
+
+def _to_global(view: View, operands: Operands, lane: int, map_: TensorMap, box: Region) -> None:
+    opcode = view.op.opcode
+    assert opcode is not None
+    size = shared_bytes(map_, box)
+    whole = _rows(size) if map_.swizzle != "none" else size
+    cta, offset = operands.shared("srcMem", lane, whole, align=ROW)
+    change = None
+    if "redOp" in opcode.mods:
+        change = _trapping(view, lane, lambda: reduction(opcode.mods["redOp"], map_.type))
+    taken: list[Array] = []
+
+    def read() -> None:
+        taken.append(_trapping(view, lane, lambda: take(map_, box, bytes_of(cta, offset, whole), offset)).copy())
+
+    def write() -> None:
+        memory = _memory(view, lane)
+        if change is None:
+            box.store(memory, taken[0])
+            return
+        with REDUCING:
+            box.change(memory, taken[0], change)
+
+    steps: list[Step] = [read, write]
+    queue_of(view).submit(view, lane, steps, f"a tensor copy of {size} bytes from shared {offset:#x}")
+
+
+# --- tensor maps ------------------------------------------------------------------------------------------------------
+
+
+@serves("tensormap.replace")
+def change_map(view: View) -> None:
+    operands, opcode = Operands(view), view.op.opcode
+    assert opcode is not None
+    field = opcode.mods["field"]
+    for lane in view.lanes():
+        place = operands.memory("addr", lane, BYTES, write=True, align=ALIGNMENT)
+        value = operands.one("new_val", lane)
+        if operands.has("shift"):
+            value <<= operands.one("shift", lane)
+        dimension = operands.one("ord", lane) if operands.has("ord") else 0
+        replace(place, field, dimension, value)
+
+
+@serves("tensormap.copy")
+def copy_map(view: View) -> None:
+    """tensormap.cp_fenceproxy: the warp copies one map (9.7.13.16)."""
+    operands, lane = Operands(view), view.leader
+    source = operands.memory("src", lane, BYTES, write=False, align=ALIGNMENT)
+    operands.memory("dst", lane, BYTES, write=True, align=ALIGNMENT)[:] = source
