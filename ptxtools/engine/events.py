@@ -45,6 +45,8 @@ _WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WI
 #: Names of state spaces in opcodes that mean one of ours.
 _SPACES = {"": "generic", "shared::cta": "shared", "shared::cluster": "shared", "cluster": "shared", "param::entry": "param"}
 _MASK64 = (1 << 64) - 1
+#: nanosleep sleeps for a millisecond at most (9.7.19.2).
+LONGEST_SLEEP = 1_000_000
 
 
 class View(ABC):
@@ -294,3 +296,16 @@ def find(launch: Launch, kind: str) -> Service | None:
         launch.services(kind)
         known = HANDLERS.get(kind)
     return known
+
+
+@serves("nanosleep")
+def nanosleep(view: View) -> None:
+    """9.7.19.2: lanes sleep for a virtual time of at most twice what they ask for; here exactly that."""
+    asked: dict[int, int] = {}
+    durations = view.source(0)
+    for lane in view.lanes():
+        if not view.expired(lane):
+            duration = min(int(durations[lane]), LONGEST_SLEEP)
+            asked[duration] = asked.get(duration, 0) | 1 << lane
+    for duration, lanes in asked.items():
+        view.wait(("sleep", view.cta.rank, view.warp, duration), f"{duration} ns to pass", lanes=lanes, limit=duration)

@@ -94,6 +94,7 @@ class Wait:
     where: int
     block: int = 0  # the engine's: where the lanes wait
     frame: int = 0
+    begun: int = 0
     expired: bool = False
     over: bool = False
 
@@ -109,17 +110,28 @@ class _Due:
 
 
 class Schedule:
-    """Waits and pending work of one worker. `release` lets lanes run again; `clock` gives the time executed so far."""
+    """Waits and pending work of one worker. `clock` gives the virtual time, `skip` moves it on, `release`
+    lets lanes run again, `claim` takes the number of a cluster that has not been started."""
 
     def __init__(
-        self, launch: Launch, clock: Callable[[], int], skip: Callable[[int], None], release: Callable[[Wait], None]
-    ) -> None:
+        self, launch: Launch, clock: Callable[[], int], skip: Callable[[int], None], release: Callable[[Wait], None],
+        claim: Callable[[], int | None],
+    ) -> None:  # fmt: skip
         self.launch = launch
         self.random: Random | None = None if launch.seed is None else Random(launch.seed)
-        self._clock, self._skip, self._release = clock, skip, release
+        self._clock, self._skip, self._release, self._claim = clock, skip, release, claim
         self._waits: dict[Hashable, list[Wait]] = {}
         self._due: list[_Due] = []
         self._count = 0
+
+    def cancel(self) -> Dim3 | None:
+        """Take a cluster that has not been started out of the launch: the place of its first CTA. None: all have."""
+        number = self._claim()
+        if number is None:
+            return None
+        (gx, gy, _), (cx, cy, cz) = self.launch.grid, self.launch.cluster
+        wide, high = gx // cx, gy // cy
+        return number % wide * cx, number // wide % high * cy, number // (wide * high) * cz
 
     # --- time ---------------------------------------------------------------------------------------------------------
 
@@ -177,6 +189,7 @@ class Schedule:
     def wait(self, wait: Wait) -> None:
         """Take a wait on; the engine has stopped its lanes."""
         key = (wait.cta.cluster, wait.key)
+        wait.begun = self.now()
         self._waits.setdefault(key, []).append(wait)
         if wait.until is not None:
             self.at(wait.until, lambda: self._expire(key, wait), "", wait.cta.cluster, wait)
@@ -195,6 +208,11 @@ class Schedule:
         if not remaining:
             del self._waits[key]
         self._release(wait)
+
+    def longest(self) -> int:
+        """The longest time limit of a wait, in nanoseconds."""
+        limits = [w.until - w.begun for waits in self._waits.values() for w in waits if w.until is not None]
+        return max(limits, default=0)
 
     def waits(self, cluster: Cluster | None = None) -> list[Wait]:
         """Who waits now, in a cluster or anywhere, in the order of CTAs and warps."""

@@ -11,6 +11,7 @@ HOMES: dict[str, str] = {
     "bulk.copy": "asynchronous.bulk",
     "bulk.group": "asynchronous.bulk",
     "bulk.tensor": "asynchronous.tensors",
+    "clusterlaunchcontrol.try_cancel": "asynchronous.launchcontrol",
     "mbarrier.slow": "asynchronous.barriers",
     "tensormap.copy": "asynchronous.tensors",
     "tensormap.replace": "asynchronous.tensors",
@@ -26,6 +27,7 @@ HOMES: dict[str, str] = {
     "wgmma.commit_group": "tensor.wgmma",
     "wgmma.mma_async": "tensor.wgmma",
     "wgmma.wait_group": "tensor.wgmma",
+    "clusterlaunchcontrol.try_cancel": "asynchronous.launchcontrol",
     "mbarrier.slow": "asynchronous.barriers",
     "syscall": "syscalls",
 }

@@ -195,11 +195,6 @@ def test_addresses_of_functions_are_in_order_of_mention() -> None:
         ("frobnicate.u32 %r1, %r2;", "unknown instruction"),
         ("@%r9 add.u32 %r1, %r1, 1;", "is no predicate register"),
         ("call f;", "'f' is no function"),
-        (
-            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%d1], %r1, [%d1];",
-            "this instruction is not supported yet",
-        ),
-        ("barrier.cluster.arrive;", "this instruction is not supported yet"),
     ],
 )
 def test_refusals(body: str, reason: str) -> None:

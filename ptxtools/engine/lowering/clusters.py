@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxtools.ir import Instruction, Name
-from ptxtools.isa import Opcode
+from ptxtools.ir import Instruction, Name, Vector
+from ptxtools.isa import Opcode, resolve
 
-from ..program import SHARED_WINDOW, Op, Terminator
+from ..program import SHARED_WINDOW, Op, Ref, Terminator
 from ..residents import RANK_SHIFT
+from .arithmetic import elements
+from .memory import Located, locate
 from .registry import LOWERERS, Unsupported, lowers
 
 if TYPE_CHECKING:
@@ -86,3 +88,50 @@ def cluster_barrier(f: FunctionLowering, instruction: Instruction, op: Opcode) -
     f.end(Terminator("barrier", op=Op("cluster_barrier", op, detail=action, where=f.where), other=following))
     f.begin(following)
     f.end_region(after)
+
+
+@lowers("clusterlaunchcontrol.try_cancel")
+def try_cancel(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """src = addresses of the response and of the mbarrier; detail: whether all CTAs of the cluster get the response."""
+    after = f.guarded_region()
+    places = [locate(f, operand, op.space) for operand in instruction.operands[:2]]
+    sources = tuple(_whole(f, place) for place in places)
+    f.event(Op(
+        "clusterlaunchcontrol.try_cancel", op, src=sources, src_types=("u64", "u64"), space=places[0].space,
+        detail=op.has("multicast::cluster::all"),
+    ))  # fmt: skip
+    f.end_region(after)
+
+
+def _whole(f: FunctionLowering, place: Located) -> Ref:
+    """The address as one 64-bit value."""
+    if place.base is None:
+        return f.constant(place.offset, "b64")
+    offset = f.constant(place.offset, place.base.type)
+    kind = "u32" if place.base.type == "b32" else "u64"
+    base = f.compute(f"add.{kind}", (kind, kind), (place.base, offset), kind)
+    return f.compute("cvt.u64.u32", ("u32",), (base,), "u64") if kind == "u32" else base
+
+
+@lowers("clusterlaunchcontrol.query_cancel")
+def query_cancel(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """The response is four words: x, y and z of the cancelled cluster's first CTA, and whether there is one."""
+    response = f.source(instruction.operands[-1], "b128")
+    halves = f.new("b64"), f.new("b64")
+    types = ("b64", "b64")
+    f.ops.append(Op("unpack", resolve("mov.b128"), halves, (response,), types, ("b128",), where=f.where))
+    words = []
+    for half in halves:
+        high = f.compute("shr.u64", ("u64", "u32"), (half, f.constant(32, "b32")), "u64")
+        words += [f.compute("cvt.u32.u64", ("u64",), (value,), "u32") for value in (half, high)]
+    if op.has("is_canceled"):
+        results = [f.compute("setp.ne.u32", ("u32", "u32"), (words[3], f.constant(0, "b32")), "pred")]
+    else:
+        axis = next((i for i, name in enumerate("xyz") if op.has(f"get_first_ctaid::{name}")), None)
+        results = words if axis is None else [words[axis]]
+    target = instruction.operands[0]
+    items = elements(f, target) if isinstance(target, Vector) else [target]
+    for item, result in zip(items, results, strict=False):
+        destination = f.destination(item)
+        if destination is not None:
+            f.copy(destination, result)

@@ -127,8 +127,6 @@ def _mask(f: FunctionLowering, operand: Operand) -> Ref:
 @lowers("membar", "fence")
 def fence(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Orders this thread's accesses (9.7.13.4): an operation of its own for engines with several threads."""
-    if instruction.operands:
-        raise Unsupported("this fence is not supported yet")
     f.emit(Op("fence", op))
 
 
@@ -137,8 +135,5 @@ def nanosleep(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None
     """Gives other lanes, warps and CTAs a turn."""
     after = f.guarded_region()
     duration = f.source(instruction.operands[0], "u32")
-    sleep = Op("nanosleep", op, (), (duration,), (), ("u32",), where=f.where)
-    following = f.new_label()
-    f.end(Terminator("event", op=sleep, other=following))
-    f.begin(following)
+    f.event(Op("nanosleep", op, (), (duration,), (), ("u32",)))
     f.end_region(after)

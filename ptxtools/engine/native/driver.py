@@ -48,6 +48,7 @@ class _Run:
         shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
         self.shares = [share * shape.cluster for share in shares]
         self.workers: list[Worker] = []
+        self.tables.polls.live = self.count
 
     def run(self) -> Outcome:
         threads: list[threading.Thread] = []
@@ -93,6 +94,7 @@ class _Run:
             while not self.stop.is_set():
                 self._check_limits(worker)
                 if worker.step(self._quantum(QUANTUM)):
+                    self.tables.polls.live -= 1
                     return
         except BaseException as error:
             self.failures.append(error)

@@ -40,7 +40,7 @@ def _module(bodies: Iterable[str], declarations: str) -> str:
 
 def base_symbols() -> list[str]:
     """Functions of `base_module` that records or Python refer to."""
-    return ["run", *_TERMINATORS, *BARRIERS]
+    return ["run", "claim", *_TERMINATORS, *BARRIERS]
 
 
 _TERMINATORS = (

@@ -418,29 +418,39 @@ expired:
 
 #: Clusters are started and leave as a whole; a cluster's CTAs lie in consecutive slots.
 RUN = """
-define internal void @start_cluster(ptr %ctx, ptr %leader, i64 %number) #1 {
-  %size = get ctx.cluster_size
-  %bytes = get ctx.slot_bytes
+define i64 @claim(ptr %ctx) #1 {                  ; number of a cluster that nobody else starts or cancels, or -1
+  %next.p = get ctx.next
+  %turn = atomicrmw add ptr %next.p, i64 1 monotonic
+  %total = get ctx.total
+  %left = icmp ult i64 %turn, %total
+  br i1 %left, label %some, label %none
+none:
+  ret i64 -1
+some:
   %random = get ctx.random
   %orderly = icmp eq i64 %random, 0
-  br i1 %orderly, label %first, label %shuffle
+  br i1 %orderly, label %as.is, label %shuffle
+as.is:
+  ret i64 %turn
 shuffle:
   %stride = get ctx.stride
   %begin = get ctx.start
-  %total = get ctx.total
-  %far = mul i64 %number, %stride
+  %far = mul i64 %turn, %stride
   %sum = add i64 %far, %begin
   %other = urem i64 %sum, %total
-  br label %first
-first:
-  %cluster = phi i64 [%number, %0], [%other, %shuffle]
+  ret i64 %other
+}
+
+define internal void @start_cluster(ptr %ctx, ptr %leader, i64 %number) #1 {
+  %size = get ctx.cluster_size
+  %bytes = get ctx.slot_bytes
   br label %each
 each:
-  %rank = phi i32 [0, %first], [%rank.next, %each]
+  %rank = phi i32 [0, %0], [%rank.next, %each]
   %rank64 = zext i32 %rank to i64
   %place = mul i64 %rank64, %bytes
   %cta = getelementptr i8, ptr %leader, i64 %place
-  call void @start(ptr %ctx, ptr %cta, ptr %leader, i64 %cluster, i32 %rank)
+  call void @start(ptr %ctx, ptr %cta, ptr %leader, i64 %number, i32 %rank)
   %rank.next = add i32 %rank, 1
   %more = icmp ult i32 %rank.next, %size
   br i1 %more, label %each, label %out
@@ -498,10 +508,8 @@ visit:                                            ; the CTA in slot_current: sta
     i32 1, label %go
   ]
 claim:
-  %next.p = get ctx.next
-  %id = atomicrmw add ptr %next.p, i64 1 monotonic
-  %total = get ctx.total
-  %left = icmp ult i64 %id, %total
+  %id = call i64 @claim(ptr %ctx)
+  %left = icmp sge i64 %id, 0
   br i1 %left, label %begin, label %exhausted
 begin:
   %size = get ctx.cluster_size

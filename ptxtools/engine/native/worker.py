@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ptxtools.engine.grid import constants, is_launch_special, launch_special
-from ptxtools.engine.native import events, faults, structures
+from ptxtools.engine.native import events, faults, library, structures
 from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
 from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
 from ptxtools.engine.residents import RANK_SHIFT, Schedule
@@ -22,7 +22,7 @@ from ptxtools.engine.residents import RANK_SHIFT, Schedule
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.engine.grid import Launch
-    from ptxtools.engine.residents import Cluster, Wait
+    from ptxtools.engine.residents import Wait
 
 #: Records (one operation of one warp) between two looks at limits and signals: about 40 ms.
 QUANTUM = 16_000_000
@@ -31,8 +31,12 @@ WARP_SLICE, CTA_SLICE = 8192, 131072
 _SHUFFLED_CTA_SLICE = 4096
 #: Nanoseconds, and cycles, of virtual time that one record takes.
 NANOSECONDS = 4
-#: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
-_POLLS = 3
+#: How often lanes that wait with a time limit look again and find the same before that is a deadlock.
+_LOOKS = 3
+#: Calls of Python functions between two looks at limits and signals.
+_SERVICES = 2000
+#: Seconds that a worker rests while it can only wait for what others do.
+_REST = 0.0005
 _NEVER = (1 << 63) - 1
 #: Local memory of a thread where nobody says how much.
 _DEFAULT_LOCAL = 16384
@@ -68,6 +72,19 @@ def _up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
+class Polls:
+    """What workers know of each other when they can only look again at what others may change.
+
+    live: workers that have not finished; idle: those that look again and find the same; changes: how often anybody
+    found something new.
+    """
+
+    def __init__(self) -> None:
+        self.live = 1
+        self.changes = 0
+        self.idle: set[int] = set()
+
+
 class Tables:
     """What one launch adds to a program: parameters, constants and special registers of the grid."""
 
@@ -76,6 +93,7 @@ class Tables:
         values = [_special(launch, name) & (1 << 64) - 1 for name in encoded.specials]
         self.specials = (ctypes.c_uint64 * max(1, len(values)))(*values)
         self.next = ctypes.c_uint64(0)
+        self.polls = Polls()
         self.functions = encoded.functions
         self.keep: list[object] = []
         if any(f.launch_constants for f in launch.program.functions):
@@ -108,10 +126,11 @@ class Worker:
             ctypes.memset(self.ctx + self.slot_offset(slot), 0, CTA.size)
         self.tables = tables
         self._fill(tables, slots)
-        self.schedule = Schedule(launch, self._clock, self._skip, self._release)
+        self.schedule = Schedule(launch, self._clock, self._skip, self._release, self._claim)
         self.residents = events.Residents(self)
         self.woken: dict[tuple[int, int], Wait] = {}  # by offset of the warp, and lane
-        self._sleepers: dict[Cluster, tuple[int, int]] = {}  # digest of a cluster that only polls, and how often
+        self.seen = self.changes = self.since = self.looks = 0  # what polling found, and since when the same
+        self.rests = False
 
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
@@ -190,7 +209,7 @@ class Worker:
     def step(self, quantum: int) -> bool:
         """Run for a while; true when this worker has nothing left to do. Raises `Trap`."""
         self.set("quantum", quantum)
-        while True:
+        for _ in range(_SERVICES):
             answer = self.encoded.run(self.ctx)
             if answer == structures.RUN_FINISHED:
                 return True
@@ -209,6 +228,11 @@ class Worker:
                 self.set("resume", structures.RESUME_EXACT)
             due = self.schedule.next_time()
             self.set("alarm", _NEVER if due is None else due // NANOSECONDS + 1)
+            if self.rests:
+                self.rests = False
+                time.sleep(_REST)
+                return False
+        return False
 
     def trap(self) -> Trap:
         return faults.trap(self)
@@ -267,20 +291,23 @@ class Worker:
     def _skip(self, nanoseconds: int) -> None:
         self.set("clock", self.get("clock") - -nanoseconds // NANOSECONDS)
 
+    def _claim(self) -> int | None:
+        claim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.addresses({})["claim"])
+        number = int(claim(self.ctx))
+        return None if number < 0 else number
+
     def _stuck(self) -> None:
         """Nobody in the present cluster can move: see what is due, let others run, or report."""
         schedule = self.schedule
         if schedule.run_due():
             return
         cluster = self.residents.known(self.get("slot_current"))
-        due = cluster is not None and schedule.has_due(cluster)
-        if not due:
+        if cluster is None or not schedule.has_due(cluster):
             raise faults.deadlock(self)
         if self._others():
             self.set("resume", structures.RESUME_NEXT)
             return
-        assert cluster is not None
-        if not schedule.works() and self._repeats(cluster):
+        if not schedule.works() and self._only_polls():
             raise faults.deadlock(self)
         schedule.jump()
 
@@ -297,21 +324,39 @@ class Worker:
                 return True
         return False
 
-    def _repeats(self, cluster: Cluster) -> bool:
-        """Whether a cluster whose lanes only look again now and then has looked the same several times."""
+    def _only_polls(self) -> bool:
+        """Nobody here can move, but some look again now and then: whether that changes nothing, here and elsewhere."""
+        polls, digest, now = self.tables.polls, self._digest(), self.schedule.now()
+        if digest != self.seen or polls.changes != self.changes:
+            polls.changes += digest != self.seen
+            self.seen, self.changes, self.since, self.looks = digest, polls.changes, now, 0
+            polls.idle.discard(self.number)
+            return False
+        self.looks += 1
+        if self.looks < _LOOKS or now - self.since <= 2 * self.schedule.longest():
+            return False
+        polls.idle.add(self.number)
+        if len(polls.idle) >= polls.live:
+            return True
+        self.rests = True  # another worker may change what is looked at
+        return False
+
+    def _digest(self) -> int:
+        """A checksum of places, registers and shared memory of all CTAs that run."""
         digest = 0
-        for cta in cluster.ctas:
-            digest = zlib.crc32(cta.shared, digest)
+        for slot in range(self.get("slot_used")):
+            at = self.slot_offset(slot)
+            if self.field(at, CTA, "state") != 1:
+                continue
+            shared = self.field(at, CTA, "shared") - self.ctx
+            digest = zlib.crc32(self.memory[shared : shared + self.shape.shared], digest)
             for number in range(self.shape.warps):
-                at = cta.handle + self.shape.warps_offset + number * self.shape.warp_bytes
-                digest = zlib.crc32(self.memory[at + WARP.size : at + self.shape.warp_bytes], digest)
+                warp = at + self.shape.warps_offset + number * self.shape.warp_bytes
+                digest = zlib.crc32(self.memory[warp + WARP.size : warp + self.shape.warp_bytes], digest)
                 for name in ("pc", "frame"):
-                    place = at + WARP.offset(name)
+                    place = warp + WARP.offset(name)
                     digest = zlib.crc32(self.memory[place : place + 128], digest)
-        before, times = self._sleepers.get(cluster, (digest, 0))
-        times = times + 1 if before == digest else 0
-        self._sleepers[cluster] = digest, times
-        return times >= _POLLS
+        return digest
 
     def _open_range(self) -> bool:
         """Let the kernel use the host memory around the address that it stopped at, if the process has it."""

@@ -130,12 +130,8 @@ class Residents:
 
 @ends("event")
 def event(m: Machine, end: Terminator, threads: Threads) -> None:
-    """Warp by warp; lanes that do not wait go on behind the operation. nanosleep lets others go first."""
+    """Warp by warp; lanes that do not wait go on behind the operation."""
     assert end.op is not None
-    if end.op.kind == "nanosleep":
-        m.pc[threads] = end.other
-        m.resting[threads] = True
-        return
     serve = find(m.launch, end.op.kind)
     if serve is None:
         raise _unsupported(m, end.op, int(threads[0]))

@@ -76,7 +76,7 @@ class Machine:
         self.epoch = time.time_ns() if launch.seed is None else 0  # virtual time begins here
         self.skipped = 0  # virtual time in which nobody could move
         self.woken: dict[int, Wait] = {}  # threads that come back from a wait
-        self.schedule = Schedule(launch, self.now, self._skip, lambda wait: release(self, wait))
+        self.schedule = Schedule(launch, self.now, self._skip, lambda wait: release(self, wait), self.next_cluster)
         self.residents = Residents(self)
         self.barriers: dict[tuple[int, int], Barrier] = {}  # those in use, by CTA slot and number
         self.returns: dict[int, tuple[Array, Array]] = {}  # frame -> block and frame to return to

@@ -42,7 +42,7 @@ class _Loop:
 
     def __init__(self, machine: Machine) -> None:
         self.m = machine
-        self.digest = self.same = 0
+        self.digest = self.same = self.since = 0
         self.backward = 0
         self.steps = 0
         seed = machine.launch.seed
@@ -128,10 +128,11 @@ class _Loop:
 
     def _repeats(self) -> bool:
         """Everybody waits, some with a time limit: whether they have looked several times and found the same."""
-        digest = self.m.digest()
-        self.same = self.same + 1 if digest == self.digest else 0
-        self.digest = digest
-        return self.same >= _POLLS
+        digest, now = self.m.digest(), self.m.now()
+        if digest != self.digest:
+            self.digest, self.same, self.since = digest, 0, now
+        self.same += 1
+        return self.same > _POLLS and now - self.since > 2 * self.m.schedule.longest()
 
     def step(self, threads: Threads) -> None:
         """Run one block."""

@@ -15,7 +15,6 @@ KINDS: dict[str, Callable[[Handler], None]] = {
     "unpack": plain.unpack,
     "barrier_result": plain.barrier_result,
     "fence": plain.fence,
-    "nanosleep": plain.nanosleep,
     "run": run.run,
     "sreg": special.special_register,
     "ld": memory.load,

@@ -69,16 +69,6 @@ def fence(h: Handler) -> None:
     h.go_on()
 
 
-#: Records that a `nanosleep` costs its warp: the rest of an ordinary time slice.
-_NAP = 16384
-
-
-def nanosleep(h: Handler) -> None:
-    """Others run first: the warp's slice ends with its block."""
-    spend(h, _NAP)
-    h.go_on()
-
-
 def spend(h: Handler, records: int) -> None:
     """Charge the warp for something that it may do over and over while it waits for others."""
     old = h.field("ctx.slice")

@@ -1,0 +1,118 @@
+"""Virtual time: sleeping, clocks, time limits, and polling that can never end."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from ptxtools.diagnostics import Trap
+
+from .harness import Memory, both, go, launch_of, output
+
+HEAD = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+    .reg .pred %p<8>; .reg .b32 %r<24>; .reg .b64 %d<24>; .reg .u32 %t, %c; .reg .u64 %out, %base, %w;
+    .shared .align 8 .b64 bar;
+    mov.u32 %t, %tid.x; mov.u32 %c, %ctaid.x; mov.u32 %r20, %ntid.x; mad.lo.u32 %r21, %c, %r20, %t;
+    ld.param.u64 %base, [out]; mul.wide.u32 %w, %r21, 8; add.u64 %out, %base, %w;
+"""
+
+
+def times(engine: str, body: str, count: int = 32, **shape) -> list[int]:
+    shape = {"grid": (1, 1, 1), "block": (count, 1, 1), **shape}
+    return output(engine, HEAD + body + "}", count * shape["grid"][0], dtype=np.uint64, **shape)
+
+
+@both
+@pytest.mark.parametrize("clock", ["%globaltimer", "%clock64"])
+def test_sleep_takes_its_time(engine, clock):
+    body = f"mov.u64 %d1, {clock}; nanosleep.u32 5000; mov.u64 %d2, {clock}; sub.u64 %d3, %d2, %d1; st.global.u64 [%out], %d3; ret;"
+    assert all(5000 <= passed <= 10000 for passed in times(engine, body))
+
+
+@both
+def test_lanes_sleep_for_their_own_time(engine):
+    body = """
+    mov.u64 %d1, %globaltimer; mad.lo.u32 %r1, %t, 1000, 1000; nanosleep.u32 %r1; mov.u64 %d2, %globaltimer;
+    sub.u64 %d3, %d2, %d1; st.global.u64 [%out], %d3; ret;"""
+    assert all(1000 * (t + 1) <= passed <= 2000 * (t + 1) for t, passed in enumerate(times(engine, body)))
+
+
+@both
+def test_a_long_sleep_is_over_at_once(engine):
+    began = time.monotonic()
+    times(engine, "nanosleep.u32 4000000000; st.global.u64 [%out], 1; ret;")
+    assert time.monotonic() - began < 2
+
+
+@both
+def test_clocks_advance(engine):
+    body = """
+    mov.u64 %d1, %clock64; mov.u64 %d2, %clock64; sub.u64 %d3, %d2, %d1;
+    mov.u64 %d4, %globaltimer; add.u32 %r1, %t, %t; add.u32 %r1, %r1, %r1; mov.u64 %d5, %globaltimer;
+    setp.lt.u64 %p1, %d5, %d4; @%p1 trap; st.global.u64 [%out], %d3; ret;"""
+    assert all(passed < 10_000 for passed in times(engine, body))
+
+
+@both
+def test_sleeping_while_another_cta_works(engine):
+    """The first CTA sleeps and looks until the second has written."""
+    body = """
+    setp.ne.u32 %p1, %c, 0; @%p1 bra WRITE;
+    LOOK: nanosleep.u32 100; ld.volatile.global.u64 %d1, [%base+256]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK;
+    st.global.u64 [%out], %d1; ret;
+    WRITE: mov.u32 %r1, 0;
+    WORK: add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 300; @%p3 bra WORK; st.global.u64 [%out], 7; ret;"""
+    assert times(engine, body, grid=(2, 1, 1)) == [7] * 64
+
+
+def test_sleeping_while_another_worker_works():
+    """As above, on two worker threads: who sleeps alone on its worker is not dead-locked."""
+    body = """
+    setp.ne.u32 %p1, %c, 0; @%p1 bra WRITE;
+    LOOK: nanosleep.u32 10; ld.volatile.global.u64 %d1, [%base+256]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK;
+    st.global.u64 [%out], %d1; ret;
+    WRITE: mov.u32 %r1, 0;
+    WORK: add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 3000000; @%p3 bra WORK; st.global.u64 [%out], 7; ret;"""
+    assert times("native", body, grid=(2, 1, 1), threads=2, resident=2) == [7] * 64
+
+
+@both
+def test_polling_for_what_never_comes_is_a_deadlock(engine):
+    body = "LOOK: nanosleep.u32 100; ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"
+    began = time.monotonic()
+    with pytest.raises(Trap) as failure:
+        times(engine, body)
+    assert failure.value.kind == "deadlock"
+    assert "32 threads wait for 100 ns to pass (nanosleep.u32 100)" in "\n".join(failure.value.details)
+    assert time.monotonic() - began < 5
+
+
+def test_polling_on_two_workers_is_a_deadlock_too():
+    body = "LOOK: nanosleep.u32 100; ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"
+    with pytest.raises(Trap) as failure:
+        times("native", body, grid=(2, 1, 1), threads=2, resident=2)
+    assert failure.value.kind == "deadlock"
+
+
+@both
+def test_counting_while_sleeping_is_no_deadlock(engine):
+    body = """
+    mov.u32 %r1, 0; LOOK: nanosleep.u32 100; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 50; @%p2 bra LOOK;
+    st.global.u64 [%out], 5; ret;"""
+    assert times(engine, body) == [5] * 32
+
+
+@both
+def test_a_time_limit_ends_a_kernel_that_sleeps_for_ever(engine):
+    body = "LOOK: nanosleep.u32 100; add.u32 %r1, %r1, 1; bra LOOK;"
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint64))
+    launch = launch_of(HEAD + "mov.u32 %r1, 0;" + body + "}", memory, [out], deadline=time.monotonic() + 0.3)
+    with pytest.raises(Trap) as failure:
+        go(engine, launch)
+    assert failure.value.kind == "timeout"
