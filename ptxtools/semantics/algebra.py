@@ -160,8 +160,8 @@ class Algebra(ABC):
         """Round to an integer in the same format; rounding rn rz rm rp."""
 
     @abstractmethod
-    def float_to_int(self, source: str, target: str, a: Value) -> Value:
-        """Truncate f32 or f64 to a 32- or 64-bit integer, clamped to its range; NaN gives 0."""
+    def float_to_int(self, source: str, target: str, a: Value, nan: int = 0) -> Value:
+        """Truncate f32 or f64 to a 32- or 64-bit integer, clamped to its range; NaN gives `nan`."""
 
     @abstractmethod
     def int_to_float(self, source: str, target: str, a: Value) -> Value:

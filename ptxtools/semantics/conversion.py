@@ -87,14 +87,13 @@ def _float_to_int(A: Algebra, op: Opcode, target: str, source: str, x: Value) ->
     if rounding != "rz":
         x = A.integral(t, rounding, x)
     bits = bits_of(target)
-    word = target if bits >= 32 else "s32"
-    result = A.float_to_int(t, word, x)
-    if word != target:
-        result = _clamp(A, word, target, result)
-    if source == "f64" or bits == 64:
-        is_nan = A.fcompare("nan", t, x, x)
-        result = A.select(word, is_nan, A.const(word, 1 << (bits - 1)), result)
-    return result if word == target else _fit(A, word, target, result)
+    nan = 1 << (bits - 1) if source == "f64" or bits == 64 else 0
+    if bits >= 32:
+        return A.float_to_int(t, target, x, nan)
+    result = _clamp(A, "s32", target, A.float_to_int(t, "s32", x))
+    if nan:
+        result = A.select("s32", A.fcompare("nan", t, x, x), A.const("s32", nan), result)
+    return _fit(A, "s32", target, result)
 
 
 # --- integer to floating point ----------------------------------------------------------------------------------------

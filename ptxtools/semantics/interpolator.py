@@ -57,12 +57,13 @@ def interpolator(name: str) -> Interpolator:
 
 def _square(A: Algebra, x: Value) -> Value:
     """The truncated square of a 17-bit number: partial-product columns 0 to 18 are absent; in units of 2**19."""
-    upper = A.shr_by("u32", x, 9)
-    total = A.shr_by("u32", A.mul("u32", upper, upper), 1)
+    upper, bits = A.resize("u32", "u16", A.shr_by("u32", x, 9)), A.resize("u32", "u16", x)
+    total = A.shr_by("u16", A.mul("u16", upper, upper), 1)
+    zero = A.const("u16", 0)
     for i in range(2, 9):
-        bit = A.shr_by("s32", A.shl_by("s32", x, 31 - i), 31)
-        total = A.add("u32", total, A.and_("u32", bit, A.shr_by("u32", x, 18 - i)))
-    return total
+        bit = A.is_nonzero("u16", A.and_with("u16", bits, 1 << i))
+        total = A.add("u16", total, A.select("u16", bit, A.shr_by("u16", upper, 9 - i), zero))
+    return A.resize("u16", "u32", total)
 
 
 def evaluate(A: Algebra, name: str, fraction: Value, parity: Value = None, cut: int = 12) -> tuple[Value, Value]:

@@ -157,6 +157,15 @@ def greater(A: Algebra, a: Value, b: Value) -> Value:
     return A.select("u64", A.fcompare("gt", "f64", a, b), a, b)
 
 
+def decode_addend(A: Algebra, product: Product, bits: Value) -> Value:
+    """c as f64, rounded to the result's type first where that is narrower. bits: u16 for f16, else u32."""
+    if product.ctype == "f16":
+        single = A.half_to_single(bits)
+    else:
+        single = A.half_to_single(A.single_to_half(bits)) if product.dtype == "f16" else bits
+    return A.float_to_float("f32", "f64", single)
+
+
 # --- adding -----------------------------------------------------------------------------------------------------------
 
 

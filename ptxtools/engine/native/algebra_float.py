@@ -31,6 +31,14 @@ _EMBEDDED_NAME = {
 _EMBEDDED_LANES = {"f32": 16, "f64": 8}
 _EMBEDDED_SUFFIX = {"f32": "ps", "f64": "pd"}
 
+#: Truncation: feature, intrinsic, lanes, types of its operand, result and mask.
+_TRUNCATIONS = {
+    ("f32", "s32"): ("avx512f", "llvm.x86.avx512.mask.cvttps2dq.512", 16, "<16 x float>", "<16 x i32>", "i16"),
+    ("f64", "s32"): ("avx512f", "llvm.x86.avx512.mask.cvttpd2dq.512", 8, "<8 x double>", "<8 x i32>", "i8"),
+    ("f32", "s64"): ("avx512dq", "llvm.x86.avx512.mask.cvttps2qq.512", 8, "<8 x float>", "<8 x i64>", "i8"),
+    ("f64", "s64"): ("avx512dq", "llvm.x86.avx512.mask.cvttpd2qq.512", 8, "<8 x double>", "<8 x i64>", "i8"),
+}
+
 
 class FloatOperations(Algebra):
     """Mixed into LLVMAlgebra."""
@@ -107,22 +115,49 @@ class FloatOperations(Algebra):
 
     # --- conversions --------------------------------------------------------------------------------------------------
 
-    def float_to_int(self, source: str, target: str, a: Value) -> Value:
-        """Only numbers in range reach the instruction; LLVM's saturating intrinsics would go lane by lane."""
+    def float_to_int(self, source: str, target: str, a: Value, nan: int = 0) -> Value:
+        """What the instruction gives out of range is not used; LLVM's saturating intrinsics would go lane by lane."""
+        if (source, target) in _TRUNCATIONS and _TRUNCATIONS[source, target][0] in self.emitter.features and self.lanes:
+            return self._truncate(source, target, a, nan)
         bits, signed = word_bits(target), is_signed(target)
         low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
-        limit = self.real(source, float(high))
-        above = self.fcompare("ge", source, a, limit)
-        inside = self.fcompare("lt", source, a, limit)
-        inside = self.and_("pred", inside, self.fcompare("ge", source, a, self.real(source, float(low))))
-        number = self._number(source, self.select(source, inside, a, self.real(source, 0.0)))
-        sign = "s" if signed else "u"
-        whole = self.emitter.value(f"fpto{sign}i {self._real(source)} {number} to {self.integer(target)}")
-        result = self.select(target, above, self.const(target, high - 1), whole)
-        if not signed:
-            return result
-        below = self.fcompare("lt", source, a, self.real(source, float(low)))
-        return self.select(target, below, self.const(target, low), result)
+        sign, number = "s" if signed else "u", self._number(source, a)
+        result = self.emitter.value(f"fpto{sign}i {self._real(source)} {number} to {self.integer(target)}")
+        above = self.fcompare("ge", source, a, self.real(source, float(high)))
+        result = self.select(target, above, self.const(target, high - 1), result)
+        if not signed:  # NaN, too
+            inside = self.fcompare("ge", source, a, self.const(source, 0))
+            result = self.select(target, inside, result, self.const(target, 0))
+            if nan == 0:
+                return result
+        else:
+            below = self.fcompare("lt", source, a, self.real(source, float(low)))
+            result = self.select(target, below, self.const(target, low), result)
+        return self.select(target, self.fcompare("nan", source, a, a), self.const(target, nan), result)
+
+    def _truncate(self, source: str, target: str, a: Value, nan: int) -> Value:
+        """By the CPU's instruction for signed integers, which gives the least one for all that is out of range."""
+        _, name, width, operand, result, mask = _TRUNCATIONS[source, target]
+        least, most = 1 << (word_bits(target) - 1), (1 << (word_bits(target) - 1)) - 1
+        number = self._number(source, a)
+        if target == "s32" and source == "f64":  # the greatest integer is an f64; a NaN stays
+            limit = self.splat("double", str(float(most)))
+            over = self.emitter.value(f"fcmp olt {self._real(source)} {limit}, {number}")
+            number = self.emitter.value(
+                f"select {self.vector('i1')} {over}, {self._real(source)} {limit}, {self._real(source)} {number}"
+            )
+        parts = []
+        for first in range(0, self.lanes, width):
+            chunk = self._lanes(_ELEMENT[source], number, first, width)
+            arguments = [(operand, chunk), (result, "zeroinitializer"), (mask, "-1"), ("i32", "8")]
+            parts.append(self.emitter.call(name, result, arguments))
+        whole = self._concatenate(f"i{word_bits(target)}", parts, width)
+        if target != "s32" or source != "f64":
+            above = self.fcompare("ge", source, a, self.real(source, float(most + 1)))
+            whole = self.select(target, above, self.const(target, most), whole)
+        if nan == least:
+            return whole
+        return self.select(target, self.fcompare("nan", source, a, a), self.const(target, nan), whole)
 
     def int_to_float(self, source: str, target: str, a: Value) -> Value:
         sign = "s" if is_signed(source) else "u"
@@ -160,7 +195,7 @@ class FloatOperations(Algebra):
         numbers = [self._number(t, operand) for operand in operands]
         parts = []
         for first in range(0, self.lanes, width):
-            arguments = [(chunk, self._lanes(t, number, first, width)) for number in numbers]
+            arguments = [(chunk, self._lanes(_ELEMENT[t], number, first, width)) for number in numbers]
             arguments.append(("i32", str(_EMBEDDED_MODE[rounding])))
             parts.append(self.emitter.call(name, chunk, arguments))
         return self._bits(t, self._concatenate(_ELEMENT[t], parts, width))
@@ -174,10 +209,10 @@ class FloatOperations(Algebra):
         odd = self.is_nonzero("u32", self.and_with("u32", down, 1))
         return self.select("u32", odd, down, up)
 
-    def _lanes(self, t: str, number: str, first: int, count: int) -> str:
-        real = self._real(t)
+    def _lanes(self, element: str, value: str, first: int, count: int) -> str:
+        vector = self.vector(element)
         indices = ", ".join(f"i32 {first + i}" for i in range(count))
-        return self.emitter.value(f"shufflevector {real} {number}, {real} poison, <{count} x i32> <{indices}>")
+        return self.emitter.value(f"shufflevector {vector} {value}, {vector} poison, <{count} x i32> <{indices}>")
 
     def _concatenate(self, element: str, parts: list[str], width: int) -> str:
         while len(parts) > 1:

@@ -83,7 +83,7 @@ class FloatOperations(Algebra):
     def integral(self, t: str, rounding: str, a: Value) -> Value:
         return _bits(t, _TO_INTEGRAL[rounding](_number(t, a)))
 
-    def float_to_int(self, source: str, target: str, a: Value) -> Value:
+    def float_to_int(self, source: str, target: str, a: Value, nan: int = 0) -> Value:
         """Clamped before the cast: NumPy leaves what lies outside the range to the CPU."""
         number = _number(source, a).astype(np.float64)
         bits = word_bits(target)
@@ -93,7 +93,8 @@ class FloatOperations(Algebra):
         inside = np.where(above | below | np.isnan(number), 0.0, number)
         result = inside.astype(integer)
         result = np.where(above, integer.type(limits.max), np.where(below, integer.type(limits.min), result))
-        return result.view(_UNSIGNED[bits])
+        result = result.view(_UNSIGNED[bits])
+        return np.where(np.isnan(number), _UNSIGNED[bits](nan), result)
 
     def int_to_float(self, source: str, target: str, a: Value) -> Value:
         integer = np.dtype(f"{'i' if is_signed(source) else 'u'}{word_bits(source) // 8}")
