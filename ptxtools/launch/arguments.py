@@ -74,7 +74,14 @@ class BufferArgument:
     content: Content | None = field(default=None)
 
 
-Argument: TypeAlias = "Scalar | Raw | Null | BufferArgument"
+@dataclass(slots=True)
+class TensorMapArgument:
+    """A tensor map of a launch file, by value."""
+
+    name: str
+
+
+Argument: TypeAlias = "Scalar | Raw | Null | BufferArgument | TensorMapArgument"
 
 
 def count(shape: tuple[int, ...]) -> int:

@@ -6,18 +6,19 @@ import os
 import tomllib
 from typing import Any
 
-from .arguments import Argument, BufferArgument, Content, Null, Scalar, shaped
+from .arguments import Argument, BufferArgument, Content, Null, Scalar, TensorMapArgument, shaped
 from .compare import Tolerance
 from .errors import NotAvailable, SpecError, nearest
 from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan
 from .spec import parse_bytes
 from .table import Table
+from .tensormaps import read_plan
 
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
 _PER_LAUNCH = ("kernel", "grid", "block", "cluster", "shared", "cooperative", "stack", "args", "module")
 #: Parts of the format that are documented and not simulated yet.
-_LATER_TABLES = {"tensormaps": "tensor maps", "textures": "textures", "multicast": "multicast objects"}
-_LATER_ARGUMENTS = {"tensormap": "tensor maps", "texture": "textures", "multicast": "multicast objects"}
+_LATER_TABLES = {"textures": "textures", "multicast": "multicast objects"}
+_LATER_ARGUMENTS = {"texture": "textures", "multicast": "multicast objects"}
 
 
 def read_launch_file(path: str, module: str = "") -> Job:
@@ -54,6 +55,7 @@ class _Reader:
         job = Job(
             launches=self._launches(top),
             buffers=buffers,
+            tensormaps={name: read_plan(name, table) for name, table in top.tables("tensormaps")},
             globals=[self._global(name, table) for name, table in top.tables("globals")],
             device=top.text("device"),
             sms=top.whole("sms", 16, 1) or 16,
@@ -172,8 +174,15 @@ class _Reader:
         return plan
 
     def _check_names(self, job: Job, top: Table) -> None:
+        for name, map_ in job.tensormaps.items():
+            if map_.buffer not in job.buffers:
+                raise top.error(f"there is no [buffers.{map_.buffer}]{nearest(map_.buffer, job.buffers)}",
+                                f"tensormaps.{name}.buffer")  # fmt: skip
         for launch in job.launches:
             for argument in launch.args:
+                if isinstance(argument, TensorMapArgument) and argument.name not in job.tensormaps:
+                    hint = nearest(argument.name, job.tensormaps)
+                    raise top.error(f"there is no [tensormaps.{argument.name}]{hint}", "args")
                 if isinstance(argument, BufferArgument) and argument.name not in job.buffers:
                     hint = nearest(argument.name, job.buffers)
                     raise top.error(f"there is no [buffers.{argument.name}]{hint}", "args")
@@ -209,13 +218,15 @@ def _argument(table: Table) -> Argument:
     for key, what in _LATER_ARGUMENTS.items():
         if table.has(key):
             raise NotAvailable(f"{table.file}: {what} ({table.path})")
-    given = [key for key in ("buffer", "value", "bytes", "null") if table.has(key)]
+    given = [key for key in ("buffer", "value", "bytes", "null", "tensormap") if table.has(key)]
     if len(given) != 1:
         table.finish()
         raise table.error("needs exactly one of buffer, value, bytes, null, tensormap, texture, multicast")
     kind = given[0]
     if kind == "buffer":
         return BufferArgument(table.text("buffer"), table.take("offset", int, 0))
+    if kind == "tensormap":
+        return TensorMapArgument(table.text("tensormap"))
     if kind == "bytes":
         try:
             return parse_bytes(table.text("bytes"))

@@ -16,6 +16,7 @@ from ptxtools.sim.tree import TreeModule
 
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
 from .errors import nearest
+from .tensormaps import tensor_map
 
 if TYPE_CHECKING:
     import numpy as np
@@ -280,6 +281,18 @@ class Device(sim.Device):
         for extent in shape:
             count *= extent
         return np.frombuffer(self.arena.view(address, count * dtype.itemsize), dtype=dtype).reshape(shape)
+
+    def tensormap(self, buffer: Buffer | Pointer, **fields: Any) -> bytes:
+        """A tensor map over a tensor in device memory: 128 bytes, an argument for a kernel.
+
+        fields: those of launch files: type, shape (innermost first), strides (bytes, of dimension 1 and up; default
+        dense), box, element_strides, swizzle, interleave, fill; for im2col maps lower_corner, upper_corner,
+        channels_per_pixel, pixels_per_column and im2col_w instead of box. Raises `LaunchError`.
+        """
+        try:
+            return tensor_map(buffer.address, **fields)
+        except (TypeError, ValueError) as error:
+            raise LaunchError(f"tensor map: {error}") from None
 
     def global_(self, module: Module, name: str) -> Buffer:
         """The buffer of a module-scope .global or .const variable; raises `LaunchError` when there is none."""

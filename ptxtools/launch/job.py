@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import Argument, Content
 from .compare import Tolerance
+from .tensormaps import TensorMapPlan
 
 if TYPE_CHECKING:
     from ptxtools.sim.kernel import Dim3
@@ -60,6 +61,7 @@ class Job:
 
     launches: list[LaunchPlan]
     buffers: dict[str, BufferPlan] = field(default_factory=dict)
+    tensormaps: dict[str, TensorMapPlan] = field(default_factory=dict)
     globals: list[GlobalPlan] = field(default_factory=list)
     device: str = ""
     sms: int = 16

@@ -12,13 +12,14 @@ from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
 
-from .arguments import Argument, Null, Raw, Scalar, read_array
+from .arguments import Argument, Null, Raw, Scalar, TensorMapArgument, read_array
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
 from .compare import Mismatch, Tolerance, bytes_as, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
+from .tensormaps import tensor_map
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,6 +107,7 @@ class _Runner:
         self._modules: dict[str, Loadable] = {}
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._buffers: dict[str, _Buffer] = {}
+        self._tensormaps: dict[str, bytes] = {}
         self._globals: list[tuple[GlobalPlan, Array | None]] = []
 
     def run(self) -> None:
@@ -123,6 +125,7 @@ class _Runner:
         for plan, kernel in zip(job.launches, kernels, strict=True):
             check_count(kernel, len(plan.args))
         self._buffers = {name: _Buffer(plan, self._device) for name, plan in job.buffers.items()}
+        self._make_tensormaps()
         end = None if job.timeout is None else time.monotonic() + job.timeout
         for plan, kernel in zip(job.launches, kernels, strict=True):
             left = None if end is None else max(end - time.monotonic(), 1e-3)
@@ -163,10 +166,20 @@ class _Runner:
             return raw_bytes(argument.data, index, parameter)
         if isinstance(argument, Null):
             return pointer_bytes(0, index, parameter)
+        if isinstance(argument, TensorMapArgument):
+            return raw_bytes(self._tensormaps[argument.name], index, parameter)
         buffer = self._buffers[argument.name]
         if not 0 <= argument.offset <= buffer.size:
             raise LaunchError(f"{describe(index, parameter)}: offset {argument.offset} is outside {buffer.plan.label}")
         return pointer_bytes(buffer.address + argument.offset, index, parameter)
+
+    def _make_tensormaps(self) -> None:
+        for plan in self._job.tensormaps.values():
+            address = self._buffers[plan.buffer].address + plan.offset
+            try:
+                self._tensormaps[plan.name] = tensor_map(address, **plan.fields)
+            except LaunchError as error:
+                raise LaunchError(f"tensor map '{plan.name}': {error}") from None
 
     # --- module variables ---------------------------------------------------------------------------------------------
 
