@@ -196,6 +196,8 @@ class _Encoder:
     def _barrier(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
         op = end.op
         assert op is not None
+        if op.kind == "cluster_barrier":
+            return f"t_cluster_{op.detail}", self._distance(at, end.other), 0
         identity, count, predicate = (*op.src, None, None)[:3]
         place = [2 * number + 1, RECORD_BYTES] if op.dst else self._distance(at, end.other)
         slots = [ref.slot if ref is not None else 0 for ref in (identity, count, predicate)]
