@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxtools.ir import Immediate, Instruction, Negated
+from ptxtools.ir import Immediate, Instruction, Negated, Operand
 from ptxtools.isa import Opcode
 
 from ..program import Op, Ref
-from .arithmetic import shape_of
 from .memory import Located, locate
 from .registry import Unsupported, lowers
 
@@ -27,33 +26,27 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
     """
     target = locate(f, instruction.operands[0], op.mods["dst"])
     source = locate(f, instruction.operands[1], op.mods["src"])
-    count, rule, last = 0, "", None
-    for operand, spec in zip(instruction.operands, shape_of(op, instruction), strict=False):
-        if spec.name == "cp_size":
-            if not isinstance(operand, Immediate):
-                raise Unsupported("the size must be a constant")
-            count = operand.value
-        elif spec.name == "src_size":
-            rule, last = _size(f, operand.value if isinstance(operand, Immediate) else None, count)
-            if rule and last is None:
-                last = f.source(operand, "u32")
-        elif spec.name == "ignore_src":
-            plain = operand.operand if isinstance(operand, Negated) else operand
-            rule, last = "ignore", f.source(plain, "pred")
-            if isinstance(operand, Negated):
-                last = f.inverse(last)
+    size = instruction.operands[2]
+    if not isinstance(size, Immediate):
+        raise Unsupported("the size must be a constant")
+    rest = instruction.operands[3 : len(instruction.operands) - ("cache_hint" in op.mods)]
+    rule, last = _source_rule(f, rest[0], size.value) if rest else ("", None)
     src: tuple[Ref | None, ...] = (source.base, _whole(f, target))
     types: tuple[str, ...] = (source.type, "u64")
     if last is not None:
         src, types = (*src, last), (*types, "u32" if rule == "size" else "pred")
-    f.emit(Op("cp.async", op, (), src, (), types, imm=source.offset, space=source.space, detail=(count, rule)))
+    f.emit(Op("cp.async", op, (), src, (), types, imm=source.offset, space=source.space, detail=(size.value, rule)))
 
 
-def _size(f: FunctionLowering, constant: int | None, count: int) -> tuple[str, Ref | None]:
-    """A source size that is the whole size needs no look at all."""
-    if constant is None:
-        return "size", None
-    return ("", None) if constant >= count else ("size", f.constant(constant, "b32"))
+def _source_rule(f: FunctionLowering, operand: Operand, count: int) -> tuple[str, Ref | None]:
+    """The source's size, or the predicate that ignores it; a size that is all needs no look at all."""
+    if isinstance(operand, Immediate):
+        return ("", None) if operand.value >= count else ("size", f.constant(operand.value, "b32"))
+    plain = operand.operand if isinstance(operand, Negated) else operand
+    if f.declared_type(plain) != "pred":
+        return "size", f.source(operand, "u32")
+    ignored = f.source(plain, "pred")
+    return "ignore", f.inverse(ignored) if isinstance(operand, Negated) else ignored
 
 
 def _whole(f: FunctionLowering, place: Located) -> Ref:

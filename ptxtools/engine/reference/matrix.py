@@ -117,8 +117,7 @@ def _multiply(m: Machine, p: Product, a: Array, b: Array, c: Array, scales: Any)
     x, y = tensorcore.decode(A, p.atype, a.astype(np.uint32)), tensorcore.decode(A, p.btype, b.astype(np.uint32))
     px = tensorcore.power(A, x, tensorcore.LEAST[p.atype])
     py = tensorcore.power(A, y, tensorcore.LEAST[p.btype])
-    single = A.half_to_single(c.astype(np.uint16)) if p.ctype == "f16" else c
-    addend = A.float_to_float("f32", "f64", single)
+    addend = tensorcore.decode_addend(A, p, c.astype(np.uint16) if p.ctype == "f16" else c)
     factors = Factors(
         lambda row, k: x[:, :, k, None], lambda row, k: px[:, :, k, None],
         lambda k: y[:, None, k, :], lambda k: py[:, None, k, :], scales,

@@ -24,7 +24,11 @@ class _Rows:
         self.h = h
         e = h.e
         address = Address(h)
-        base = str(SHARED_WINDOW) if h.op.space == "generic" else "0"
+        base = "0"
+        if h.op.space != "shared":  # the CTA may be one of a cluster
+            base = h.field("cta.window", h.field("warp.cta"))
+            if h.op.space == "generic":
+                base = e.value(f"or i64 {base}, {SHARED_WINDOW}")
         offsets = h.A.sub("u64", address.vector(), h.splat(64, base))
         kind = "<32 x i64>"
         rotated = e.call("llvm.fshr.v32i64", kind, [(kind, offsets)] * 2 + [(kind, h.A.const("u64", 4))])

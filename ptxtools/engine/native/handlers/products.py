@@ -25,6 +25,7 @@ def product(h: Handler) -> None:
     for ref in (*h.op.dst, *h.op.src):
         if ref is not None:
             h.pointer(ref)
+    h.attributes = "#2"
     t = Tile(h)
     tables = [_operands(t, part, number) for number, part in enumerate(t.product.parts)]
     addends = [_addend_tiles(t, part, number) for number, part in enumerate(t.product.parts)]
@@ -172,7 +173,7 @@ def _float(t: Tile, factors: Factors, given: list[Value], special: str) -> list[
     """Rows of one block of eight columns, by the chip's rule."""
     assert t.rule is not None
     rule, A = t.rule, t.A  # noqa: N806
-    addends = [_addend(t, value) for value in given]
+    addends = [tensorcore.decode_addend(A, t.product, value) for value in given]
     results = tensorcore.accumulate(A, rule, t.product.k, factors, addends)
     kind = "i16" if rule.result == "f16" else "i32"
     ordinary, exceptional, after = t.h.label("fine"), t.h.label("special"), t.h.label("after")
@@ -201,11 +202,6 @@ def _finite(t: Tile, addends: Sequence[Value]) -> str:
         bad = A.compare("eq", "u64", exponent, A.const("u64", 0x7FF0_0000_0000_0000))
         some = bad if some is None else A.or_("pred", some, bad)
     return t.e.value(f"icmp ne i8 {t.e.value(f'bitcast <8 x i1> {some} to i8')}, 0")
-
-
-def _addend(t: Tile, value: Value) -> Value:
-    single = t.A.half_to_single(value) if t.product.ctype == "f16" else value
-    return t.A.float_to_float("f32", "f64", single)
 
 
 def _factors(t: Tile, a: Table, b: Table, offset: str, block: int, scale: ScaleOf | None) -> Factors:
