@@ -202,8 +202,6 @@ class _Encoder:
         place = [2 * number + 1, RECORD_BYTES] if op.dst else self._distance(at, end.other)
         slots = [ref.slot if ref is not None else 0 for ref in (identity, count, predicate)]
         return f"t_bar_{op.detail}{'_n' if count is not None else ''}", slots + place, 0
-        if op.kind == "cluster_barrier":
-            return f"t_cluster_{op.detail}", self._distance(at, end.other), 0
 
     def _trap(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
         return "t_trap", self._distance(at, end.other), structures.TRAP_INSTRUCTION
