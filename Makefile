@@ -40,8 +40,9 @@ bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python star
 docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 	$(BIN)/python tools/make_docs.py
 
-sweep: $(VENV)/.test  ## Long checks: every form on both engines, operands by the ten thousand
+sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case with several seeds and threads
 	$(BIN)/python tools/sweep_semantics.py
+	$(BIN)/python tools/sweep_cases.py
 
 clean:  ## Remove the virtual environment and what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -89,7 +89,13 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
     type=click.IntRange(1),
     help="End a run that executes more than N thread-instructions.",
 )
-@not_available_yet("--seed", "--numerics", "--check", "--trace", "--timeline", "--profile", "--coverage")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Shuffle warps, CTAs and the completion of asynchronous work, repeatably: on one thread, in virtual time.",
+)
+@not_available_yet("--numerics", "--check", "--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -144,7 +150,7 @@ def _job_from_options(options: dict[str, Any]) -> Job:
 
 def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.engine = options["engine"]
-    job.threads = options["threads"]
+    job.threads, job.seed = options["threads"], options["seed"]
     job.max_instructions = options["max_instructions"]
     job.device = options["device"] or job.device
     job.sms = options["sms"] or job.sms

@@ -175,10 +175,11 @@ class Buffer:
 class Device(sim.Device):
     """A simulated GPU: `sms` SMs of architecture `target` (None: that of the first module launched).
 
-    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); heap:
-    bytes of the heap of `malloc` (None: 8 MB); on_print: gets what kernels print, as they print it.
+    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); seed:
+    shuffle warps, CTAs and the completion of asynchronous work, the same way each time, on one thread; heap: bytes of
+    the heap of `malloc` (None: 8 MB); on_print: gets what kernels print, as they print it.
 
-    numerics, checks and seed are not built yet: other values than the defaults are refused. Raises `LaunchError` for
+    numerics and checks are not built yet: other values than the defaults are refused. Raises `LaunchError` for
     values that make no device.
     """
 
@@ -200,9 +201,7 @@ class Device(sim.Device):
             raise LaunchError(f"numerics={numerics!r} is not available yet")
         if checks:
             raise LaunchError(f"checks={list(checks)!r}: run-time checkers are not available yet")
-        if seed is not None:
-            raise LaunchError(f"seed={seed!r}: shuffled scheduling is not available yet")
-        super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, heap=heap,
+        super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed, heap=heap,
                          on_print=on_print)  # fmt: skip
 
     def launch(

@@ -56,7 +56,8 @@ class LaunchPlan:
 
 @dataclass(slots=True)
 class Job:
-    """All of a run. device "": as the first module says; timeout in seconds for all launches together; heap: bytes of
+    """All of a run. device "": as the first module says; seed: of a shuffled run; timeout in seconds for all launches
+    together; heap: bytes of
     the device heap; on_print: gets what kernels print, as they print it."""
 
     launches: list[LaunchPlan]
@@ -78,4 +79,5 @@ class Job:
     def has_outputs(self) -> bool:
         """Whether something is compared or saved; else what the kernels wrote is summarised."""
         checked = any(b.expect or b.save for b in self.buffers.values()) or any(g.expect for g in self.globals)
+    seed: int | None = None
         return checked or bool(self.expect_printed)

@@ -116,7 +116,7 @@ class _Runner:
             self._module(plan.module)
         kernels = [self._kernel(plan) for plan in job.launches]
         self._device = Device(
-            job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, heap=job.heap,
+            job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed, heap=job.heap,
             on_print=self._printed,
         )  # fmt: skip
         for path in self._modules:

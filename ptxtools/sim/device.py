@@ -92,6 +92,8 @@ class Device:
                 raise LaunchError(f"a device cannot have {value} {what}")
         if sms > 65536:
             raise LaunchError(f"a device cannot have {sms} SMs; at most 65536")
+        if seed is not None and seed < 0:
+            raise LaunchError(f"seed {seed}: seeds are not negative")
         self.sms, self.engine, self.seed = sms, engine, seed
         self.threads = 1 if seed is not None else threads or len(os.sched_getaffinity(0))
         if heap is not None and heap < 0:

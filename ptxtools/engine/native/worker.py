@@ -153,7 +153,7 @@ class Worker:
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
             "shared_bytes": shape.shared, "frame_limit": encoded.frame_area, "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
-            "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns(),
+            "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
         }  # fmt: skip
         for name, value in values.items():
             self.set(name, value)
