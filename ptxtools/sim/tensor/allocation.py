@@ -112,7 +112,7 @@ def _check_leaks(view: View, cta: Cta) -> None:
 def release(view: View) -> None:
     """Give columns back; what is not allocated cannot be given back."""
     count, address = _columns(view), uniform(view, "taddr")
-    partners(view, _ctas(view), "tcgen05.dealloc")
+    partners(view, _ctas(view), "tcgen05.dealloc", alive=False)  # the peer may have done its part
     allocations = of(view.cta).allocations
     if address not in allocations:
         raise view.trap(f"tcgen05.dealloc of {address:#x}, where no allocation of tensor memory begins")
@@ -125,5 +125,5 @@ def release(view: View) -> None:
 @serves("tcgen05.relinquish_alloc_permit")
 def relinquish(view: View) -> None:
     """The CTA allocates nothing more."""
-    partners(view, _ctas(view), "tcgen05.relinquish_alloc_permit")
+    partners(view, _ctas(view), "tcgen05.relinquish_alloc_permit", alive=False)
     of(view.cta).relinquished = True

@@ -6,7 +6,7 @@ Layouts are arrays of lanes and columns relative to an address, for one CTA of t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .numbers import Array
 LANES, COLUMNS = 128, 512
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Path:
     """How a product uses the lanes (table of 9.7.16.10.5), in each CTA.
 
@@ -31,11 +31,8 @@ class Path:
     step: int
     half: bool
 
-    def __hash__(self) -> int:
-        return hash(self.name)
 
-
-@lru_cache(32)
+@cache
 def path_of(m: int, ctas: int, *, sparse: bool, stationary: bool) -> Path:
     """The layout of a product's D."""
     rows = np.arange(m // ctas)

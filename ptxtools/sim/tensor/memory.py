@@ -75,8 +75,11 @@ def split(address: int) -> tuple[int, int]:
     return address >> 16 & 0xFFFF, address & 0xFFFF
 
 
-def partners(view: View, ctas: int, what: str, lane: int | None = None) -> tuple[Cta, ...]:
-    """The CTAs that an operation with .cta_group works on: its own, or the pair, the even one first. Raises `Trap`."""
+def partners(view: View, ctas: int, what: str, lane: int | None = None, *, alive: bool = True) -> tuple[Cta, ...]:
+    """The CTAs that an operation with .cta_group works on: its own, or the pair, the even one first.
+
+    alive: both must still run. Raises `Trap`.
+    """
     cta, cluster = view.cta, view.cluster
     memory = of(cta)
     if memory.group not in (0, ctas):
@@ -90,6 +93,6 @@ def partners(view: View, ctas: int, what: str, lane: int | None = None) -> tuple
         raise view.trap(f"{what} with .cta_group::2 needs a pair of CTAs; {cta} of the cluster has no peer", lane)
     pair = (cluster.ctas[even], cluster.ctas[even + 1])
     for other in pair:
-        if other.ended:
+        if alive and other.ended:
             raise view.trap(f"{what} with .cta_group::2 when the peer {other} has exited", lane)
     return pair

@@ -52,11 +52,13 @@ def numbers(t: str, codes: Array) -> Numbers:
         values, powers = _table(t)
         return Numbers(values[codes], powers[codes])
     if t == "f16":
-        wide = codes.view(np.float16).astype(np.float64)
+        narrow: Array = codes.view(np.float16)
     elif t == "bf16":
-        wide = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+        narrow = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
     else:
-        wide = (codes & np.uint32(0xFFFF_E000)).view(np.float32).astype(np.float64)  # the low 13 bits do not count
+        narrow = (codes & np.uint32(0xFFFF_E000)).view(np.float32)  # the low 13 bits do not count
+    with np.errstate(invalid="ignore"):
+        wide = narrow.astype(np.float64)
     return Numbers(wide, power(wide, LEAST[t]))
 
 

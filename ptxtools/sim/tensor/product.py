@@ -56,11 +56,12 @@ def rounded(total: Array, result: str) -> Array:
     total = total + 0.0
     if result == "f16":
         return total.astype(np.float16)
-    single = (total.view(np.uint64) & _CUT[result]).view(np.float64)
+    single: Array = (total.view(np.uint64) & _CUT[result]).view(np.float64)
     small = np.abs(total) < 2.0**_LEAST_F32
     if small.any():
         single = np.where(small, np.trunc(total * 2.0**149) * 2.0**-149, single)
-    return single.astype(np.float32)
+    with np.errstate(over="ignore"):
+        return single.astype(np.float32)
 
 
 def _finite(matrix: Numbers) -> bool:
@@ -174,9 +175,7 @@ def _aligned_groups(
     return total * (most * 2.0**-rule.fraction)
 
 
-def _exceptional(
-    result: Array, a: Numbers, b: Numbers, addend: Array, scales: tuple[Numbers, Numbers] | None
-) -> None:
+def _exceptional(result: Array, a: Numbers, b: Numbers, addend: Array, scales: tuple[Numbers, Numbers] | None) -> None:
     """Put NaN and infinities where an operand that is not finite takes part: what the sum in f64 gives."""
     left, right = a.values, b.values
     if scales is not None:

@@ -218,5 +218,3 @@ def shift(view: View) -> None:
                 cells[first:, column : column + _SHIFTED] = block.reshape(-1, _SHIFTED)
 
         issue(view, work, "tcgen05.shift")
-
-

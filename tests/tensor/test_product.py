@@ -1,0 +1,170 @@
+"""The sum as the chips make it, held against exact arithmetic with fractions (docs/numerics.md)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ptxtools.semantics.tensorcore import LEAST, Rule
+from ptxtools.sim.tensor.numbers import Numbers, numbers, scale_table
+from ptxtools.sim.tensor.product import multiply, multiply_integers, rounded
+
+
+def exponent(x: Fraction, least: int) -> int:
+    """Of a number that is not zero."""
+    e = x.numerator.bit_length() - x.denominator.bit_length()
+    size = abs(x)
+    while size < Fraction(2) ** e:
+        e -= 1
+    while size >= Fraction(2) ** (e + 1):
+        e += 1
+    return max(e, least)
+
+
+def cut(x: Fraction, unit: Fraction) -> Fraction:
+    whole = abs(x) // unit * unit
+    return whole if x >= 0 else -whole
+
+
+def to_float(x: Fraction, result: str) -> float:
+    """The result format: f32 and e8m13 are cut off, f16 is to nearest even."""
+    if x == 0:
+        return 0.0
+    if result == "f16":
+        with np.errstate(over="ignore"):
+            return float(np.float64(x).astype(np.float16))
+    bits = 13 if result == "e8m13" else 23
+    x = cut(x, Fraction(2) ** (exponent(x, -126) - bits))
+    return float(x) if abs(x) < Fraction(2) ** 128 else float("inf") * (1 if x > 0 else -1)
+
+
+def expected(a: np.ndarray, b: np.ndarray, c: float, rule: Rule, least: tuple[int, int]) -> float:
+    """One element of D by the rule, in exact arithmetic; `least` exponents of the formats of A and B."""
+    total = Fraction(c)
+    for first in range(0, len(a), rule.chunk):
+        terms, exponents = [total], [exponent(total, -14 if rule.result == "f16" else -126) if total else -126]
+        for x, y in zip(a[first : first + rule.chunk], b[first : first + rule.chunk], strict=True):
+            x, y = Fraction(float(x)), Fraction(float(y))
+            if x and y:
+                terms.append(x * y)
+                exponents.append(exponent(x, least[0]) + exponent(y, least[1]))
+        unit = Fraction(2) ** (max(exponents) - rule.fraction)
+        value = to_float(sum(cut(t, unit) for t in terms), rule.result)
+        if np.isinf(value):
+            return value
+        total = Fraction(value)
+    return float(total)
+
+
+def random_matrix(rng: np.random.Generator, t: str, rows: int, k: int) -> Numbers:
+    """Numbers of all sizes, with zeros, subnormal ones and cancellation."""
+    bits = {"tf32": 32, "f16": 16, "bf16": 16}.get(t, 8)
+    codes = rng.integers(0, 1 << bits, (rows, k), dtype=np.uint64)
+    dtype = {8: np.uint8, 16: np.uint16, 32: np.uint32}[bits]
+    if t in ("tf32", "bf16"):  # exponents near each other, so that much is cut off but not all
+        near = rng.integers(118, 136, (rows, k), dtype=np.uint64) << np.uint64(bits - 9)
+        mask = np.uint64((1 << bits - 9) - 1 | 1 << bits - 1)
+        codes = codes & mask | near
+    codes[rng.random((rows, k)) < 0.1] = 0
+    found = numbers(t, codes.astype(dtype))
+    bad = ~np.isfinite(found.values)
+    found.values[bad] = found.powers[bad] = 1.0
+    return found
+
+
+RULES = [
+    ("f16", Rule(25, 16, "f32")), ("f16", Rule(25, 16, "f16")), ("f16", Rule(24, 8, "f32")),
+    ("bf16", Rule(25, 16, "f32")), ("tf32", Rule(25, 8, "f32")), ("e4m3", Rule(13, 32, "e8m13")),
+    ("e5m2", Rule(13, 32, "f16")), ("e5m2", Rule(25, 32, "f32")), ("e2m3", Rule(25, 32, "f32")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("t", "rule"), RULES)
+def test_sums_follow_the_rule(t: str, rule: Rule) -> None:
+    rng = np.random.default_rng(7)
+    k = {"tf32": 8, "f16": 16, "bf16": 16}.get(t, 32)
+    a, b = random_matrix(rng, t, 12, k), random_matrix(rng, t, 10, k)
+    c = (rng.standard_normal((12, 10)) * 2.0 ** rng.integers(-20, 12, (12, 10))).astype(np.float32)
+    c[rng.random(c.shape) < 0.2] = 0
+    if rule.result == "f16":
+        c = c.astype(np.float16)
+    if rule.result == "e8m13":
+        c = (c.view(np.uint32) & np.uint32(0xFFFFFC00)).view(np.float32)
+    found = multiply(a, b, c, rule)
+    least = (LEAST[t], LEAST[t])
+    wanted = [[expected(x, y, float(c[i, j]), rule, least) for j, y in enumerate(b.values)]
+              for i, x in enumerate(a.values)]  # fmt: skip
+    np.testing.assert_array_equal(found.astype(np.float64), np.array(wanted))
+
+
+def test_exact_sums_take_the_short_way_and_agree() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.integers(-8, 9, (40, 16)).astype(np.float64)
+    matrix = Numbers(values, np.abs(2.0 ** np.floor(np.log2(np.maximum(np.abs(values), 1))) * (values != 0)))
+    c = rng.integers(-1000, 1000, (40, 40)).astype(np.float32)
+    found = multiply(matrix, matrix, c, Rule(25, 16, "f32"))
+    np.testing.assert_array_equal(found, (values @ values.T + c).astype(np.float32))
+
+
+def test_block_scaled_fp4_adds_groups_exactly() -> None:
+    rng = np.random.default_rng(5)
+    codes = [rng.integers(0, 16, (6, 64), dtype=np.uint8) for _ in range(2)]
+    a, b = (numbers("fp4", c) for c in codes)
+    values, powers = scale_table("ue4m3")
+    bytes_ = [rng.integers(1, 120, (6, 4), dtype=np.uint8) for _ in range(2)]
+    scales = tuple(Numbers(values[s], powers[s]) for s in bytes_)
+    c = rng.standard_normal((6, 6)).astype(np.float32)
+    found = multiply(a, b, c, Rule(35, 64, "f32", group=16), (scales[0], scales[1]))
+    for i in range(6):
+        for j in range(6):
+            terms, exponents = [Fraction(float(c[i, j]))], [exponent(Fraction(float(c[i, j])), -126)]
+            for g in range(4):
+                some = slice(16 * g, 16 * g + 16)
+                dot = sum(Fraction(x) * Fraction(y) for x, y in zip(a.values[i, some], b.values[j, some], strict=True))
+                x, y = Fraction(float(scales[0].values[i, g])), Fraction(float(scales[1].values[j, g]))
+                terms.append(dot * x * y)
+                if dot:
+                    exponents.append(exponent(x, -6) + exponent(y, -6))
+            unit = Fraction(2) ** (max(exponents) - 35)
+            assert float(found[i, j]) == to_float(sum(cut(t, unit) for t in terms), "f32")
+
+
+@pytest.mark.parametrize("result", ["f32", "f16"])
+def test_what_is_not_finite(result: str) -> None:
+    a = np.zeros((4, 16))
+    a[0, 3], a[1, 3], a[2, 3], a[3, 3] = np.inf, np.nan, -np.inf, 1.0
+    b = np.ones((2, 16))
+    b[1, 3] = 0.0
+    with np.errstate(invalid="ignore"):
+        powers = [np.where(np.isfinite(m), np.abs(m), np.inf) for m in (a, b)]
+    c = np.zeros((4, 2), np.float16 if result == "f16" else np.float32)
+    c[3, 1] = np.inf
+    found = multiply(Numbers(a, powers[0]), Numbers(b, powers[1]), c, Rule(25, 16, result))
+    nan = 0x7FFF if result == "f16" else 0x7FFFFFFF
+    bits = found.view(np.uint16 if result == "f16" else np.uint32)
+    assert found[0, 0] == np.inf and found[2, 0] == -np.inf and found[3, 0] == 1 and found[3, 1] == np.inf
+    assert bits[0, 1] == bits[1, 0] == bits[1, 1] == bits[2, 1] == nan
+
+
+def test_plain_arithmetic() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((8, 16)), rng.standard_normal((8, 16))
+    found = multiply(Numbers(a, a), Numbers(b, b), None, Rule(0, 16, "f32"))
+    np.testing.assert_allclose(found, a @ b.T, rtol=1e-5, atol=1e-5)
+
+
+def test_rounding_at_the_ends() -> None:
+    values = np.array([2.0**128, -(2.0**129), 2.0**-149 * 1.5, 2.0**-150, -0.0, 1 + 2.0**-24, -1 - 2.0**-24])
+    found = rounded(values, "f32")
+    assert found.tolist() == [np.inf, -np.inf, 2.0**-149, 0.0, 0.0, 1.0, -1.0] and not np.signbit(found[4])
+    assert rounded(np.array([1 + 2.0**-13 + 2.0**-14]), "e8m13")[0] == 1 + 2.0**-13
+
+
+def test_integers_wrap_or_saturate() -> None:
+    a, b = np.full((1, 32), 255, np.float32), np.full((1, 32), 255, np.float32)
+    c = np.array([[0x7FFF_FFFF]], np.uint32)
+    assert multiply_integers(a, b, c, saturate=True)[0, 0] == 0x7FFF_FFFF
+    assert multiply_integers(a, b, c, saturate=False)[0, 0] == 0x7FFF_FFFF + 32 * 255 * 255
+    assert multiply_integers(-a, b, None, saturate=True).view(np.int32)[0, 0] == -32 * 255 * 255
