@@ -283,6 +283,9 @@ class _Fit:
             yield self._problem(codes.OPERAND_KIND, f"'{self.op.text}' has one result here, found two")
             return
         for part, half, wanted in ((0, operand.first, spec), (1, operand.second, spec.second)):
+            if isinstance(half, Vector) and part == 0:  # `{r, g, b, a}|p` of texture fetches (9.7.10.3)
+                yield from self._vector(half)
+                continue
             if isinstance(half, Name) and (unknown := self._undeclared(half, part)) is not None:
                 yield unknown
                 continue

@@ -75,13 +75,20 @@ class BufferArgument:
 
 
 @dataclass(slots=True)
+class TextureArgument:
+    """The handle of a texture or surface of a launch file."""
+
+    name: str
+
+
+@dataclass(slots=True)
 class TensorMapArgument:
     """A tensor map of a launch file, by value."""
 
     name: str
 
 
-Argument: TypeAlias = "Scalar | Raw | Null | BufferArgument | TensorMapArgument"
+Argument: TypeAlias = "Scalar | Raw | Null | BufferArgument | TensorMapArgument | TextureArgument"
 
 
 def count(shape: tuple[int, ...]) -> int:

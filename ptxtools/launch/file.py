@@ -6,10 +6,10 @@ import os
 import tomllib
 from typing import Any
 
-from .arguments import Argument, BufferArgument, Content, Null, Scalar, TensorMapArgument, shaped
+from .arguments import Argument, BufferArgument, Content, Null, Scalar, TensorMapArgument, TextureArgument, shaped
 from .compare import Tolerance
 from .errors import NotAvailable, SpecError, nearest
-from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan
+from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan, TexturePlan
 from .spec import parse_bytes
 from .table import Table
 from .tensormaps import read_plan
@@ -17,8 +17,8 @@ from .tensormaps import read_plan
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
 _PER_LAUNCH = ("kernel", "grid", "block", "cluster", "shared", "cooperative", "stack", "args", "module")
 #: Parts of the format that are documented and not simulated yet.
-_LATER_TABLES = {"textures": "textures", "multicast": "multicast objects"}
-_LATER_ARGUMENTS = {"texture": "textures", "multicast": "multicast objects"}
+_LATER_TABLES = {"multicast": "multicast objects"}
+_LATER_ARGUMENTS = {"multicast": "multicast objects"}
 
 
 def read_launch_file(path: str, module: str = "") -> Job:
@@ -55,8 +55,9 @@ class _Reader:
         job = Job(
             launches=self._launches(top),
             buffers=buffers,
-            tensormaps={name: read_plan(name, table) for name, table in top.tables("tensormaps")},
             globals=[self._global(name, table) for name, table in top.tables("globals")],
+            tensormaps={name: read_plan(name, table) for name, table in top.tables("tensormaps")},
+            textures={name: self._texture(name, table) for name, table in top.tables("textures")},
             device=top.text("device"),
             sms=top.whole("sms", 16, 1) or 16,
             heap=top.whole("heap"),
@@ -173,19 +174,61 @@ class _Reader:
             raise table.error("needs file or expect")
         return plan
 
+    def _texture(self, name: str, table: Table) -> TexturePlan:
+        fields: dict[str, Any] = {"type": table.text("type"), "size": _numbers(table, "size")}
+        for key in ("filter", "mip_filter", "read"):
+            if table.has(key):
+                fields[key] = table.text(key)
+        for key in ("channels", "layers", "levels", "samples", "pitch"):
+            if table.has(key):
+                fields[key] = table.whole(key)
+        if table.has("normalized"):
+            fields["normalized"] = table.take("normalized", bool)
+        if table.has("address"):
+            fields["address_modes"] = _texts(table, "address")
+        if table.has("border"):
+            fields["border"] = _numbers(table, "border", float)
+        plan = TexturePlan(name, table.text("kind"), table.text("buffer"), fields)
+        table.finish()
+        return plan
+
     def _check_names(self, job: Job, top: Table) -> None:
         for name, map_ in job.tensormaps.items():
             if map_.buffer not in job.buffers:
                 raise top.error(f"there is no [buffers.{map_.buffer}]{nearest(map_.buffer, job.buffers)}",
                                 f"tensormaps.{name}.buffer")  # fmt: skip
+        for plan in job.textures.values():
+            if plan.buffer not in job.buffers:
+                raise top.error(f"there is no [buffers.{plan.buffer}]{nearest(plan.buffer, job.buffers)}",
+                                f"textures.{plan.name}.buffer")  # fmt: skip
         for launch in job.launches:
             for argument in launch.args:
-                if isinstance(argument, TensorMapArgument) and argument.name not in job.tensormaps:
-                    hint = nearest(argument.name, job.tensormaps)
-                    raise top.error(f"there is no [tensormaps.{argument.name}]{hint}", "args")
                 if isinstance(argument, BufferArgument) and argument.name not in job.buffers:
                     hint = nearest(argument.name, job.buffers)
                     raise top.error(f"there is no [buffers.{argument.name}]{hint}", "args")
+                if isinstance(argument, TensorMapArgument) and argument.name not in job.tensormaps:
+                    hint = nearest(argument.name, job.tensormaps)
+                    raise top.error(f"there is no [tensormaps.{argument.name}]{hint}", "args")
+                if isinstance(argument, TextureArgument) and argument.name not in job.textures:
+                    hint = nearest(argument.name, job.textures)
+                    raise top.error(f"there is no [textures.{argument.name}]{hint}", "args")
+
+
+def _numbers(table: Table, key: str, kind: type = int) -> list[Any]:
+    """A list of numbers."""
+    values = table.take(key, list, [])
+    kinds = (int, float) if kind is float else (int,)
+    if not values or any(isinstance(v, bool) or not isinstance(v, kinds) for v in values):
+        raise table.error("must be a list of numbers", key)
+    return [kind(value) for value in values]
+
+
+def _texts(table: Table, key: str) -> list[str]:
+    """A list of words."""
+    values = table.take(key, list, [])
+    if not all(isinstance(value, str) for value in values):
+        raise table.error("must be a list of words", key)
+    return list(values)
 
 
 def _tolerance(table: Table, key: str) -> float:
@@ -218,7 +261,7 @@ def _argument(table: Table) -> Argument:
     for key, what in _LATER_ARGUMENTS.items():
         if table.has(key):
             raise NotAvailable(f"{table.file}: {what} ({table.path})")
-    given = [key for key in ("buffer", "value", "bytes", "null", "tensormap") if table.has(key)]
+    given = [key for key in ("buffer", "value", "bytes", "null", "tensormap", "texture") if table.has(key)]
     if len(given) != 1:
         table.finish()
         raise table.error("needs exactly one of buffer, value, bytes, null, tensormap, texture, multicast")
@@ -227,6 +270,8 @@ def _argument(table: Table) -> Argument:
         return BufferArgument(table.text("buffer"), table.take("offset", int, 0))
     if kind == "tensormap":
         return TensorMapArgument(table.text("tensormap"))
+    if kind == "texture":
+        return TextureArgument(table.text("texture"))
     if kind == "bytes":
         try:
             return parse_bytes(table.text("bytes"))

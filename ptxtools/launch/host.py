@@ -12,6 +12,7 @@ from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
 from ptxtools.sim.loadable import Storage
 from ptxtools.sim.shape import dim3
+from ptxtools.sim.textures.objects import make
 from ptxtools.sim.tree import TreeModule
 
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
@@ -172,6 +173,15 @@ class Buffer:
         return f"<Buffer {self.dtype}{list(self.shape)} {where}>"
 
 
+class TextureHandle:
+    """A texture or surface of a device, as kernels take it; its buffer stays alive with it."""
+
+    __slots__ = ("buffer", "device", "handle")
+
+    def __init__(self, device: Device, handle: int, buffer: Buffer) -> None:
+        self.device, self.handle, self.buffer = device, handle, buffer
+
+
 class Device(sim.Device):
     """A simulated GPU: `sms` SMs of architecture `target` (None: that of the first module launched).
 
@@ -293,6 +303,34 @@ class Device(sim.Device):
         except (TypeError, ValueError) as error:
             raise LaunchError(f"tensor map: {error}") from None
 
+    def texture(self, buffer: Buffer | Pointer, kind: str = "2d", **fields: Any) -> TextureHandle:
+        """A texture over a buffer, or a surface with a kind such as "surface2d"; an argument for a kernel.
+
+        kind: 1d 2d 3d linear a1d a2d cube acube 2dms a2dms; fields: those of launch files: type, channels, size,
+        filter, address, normalized, read, border, layers, levels, mip_filter, samples, pitch. Raises `LaunchError`.
+        """
+        whole = buffer if isinstance(buffer, Buffer) else buffer.buffer
+        if "address" in fields:
+            fields["address_modes"] = fields.pop("address")
+        room = whole.size - (buffer.address - whole.address)
+        try:
+            made = make(kind, buffer.address, room, **fields)
+        except TypeError as error:
+            raise LaunchError(f"texture: {error}".replace("make() ", "")) from None
+        return TextureHandle(self, self.runtime.textures.add(made), whole)
+
+    def surface(self, buffer: Buffer | Pointer, kind: str = "2d", **fields: Any) -> TextureHandle:
+        """A surface over a buffer: a texture that kernels write. kind: 1d 2d 3d a1d a2d."""
+        return self.texture(buffer, f"surface{kind}", **fields)
+
+    def bind(self, module: Module, name: str, texture: TextureHandle) -> None:
+        """Let a module's .texref or .surfref variable mean a texture or surface."""
+        image = self.load(module.loadable)
+        variable = image.variables.get(name)
+        if variable is None or variable.type not in ("texref", "surfref"):
+            raise LaunchError(f"the module has no .texref or .surfref variable '{name}'")
+        self.arena.view(image.addresses[name], 8)[:] = texture.handle.to_bytes(8, "little")
+
     def global_(self, module: Module, name: str) -> Buffer:
         """The buffer of a module-scope .global or .const variable; raises `LaunchError` when there is none."""
         image = self.load(module.loadable)
@@ -321,6 +359,10 @@ class _Uploads:
             if owner is not self._device:
                 raise LaunchError(f"{describe(index, parameter)}: the buffer belongs to another device")
             return pointer_bytes(arg.address, index, parameter)
+        if isinstance(arg, TextureHandle):
+            if arg.device is not self._device:
+                raise LaunchError(f"{describe(index, parameter)}: the texture belongs to another device")
+            return pointer_bytes(arg.handle, index, parameter)
         if isinstance(arg, (bytes, bytearray, memoryview)):
             return raw_bytes(bytes(arg), index, parameter)
         return self._numpy_value(index, arg, parameter)

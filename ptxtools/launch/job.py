@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .arguments import Argument, Content
 from .compare import Tolerance
@@ -40,6 +40,16 @@ class GlobalPlan:
 
 
 @dataclass(slots=True)
+class TexturePlan:
+    """A texture or surface over a buffer. fields: arguments of `ptxtools.sim.textures.objects.make`."""
+
+    name: str
+    kind: str
+    buffer: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class LaunchPlan:
     """One launch. kernel "": the module's only entry. block, cluster None: as the kernel says."""
 
@@ -57,17 +67,18 @@ class LaunchPlan:
 @dataclass(slots=True)
 class Job:
     """All of a run. device "": as the first module says; seed: of a shuffled run; timeout in seconds for all launches
-    together; heap: bytes of
-    the device heap; on_print: gets what kernels print, as they print it."""
+    together; heap: bytes of the device heap; on_print: gets what kernels print, as they print it."""
 
     launches: list[LaunchPlan]
     buffers: dict[str, BufferPlan] = field(default_factory=dict)
-    tensormaps: dict[str, TensorMapPlan] = field(default_factory=dict)
     globals: list[GlobalPlan] = field(default_factory=list)
+    tensormaps: dict[str, TensorMapPlan] = field(default_factory=dict)
+    textures: dict[str, TexturePlan] = field(default_factory=dict)
     device: str = ""
     sms: int = 16
     engine: str = "native"
     threads: int | None = None
+    seed: int | None = None
     timeout: float | None = None
     max_instructions: int | None = None
     heap: int | None = None
@@ -79,5 +90,4 @@ class Job:
     def has_outputs(self) -> bool:
         """Whether something is compared or saved; else what the kernels wrote is summarised."""
         checked = any(b.expect or b.save for b in self.buffers.values()) or any(g.expect for g in self.globals)
-    seed: int | None = None
         return checked or bool(self.expect_printed)

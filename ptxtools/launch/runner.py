@@ -11,8 +11,9 @@ from ptxtools.diagnostics import LaunchError, Trap
 from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
+from ptxtools.sim.textures.objects import make
 
-from .arguments import Argument, Null, Raw, Scalar, TensorMapArgument, read_array
+from .arguments import Argument, Null, Raw, Scalar, TensorMapArgument, TextureArgument, read_array
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
 from .compare import Mismatch, Tolerance, bytes_as, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
@@ -107,6 +108,7 @@ class _Runner:
         self._modules: dict[str, Loadable] = {}
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._buffers: dict[str, _Buffer] = {}
+        self._textures: dict[str, int] = {}
         self._tensormaps: dict[str, bytes] = {}
         self._globals: list[tuple[GlobalPlan, Array | None]] = []
 
@@ -126,6 +128,7 @@ class _Runner:
             check_count(kernel, len(plan.args))
         self._buffers = {name: _Buffer(plan, self._device) for name, plan in job.buffers.items()}
         self._make_tensormaps()
+        self._make_textures()
         end = None if job.timeout is None else time.monotonic() + job.timeout
         for plan, kernel in zip(job.launches, kernels, strict=True):
             left = None if end is None else max(end - time.monotonic(), 1e-3)
@@ -168,6 +171,8 @@ class _Runner:
             return pointer_bytes(0, index, parameter)
         if isinstance(argument, TensorMapArgument):
             return raw_bytes(self._tensormaps[argument.name], index, parameter)
+        if isinstance(argument, TextureArgument):
+            return pointer_bytes(self._textures[argument.name], index, parameter)
         buffer = self._buffers[argument.name]
         if not 0 <= argument.offset <= buffer.size:
             raise LaunchError(f"{describe(index, parameter)}: offset {argument.offset} is outside {buffer.plan.label}")
@@ -180,6 +185,20 @@ class _Runner:
                 self._tensormaps[plan.name] = tensor_map(address, **plan.fields)
             except LaunchError as error:
                 raise LaunchError(f"tensor map '{plan.name}': {error}") from None
+
+    def _make_textures(self) -> None:
+        """Textures by name; one that is called like a .texref or .surfref variable is bound to it."""
+        for plan in self._job.textures.values():
+            buffer = self._buffers[plan.buffer]
+            try:
+                texture = make(plan.kind, buffer.address, buffer.size, **plan.fields)
+            except LaunchError as error:
+                raise LaunchError(f"texture '{plan.name}': {error}") from None
+            handle = self._textures[plan.name] = self._device.runtime.textures.add(texture)
+            for module in self._modules.values():
+                image = self._device.load(module)
+                if plan.name in image.variables and image.variables[plan.name].type in ("texref", "surfref"):
+                    self._device.arena.view(image.addresses[plan.name], 8)[:] = handle.to_bytes(8, "little")
 
     # --- module variables ---------------------------------------------------------------------------------------------
 

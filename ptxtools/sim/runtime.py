@@ -11,6 +11,7 @@ from ptxtools.diagnostics import LaunchError, Trap
 
 from .heap import Heap
 from .residency import ctas_per_sm
+from .textures.objects import Textures
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Source
@@ -37,6 +38,7 @@ class Runtime:
         self._heap: Heap | None = None
         self._pending: Heap | None = None
         self._texts: dict[str, int] = {}
+        self.textures = Textures()
         self._lock = threading.Lock()
 
     @property

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.engine.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
-from ptxtools.ir import Directive, Function, Immediate, Initializer, Module, SymbolValue, Variable
+from ptxtools.ir import Directive, Function, Immediate, Initializer, Member, Module, SymbolValue, Variable
 from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
 
 from .kernel import Bounds, Dim3, Kernel, Parameter
 from .loadable import Contents, Link, Storage
+from .textures.objects import sampler_handle
 
 if TYPE_CHECKING:
     from ptxtools.engine.program import Program
@@ -117,6 +118,8 @@ def storage_of(variable: Variable) -> Storage:
     if variable.init is not None and TYPES[variable.type].kind != "opaque":
         content = _Content(variable)
         data, links = bytes(content.data[: content.size]), content.links
+    elif variable.type == "samplerref" and variable.init is not None:
+        data = _sampler(variable.init)
     return Storage(
         name=variable.name,
         space=variable.space,
@@ -128,6 +131,13 @@ def storage_of(variable: Variable) -> Storage:
         data=data if any(data) else b"",
         links=tuple(links),
     )
+
+
+def _sampler(init: Initializer) -> bytes:
+    """A sampler with the fields of an initialiser (5.3)."""
+    members = init if isinstance(init, list) else [init]
+    fields = {m.name: m.value.value if isinstance(m.value, Immediate) else m.value for m in members if isinstance(m, Member)}
+    return sampler_handle(fields).to_bytes(8, "little")
 
 
 class _Content:

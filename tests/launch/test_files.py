@@ -153,10 +153,7 @@ def test_refused(tmp_path: Path, text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        (MINIMAL + "[tensormaps.A]\nbuffer = 'a'", "tensor maps"),
-        (MINIMAL + "[textures.t]\nkind = '2d'", "textures"),
         (MINIMAL + "[multicast.m]\nbuffers = ['a']", "multicast"),
-        (MINIMAL + "args = [{tensormap='A'}]", "tensor maps"),
         (MINIMAL + "devices = 2", "several devices"),
         (MINIMAL + "[buffers.a]\nzeros = 'u8[1]'\ndevice = 1", "several devices"),
         (MINIMAL + "check = 'memcheck'", "checkers"),

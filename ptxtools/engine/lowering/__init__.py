@@ -12,12 +12,42 @@ from collections.abc import Callable
 from ptxtools.ir import Module
 
 from ..program import Program
-from . import arithmetic, bulk, calls, clusters, control, copies, hints, matrix, mbarrier, memory, tensor, video, warp
+from . import (
+    arithmetic,
+    bulk,
+    calls,
+    clusters,
+    control,
+    copies,
+    hints,
+    matrix,
+    mbarrier,
+    memory,
+    tensor,
+    textures,
+    video,
+    warp,
+)
 from .link import Linker, kernel_of
 
 __all__ = ["lower"]
 
-_LOADED = (arithmetic, bulk, calls, clusters, control, copies, hints, matrix, mbarrier, memory, tensor, video, warp)
+_LOADED = (
+    arithmetic,
+    bulk,
+    calls,
+    clusters,
+    control,
+    copies,
+    hints,
+    matrix,
+    mbarrier,
+    memory,
+    tensor,
+    textures,
+    video,
+    warp,
+)
 
 
 def lower(module: Module, kernel: str, addresses: Callable[[str], int], *, optimise: bool = True) -> Program:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ptxtools.ir import Function, Operand
 
 from ..layout import Passed, signature
-from ..program import Op, Ref, Terminator
+from ..program import Op, Ref
 from .calls import Written, access, argument, home_of, take_result
 from .registry import Unsupported
 
@@ -41,11 +41,9 @@ def system_call(f: FunctionLowering, written: Written, function: Function) -> No
         raise Unsupported("functions of the runtime return no arrays")
     op = Op(
         "syscall", None, results, tuple(sources),
-        tuple(ref.type for ref in results), tuple(ref.type for ref in sources), detail=function.name, where=f.where,
+        tuple(ref.type for ref in results), tuple(ref.type for ref in sources), detail=function.name,
     )  # fmt: skip
-    following = f.new_label()
-    f.end(Terminator("event", op=op, other=following))
-    f.begin(following)
+    f.event(op)
     for operand, passed, result in zip(written.results, callee.returns, results, strict=True):
         take_result(f, operand, passed, result)
 

@@ -1,0 +1,79 @@
+"""From the handle in an instruction to the texture, surface or sampler that it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.engine.events import View
+
+from .objects import Sampler, Texture, Textures, is_handle, sampler_of
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+def textures_of(view: View) -> Textures:
+    """The textures of the device."""
+    textures: Textures = view.launch.device.runtime.textures
+    return textures
+
+
+def content(view: View, handle: int, lane: int) -> int:
+    """A handle itself, or what the variable at that address holds."""
+    return handle if is_handle(handle) else int.from_bytes(view.fetch(handle, 8, lane=lane, align=8), "little")
+
+
+def groups(view: View) -> Iterator[tuple[Texture, int, Sampler]]:
+    """The textures that lanes access: each with its lanes as a mask, and its sampler. Raises `Trap`.
+
+    Usually all lanes use the same one.
+    """
+    handles, samplers = view.source(0), view.source(1)
+    own = view.op.src[1] is None
+    waiting = view.mask
+    while waiting:
+        lane = (waiting & -waiting).bit_length() - 1
+        same = (handles == handles[lane]) & (samplers == samplers[lane])
+        mask = int(np.packbits(same, bitorder="little").view(np.uint32)[0]) & waiting
+        waiting &= ~mask
+        texture = texture_at(view, int(handles[lane]), lane)
+        yield texture, mask, texture.sampler if own else sampler_at(view, int(samplers[lane]), lane)
+
+
+def texture_at(view: View, handle: int, lane: int) -> Texture:
+    """The texture or surface of a handle or variable."""
+    held = content(view, handle, lane)
+    texture = textures_of(view).find(held)
+    if texture is None:
+        what = f"{handle:#x} is no texture or surface"
+        raise view.trap(what if is_handle(handle) or held else f"{what}: nothing is bound to that variable", lane)
+    return texture
+
+
+def sampler_at(view: View, handle: int, lane: int) -> Sampler:
+    """The sampler of a variable; of a texture's handle its own."""
+    held = content(view, handle, lane)
+    texture = textures_of(view).find(held)
+    if texture is not None:
+        return texture.sampler
+    sampler = sampler_of(held)
+    if sampler is None and held:
+        raise view.trap(f"{handle:#x} is no sampler", lane)
+    return sampler or Sampler()
+
+
+def reader(view: View, texture: Texture) -> Callable[[int, int], memoryview]:
+    """Gives the bytes of the texture's memory."""
+
+    def bytes_at(address: int, size: int) -> memoryview:
+        return view.memory(address, size, "global", write=texture.surface)
+
+    return bytes_at
+
+
+def lanes_of(mask: int) -> Array:
+    """Numbers of the lanes in a mask."""
+    return np.flatnonzero(mask >> np.arange(32, dtype=np.uint64) & np.uint64(1))
