@@ -1,7 +1,7 @@
 """Lanes a second of scalar forms on one core, beside the same loop in C: `python bench/scalar.py [PATTERN]`.
 
 Each form runs as a kernel of one warp whose loop holds the instruction sixteen times, over sixteen pairs of operands;
-"alone" is the same loop unrolled so far that every instruction is a record by itself. C runs `d[i] = a[i] op b[i]` over
+"alone" is the same loop unrolled so far that every instruction is a record by itself. Million lanes a second. C runs `d[i] = a[i] op b[i]` over
 512 elements, compiled by `gcc -O3 -march=native`. Times are the best of several, taken in turn with C's.
 """
 
@@ -217,11 +217,11 @@ def print_rows(rows: list[Row]) -> None:
     for row in rows:
         if row.group != group:
             group = row.group
-            print(f"{group + ': million lanes/s':44} {'in a run':>9} {'alone':>9} {'C':>9} {'run/C':>6} {'target':>7}")
-        goal = str(row.form.target) if row.form.target else "C/2" if not math.isnan(row.c) else ""
+            print(f"{group:57} {'in a run':>9} {'alone':>9} {'C':>9} {'run/C':>6} {'target':>7}")
+        goal = str(row.form.target) if row.form.target > 0 else "" if row.form.target or math.isnan(row.c) else "C/2"
         c, ratio = ("", "") if math.isnan(row.c) else (f"{row.c:.0f}", f"{row.run / row.c:.2f}")
         mark = "" if row.ok else "  MISSED"
-        print(f"  {row.form.text:42} {row.run:9.0f} {row.alone:9.0f} {c:>9} {ratio:>6} {goal:>7}{mark}")
+        print(f"  {row.form.text:55} {row.run:9.0f} {row.alone:9.0f} {c:>9} {ratio:>6} {goal:>7}{mark}")
 
 
 def main() -> int:

@@ -46,6 +46,9 @@ static inline uint32_t DIFF4(uint32_t a, uint32_t b, uint32_t c)
 { for (int k = 0; k < 32; k += 8) { int x = a >> k & 255, y = b >> k & 255; c += x < y ? y - x : x - y; } return c; }
 static inline uint32_t bits(float x) { uint32_t u; memcpy(&u, &x, 4); return u; }
 static inline float real(uint32_t u) { float x; memcpy(&x, &u, 4); return x; }
+static inline uint64_t bits64(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
+static inline double real64(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
+static inline float FTZ(float x) { return real((bits(x) & 0x7f800000) ? bits(x) : bits(x) & 1u << 31); }
 """
 
 # The approximate units in C, from the description that the semantics follow (ptxtools/semantics/interpolator.py).
@@ -73,6 +76,29 @@ static inline float TABLE_RSQRT(float a)
   uint32_t r = (uint32_t)(126 - half + power) << 23 | (power ? 0 : v >> 4 & 0x7fffff);
   r = e == 255 ? 0 : r; r = x >> 31 ? 0x7fffffff : r; r = e == 0 ? (x & 1u << 31) | 0x7f800000 : r;
   return real((x & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : r); }
+static inline float TABLE_SQRT(float a)
+{ uint32_t x = bits(a), e = x >> 23 & 255, low; int32_t un = (int32_t)e - 127;
+  uint32_t v = EVALUATE(sqrt, x & 0x7fffff, (un & 1) << 6, 12, low);
+  uint32_t r = (uint32_t)(127 + (un >> 1)) << 23 | (v >> 5 & 0x7fffff);
+  r = e == 255 ? 0x7f800000 : r; r = x >> 31 ? 0x7fffffff : r; r = e == 0 ? x & 1u << 31 : r;
+  return real((x & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : r); }
+static inline double TABLE_RCP64(double a)
+{ uint32_t x = bits64(a) >> 32, sign = x & 1u << 31, e = x >> 20 & 2047, low;
+  uint32_t v = EVALUATE(rcp, (x & 0xfffff) << 3, 0, 12, low), one = v >> 27; int32_t field = 2045 + one - e;
+  uint32_t r = field > 0 ? (uint32_t)field << 20 | (v >> (one + 3) & 0x7fffff) >> 3 : 0;
+  r = e == 0 ? 0x7ff00000 : e == 2047 ? 0 : r;
+  return real64((uint64_t)((x & 0x7fffffff) > 0x7ff00000 ? 0x7fffffff : r | sign) << 32); }
+static inline double TABLE_RSQRT64(double a)
+{ uint32_t x = bits64(a) >> 32, e = x >> 20 & 2047, f = x & 0xfffff, low; int32_t un = (int32_t)e - 1023;
+  uint32_t odd = un & 1, v = EVALUATE(rsqrt, f << 3, odd << 6, 12, low), power = !(f | odd);
+  uint32_t r = (uint32_t)(1022 - (un >> 1) + power) << 20 | (power ? 0 : (v >> 4 & 0x7fffff) >> 3);
+  r = e == 2047 ? 0 : r; r = x >> 31 ? 0x7fffffff : r; r = e == 0 ? (x & 1u << 31) | 0x7ff00000 : r;
+  return real64((uint64_t)((x & 0x7fffffff) > 0x7ff00000 ? 0x7fffffff : r) << 32); }
+static inline double REFINED_RSQRT(double a)
+{ double scaled = a < 0x1p-1022 ? a * 0x1p54 : a, y = TABLE_RSQRT64(scaled);
+  double d = __builtin_fma(-scaled, y * y, 1.0), r = __builtin_fma(__builtin_fma(d, 0.375, 0.5), y * d, y);
+  r = a < 0x1p-1022 ? r * 0x1p27 : r;
+  return a < 0 ? __builtin_nan("") : a == 0 ? 1 / a : a > 0x1.fffffffffffffp1023 ? 0 : r; }
 static inline float TABLE_EX2(float a)
 { uint32_t x = bits(a), e = x >> 23 & 255, m = (x & 0x7fffff) | 1 << 23, low;
   int32_t s = (e < 96 ? 96 : e > 134 ? 134 : (int32_t)e) - 127;
@@ -98,7 +124,7 @@ static inline float TABLE_SIN(float a)
 def _units() -> str:
     lines = []
     for name, t in json.loads(TABLES.read_text()).items():
-        if name not in ("rcp", "rsqrt", "ex2", "sin"):
+        if name not in ("rcp", "rsqrt", "sqrt", "ex2", "sin"):
             continue
         values = ", ".join(map(str, t["c0"]))
         slopes = ", ".join(str(c1 | c2 << 20) for c1, c2 in zip(t["c1"], t["c2"], strict=True))

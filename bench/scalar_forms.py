@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 #: Targets in million lanes a second on one core.
-BASIC, WIDE, NARROW = 3000, 1500, 300
+BASIC, WIDE, NARROW, NONE = 3000, 1500, 300, -1
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """text: the instruction; c: the expression or "" ; target: million lanes a second, 0: half the speed of C."""
+    """text: the instruction; c: the expression or ""; target: million lanes a second, or 0: half the speed of C."""
 
     text: str
     c: str
@@ -148,7 +148,7 @@ GROUPS: dict[str, list[Form]] = {
         addc.u32 d, a, b                 | a + b
     """),
     "f32": _forms(0, """
-        add.ftz.f32 d, a, b              | a + b
+        add.ftz.f32 d, a, b              | FTZ(FTZ(a) + FTZ(b))
         add.sat.f32 d, a, b              | SAT(a + b)
         add.rz.f32 d, a, b               |
         fma.rm.f32 d, a, b, c            |
@@ -172,8 +172,6 @@ GROUPS: dict[str, list[Form]] = {
         rcp.rn.f64 d, a                  | 1 / a
         sqrt.rn.f64 d, a                 | __builtin_sqrt(a)
         min.f64 d, a, b                  | __builtin_fmin(a, b)
-        rcp.approx.ftz.f64 d, a          | 1 / a
-        rsqrt.approx.f64 d, a            | 1 / __builtin_sqrt(a)
     """),
     "half": _forms(0, """
         add.f16 d, a, b                  | (H)((float)a + (float)b)
@@ -189,27 +187,32 @@ GROUPS: dict[str, list[Form]] = {
         add.f32.f16 d, a, b              | (float)a + b
         fma.rn.f32.bf16 d, a, b, c       |
     """),
+    "approximate, beside the same tables in C": _forms(0, """
+        rcp.approx.ftz.f32 d, a          | TABLE_RCP(a)
+        sqrt.approx.ftz.f32 d, a         | TABLE_SQRT(a)
+        rsqrt.approx.ftz.f32 d, a        | TABLE_RSQRT(a)
+        div.approx.ftz.f32 d, a, b       | FTZ(FTZ(a) * TABLE_RCP(b))
+        ex2.approx.ftz.f32 d, a          | TABLE_EX2(a)
+        sin.approx.ftz.f32 d, a          | TABLE_SIN(a)
+        rcp.approx.ftz.f64 d, a          | TABLE_RCP64(a)
+        rsqrt.approx.ftz.f64 d, a        | TABLE_RSQRT64(a)
+        rsqrt.approx.f64 d, a            | REFINED_RSQRT(a)
+    """),
     "approximate, beside the C library": _forms(0, """
-        rcp.approx.f32 d, a              | 1 / a
-        rcp.approx.ftz.f32 d, a          | 1 / a
-        sqrt.approx.f32 d, a             | __builtin_sqrtf(a)
-        rsqrt.approx.f32 d, a            | 1 / __builtin_sqrtf(a)
         sin.approx.f32 d, a              | sinf(a)
         cos.approx.f32 d, a              | cosf(a)
         lg2.approx.f32 d, a              | log2f(a)
         ex2.approx.f32 d, a              | exp2f(a)
-        ex2.approx.ftz.f32 d, a          | exp2f(a)
         tanh.approx.f32 d, a             | tanhf(a)
-        tanh.approx.f16x2 d, a           |
-        ex2.approx.f16x2 d, a            |
+    """),
+    "approximate, C's exact division and root for information": _forms(NONE, """
+        rcp.approx.f32 d, a              | 1 / a
+        sqrt.approx.f32 d, a             | __builtin_sqrtf(a)
+        rsqrt.approx.f32 d, a            | 1 / __builtin_sqrtf(a)
         div.approx.f32 d, a, b           | a / b
         div.full.f32 d, a, b             | a / b
-    """),
-    "approximate, beside the same tables in C": _forms(0, """
-        rcp.approx.ftz.f32 d, a          | TABLE_RCP(a)
-        rsqrt.approx.ftz.f32 d, a        | TABLE_RSQRT(a)
-        ex2.approx.ftz.f32 d, a          | TABLE_EX2(a)
-        sin.approx.ftz.f32 d, a          | TABLE_SIN(a)
+        tanh.approx.f16x2 d, a           |
+        ex2.approx.f16x2 d, a            |
     """),
     "video": _forms(0, """
         vadd.s32.s32.s32.sat d, a, b     | SATADD(a, b)

@@ -1,7 +1,7 @@
 """Video instructions (9.7.18): arithmetic on bytes and half-words picked from 32-bit registers.
 
 Which parts take part is said by suffixes of the operands, not of the opcode: they come as `selectors`. Intermediate
-results are exact (64-bit) integers, cut or clamped at the end.
+results are exact integers, cut or clamped at the end: of 64 bits, in SIMD instructions of 32.
 """
 
 from __future__ import annotations
@@ -36,17 +36,22 @@ class Selectors:
 
 def _part(A: Algebra, x: Value, t: str, selector: str) -> Value:
     """The selected byte, half-word or word, extended to s64 by the type's sign."""
+    return A.resize(t[0] + "32", "s64", _cut(A, x, t, selector))
+
+
+def _cut(A: Algebra, x: Value, t: str, selector: str) -> Value:
+    """The selected byte, half-word or word, extended to 32 bits by the type's sign."""
     width = {"b": 8, "h": 16}.get(selector[:1], 32)
     source = t[0] + "32"
     if width < 32:
         position = width * int(selector[1])
         x = A.shr_by(source, A.shl_by(source, x, 32 - width - position), 32 - width)
-    return A.resize(source, "s64", x)
+    return x
 
 
-def _clamp(A: Algebra, x: Value, signed: bool, width: int) -> Value:
+def _clamp(A: Algebra, x: Value, signed: bool, width: int, t: str = "s64") -> Value:
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
-    return A.minimum("s64", A.maximum("s64", x, A.const("s64", low)), A.const("s64", high))
+    return A.minimum(t, A.maximum(t, x, A.const(t, low)), A.const(t, high))
 
 
 def _word(A: Algebra, x: Value) -> Value:
@@ -73,23 +78,23 @@ def _finish(A: Algebra, op: Opcode, signed: bool, result: Value, c: Value | None
     return _word(A, A.add("s64", result, third))
 
 
-def _difference(A: Algebra, x: Value, y: Value) -> Value:
-    return A.sub("s64", A.maximum("s64", x, y), A.minimum("s64", x, y))
+def _difference(A: Algebra, t: str, x: Value, y: Value) -> Value:
+    return A.sub(t, A.maximum(t, x, y), A.minimum(t, x, y))
 
 
-def _average(A: Algebra, x: Value, y: Value) -> Value:
+def _average(A: Algebra, t: str, x: Value, y: Value) -> Value:
     """Rounded up where the sum is not negative (9.7.18.2.1)."""
-    total = A.add("s64", x, y)
-    up = A.compare("ge", "s64", total, A.const("s64", 0))
-    return A.shr_by("s64", A.add("s64", total, A.resize("pred", "s64", up)), 1)
+    total = A.add(t, x, y)
+    up = A.compare("ge", t, total, A.const(t, 0))
+    return A.shr_by(t, A.add(t, total, A.resize("pred", t, up)), 1)
 
 
-_OPERATIONS: dict[str, Callable[[Algebra, Value, Value], Value]] = {
-    "vadd": lambda A, x, y: A.add("s64", x, y),
-    "vsub": lambda A, x, y: A.sub("s64", x, y),
+_OPERATIONS: dict[str, Callable[[Algebra, str, Value, Value], Value]] = {
+    "vadd": lambda A, t, x, y: A.add(t, x, y),
+    "vsub": lambda A, t, x, y: A.sub(t, x, y),
     "vabsdiff": _difference,
-    "vmin": lambda A, x, y: A.minimum("s64", x, y),
-    "vmax": lambda A, x, y: A.maximum("s64", x, y),
+    "vmin": lambda A, t, x, y: A.minimum(t, x, y),
+    "vmax": lambda A, t, x, y: A.maximum(t, x, y),
     "vavrg": _average,
 }
 
@@ -101,7 +106,7 @@ def scalar(
     """9.7.18.1.1: types are (dtype, atype, btype)."""
     dtype, atype, btype = op.types
     x, y = _part(A, a, atype, selectors.a), _part(A, b, btype, selectors.b)
-    return _finish(A, op, dtype[0] == "s", _OPERATIONS[op.family](A, x, y), c, selectors)
+    return _finish(A, op, dtype[0] == "s", _OPERATIONS[op.family](A, "s64", x, y), c, selectors)
 
 
 @video("vshl", "vshr")
@@ -191,10 +196,10 @@ def simd(A: Algebra, op: Opcode, a: Value, b: Value, c: Value, *, selectors: Sel
         if str(i) not in chosen:
             continue
         if op.has("add"):
-            total = A.add("u32", total, _word(A, results[i]))
+            total = A.add("u32", total, results[i])
         else:
             mask = ((1 << width) - 1) << width * i
-            placed = A.and_with("u32", A.shl_by("u32", _word(A, results[i]), width * i), mask)
+            placed = A.and_with("u32", A.shl_by("u32", results[i], width * i), mask)
             total = A.or_("u32", A.and_with("u32", total, ~mask), placed)
     return total
 
@@ -203,11 +208,11 @@ def _elements(A: Algebra, a: Value, b: Value, numbers: str, t: str, kind: str) -
     """Elements by number, the last digit first (lowest position)."""
     count = 2 if kind == "h" else 4
     picked = [int(digit) for digit in reversed(numbers)]
-    return [_part(A, b if n >= count else a, t, f"{kind}{n % count}") for n in picked]
+    return [_cut(A, b if n >= count else a, t, f"{kind}{n % count}") for n in picked]
 
 
 def _simd_result(A: Algebra, op: Opcode, x: Value, y: Value, width: int) -> Value:
     if op.family.startswith("vset"):
-        return A.resize("pred", "u64", A.compare(_condition(op), "s64", x, y))
-    result = _OPERATIONS[op.family[:-1]](A, x, y)
-    return _clamp(A, result, op.types[0][0] == "s", width) if op.has("sat") else result
+        return A.resize("pred", "u32", A.compare(_condition(op), "s32", x, y))
+    result = _OPERATIONS[op.family[:-1]](A, "s32", x, y)
+    return _clamp(A, result, op.types[0][0] == "s", width, "s32") if op.has("sat") else result
