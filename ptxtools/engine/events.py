@@ -292,6 +292,10 @@ def serves(*kinds: str) -> Callable[[Service], Service]:
 def find(launch: Launch, kind: str) -> Service | None:
     """The function for a kind of operation; None if nobody serves it."""
     known = HANDLERS.get(kind)
+    if known is None and kind == "stack":
+        from . import stack  # noqa: F401 - registers itself
+
+        known = HANDLERS.get(kind)
     if known is None and launch.services is not None:
         launch.services(kind)
         known = HANDLERS.get(kind)

@@ -128,3 +128,14 @@ _GRID_SPECIALS = frozenset(
     [f"{base}.{component}" for base in _GRID_SHAPES for component in "xyz"]
     + ["%cluster_nctarank", "%dynamic_smem_size"]
 )
+
+
+#: Local memory of a thread where nobody says how much it needs.
+DEFAULT_LOCAL = 16384
+
+
+def local_bytes(launch: Launch) -> int:
+    """Bytes of a thread's local memory, a multiple of 16."""
+    program = launch.program
+    known = program.local_bytes + (DEFAULT_LOCAL if program.takes_stack else 0)
+    return -(-(launch.local_bytes or known or DEFAULT_LOCAL) // 16) * 16

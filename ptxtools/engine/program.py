@@ -168,7 +168,7 @@ class Program:
     variables; registers: 32-bit registers that a thread needs at most, for residency; max_frames, frame_bytes,
     local_bytes: number of frames, their bytes and local memory of the longest chain of calls, all 0 when recursion or
     indirect calls leave that open; clustered: it has instructions that concern clusters, so that addresses of shared
-    memory carry the rank of their CTA (`residents.RANK_SHIFT`). Addresses of module variables are constants of the program: they are fixed when the
+    memory carry the rank of their CTA (`residents.RANK_SHIFT`); takes_stack: it allocates local memory as it runs. Addresses of module variables are constants of the program: they are fixed when the
     module is loaded on a device.
     """
 
@@ -182,4 +182,5 @@ class Program:
     frame_bytes: int = 0
     local_bytes: int = 0
     clustered: bool = False
+    takes_stack: bool = False
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it

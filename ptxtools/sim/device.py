@@ -267,12 +267,12 @@ def provides(device: str, wanted: str) -> bool:
 
 
 def local_bytes(program: Program, stack: int) -> int:
-    """Local memory of a thread: that of the longest chain of calls.
+    """Local memory of a thread: that of the longest chain of calls, and the stack beside it if the program takes some.
 
     Where recursion or indirect calls leave that open: a frame of every function, and the stack beside them.
     """
     if program.max_frames:
-        return program.local_bytes
+        return program.local_bytes + (stack if program.takes_stack else 0)
     return sum(-(-function.local_bytes // 16) * 16 for function in program.functions) + stack
 
 

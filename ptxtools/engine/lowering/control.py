@@ -10,6 +10,7 @@ from ptxtools.isa import Opcode
 from ..program import Op, Ref, Terminator
 from .params import epilogue
 from .registry import Unsupported, lowers
+from .stack import leave as release_stack
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
@@ -56,7 +57,18 @@ def leave(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     guard, negated = f.guard, f.negated
     if kind == "ret":
         epilogue(f)
+        if f.saved_stack is not None:
+            _return_stack(f)
+            return
     _stop(f, Terminator(kind, guard, negated))
+
+
+def _return_stack(f: FunctionLowering) -> None:
+    after = f.guarded_region()
+    release_stack(f)
+    f.end(Terminator("ret"))
+    if after is not None:
+        f.begin(after)
 
 
 @lowers("trap", "brkpt")

@@ -47,6 +47,7 @@ class FunctionLowering(Values):
         self.guard: Ref | None = None
         self.negated = False
         self.carry: Ref | None = None
+        self.saved_stack: Ref | None = None  # the stack's end when the function was entered
         self.synchronised: set[int] = set()  # constant member masks that the current block has waited for
         self.places: dict[int, int] = {}  # label -> block
         self.signature: Signature = signature(self.function)
@@ -62,6 +63,7 @@ class FunctionLowering(Values):
     def run(self) -> None:
         """Lower the body; problems are collected."""
         from .params import lay_out_parameters, prologue
+        from .stack import enter
 
         lay_out_parameters(self)
         self._lay_out_locals()
@@ -70,6 +72,7 @@ class FunctionLowering(Values):
             self.begin(block.index)
             if block.index == 0:
                 prologue(self)
+                enter(self)
             for instruction, names in zip(block.instructions, block.scopes, strict=True):
                 self._instruction(instruction, names)
             if self.open:
@@ -157,9 +160,11 @@ class FunctionLowering(Values):
     def leave(self) -> None:
         """End of the body: `ret`."""
         from .params import epilogue
+        from .stack import leave as release_stack
 
         self.guard, self.negated = None, False
         epilogue(self)
+        release_stack(self)
         self.end(Terminator("exit" if self.entry else "ret"))
 
     def guarded_region(self) -> int | None:

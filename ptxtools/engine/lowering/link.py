@@ -26,6 +26,7 @@ from ..layout import SharedLayout, function_addresses, shared_layout
 from ..program import SLOT_BYTES, Block, FunctionCode, Program
 from .finish import finish
 from .function import FunctionLowering
+from .stack import takes_stack
 from .syscalls import is_runtime_function
 
 #: Opcodes by which a program can tell that its CTA is one of a cluster.
@@ -175,7 +176,7 @@ class Linker:
         depth, frames, local = _deepest(calls, functions)
         registers = -(-max(function.register_bytes for function in lowered) // SLOT_BYTES["b32"])
         return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local,
-                       self.clustered)  # fmt: skip
+                       self.clustered, any(map(takes_stack, self.flows)))  # fmt: skip
 
 
 def _symbols(instruction: Instruction) -> Iterator[str]:

@@ -13,7 +13,7 @@ from math import gcd
 from random import Random
 from typing import TYPE_CHECKING
 
-from ptxtools.engine.grid import constants, is_launch_special, launch_special
+from ptxtools.engine.grid import constants, is_launch_special, launch_special, local_bytes
 from ptxtools.engine.native import events, faults, library, structures
 from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
 from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
@@ -38,8 +38,6 @@ _SERVICES = 2000
 #: Seconds that a worker rests while it can only wait for what others do.
 _REST = 0.0005
 _NEVER = (1 << 63) - 1
-#: Local memory of a thread where nobody says how much.
-_DEFAULT_LOCAL = 16384
 #: Host ranges that a worker remembers for `ptx_run`.
 _RANGES = 64
 
@@ -57,7 +55,7 @@ class Shape:
         self.threads = x * y * z
         self.warps = -(-self.threads // 32)
         self.shared = launch.program.static_shared + launch.dynamic_shared
-        self.local = _up(launch.local_bytes or launch.program.local_bytes or _DEFAULT_LOCAL, 16)
+        self.local = local_bytes(launch)
         self.warps_offset = _up(CTA.size + self.shared + 64, 64)
         self.warp_bytes = _up(WARP.size + encoded.frame_area, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)

@@ -16,7 +16,7 @@ import numpy as np
 from ptxtools.diagnostics import Trap
 from ptxtools.semantics.types import bits_of
 
-from ..grid import Dim3, Launch, constants
+from ..grid import Dim3, Launch, constants, local_bytes
 from ..program import LANES, STACK_POINTER, FunctionCode, Program, Ref
 from ..residents import Schedule, Wait
 from .algebra import NumpyAlgebra
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 GONE = 1 << 30
 
 _DTYPES: dict[str, type] = {"pred": np.bool_, "b16": np.uint16, "b32": np.uint32, "b64": np.uint64}
-#: Local memory of a thread when neither launch nor program says how much it needs.
-_DEFAULT_LOCAL = 16384
 
 
 class Machine:
@@ -84,7 +82,7 @@ class Machine:
         self._function_of_block = self._functions()
         self.function = 0
         self.here = 0  # frame of the threads that run
-        self.local_bytes = -(-(launch.local_bytes or self.program.local_bytes or _DEFAULT_LOCAL) // 16) * 16
+        self.local_bytes = local_bytes(launch)
         self.shared_bytes = self.program.static_shared + launch.dynamic_shared
         self.shared_stride = -(-self.shared_bytes // 16) * 16
         self.shared = Buffer.zeros(self.shared_stride * self.slots)
