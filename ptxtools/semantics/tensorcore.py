@@ -50,7 +50,7 @@ class Rule:
     fraction: bits kept below the largest exponent, 0 for a chain of fused multiply-adds in `wide` ("f32" or "f64");
     chunk: columns of A added at once; result: "f32", "e8m13" (f32 with 13 fraction bits) or "f16"; group: products
     added exactly before they are aligned, for block-scaled fp4; late: chunks start from zero, and c is added last, to
-    nearest even.
+    nearest even; paired: chunks take pairs of columns in turn, as registers of 8-bit elements come apart in halves.
     """
 
     fraction: int
@@ -58,7 +58,14 @@ class Rule:
     result: str
     group: int = 1
     late: bool = False
+    paired: bool = False
     wide: str = "f32"
+
+    def chunks(self, k: int) -> list[Sequence[int]]:
+        """The columns that are added at once, in order."""
+        if self.paired:
+            return [[column for column in range(k) if column // 2 % 2 == half] for half in (0, 1)]
+        return [range(first, min(first + self.chunk, k)) for first in range(0, k, self.chunk)]
 
 
 @cache
@@ -81,15 +88,16 @@ def _plain_rule(product: Product, numerics: str, result: str) -> Rule:
     size = _BYTES.get(product.atype, 1)
     doubled = 2 if product.sparse else 1  # of the columns of a sparse A half are stored
     fraction, chunk = _FRACTIONS[numerics], doubled * _CHUNKS[numerics] // size
-    late = False
+    late = paired = False
     if size == 1:
         if numerics == "ada":
             fraction = 13
             result = "e8m13" if result == "f32" else result
         elif numerics in ("hopper", "blackwell"):
-            # sm_90 and sm_100 convert to f16 and use two f16 products of half the shape; c is added afterwards.
-            chunk, late = product.k // 2, True
-    return Rule(fraction, min(chunk, product.k), result, late=late)
+            # Compiled for sm_90 and sm_100 to conversions to f16, two f16 products of half the shape, one of the lower
+            # halves of all registers and one of the upper, and an addition of c (seen in ptxas 13.0's machine code).
+            chunk, late, paired = product.k // 2, True, not product.sparse
+    return Rule(fraction, min(chunk, product.k), result, late=late, paired=paired)
 
 
 # --- decoding ---------------------------------------------------------------------------------------------------------
@@ -190,8 +198,7 @@ def accumulate(A: Algebra, rule: Rule, k: int, factors: Factors, addends: Sequen
         return _chain(A, rule, k, factors, addends)
     sums = [A.const("u64", 0) for _ in addends] if rule.late else list(addends)
     results: list[Value] = []
-    for first in range(0, k, rule.chunk):
-        columns = range(first, min(first + rule.chunk, k))
+    for columns in rule.chunks(k):
         exact, powers = _aligned_sums(A, rule, columns, factors, sums)
         results = [_round(A, rule.result, s, p, rule.fraction) for s, p in zip(exact, powers, strict=True)]
         sums = [_to_double(A, rule.result, r) for r in results]
@@ -201,7 +208,7 @@ def accumulate(A: Algebra, rule: Rule, k: int, factors: Factors, addends: Sequen
 
 
 def _aligned_sums(
-    A: Algebra, rule: Rule, columns: range, factors: Factors, addends: Sequence[Value]
+    A: Algebra, rule: Rule, columns: Sequence[int], factors: Factors, addends: Sequence[Value]
 ) -> tuple[list[Value], list[Value]]:
     """Sum of the cut-off terms in units of the last bit kept, and 2 to the largest exponent, for each row."""
     if rule.group > 1:
@@ -211,7 +218,7 @@ def _aligned_sums(
     for k in columns:
         b = factors.b_power(k)
         largest = [greater(A, p, A.fmul("f64", factors.a_power(row, k), b)) for row, p in enumerate(largest)]
-    scales = None if factors.scale is None else [factors.scale(row, columns.start) for row in rows]
+    scales = None if factors.scale is None else [factors.scale(row, columns[0]) for row in rows]
     if scales is not None:
         largest = [A.fmul("f64", p, scale[1]) for p, scale in zip(largest, scales, strict=True)]
     powers = [greater(A, _addend_power(A, rule, c), p) for c, p in zip(addends, largest, strict=True)]
@@ -232,7 +239,7 @@ def _units(A: Algebra, rule: Rule, own: Value) -> Value:
 
 
 def _grouped_sums(
-    A: Algebra, rule: Rule, columns: range, factors: Factors, addends: Sequence[Value]
+    A: Algebra, rule: Rule, columns: Sequence[int], factors: Factors, addends: Sequence[Value]
 ) -> tuple[list[Value], list[Value]]:
     """The same where the terms are exact sums of a group, with the exponent of the group's scale factors."""
     sums, powers = [], []
