@@ -95,7 +95,13 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
     type=click.IntRange(0),
     help="Shuffle warps, CTAs and the completion of asynchronous work, repeatably: on one thread, in virtual time.",
 )
-@not_available_yet("--numerics", "--check", "--trace", "--timeline", "--profile", "--coverage")
+@click.option(
+    "--numerics",
+    type=click.Choice(["chip", "ieee"]),
+    default="chip",
+    help="How tensor cores add: as those of the device do, or by f32 multiply-adds.",
+)
+@not_available_yet("--check", "--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -150,7 +156,7 @@ def _job_from_options(options: dict[str, Any]) -> Job:
 
 def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.engine = options["engine"]
-    job.threads, job.seed = options["threads"], options["seed"]
+    job.threads, job.seed, job.numerics = options["threads"], options["seed"], options["numerics"]
     job.max_instructions = options["max_instructions"]
     job.device = options["device"] or job.device
     job.sms = options["sms"] or job.sms

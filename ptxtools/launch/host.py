@@ -187,10 +187,11 @@ class Device(sim.Device):
 
     memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); seed:
     shuffle warps, CTAs and the completion of asynchronous work, the same way each time, on one thread; heap: bytes of
-    the heap of `malloc` (None: 8 MB); on_print: gets what kernels print, as they print it.
+    the heap of `malloc` (None: 8 MB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
+    as those of the target do ("chip"), or by a chain of f32 multiply-adds ("ieee").
 
-    numerics and checks are not built yet: other values than the defaults are refused. Raises `LaunchError` for
-    values that make no device.
+    checks are not built yet: other values than the default are refused. Raises `LaunchError` for values that make no
+    device.
     """
 
     def __init__(
@@ -212,7 +213,7 @@ class Device(sim.Device):
         if checks:
             raise LaunchError(f"checks={list(checks)!r}: run-time checkers are not available yet")
         super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed, heap=heap,
-                         on_print=on_print)  # fmt: skip
+                         on_print=on_print, numerics=numerics)  # fmt: skip
 
     def launch(
         self,

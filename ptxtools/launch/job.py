@@ -79,6 +79,7 @@ class Job:
     engine: str = "native"
     threads: int | None = None
     seed: int | None = None
+    numerics: str = "chip"
     timeout: float | None = None
     max_instructions: int | None = None
     heap: int | None = None

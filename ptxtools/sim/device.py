@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 #: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
 DEFAULT_STACK = 8192
 ENGINES = ("native", "reference")
+NUMERICS = ("chip", "ieee")
 
 
 @dataclass(slots=True)
@@ -68,8 +69,8 @@ class Device:
 
     target: such as "sm_90a"; None: that of the first module loaded. memory: bytes. threads: worker threads, as many as
     there are cores by default; a seed makes it one. host_addresses: device addresses are host addresses. heap: bytes
-    that `malloc` of kernels may take. on_print: gets what kernels print, as they print it. Raises `LaunchError` for
-    values that make no device.
+    that `malloc` of kernels may take. on_print: gets what kernels print, as they print it. numerics: tensor cores add
+    as the target's do ("chip") or by f32 multiply-adds ("ieee"). Raises `LaunchError` for values that make no device.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Device:
         host_addresses: bool = False,
         heap: int | None = None,
         on_print: Callable[[str], None] | None = None,
+        numerics: str = "chip",
     ) -> None:
         if engine not in ENGINES:
             raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(ENGINES)}")
@@ -92,9 +94,11 @@ class Device:
                 raise LaunchError(f"a device cannot have {value} {what}")
         if sms > 65536:
             raise LaunchError(f"a device cannot have {sms} SMs; at most 65536")
+        if numerics not in NUMERICS:
+            raise LaunchError(f"numerics '{numerics}': there are {' and '.join(NUMERICS)}")
         if seed is not None and seed < 0:
             raise LaunchError(f"seed {seed}: seeds are not negative")
-        self.sms, self.engine, self.seed = sms, engine, seed
+        self.sms, self.engine, self.seed, self.numerics = sms, engine, seed, numerics
         self.threads = 1 if seed is not None else threads or len(os.sched_getaffinity(0))
         if heap is not None and heap < 0:
             raise LaunchError(f"a device cannot have a heap of {heap} bytes")
@@ -243,7 +247,8 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self.threads, seed=self.seed, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=generation_of(self.target), local_bytes=local_bytes(program, request.stack), specials=specials,
+            numerics=generation_of(self.target) if self.numerics == "chip" else self.numerics,
+            local_bytes=local_bytes(program, request.stack), specials=specials,
             services=services.load, device=self,
             extra=extra,
         )  # fmt: skip

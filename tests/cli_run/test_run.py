@@ -354,6 +354,6 @@ def test_help_names_what_is_built_and_nothing_else(run) -> None:
     text = run("--help").out
     for option in ("--grid", "--expect", "--launch", "--engine", "--max-instructions", "--list", "Examples:"):
         assert option in text
-    for option in ("--check", "--trace", "--timeline", "--profile", "--coverage", "--numerics"):
+    for option in ("--check", "--trace", "--timeline", "--profile", "--coverage"):
         assert option not in text
     assert run("--version").out.startswith("ptx-run ")
