@@ -43,7 +43,9 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WINDOW >> 56: "param"}
 #: Names of state spaces in opcodes that mean one of ours.
-_SPACES = {"": "generic", "shared::cta": "shared", "shared::cluster": "shared", "cluster": "shared", "param::entry": "param"}
+_SPACES = {
+    "": "generic", "shared::cta": "shared", "shared::cluster": "shared", "cluster": "shared", "param::entry": "param",
+}  # fmt: skip
 _MASK64 = (1 << 64) - 1
 #: nanosleep sleeps for a millisecond at most (9.7.19.2).
 LONGEST_SLEEP = 1_000_000

@@ -80,8 +80,8 @@ class Cluster:
 class Wait:
     """Lanes of one warp that stay at an operation until they are woken.
 
-    key: what for; text: the same for people, told by str(); until: virtual time at which they try again in any case, None:
-    never; expired: that time has come; note: whatever the operation wants to find again; where: its line.
+    key: what for; text: the same for people, told by str(); until: virtual time at which they try again in any case,
+    None: never; expired: that time has come; note: whatever the operation wants to find again; where: its line.
     """
 
     cta: Cta

@@ -56,11 +56,11 @@ def test_generic_addresses_of_a_neighbour(engine):
 
 
 @both
-@pytest.mark.parametrize("access", ["red.shared::cluster.add.u32 [%r4], 1;", "atom.shared::cluster.add.u32 %r9, [%r4], 1;"])
+@pytest.mark.parametrize("access", ["red.shared::cluster.add.u32 ", "atom.shared::cluster.add.u32 %r9, "])
 def test_everybody_counts_in_the_first_cta(engine, access):
     body = f"""
     {SYNC}
-    mov.u32 %r1, data; mapa.shared::cluster.u32 %r4, %r1, 0; {access}
+    mov.u32 %r1, data; mapa.shared::cluster.u32 %r4, %r1, 0; {access}[%r4], 1;
     {SYNC}
     ld.shared::cluster.u32 %r5, [%r4]; st.global.u32 [%out], %r5;
     {SYNC} ret;"""
@@ -226,3 +226,21 @@ def test_any_order_gives_the_same(engine, seed):
     {SYNC} ld.shared::cluster.u32 %r5, [%r4]; st.global.u32 [%out], %r5; {SYNC} ret;"""
     got = clustered(engine, body, 8, 64, cluster=(2, 1, 1), resident=4, seed=seed)
     assert got[:, 0].tolist() == [64 * (2 * (c // 2 * 2) + 1) for c in range(8)]
+
+
+@both
+def test_copies_and_matrix_loads_stay_in_ones_own_memory(engine):
+    """cp.async and ldmatrix in the second CTA of a cluster."""
+    body = f"""
+    and.b32 %r1, %t, 3; mov.u32 %r2, data; mad.lo.u32 %r3, %r1, 16, %r2;
+    sub.u64 %d1, %out, %w; mul.wide.u32 %d2, %r1, 16; add.u64 %d2, %d1, %d2; cp.async.ca.shared.global [%r3], [%d2], 16; cp.async.wait_all; bar.sync 0;
+    and.b32 %r5, %t, 3; mad.lo.u32 %r4, %r5, 16, %r2;
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r6}}, [%r4]; ld.shared.u32 %r7, [data+20]; add.u32 %r6, %r6, %r7;
+    {SYNC} st.global.u32 [%out], %r6; ret;"""
+    memory = Memory()
+    start = np.arange(100, 164, dtype=np.uint32)
+    out = memory.put(start)
+    go(engine, launch_of(HEAD + body + "}", memory, [out], grid=(2, 1, 1), cluster=(2, 1, 1), block=(32, 1, 1)))
+    rows = start[:16].reshape(4, 4)
+    expected = [int(rows[t // 4 % 4, t % 4] + start[5]) for t in range(32)]
+    assert memory.get(out, np.uint32, 64).tolist() == expected * 2

@@ -13,7 +13,6 @@ from ptxtools.diagnostics import Trap
 from ptxtools.engine import events
 from ptxtools.engine.grid import Launch
 from ptxtools.engine.program import (
-    FRAME_HEADER,
     LOCAL_WINDOW,
     SHARED_WINDOW,
     Block,
@@ -40,7 +39,8 @@ def kernel(*ops: Op) -> Program:
     blocks = [Block(first, Terminator("jump", target=1))]
     for number, op in enumerate(ops):
         blocks.append(Block([], Terminator("event", op=op, other=2 + number)))
-    mad = Op("alu", isa.resolve("mad.wide.u32"), (PLACE,), (TID, Ref(2432, "b32"), OUT), ("u64",), ("u32", "u32", "u64"))
+    types = ("u32", "u32", "u64")
+    mad = Op("alu", isa.resolve("mad.wide.u32"), (PLACE,), (TID, Ref(2432, "b32"), OUT), ("u64",), types)
     store = Op("st", isa.resolve("st.global.u32"), (), (PLACE, VALUE), (), ("u64", "u32"), space="global")
     blocks.append(Block([mad, store], Terminator("exit")))
     code = FunctionCode("k", 0, 3072, 64, [(2432, "b32", 4)])
@@ -84,7 +84,8 @@ def test_results_of_every_storage_class(engine, serve):
         view.write(FLAG, 2, 1)
         low, high = view.values(BIG)
         wide = view.values(WIDE) >> np.uint64(32)
-        view.result(0, view.values(FLAG) + 2 * low.astype(np.uint32) + 100 * high.astype(np.uint32) + wide.astype(np.uint32))
+        total = view.values(FLAG) + 2 * low + 100 * high + wide
+        view.result(0, total.astype(np.uint32))
 
     serve(function)
     expected = [i % 2 + 3 * i + 700 for i in range(32)]

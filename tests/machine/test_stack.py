@@ -43,7 +43,8 @@ def test_alignment_and_distance(engine):
     body = """
     alloca.u64 %d1, 4; alloca.u64 %d2, 20; alloca.u64 %d3, 1, 64;
     and.b64 %d4, %d1, 7; and.b64 %d5, %d2, 7; or.b64 %d4, %d4, %d5; and.b64 %d5, %d3, 63; or.b64 %d4, %d4, %d5;
-    sub.u64 %d6, %d1, %d2; setp.lt.u64 %p1, %d6, 20; @%p1 trap; sub.u64 %d6, %d2, %d3; setp.lt.u64 %p1, %d6, 1; @%p1 trap;
+    sub.u64 %d6, %d1, %d2; setp.lt.u64 %p1, %d6, 20; @%p1 trap;
+    sub.u64 %d6, %d2, %d3; setp.lt.u64 %p1, %d6, 1; @%p1 trap;
     cvt.u32.u64 %r1, %d4; add.u32 %r1, %r1, 1; st.global.u32 [%out], %r1; ret;"""
     assert run(engine, body).tolist() == [1] * 32
 

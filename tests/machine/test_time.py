@@ -30,7 +30,9 @@ def times(engine: str, body: str, count: int = 32, **shape) -> list[int]:
 @both
 @pytest.mark.parametrize("clock", ["%globaltimer", "%clock64"])
 def test_sleep_takes_its_time(engine, clock):
-    body = f"mov.u64 %d1, {clock}; nanosleep.u32 5000; mov.u64 %d2, {clock}; sub.u64 %d3, %d2, %d1; st.global.u64 [%out], %d3; ret;"
+    body = f"""
+    mov.u64 %d1, {clock}; nanosleep.u32 5000; mov.u64 %d2, {clock}; sub.u64 %d3, %d2, %d1;
+    st.global.u64 [%out], %d3; ret;"""
     assert all(5000 <= passed <= 10000 for passed in times(engine, body))
 
 

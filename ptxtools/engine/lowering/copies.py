@@ -31,7 +31,10 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
         raise Unsupported("the size must be a constant")
     rest = instruction.operands[3 : len(instruction.operands) - ("cache_hint" in op.mods)]
     rule, last = _source_rule(f, rest[0], size.value) if rest else ("", None)
-    src: tuple[Ref | None, ...] = (source.base, _whole(f, target))
+    place = _whole(f, target)
+    if target.space == "cluster":  # the copy is to this CTA's own memory
+        place = f.compute("sub.u64", ("u64", "u64"), (place, f.cta_window()), "u64")
+    src: tuple[Ref | None, ...] = (source.base, place)
     types: tuple[str, ...] = (source.type, "u64")
     if last is not None:
         src, types = (*src, last), (*types, "u32" if rule == "size" else "pred")

@@ -38,7 +38,6 @@ class FunctionLowering(Values):
         self.flow = flow
         self.function: Function = flow.function
         self.optimise = linker.optimise
-        self.clustered = linker.clustered
         self.entry = self.function.kind == "entry"
         self.blocks: list[Block] = []
         self.ops: list[Op] = []
@@ -268,6 +267,10 @@ class FunctionLowering(Values):
         if place.base is not None:
             scaled = self.compute("add.u64", ("u64", "u64"), (place.base, scaled), "u64")
         return Place(scaled, place.offset, place.space)
+
+    @property
+    def clustered(self) -> bool:
+        return self.linker.clustered
 
     def cta_window(self) -> Ref:
         """Address of the CTA's shared memory in the shared window, in a program that knows of clusters."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxtools.ir import Instruction, Immediate
+from ptxtools.ir import Immediate, Instruction
 from ptxtools.ir.cfg import ControlFlow
 from ptxtools.isa import Opcode
 

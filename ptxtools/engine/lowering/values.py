@@ -199,6 +199,11 @@ class Values:
     def address_value(self, place: Place, type_name: str | None) -> Ref:
         raise NotImplementedError
 
+    @property
+    def clustered(self) -> bool:
+        """Whether addresses of shared memory carry the rank of a CTA."""
+        raise NotImplementedError
+
     def cta_window(self) -> Ref:
         raise NotImplementedError
 

@@ -80,7 +80,7 @@ class NativeView(View):
             _WORD.pack_into(memory, at, old ^ ((old ^ new) & mask))
             return
         for part in values if ref.type == "b128" else (values,):
-            place = np.frombuffer(memory, _ARRAYS[ref.type], LANES, at)
+            place: Any = np.frombuffer(memory, _ARRAYS[ref.type], LANES, at)
             np.copyto(place, part, where=flags(mask), casting="unsafe")
             at += SLOT_BYTES["b64"]
 
@@ -105,7 +105,8 @@ class NativeView(View):
 
     def local(self, lane: int, address: int, size: int) -> bytes:
         words, skip = self._row(lane, address, size)
-        return words.tobytes()[skip : skip + size]
+        data: bytes = words.tobytes()
+        return data[skip : skip + size]
 
     def set_local(self, lane: int, address: int, data: bytes) -> None:
         words, skip = self._row(lane, address, len(data))

@@ -63,6 +63,4 @@ def _note(m: Machine, found: list[Waiting], threads: Array, what: str, where: in
         lanes = sum(1 << lane for lane in (mine % LANES).tolist())
         slot = int(m.slot_of[mine[0]])
         number = int(m.thread_of[mine[0]]) // LANES
-        found.append(
-            Waiting(m.cta_coordinates(slot), number, lanes, what, where, m.thread_coordinates(int(mine[0])))
-        )
+        found.append(Waiting(m.cta_coordinates(slot), number, lanes, what, where, m.thread_coordinates(int(mine[0]))))

@@ -109,7 +109,7 @@ class Residents:
     def _make(self, cluster: Cluster, slot: int, rank: int) -> Cta:
         m = self.m
         start = slot * m.shared_stride
-        shared = memoryview(m.shared.bytes)[start : start + m.shared_bytes]
+        shared = m.shared.bytes.data[start : start + m.shared_bytes]
         cta = Cta(cluster, rank, m.cta_coordinates(slot), int(m.cta_of_slot[slot]), shared, slot)
         cta.ended = not m.alive(slot)
         return cta

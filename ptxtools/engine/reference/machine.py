@@ -180,10 +180,10 @@ class Machine:
 
     def digest(self) -> int:
         """A checksum of places, registers and shared memory."""
-        found = zlib.crc32(self.pc, zlib.crc32(self.shared.bytes))
+        found = zlib.crc32(self.pc.data, zlib.crc32(self.shared.bytes.data))
         for array in self._registers.values():
             for part in array if isinstance(array, tuple) else (array,):
-                found = zlib.crc32(part, found)
+                found = zlib.crc32(part.data, found)
         return found
 
     # --- time ---------------------------------------------------------------------------------------------------------

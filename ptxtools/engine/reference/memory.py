@@ -15,7 +15,7 @@ from .buffers import Buffer
 from .machine import Machine, element_bytes
 from .registry import Array, Threads, executes
 
-_WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WINDOW >> 56: "param"}
+_WINDOWS = {SHARED_WINDOW >> 56: "cluster", LOCAL_WINDOW >> 56: "local", PARAM_WINDOW >> 56: "param"}
 _OFFSET = np.uint64((1 << 56) - 1)
 
 
@@ -73,7 +73,7 @@ def _in_space(
     if space in ("shared", "cluster"):
         slots = m.slot_of[chosen]
         offset = address
-        if m.program.clustered:
+        if space == "cluster" and m.program.clustered:
             slots, offset = _owners(m, slots, address)
         _check(m, op, chosen, address, offset, m.shared_bytes, size, write, "shared")
         return Part(m.shared, places, offset.astype(np.int64) + slots * m.shared_stride)
