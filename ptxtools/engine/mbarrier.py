@@ -102,12 +102,6 @@ def arrive(word: int, count: int = 1, *, drop: bool = False) -> int:
     return complete(_build(phase(word), lacking - count, coming, transactions(word), word & WAITED))
 
 
-def promise(word: int) -> int:
-    """One more pending arrival in this phase (cp.async.mbarrier.arrive without .noinc, 9.7.13.15.15)."""
-    _check_alive(word)
-    return _build(phase(word), pending(word) + 1, expected(word), transactions(word), word & WAITED)
-
-
 def complete(word: int) -> int:
     """The word, in its next phase if this one is complete (9.7.13.15.6): nothing pending, tx-count zero."""
     if pending(word) or transactions(word):

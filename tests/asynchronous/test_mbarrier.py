@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from ptxtools.engine import mbarrier
 
 HEADER = ".version 8.7\n.target sm_100a\n.address_size 64\n"
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
@@ -105,6 +106,21 @@ def test_generic_addresses_and_counts_of_lanes(engine: str) -> None:
     """
     out = run(engine, body)
     assert out[:32].tolist() == [528 - lane * (lane + 1) // 2 for lane in range(32)]
+
+
+@ENGINES
+def test_arrivals_of_copies(engine: str) -> None:
+    body = """mbarrier.init.shared::cta.b64 [bar], 2;
+        cp.async.ca.shared::cta.global [bar+64], [%out+8], 8;
+        cp.async.mbarrier.arrive.shared::cta.b64 [bar];
+        ld.shared.b64 %rd1, [bar]; st.global.b64 [%out], %rd1;
+        cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];
+        cp.async.mbarrier.arrive.noinc.b64 [%rd3];
+        mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 0;
+        selp.b64 %rd2, 1, 0, %p1; st.global.b64 [%out+16], %rd2;
+    """
+    out = run(engine, first("mov.u64 %rd3, bar; cvta.shared.u64 %rd3, %rd3;" + body))
+    assert out[0] == mbarrier.fresh(2) and out[2] == 1
 
 
 RING = """setp.eq.u32 %p1, %r0, 0;

@@ -7,6 +7,7 @@ or that would wait. They go through an event "mbarrier.slow" with the same opera
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction, Operand
@@ -19,6 +20,9 @@ from .registry import Unsupported, lowers
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
+
+#: How often a try_wait looks while other warps run.
+_ROUNDS = 8
 
 
 def shared_place(f: FunctionLowering, operand: Operand, op: Opcode) -> Located:
@@ -37,15 +41,42 @@ def _emit(
     dst_types = (result_type,) if result_type else ()
     slow = f.new("pred")
     src, src_types = (place.base, *sources), (place.type, *types)
-    f.emit(Op("mbarrier", op, (*dst, slow), src, (*dst_types, "pred"), src_types,
-              imm=place.offset, space=place.space, detail=action))  # fmt: skip
+
+    def attempt() -> None:
+        f.emit(Op("mbarrier", op, (*dst, slow), src, (*dst_types, "pred"), src_types,
+                  imm=place.offset, space=place.space, detail=action))  # fmt: skip
+
+    attempt()
     stop, after = f.new_label(), f.new_label()
     f.end(Terminator("branch", slow, False, stop, after))
     f.begin(stop)
+    if action.startswith("try_wait"):
+        _patience(f, attempt, slow, after)
     f.event(Op("mbarrier.slow", op, dst, src, dst_types, src_types,
                imm=place.offset, space=place.space, detail=action))  # fmt: skip
     f.end(Terminator("jump", target=after))
     f.begin(after)
+
+
+def _patience(f: FunctionLowering, attempt: Callable[[], None], slow: Ref, after: int) -> None:
+    """Give others their turn, and look again, a few times before anybody waits: that is much cheaper."""
+    rounds = f.new("b32")
+    again, still, enough = f.new_label(), f.new_label(), f.new_label()
+    f.copy(rounds, f.constant(_ROUNDS, "b32"))
+    f.end(Terminator("jump", target=again))
+    f.begin(again)
+    f.emit(Op("mbarrier.yield"))
+    look = f.new_label()
+    f.end(Terminator("jump", target=look))
+    f.begin(look)
+    attempt()
+    f.end(Terminator("branch", slow, False, still, after))
+    f.begin(still)
+    less = f.compute("sub.s32", ("s32", "s32"), (rounds, f.constant(1, "b32")), "s32")
+    f.copy(rounds, less)
+    left = f.compute("setp.ne.u32", ("u32", "u32"), (rounds, f.constant(0, "b32")), "pred")
+    f.end(Terminator("branch", left, False, again, enough))
+    f.begin(enough)
 
 
 @lowers("mbarrier.init", "mbarrier.inval", "mbarrier.expect_tx", "mbarrier.complete_tx")
@@ -66,6 +97,16 @@ def arrive(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     amount = f.source(operands[2], "u32") if len(operands) > 2 else f.constant(1, "b32")
     action = op.name.partition(".")[2] + (".expect_tx" if op.has("expect_tx") else "")
     _emit(f, action, op, operands[1], (amount,), ("u32",), target, "b64")
+    f.end_region(after)
+
+
+@lowers("cp.async.mbarrier.arrive")
+def arrive_of_copies(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """The thread's cp.async copies are complete already (9.7.13.15.15): with .noinc they arrive now; without it they
+    would count themselves first, which leaves the barrier as it is, and only needs one that is initialised."""
+    after = f.guarded_region()
+    action, amount = ("arrive", 1) if op.has("noinc") else ("expect_tx", 0)
+    _emit(f, action, op, instruction.operands[0], (f.constant(amount, "b32"),), ("u32",))
     f.end_region(after)
 
 

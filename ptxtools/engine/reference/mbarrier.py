@@ -12,3 +12,8 @@ from .registry import Threads, executes
 @executes("mbarrier")
 def mbarrier(m: Machine, op: Op, threads: Threads) -> None:
     m.write(op.dst[-1], np.ones(len(threads), np.bool_), "pred", threads)
+
+
+@executes("mbarrier.yield")
+def give_way(m: Machine, op: Op, threads: Threads) -> None:
+    """The lanes wait in the event that follows."""

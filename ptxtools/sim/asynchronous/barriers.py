@@ -5,8 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ptxtools.engine import mbarrier as word
 from ptxtools.engine.events import View, serves
@@ -133,21 +135,42 @@ def _change(barrier: Barrier, action: str, amount: int) -> None:
 def _wait(view: View, action: str) -> None:
     """Lanes whose phase is over go on with True; the others of try_wait stay, or go on with False in the end."""
     addresses, wanted = view.addresses(), view.source(1)
-    shift = 0 if action.endswith("parity") else word.PHASE_SHIFT
-    limits = view.source(2) if len(view.op.src) > 2 else None
+    limits = view.source(2) if len(view.op.src) > 2 else np.full(LANES, DEFAULT_LIMIT)
+    if not action.endswith("parity"):
+        wanted = wanted >> np.uint64(word.PHASE_SHIFT)
+    wanted = wanted & wanted.dtype.type(1)
     results = np.zeros(LANES, np.bool_)
-    staying: dict[tuple[Barrier, int], int] = {}
-    leaving = 0
-    for lane in view.lanes():
+    leaving, staying = 0, []
+    for lane, lanes in _alike(view, addresses, wanted, limits):
         barrier = barrier_at(view, int(addresses[lane]), lane, _space(view))
-        phase = int(wanted[lane]) >> shift & 1
-        results[lane] = word.phase(barrier.word) != phase
-        if results[lane] or action.startswith("test") or view.expired(lane):
-            leaving |= 1 << lane
-        else:
-            limit = DEFAULT_LIMIT if limits is None else int(limits[lane])
-            staying[barrier, limit] = staying.get((barrier, limit), 0) | 1 << lane
+        over = word.phase(barrier.word) != wanted[lane]
+        if over:
+            results |= _FLAGS & np.uint32(lanes) != 0
+        stay = 0 if over or action.startswith("test") else lanes & ~_expired(view, lanes)
+        leaving |= lanes & ~stay
+        if stay:
+            staying.append((barrier, int(limits[lane]), stay))
     view.result(0, results, leaving)
-    for (barrier, limit), lanes in staying.items():
+    for barrier, limit, lanes in staying:
         _WORD.pack_into(barrier.cta.shared, barrier.offset, barrier.word | word.WAITED)
         view.wait(barrier.key, _Phase(barrier), lanes=lanes, limit=limit)
+
+
+_FLAGS = np.uint32(1) << np.arange(LANES, dtype=np.uint32)
+
+
+def _alike(view: View, *operands: npt.NDArray[Any]) -> list[tuple[int, int]]:
+    """The first lane, and all lanes, of those with the same operands."""
+    left, found = view.mask, []
+    while left:
+        lead = (left & -left).bit_length() - 1
+        same = np.logical_and.reduce([operand == operand[lead] for operand in operands])
+        lanes = int(_FLAGS[same].sum(dtype=np.uint64)) & left
+        found.append((lead, lanes))
+        left &= ~lanes
+    return found
+
+
+def _expired(view: View, lanes: int) -> int:
+    """Those of the lanes whose time to wait is over."""
+    return sum(1 << lane for lane in range(LANES) if lanes >> lane & 1 and view.expired(lane))

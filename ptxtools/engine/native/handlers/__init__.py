@@ -33,4 +33,5 @@ KINDS: dict[str, Callable[[Handler], None]] = {
     "movmatrix": matrix.transpose,
     "cp.async": copies.copy,
     "mbarrier": mbarrier.mbarrier,
+    "mbarrier.yield": mbarrier.give_way,
 }

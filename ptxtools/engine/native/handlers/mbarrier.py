@@ -203,3 +203,11 @@ def mbarrier(h: Handler) -> None:
     if h.op.detail.startswith("test_wait"):
         spend(h, POLL)  # who polls makes room for those it waits for
     _Operation(h).emit()
+
+
+def give_way(h: Handler) -> None:
+    """The warp's slice ends with its block, and what is left of it is not charged."""
+    left = h.field("ctx.slice")
+    used = h.e.value(f"sub i64 {h.field('ctx.given')}, {h.e.value(f'sext i32 {left} to i64')}")
+    h.expand(f"set ctx.given, {used}\nset ctx.slice, 0")
+    h.go_on()
