@@ -168,8 +168,8 @@ class Program:
     variables; registers: 32-bit registers that a thread needs at most, for residency; max_frames, frame_bytes,
     local_bytes: number of frames, their bytes and local memory of the longest chain of calls, all 0 when recursion or
     indirect calls leave that open; clustered: it has instructions that concern clusters, so that addresses of shared
-    memory carry the rank of their CTA (`residents.RANK_SHIFT`); takes_stack: it allocates local memory as it runs. Addresses of module variables are constants of the program: they are fixed when the
-    module is loaded on a device.
+    memory carry the rank of their CTA (`residents.RANK_SHIFT`); takes_stack: it allocates local memory as it runs.
+    Addresses of module variables are constants of the program: they are fixed when the module is loaded on a device.
     """
 
     kernel: str

@@ -196,7 +196,7 @@ def test_a_cta_that_never_comes_is_told(engine):
 @pytest.mark.parametrize("rank", [2, 200])
 def test_a_rank_too_high_is_out_of_bounds(engine, rank):
     body = f"mov.u32 %r1, data; mapa.shared::cluster.u32 %r4, %r1, {rank}; ld.shared::cluster.u32 %r5, [%r4]; ret;"
-    with pytest.raises(Trap, match="shared read of 4 bytes at 0x[0-9a-f]+ is out of bounds"):
+    with pytest.raises(Trap, match=r"shared read of 4 bytes at 0x[0-9a-f]+ is out of bounds"):
         clustered(engine, body, 2)
 
 
@@ -233,7 +233,8 @@ def test_copies_and_matrix_loads_stay_in_ones_own_memory(engine):
     """cp.async and ldmatrix in the second CTA of a cluster."""
     body = f"""
     and.b32 %r1, %t, 3; mov.u32 %r2, data; mad.lo.u32 %r3, %r1, 16, %r2;
-    sub.u64 %d1, %out, %w; mul.wide.u32 %d2, %r1, 16; add.u64 %d2, %d1, %d2; cp.async.ca.shared.global [%r3], [%d2], 16; cp.async.wait_all; bar.sync 0;
+    sub.u64 %d1, %out, %w; mul.wide.u32 %d2, %r1, 16;
+    add.u64 %d2, %d1, %d2; cp.async.ca.shared.global [%r3], [%d2], 16; cp.async.wait_all; bar.sync 0;
     and.b32 %r5, %t, 3; mad.lo.u32 %r4, %r5, 16, %r2;
     ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r6}}, [%r4]; ld.shared.u32 %r7, [data+20]; add.u32 %r6, %r6, %r7;
     {SYNC} st.global.u32 [%out], %r6; ret;"""

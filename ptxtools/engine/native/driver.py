@@ -13,6 +13,8 @@ from ptxtools.engine.native.worker import QUANTUM, Shape, Tables, Worker
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
+#: Quanta after which a worker looks whether its warps only look at what never changes; then at twice as many each time.
+_FIRST_LOOK = 4
 #: CTAs from which code outside of loops is worth more time to compile.
 _MANY = 128
 
@@ -91,11 +93,18 @@ class _Run:
     def _work(self, worker: Worker) -> None:
         """Run a worker to its end, or until a limit is reached or another worker has failed."""
         try:
+            steps, next_look = 0, _FIRST_LOOK
             while not self.stop.is_set():
                 self._check_limits(worker)
                 if worker.step(self._quantum(QUANTUM)):
                     self.tables.polls.live -= 1
+                    self.tables.polls.idle.pop(worker.number, None)
                     return
+                steps += 1
+                if steps >= next_look:
+                    next_look = 2 * steps
+                    if worker.watch.only_looks():
+                        raise faults.polling(worker)
         except BaseException as error:
             self.failures.append(error)
             self.stop.set()

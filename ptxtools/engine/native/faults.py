@@ -275,6 +275,16 @@ def deadlock(worker: Worker) -> Trap:
     return report(worker.launch.program, lines, found, "no thread can go on", "deadlock")
 
 
+def polling(worker: Worker) -> Trap:
+    """Warps run, but all they do is to look at what never changes."""
+    lines, found = _all_waiting(worker)
+    for cta in _clusters_ctas(worker):
+        for warp in _warps(worker, cta):
+            where = where_of(worker, warp_field(warp, "group_ip")) if warp_field(warp, "group") else -1
+            _note(worker, found, warp, warp_field(warp, "ready"), "in a loop that changes nothing", where)
+    return report(worker.launch.program, lines, found, "no thread can go on: all wait or look again", "deadlock")
+
+
 def interrupted(worker: Worker, reason: str) -> Trap:
     """A limit was reached: say where the worker's present cluster is."""
     program = worker.launch.program

@@ -96,11 +96,12 @@ CTX = _structure(
     """,
 )
 
-#: state: 0 free, 1 running, 2 all threads have exited but not those of its cluster. alive: threads that have not exited. ready: warps that have lanes to run.
+#: state: 0 free, 1 running, 2 all threads have exited but not those of its cluster. alive: threads that have not
+#: exited. ready: warps that have lanes to run.
 #: arrived, expected: of each barrier; expected 0: all living threads. pending: barriers somebody arrived at.
 #: waiting: warps that wait at each barrier. value: what a barrier's reduction has gathered so far.
-#: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA, which
-#: counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
+#: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA,
+#: which counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
 #: external: Python wants to know when the CTA ends.
 CTA = _structure(
     "cta",

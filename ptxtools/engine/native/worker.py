@@ -8,7 +8,6 @@ import struct
 import sys
 import threading
 import time
-import zlib
 from math import gcd
 from random import Random
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from ptxtools.engine.grid import constants, is_launch_special, launch_special, local_bytes
 from ptxtools.engine.native import events, faults, library, structures
 from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
+from ptxtools.engine.native.polling import Polls, Watch
 from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
 from ptxtools.engine.residents import RANK_SHIFT, Schedule
 
@@ -31,8 +31,6 @@ WARP_SLICE, CTA_SLICE = 8192, 131072
 _SHUFFLED_CTA_SLICE = 4096
 #: Nanoseconds, and cycles, of virtual time that one record takes.
 NANOSECONDS = 4
-#: How often lanes that wait with a time limit look again and find the same before that is a deadlock.
-_LOOKS = 3
 #: Calls of Python functions between two looks at limits and signals.
 _SERVICES = 2000
 #: Seconds that a worker rests while it can only wait for what others do.
@@ -68,19 +66,6 @@ class Shape:
 
 def _up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
-
-
-class Polls:
-    """What workers know of each other when they can only look again at what others may change.
-
-    live: workers that have not finished; idle: those that look again and find the same; changes: how often anybody
-    found something new.
-    """
-
-    def __init__(self) -> None:
-        self.live = 1
-        self.changes = 0
-        self.idle: set[int] = set()
 
 
 class Tables:
@@ -127,8 +112,8 @@ class Worker:
         self.schedule = Schedule(launch, self._clock, self._skip, self._release, self._claim)
         self.residents = events.Residents(self)
         self.woken: dict[tuple[int, int], Wait] = {}  # by offset of the warp, and lane
-        self.seen = self.changes = self.since = self.looks = 0  # what polling found, and since when the same
-        self.rests = False
+        self.view = memoryview(self.memory)
+        self.watch = Watch(self, tables.polls)
 
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
@@ -143,11 +128,12 @@ class Worker:
             "arena": memory.host - memory.base, "base": memory.base, "size": memory.size,
             "const_base": memory.const[0], "const_size": memory.const[1] - memory.const[0],
             "open_host": memory.open_host, "has_calls": encoded.calls, "param_bytes": len(launch.params),
-            "total": shape.clusters, "grid_x": gx, "grid_y": gy, "grid_z": gz, "block_x": bx, "block_y": by, "block_z": bz,
-            "cluster_x": cx, "cluster_y": cy, "cluster_z": cz, "cluster_size": shape.cluster,
-            "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER, "rank_step": launch.program.clustered << RANK_SHIFT,
-            "threads": shape.threads, "warps": shape.warps,
-            "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster, "warps_offset": shape.warps_offset,
+            "total": shape.clusters, "grid_x": gx, "grid_y": gy, "grid_z": gz,
+            "block_x": bx, "block_y": by, "block_z": bz, "cluster_x": cx, "cluster_y": cy, "cluster_z": cz,
+            "cluster_size": shape.cluster, "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER,
+            "rank_step": launch.program.clustered << RANK_SHIFT, "threads": shape.threads, "warps": shape.warps,
+            "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster,
+            "warps_offset": shape.warps_offset,
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
             "shared_bytes": shape.shared, "frame_limit": encoded.frame_area, "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
@@ -226,8 +212,8 @@ class Worker:
                 self.set("resume", structures.RESUME_EXACT)
             due = self.schedule.next_time()
             self.set("alarm", _NEVER if due is None else due // NANOSECONDS + 1)
-            if self.rests:
-                self.rests = False
+            if self.watch.rests:
+                self.watch.rests = False
                 time.sleep(_REST)
                 return False
         return False
@@ -305,7 +291,7 @@ class Worker:
         if self._others():
             self.set("resume", structures.RESUME_NEXT)
             return
-        if not schedule.works() and self._only_polls():
+        if not schedule.works() and self.watch.only_waits():
             raise faults.deadlock(self)
         schedule.jump()
 
@@ -321,40 +307,6 @@ class Worker:
             if (state == 0 and not started) or (state == 1 and self.field(at, CTA, "ready")):
                 return True
         return False
-
-    def _only_polls(self) -> bool:
-        """Nobody here can move, but some look again now and then: whether that changes nothing, here and elsewhere."""
-        polls, digest, now = self.tables.polls, self._digest(), self.schedule.now()
-        if digest != self.seen or polls.changes != self.changes:
-            polls.changes += digest != self.seen
-            self.seen, self.changes, self.since, self.looks = digest, polls.changes, now, 0
-            polls.idle.discard(self.number)
-            return False
-        self.looks += 1
-        if self.looks < _LOOKS or now - self.since <= 2 * self.schedule.longest():
-            return False
-        polls.idle.add(self.number)
-        if len(polls.idle) >= polls.live:
-            return True
-        self.rests = True  # another worker may change what is looked at
-        return False
-
-    def _digest(self) -> int:
-        """A checksum of places, registers and shared memory of all CTAs that run."""
-        digest = 0
-        for slot in range(self.get("slot_used")):
-            at = self.slot_offset(slot)
-            if self.field(at, CTA, "state") != 1:
-                continue
-            shared = self.field(at, CTA, "shared") - self.ctx
-            digest = zlib.crc32(self.memory[shared : shared + self.shape.shared], digest)
-            for number in range(self.shape.warps):
-                warp = at + self.shape.warps_offset + number * self.shape.warp_bytes
-                digest = zlib.crc32(self.memory[warp + WARP.size : warp + self.shape.warp_bytes], digest)
-                for name in ("pc", "frame"):
-                    place = warp + WARP.offset(name)
-                    digest = zlib.crc32(self.memory[place : place + 128], digest)
-        return digest
 
     def _open_range(self) -> bool:
         """Let the kernel use the host memory around the address that it stopped at, if the process has it."""

@@ -1,4 +1,4 @@
-"""Operations served by Python functions (`engine.events`), one warp at a time, and clusters as those functions see them."""
+"""Operations served by Python functions (`engine.events`), a warp at a time, and clusters as those functions see them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,120 @@
+"""Lanes that look again and again at what never changes: a deadlock that is no waiting.
+
+Where nobody can move but some waits have a time limit, time jumps from limit to limit; when that has changed nothing
+for a while, it never will. Where warps run, but only look, the state of a worker repeats: a state that has been there
+before, with the same device memory, comes back for ever. Several workers may look at each other's work, so each says
+what memory it found; only when all that have not finished say the same is it over.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from ptxtools.engine.native.structures import CTA, WARP
+
+if TYPE_CHECKING:
+    from ptxtools.engine.native.worker import Worker
+
+#: How often lanes that wait with a time limit look again and find the same before that is a deadlock.
+_LOOKS = 3
+#: Turns of CTAs in which a state has to come back, and bytes of states that are looked at in one go.
+_TURNS, _BYTES = 200, 256 << 20
+#: Device memory that is compared; kernels that use more are left to time limits.
+_MOST_MEMORY = 1 << 30
+
+
+class Polls:
+    """What workers know of each other. live: workers that have not finished; idle: checksum of device memory as those
+    saw it that can only look again."""
+
+    def __init__(self) -> None:
+        self.live = 1
+        self.idle: dict[int, int] = {}
+
+    def settled(self, number: int, memory: int) -> bool:
+        """This worker can only look again: whether that holds for all, with one and the same memory."""
+        self.idle[number] = memory
+        found = list(self.idle.values())
+        return len(found) >= self.live and len(set(found)) == 1
+
+
+class Watch:
+    """What one worker has seen of its own state."""
+
+    def __init__(self, worker: Worker, polls: Polls) -> None:
+        self.worker, self.polls = worker, polls
+        self.seen = self.since = self.looks = 0
+        #: Others must act before anything here can change.
+        self.rests = False
+
+    def only_waits(self) -> bool:
+        """Nobody here can move, but some look again now and then: whether that never changes anything."""
+        worker, digest = self.worker, self._digest()
+        now = worker.schedule.now()
+        if digest != self.seen:
+            self.seen, self.since, self.looks = digest, now, 0
+            self.polls.idle.pop(worker.number, None)
+            return False
+        self.looks += 1
+        if self.looks < _LOOKS or now - self.since <= 2 * worker.schedule.longest():
+            return False
+        if self.polls.live == 1:
+            return True
+        self.rests = True
+        return self.looks & (self.looks - 1) == 0 and self.polls.settled(worker.number, self._memory())
+
+    def only_looks(self) -> bool:
+        """Warps run: whether their state comes back, and so for ever. Runs them for a while to find out."""
+        worker = self.worker
+        memory = worker.launch.memory
+        if worker.launch.seed is not None or memory.open_host or memory.size > _MOST_MEMORY:
+            return False
+        if worker.schedule.next_time() is not None:  # something will happen by itself
+            return False
+        states = {self._state()}
+        before = self._memory()
+        size = max(1, worker.get("slot_used") * worker.shape.slot)
+        for _ in range(min(_TURNS, _BYTES // size)):
+            if worker.step(1):
+                break
+            state = self._state()
+            if state in states:
+                after = self._memory()
+                return before == after and self.polls.settled(worker.number, after)
+            states.add(state)
+        self.polls.idle.pop(worker.number, None)
+        return False
+
+    def _memory(self) -> int:
+        memory = self.worker.launch.memory
+        whole = memory.bytes(memory.base, memory.size, False) if memory.size else None
+        return zlib.crc32(whole) if whole is not None else 0
+
+    def _running(self) -> list[int]:
+        worker = self.worker
+        slots = [worker.slot_offset(slot) for slot in range(worker.get("slot_used"))]
+        return [at for at in slots if worker.field(at, CTA, "state") == 1]
+
+    def _state(self) -> tuple[int, int, int]:
+        """All that decides what this worker does next, but for device memory."""
+        worker = self.worker
+        digest = 0
+        for at in self._running():
+            digest = zlib.crc32(worker.view[at : at + worker.shape.slot], digest)
+        return digest, worker.get("slot_current"), worker.tables.next.value
+
+    def _digest(self) -> int:
+        """A checksum of places, registers and shared memory of all CTAs that run."""
+        worker, shape, view = self.worker, self.worker.shape, self.worker.view
+        digest = 0
+        for at in self._running():
+            shared = worker.field(at, CTA, "shared") - worker.ctx
+            digest = zlib.crc32(view[shared : shared + shape.shared], digest)
+            for number in range(shape.warps):
+                warp = at + shape.warps_offset + number * shape.warp_bytes
+                digest = zlib.crc32(view[warp + WARP.size : warp + shape.warp_bytes], digest)
+                for name in ("pc", "frame"):
+                    place = warp + WARP.offset(name)
+                    digest = zlib.crc32(view[place : place + 128], digest)
+        return digest
