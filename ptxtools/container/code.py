@@ -1,39 +1,74 @@
 """Function bodies: statements as a stream of shapes and operand numbers.
 
-A statement is the number of its shape (opcode, number of operands, guarded or not; or label, scope, `.loc`, record)
-followed, in a second column, by its operands' numbers. Nested scopes are opened and closed in the stream.
+A statement is the number of its shape (opcode, number of operands, guarded or not; or label, scope, `.loc`, record); in
+a second column stand its operands' numbers, in a third its guard or its record. Scopes open and close in the stream.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from dataclasses import dataclass, field
+from itertools import accumulate, islice
 from typing import Any
 
 from ptxtools.diagnostics import Span
-from ptxtools.ir import Guard, Instruction, Label, Loc, Name, Scope, Statement
+from ptxtools.ir import Instruction, Label, Loc, Name, Scope, Statement
 
 from .codec import Strings, decode_numbers, encode_numbers, pack_column, unpack_column, width_for
 from .errors import Damage
 from .operands import Pool
+from .pool import OperandPool
 
-#: The tables that every container has, in file order, behind the note.
-TABLES = (".ptx.strings", ".ptx.functions", ".ptx.records", ".ptx.operands", ".ptx.shapes", ".ptx.lines")
-#: Names and line numbers of the original text (`-g`).
-ORIGINS = ".ptx.origins"
 #: Flags of a row of `.ptx.functions`.
 ENTRY, HAS_BODY = 1, 2
 #: Kinds of shapes.
 PLAIN, GUARDED, LABEL, OPEN, CLOSE, LOC, RECORD = range(7)
-#: Kind, opcode, operand numbers that the statement takes (a guard is the first of them).
+#: Kind, opcode, operand numbers that the statement takes.
 Shape = tuple[int, str, int]
 #: File, line and column of a plain `.loc`.
 LocRow = tuple[int, int, int]
 
-#: Width of the shape column, width of the operand column, unused, statements, operands.
-_HEADER = struct.Struct("<BBHII")
+#: Scopes inside scopes that a text may have, too.
+_MOST_SCOPES = 200
+_OPCODE = re.compile(r"[A-Za-z]\w*(?:\.\w+(?:::\w+)*)*", re.ASCII)
+#: Operands that statements other than instructions take.
+_OPERANDS = {LABEL: 1, OPEN: 0, CLOSE: 0, LOC: 0, RECORD: 0}
+#: Widths of the columns of shapes, operands and extras, unused; length of each column.
+_HEADER = struct.Struct("<BBBxIII")
+#: The same of format 1: one column for operands and extras.
+_JOINED_HEADER = struct.Struct("<BBHII")
+
+
+@dataclass(slots=True)
+class Body:
+    """What a body is made of: shapes, operand numbers, extras (records; guards as their complement until `finish`)."""
+
+    heads: list[int] = field(default_factory=list)
+    operands: list[int] = field(default_factory=list)
+    extras: list[int] = field(default_factory=list)
+    instructions: int = 0
+
+    def finish(self, final: Sequence[int], first_guard: int) -> None:
+        """Turn provisional numbers into final ones."""
+        self.operands = [final[n] for n in self.operands]
+        self.extras = [final[~n] - first_guard if n < 0 else n for n in self.extras]
+
+    def encode(self) -> bytes:
+        columns = self.heads, self.operands, self.extras
+        widths = [width_for(column) for column in columns]
+        header = _HEADER.pack(*widths, *map(len, columns))
+        return header + b"".join(pack_column(c, w) for c, w in zip(columns, widths, strict=True))
+
+    def statement_offset(self, index: int) -> int:
+        """Where in the encoded body the shape of statement `index` stands."""
+        return _HEADER.size + index * width_for(self.heads)
+
+    def operand_offset(self, index: int) -> int:
+        """Where in the encoded body the operand number `index` stands."""
+        return _HEADER.size + len(self.heads) * width_for(self.heads) + index * width_for(self.operands)
 
 
 class CodeWriter:
@@ -47,27 +82,23 @@ class CodeWriter:
     def shape(self, kind: int, opcode: str = "", operands: int = 0) -> int:
         return self.shapes.setdefault((kind, opcode, operands), len(self.shapes))
 
-    def collect(self, body: Scope, record: Callable[[Any], int]) -> tuple[list[int], list[int], int]:
-        """Shapes and provisional operand numbers of a body, and how many instructions it has.
+    def collect(self, body: Scope, record: Callable[[Any], int]) -> Body:
+        """A body with provisional operand numbers. record files what is no instruction, label or plain `.loc`."""
+        found = Body()
+        self._collect(body.items, found, record)
+        return found
 
-        record files any statement but instructions, labels and plain `.loc` lines.
-        """
-        heads: list[int] = []
-        operands: list[int] = []
-        return heads, operands, self._collect(body.items, heads, operands, record)
-
-    def _collect(self, items: list[Statement], heads: list[int], operands: list[int],
-                 record: Callable[[Any], int]) -> int:  # fmt: skip
+    def _collect(self, items: list[Statement], body: Body, record: Callable[[Any], int]) -> None:
         shapes, names, number, guard = self.shapes, self.pool.names, self.pool.number, self.pool.guard
-        count = 0
+        heads, operands, extras = body.heads, body.operands, body.extras
         for item in items:
             if type(item) is Instruction:
-                count += 1
+                body.instructions += 1
                 parts, kind = item.operands, PLAIN
                 if item.guard is not None:
                     kind = GUARDED
-                    operands.append(guard(item.guard))
-                key = (kind, item.opcode, len(parts) + kind)
+                    extras.append(~guard(item.guard))
+                key = (kind, item.opcode, len(parts))
                 head = shapes.get(key)
                 heads.append(shapes.setdefault(key, len(shapes)) if head is None else head)
                 for part in parts:
@@ -82,27 +113,15 @@ class CodeWriter:
                 self.locs.append((item.file, item.line, item.column))
             elif isinstance(item, Scope):
                 heads.append(self.shape(OPEN))
-                count += self._collect(item.items, heads, operands, record)
+                self._collect(item.items, body, record)
                 heads.append(self.shape(CLOSE))
             else:
-                heads.append(self.shape(RECORD, operands=1))
-                operands.append(self.pool.record(record(item)))
-        return count
+                heads.append(self.shape(RECORD))
+                extras.append(record(item))
 
     def encode_shapes(self, strings: Strings) -> bytes:
         """The shape table: LEB128 triples of kind, opcode text, operands."""
         return encode_numbers(n for kind, opcode, count in self.shapes for n in (kind, strings(opcode), count))
-
-
-def encode_body(heads: Sequence[int], operands: Sequence[int]) -> bytes:
-    head_width, operand_width = width_for(heads), width_for(operands)
-    header = _HEADER.pack(head_width, operand_width, 0, len(heads), len(operands))
-    return header + pack_column(heads, head_width) + pack_column(operands, operand_width)
-
-
-def operand_offset(heads: Sequence[int], operands: Sequence[int], index: int) -> int:
-    """Where in the encoded body the operand number `index` stands."""
-    return _HEADER.size + len(heads) * width_for(heads) + index * width_for(operands)
 
 
 def flatten(body: Scope) -> Iterator[tuple[int, Any]]:
@@ -132,50 +151,90 @@ def _is_plain(loc: Loc) -> bool:
 _KINDS: dict[type, int] = {Instruction: PLAIN, Label: LABEL, Loc: LOC, Scope: OPEN}
 
 
-def decode_shapes(data: bytes, strings: Sequence[str]) -> list[Shape]:
-    numbers = decode_numbers(data)
-    if len(numbers) % 3:
-        raise Damage("the shape table is cut off")
-    triples = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
-    return [(kind, strings[opcode], count) for kind, opcode, count in triples]
+class Shapes:
+    """The shapes of a container, checked. `rows`: by number, the kind, opcode, and operands (without guards)."""
+
+    def __init__(self, data: bytes, strings: Sequence[str], *, joined: bool) -> None:
+        """joined: guards and records count among the operands (format 1)."""
+        numbers = decode_numbers(data)
+        if len(numbers) % 3:
+            raise Damage("the shape table is cut off")
+        self.rows: list[Shape] = []
+        opcodes = map(strings.__getitem__, numbers[1::3])
+        for kind, opcode, count in zip(numbers[::3], opcodes, numbers[2::3], strict=True):
+            count -= joined and kind in (GUARDED, RECORD)
+            if kind > RECORD or count != _OPERANDS.get(kind, max(count, 0)):
+                raise Damage("a statement of an impossible shape")
+            if bool(_OPCODE.fullmatch(opcode)) != (kind in (PLAIN, GUARDED)):
+                raise Damage("an opcode that is none")
+            self.rows.append((kind, opcode, count))
 
 
-def decode_columns(data: memoryview) -> tuple[Sequence[int], Sequence[int]]:
-    """Shapes and operand numbers of an encoded body. Raises Damage."""
-    head_width, operand_width, _, heads, operands = _HEADER.unpack_from(data)
-    middle = _HEADER.size + heads * head_width
+#: The columns of a body: shapes of its statements, operand numbers, and numbers of guards and of records.
+Columns = tuple[Sequence[int], Sequence[int], Sequence[int]]
+
+
+def decode_columns(data: memoryview) -> Columns:
+    """The columns of an encoded body. Raises Damage."""
+    head_width, operand_width, extra_width, heads, operands, extras = _HEADER.unpack_from(data)
+    first = _HEADER.size + heads * head_width
+    second = first + operands * operand_width
+    end = second + extras * extra_width
+    if end > len(data):
+        raise Damage("a function body reaches beyond its section")
+    return (unpack_column(data[_HEADER.size : first], head_width), unpack_column(data[first:second], operand_width),
+            unpack_column(data[second:end], extra_width))  # fmt: skip
+
+
+def decode_joined_columns(data: memoryview, shapes: Shapes, pool: OperandPool) -> Columns:
+    """The columns of a body of format 1, which has guards and records among the operands."""
+    head_width, operand_width, _, heads, operands = _JOINED_HEADER.unpack_from(data)
+    middle = _JOINED_HEADER.size + heads * head_width
     end = middle + operands * operand_width
     if end > len(data):
         raise Damage("a function body reaches beyond its section")
-    head_column = unpack_column(data[_HEADER.size : middle], head_width)
-    return head_column, unpack_column(data[middle:end], operand_width)
+    head_column = unpack_column(data[_JOINED_HEADER.size : middle], head_width)
+    numbers = iter(unpack_column(data[middle:end], operand_width))
+    plain: list[int] = []
+    extras: list[int] = []
+    for head in head_column:
+        kind, _, count = shapes.rows[head]
+        if kind in (GUARDED, RECORD):
+            guards, first = len(pool.guards), next(numbers) - len(pool.operands)
+            if first < 0 or (first < guards) != (kind == GUARDED):
+                raise Damage("a guard or a record that is none")
+            extras.append(first if kind == GUARDED else pool.records[first - guards])
+        plain += islice(numbers, count)
+    return head_column, [*plain, *numbers], extras
 
 
-def build_items(heads: Sequence[int], operands: tuple[Any, ...], shapes: Sequence[Shape], locs: Iterable[LocRow],
-                record: Callable[[int], Any], spans: Iterable[Span]) -> list[Any]:  # fmt: skip
-    """The statements of a body. operands: decoded; locs: those of the function; record(number): its node."""
+def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Iterable[LocRow],
+                record: Callable[[int, Span], Any], spans: Iterable[Span]) -> list[Any]:  # fmt: skip
+    """The statements of a body. locs: those of the function; record: makes the node of a record."""
+    heads, numbers, extras = columns
+    operands = tuple(map(pool.operands.__getitem__, numbers))
     items: list[Any] = []
     stack: list[list[Any]] = []
-    rows = iter(locs)
+    rows, unread = iter(locs), iter(extras)
+    extra = unread.__next__
     at = 0
     # This loop is most of what decoding costs.
-    for (kind, opcode, count), span in zip(map(shapes.__getitem__, heads), spans, strict=False):
+    for (kind, opcode, count), span in zip(map(shapes.rows.__getitem__, heads), spans, strict=False):
         end = at + count
         if kind == PLAIN:
             items.append(Instruction(opcode, operands[at:end], None, span))
         elif kind == GUARDED:
-            name, negated = operands[at]
-            items.append(Instruction(opcode, operands[at + 1 : end], Guard(name, negated), span))
+            items.append(Instruction(opcode, operands[at:end], pool.guards[extra()], span))
+        elif kind == RECORD:
+            items.append(record(extra(), span))
         elif kind == LABEL:
+            if type(operands[at]) is not Name:
+                raise Damage("a label that is none")
             items.append(Label(operands[at].name, span))
         elif kind == LOC:
             file, line, column = next(rows)
             items.append(Loc(file, line, column, span=span))
-        elif kind == RECORD:
-            node = record(operands[at])
-            node.span = span
-            items.append(node)
-        elif kind == OPEN:
+        elif kind == OPEN and len(stack) < _MOST_SCOPES:
             scope = Scope([], span)
             items.append(scope)
             stack.append(items)
@@ -183,9 +242,9 @@ def build_items(heads: Sequence[int], operands: tuple[Any, ...], shapes: Sequenc
         elif kind == CLOSE:
             items = stack.pop()
         else:
-            raise Damage(f"statements of unknown kind {kind}")
+            raise Damage("scopes are nested too deeply")
         at = end
-    if stack or at != len(operands):
+    if stack or at != len(operands) or next(unread, None) is not None:
         raise Damage("a function body ends in the middle")
     return items
 

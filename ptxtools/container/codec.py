@@ -6,6 +6,7 @@ column is a run of little-endian integers of one width (1, 2, 4 or 8 bytes).
 
 from __future__ import annotations
 
+import struct
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,11 @@ _SIGNED = {1: "b", 2: "h", 4: "i", 8: "q"}
 _LITTLE = sys.byteorder == "little"
 #: No number of a module is longer: 128-bit immediates, zigzag and tag bits included.
 _MAX_BITS = 140
+#: Different texts of one module, and characters that they take over from the ones before: a small file cannot claim
+#: to hold more than memory does.
+MAX_STRINGS, MAX_SHARED = 1 << 22, 1 << 28
+#: Characters that a text may share with the one before.
+_MOST_SHARED = 255
 
 
 def encode_numbers(numbers: Iterable[int]) -> bytes:
@@ -54,6 +60,18 @@ def decode_numbers(data: bytes) -> list[int]:
     if shift:
         raise Damage("a number is cut off")
     return numbers
+
+
+def leading_numbers(data: memoryview, count: int) -> tuple[list[int], int]:
+    """The first `count` numbers of a LEB128 run, and how many bytes they take. Raises Damage."""
+    end = 0
+    for _ in range(count):
+        while end < len(data) and data[end] > 0x7F:
+            end += 1
+        end += 1
+    if end > len(data):
+        raise Damage("a number is cut off")
+    return decode_numbers(bytes(data[:end])), end
 
 
 def zigzag(number: int) -> int:
@@ -107,15 +125,67 @@ class Strings:
         return self.index.setdefault(text, len(self.index))
 
     def encode(self) -> bytes:
-        """The texts in UTF-8, each ended by a NUL. Raises ValueError when a text holds a NUL."""
+        """The table: each text as what it shares with the one before, and the rest, ended by NUL.
+
+        Names follow each other in families (`%r1`, `%r2` …), so little is stored twice. Raises ValueError when a text
+        holds a NUL, or there are too many.
+        """
+        if len(self.index) > MAX_STRINGS:
+            raise ValueError(f"the module has more than {MAX_STRINGS:,} different names and texts")
         if any("\0" in text for text in self.index):
             raise ValueError("a name or string contains the character NUL")
-        return "".join(f"{text}\0" for text in self.index).encode("utf-8", "surrogateescape")
+        shared, rests, before = bytearray(), [], ""
+        for text in self.index:
+            count = _common(before, text)
+            shared.append(count)
+            rests.append(text[count:] + "\0")
+            before = text
+        return struct.pack("<I", len(shared)) + shared + "".join(rests).encode("utf-8", "surrogateescape")
+
+
+def _common(first: str, second: str) -> int:
+    """How many characters both begin with, up to what a column can say."""
+    most = min(len(first), len(second), _MOST_SHARED)
+    for at in range(most):
+        if first[at] != second[at]:
+            return at
+    return most
 
 
 def decode_strings(data: bytes) -> list[str]:
+    """The texts of a string table. Raises Damage."""
+    (count,) = struct.unpack_from("<I", data)
+    shared, rests = data[4 : 4 + count], _decode_texts(data[4 + count :])
+    if count > MAX_STRINGS or len(shared) != count or len(rests) != count:
+        raise Damage("the string table is cut off")
+    if sum(shared) > MAX_SHARED:
+        raise Damage("the string table unfolds to too many characters")
+    strings: list[str] = []
+    add, before = strings.append, ""
+    for length, rest in zip(shared, rests, strict=True):
+        if length:
+            if length > len(before):
+                raise Damage("a text shares more than there is")
+            before = before[:length] + rest
+        else:
+            before = rest
+        add(before)
+    return strings
+
+
+def decode_plain_strings(data: bytes) -> list[str]:
+    """The texts of a string table of format 1: whole, each ended by NUL."""
+    strings = _decode_texts(data)
+    if len(strings) > MAX_STRINGS:
+        raise Damage("the string table has too many texts")
+    return strings
+
+
+def _decode_texts(data: bytes) -> list[str]:
     if data[-1:] != b"\0":
         raise Damage("the string table is cut off")
+    if data.count(0) > MAX_STRINGS:
+        raise Damage("the string table has too many texts")
     return data[:-1].decode("utf-8", "surrogateescape").split("\0")
 
 

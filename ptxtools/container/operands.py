@@ -8,8 +8,6 @@ a loop over single bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
-from itertools import repeat
 from typing import Any
 
 from ptxtools.ir import (
@@ -26,17 +24,16 @@ from ptxtools.ir import (
     Vector,
 )
 
-from .codec import Strings, pack_column, signed_width_for, unpack_column, width_for
-from .errors import Damage
+from .codec import Strings, pack_column, signed_width_for, width_for
 
-#: Numbers of the kinds. A TEXT is a bare name (label), a GUARD or NOT_GUARD a predicate, a RECORD a record's number.
+#: Numbers of the kinds. A GUARD or NOT_GUARD is a predicate; a RECORD, only in format 1, the number of a record.
 NAME, IMMEDIATE, OFFSET, ELEMENT, VECTOR, ADDRESS, NEGATED, PAIR, ARGUMENTS, GUARD, NOT_GUARD, RECORD = range(12)
 #: Kind, width of the number column (0: none, 16: two columns of 8), width of component columns, unused,
 #: components, texts (the type of immediates), operands.
-_GROUP = struct.Struct("<BBBxIII")
-_NO_OPERANDS = (GUARD, NOT_GUARD, RECORD)
+GROUP = struct.Struct("<BBBxIII")
+NO_OPERANDS = (GUARD, NOT_GUARD, RECORD)
 _LAST = 1 << 30
-_HAS_NUMBER = (IMMEDIATE, OFFSET, ELEMENT, ADDRESS, RECORD)
+_HAS_NUMBER = (IMMEDIATE, OFFSET, ELEMENT, ADDRESS)
 
 #: kind, component numbers, number, text
 _Shape = tuple[int, tuple[int, ...], int, str]
@@ -74,9 +71,6 @@ class Pool:
     def guard(self, guard: Guard) -> int:
         return self._special((NOT_GUARD if guard.negated else GUARD, (self.name(guard.name),), 0, ""))
 
-    def record(self, number: int) -> int:
-        return self._special((RECORD, (), number, ""))
-
     def _special(self, shape: _Shape) -> int:
         known = self._by_value.get(shape)
         if known is None:
@@ -105,13 +99,13 @@ class Pool:
             return ELEMENT, tuple(map(self.name, names)), o.index, ""
         raise TypeError(f"no operand: {o!r}")
 
-    def finish(self, strings: Strings) -> tuple[bytes, list[int]]:
-        """The section's bytes, and the final number of each provisional one."""
+    def finish(self, strings: Strings) -> tuple[bytes, list[int], int]:
+        """The table's bytes, the final number of each provisional one, and that of the first guard."""
         depth: list[int] = []
         groups: dict[tuple[Any, ...], list[int]] = {}
         for index, (kind, parts, number, text) in enumerate(self.shapes):
             # What is no operand stands last, so that nothing can be made of it by mistake.
-            level = _LAST if kind in _NO_OPERANDS else 1 + max([depth[p] for p in parts], default=-1)
+            level = _LAST if kind in NO_OPERANDS else 1 + max([depth[p] for p in parts], default=-1)
             depth.append(level)
             width = _number_width(number) if kind in _HAS_NUMBER and (number or kind != ADDRESS) else 0
             groups.setdefault((level, kind, len(parts), width, text), []).append(index)
@@ -124,7 +118,8 @@ class Pool:
                 final[index] = position
                 position += 1
         out = [self._encode(key, members, final, strings) for key, members in ordered]
-        return struct.pack("<I", len(ordered)) + b"".join(out), final
+        guards = sum(shape[0] in NO_OPERANDS for shape in self.shapes)
+        return struct.pack("<I", len(ordered)) + b"".join(out), final, len(final) - guards
 
     def _encode(self, key: tuple[Any, ...], members: list[int], final: list[int], strings: Strings) -> bytes:
         _, kind, arity, width, text = key
@@ -133,7 +128,7 @@ class Pool:
         else:
             columns = [[final[self.shapes[m][1][n]] for m in members] for n in range(arity)]
         id_width = max((width_for(c) for c in columns), default=1)
-        out = [_GROUP.pack(kind, width, id_width, arity, strings(text) if kind != NAME else 0, len(members))]
+        out = [GROUP.pack(kind, width, id_width, arity, strings(text) if kind != NAME else 0, len(members))]
         out += [pack_column(c, id_width) for c in columns]
         numbers = [self.shapes[m][2] for m in members]
         if width == 16:
@@ -158,70 +153,3 @@ def _number_width(number: int) -> int:
     if -(1 << 127) <= number < 1 << 127:
         return 16
     raise ValueError(f"the constant {number} has more than 128 bits")
-
-
-def decode_pool(data: memoryview, strings: Sequence[str]) -> list[Any]:
-    """Operands by number; a guard is (name, negated), a record its number. Raises Damage."""
-    pool: list[Any] = []
-    last = False
-    (count,) = struct.unpack_from("<I", data)
-    at = 4
-    for _ in range(count):
-        kind, width, id_width, arity, text, members = _GROUP.unpack_from(data, at)
-        at += _GROUP.size
-        if kind in (IMMEDIATE, RECORD) and not width:
-            raise Damage("constants without a value")
-        if last and kind not in _NO_OPERANDS:
-            raise Damage("operands behind what is none")
-        last = kind in _NO_OPERANDS
-        columns = []
-        for _ in range(1 if kind == NAME else arity):
-            columns.append(_column(data, at, members, id_width))
-            at += members * id_width
-        numbers, at = _numbers(data, at, members, width)
-        pool.extend(_members(kind, columns, numbers, members, text, pool, strings))
-    return pool
-
-
-def _column(data: memoryview, at: int, count: int, width: int, signed: bool = False) -> Sequence[int]:
-    if at + count * width > len(data):
-        raise Damage("an operand group reaches beyond its section")
-    return unpack_column(data[at : at + count * width], width, signed)
-
-
-def _numbers(data: memoryview, at: int, count: int, width: int) -> tuple[Iterable[int], int]:
-    if width == 0:
-        return repeat(0, count), at
-    if width == 16:
-        low, high = _column(data, at, count, 8), _column(data, at + 8 * count, count, 8, signed=True)
-        return [h << 64 | n for n, h in zip(low, high, strict=True)], at + 16 * count
-    return _column(data, at, count, width, signed=True), at + count * width
-
-
-def _members(kind: int, columns: list[Any], numbers: Iterable[int], count: int, text: int, pool: list[Any],
-             strings: Sequence[str]) -> Iterable[Any]:  # fmt: skip
-    if kind == NAME:
-        return map(Name, map(strings.__getitem__, columns[0]))
-    if kind == RECORD:
-        return numbers
-    if kind == IMMEDIATE:
-        return map(Immediate, numbers, repeat(strings[text]))
-    parts = [list(map(pool.__getitem__, column)) for column in columns]
-    if kind in (VECTOR, ARGUMENTS):
-        rows: Iterable[Any] = zip(*parts, strict=True) if parts else [()] * min(count, 1)
-        return map(Vector if kind == VECTOR else Arguments, rows)
-    if kind == ADDRESS:
-        rows = zip(*parts[1:], strict=True) if len(parts) > 1 else repeat(())
-        return map(Address, parts[0], numbers, rows, repeat(strings[text]))
-    if kind == NEGATED:
-        return map(Negated, parts[0], repeat(strings[text]))
-    if kind == PAIR:
-        return map(Pair, parts[0], parts[1])
-    names = [[part.name for part in column] for column in parts]
-    if kind == OFFSET:
-        return map(SymbolOffset, names[0], numbers)
-    if kind == ELEMENT:
-        return map(Element, names[0], numbers, names[1] if len(names) > 1 else repeat(None))
-    if kind in (GUARD, NOT_GUARD):
-        return zip(names[0], repeat(kind == NOT_GUARD))
-    raise Damage(f"operands of unknown kind {kind}")

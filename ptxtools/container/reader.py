@@ -9,17 +9,39 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from ptxtools.diagnostics import PtxError, Span
-from ptxtools.ir import Function, Module, Scope, Variable
+from ptxtools.ir import (
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    Directive,
+    Function,
+    Loc,
+    Module,
+    Pragma,
+    Scope,
+    Variable,
+)
 
 from . import elf, note
-from .code import ENTRY, HAS_BODY, ORIGINS, Shape, build_items, cumulative, decode_columns, decode_shapes, no_collection
-from .codec import Cursor, decode_numbers, decode_strings, unpack_column
+from .code import (
+    ENTRY,
+    HAS_BODY,
+    Columns,
+    Shapes,
+    build_items,
+    cumulative,
+    decode_columns,
+    decode_joined_columns,
+    no_collection,
+)
+from .codec import Cursor, decode_numbers, decode_plain_strings, decode_strings, unpack_column
 from .data import image_reader
 from .errors import DAMAGE, DAMAGED, NEWER, Damage, fail
 from .layout import REGISTER_CLASSES, Descriptor
-from .operands import decode_pool
+from .pool import OperandPool
 from .records import FUNCTION, read_attributes, read_directives, read_record
 from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origins, span_of, spans_of_body
+from .tables import ORIGINS, tables_of
 
 T = TypeVar("T")
 #: Fields of a function in `.ptx.functions`.
@@ -50,8 +72,10 @@ class Container:
     def __init__(self, data: bytes, name: str = "<container>", canonical: Canonical | None = None) -> None:
         self.name = name
         self.file = self.guarded(lambda: _verified(data, name))
-        self.notes = self.guarded(lambda: note.decode_notes(bytes(self._content(note.SECTION))))
-        self._variables: dict[int, tuple[Any, ...]] = {}
+        self.notes = note.decode_notes(bytes(self.file.find(note.SECTION).data))
+        self._patterns: dict[int, tuple[Any, ...]] = {}
+        #: What makes another node for a record that was decoded before: its type and fields.
+        self._flat: dict[int, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
         self.module = Module()
         self.guarded(self._open)
         self.module.source = self._source(canonical)
@@ -68,28 +92,35 @@ class Container:
 
     # --- tables ---------------------------------------------------------------------------------------------------
 
-    def _content(self, name: str) -> memoryview:
-        return self.file.content(self.file.find(name))
+    @cached_property
+    def major(self) -> int:
+        """Of the format."""
+        return int.from_bytes(self.notes[note.NT_FORMAT][1][:2], "little")
+
+    @cached_property
+    def _tables(self) -> dict[str, memoryview]:
+        return tables_of(self.file, self.major)
 
     @cached_property
     def strings(self) -> list[str]:
-        return decode_strings(bytes(self._content(".ptx.strings")))
+        data = bytes(self._tables["strings"])
+        return decode_strings(data) if self.major >= 2 else decode_plain_strings(data)
 
     @cached_property
     def symbols(self) -> list[elf.Symbol]:
         return self.file.symbols()
 
     @cached_property
-    def pool(self) -> list[Any]:
-        return decode_pool(self._content(".ptx.operands"), self.strings)
+    def pool(self) -> OperandPool:
+        return OperandPool(self._tables["operands"], self.strings)
 
     @cached_property
-    def shapes(self) -> list[Shape]:
-        return decode_shapes(bytes(self._content(".ptx.shapes")), self.strings)
+    def shapes(self) -> Shapes:
+        return Shapes(bytes(self._tables["shapes"]), self.strings, joined=self.major < 2)
 
     @cached_property
     def locs(self) -> list[tuple[int, int, int]]:
-        data = self._content(".ptx.lines")
+        data = self._tables["lines"]
         count, *widths = struct.unpack_from("<IBBB", data)
         columns, at = [], 8
         for width in widths:
@@ -102,7 +133,7 @@ class Container:
 
     @cached_property
     def origins(self) -> Origins:
-        take = iter(decode_numbers(bytes(self._content(ORIGINS)))).__next__
+        take = iter(decode_numbers(bytes(self._tables[ORIGINS]))).__next__
         origins: Origins = []
         for _ in self.module.items:
             name = self.strings[take()]
@@ -111,14 +142,14 @@ class Container:
 
     def original_name(self) -> str | None:
         """Name of the first text that the module was made from, if it was kept (`-g`)."""
-        if not any(s.name == ORIGINS for s in self.file.sections):
+        if ORIGINS not in self._tables:
             return None
         return next((name for name, _ in self.origins if name), self.name)
 
     @cached_property
     def _records(self) -> tuple[int, list[int], memoryview]:
         """Number of items, start of each record in the content behind, that content."""
-        data = self._content(".ptx.records")
+        data = self._tables["records"]
         items, count, width = struct.unpack_from("<III", data)
         end = 12 + count * width
         starts = cumulative(unpack_column(data[12:end], width))
@@ -134,12 +165,13 @@ class Container:
 
     def record(self, number: int) -> Any:
         """A new node for the record. Declarations repeat from function to function: what was decoded is kept."""
-        known = self._variables.get(number)
+        known = self._flat.get(number)
         if known is not None:
-            return Variable(*known)
+            make, values = known
+            return make(*values)
         node = read_record(self.cursor(number), image_reader(lambda n: self.file.content(self.file.sections[n])))
-        if isinstance(node, Variable) and node.init is None:
-            self._variables[number] = tuple([getattr(node, field) for field in _VARIABLE_FIELDS])
+        if type(node) in _FLAT and getattr(node, "init", None) is None:
+            self._flat[number] = type(node), tuple([getattr(node, field) for field in _FLAT[type(node)]])
         return node
 
     # --- the module -----------------------------------------------------------------------------------------------
@@ -162,7 +194,7 @@ class Container:
             raise Damage("a function is no item of the module")
 
     def _functions(self) -> dict[int, Function]:
-        numbers = decode_numbers(bytes(self._content(".ptx.functions")))
+        numbers = decode_numbers(bytes(self._tables["functions"]))
         if len(numbers) % _FUNCTION_FIELDS:
             raise Damage("the table of functions is cut off")
         strings, symbols, first_loc = self.strings, self.symbols, 0
@@ -190,14 +222,20 @@ class Container:
 
     def _parameters(self, c: Cursor, span: Span) -> list[Variable]:
         found = []
-        for _ in range(c.next()):
-            name, pattern = c.text(), c.next()
-            if pattern not in self._variables and not isinstance(self.record(pattern), Variable):
-                raise Damage("a parameter that is no variable")
-            parameter = Variable(name, *self._variables[pattern][1:])
-            parameter.span = parameter.name_span = span
-            found.append(parameter)
+        take, strings, known = c.next, self.strings, self._patterns
+        for _ in range(take()):
+            name, pattern = strings[take()], take()
+            others = known.get(pattern) or self._pattern(pattern)
+            found.append(Variable(name, *others, span, span))  # type: ignore[call-arg]
         return found
+
+    def _pattern(self, number: int) -> tuple[Any, ...]:
+        """All fields but the name of the parameters that a record describes."""
+        node = self.record(number)
+        if not isinstance(node, Variable) or node.init is not None:
+            raise Damage("a parameter that is no plain variable")
+        self._patterns[number] = self._flat[number][1][1:]
+        return self._patterns[number]
 
     def descriptor(self, item: int) -> Descriptor:
         """The figures of a function."""
@@ -211,11 +249,26 @@ class Container:
     def body(self, item: int, place: elf.Symbol, locs: range) -> list[Any]:
         """The statements of a function."""
         content = self.file.content(self.file.sections[place.section])
-        heads, numbers = decode_columns(content[place.value : place.value + place.size])
         with no_collection():
-            operands = tuple(map(self.pool.__getitem__, numbers))
+            columns = self._columns(content[place.value : place.value + place.size])
             rows = self.locs[locs.start : locs.stop] if locs else ()
-            return build_items(heads, operands, self.shapes, rows, self.record, spans_of_body(item, len(heads)))
+            spans = spans_of_body(item, len(columns[0]))
+            return build_items(columns, self.shapes, self.pool, rows, self._statement, spans)
+
+    def _columns(self, code: memoryview) -> Columns:
+        return decode_columns(code) if self.major >= 2 else decode_joined_columns(code, self.shapes, self.pool)
+
+    def _statement(self, number: int, span: Span) -> Any:
+        """A new node for a record in a body."""
+        known = self._flat.get(number)
+        if known is not None:
+            make, values = known
+            return make(*values, span)
+        node = self.record(number)
+        if type(node) not in _STATEMENTS:
+            raise Damage("a statement that is none")
+        node.span = span
+        return node
 
     def _source(self, canonical: Canonical | None) -> ContainerSource:
         name = self.guarded(self.original_name)
@@ -242,7 +295,11 @@ def _verified(data: bytes, name: str) -> elf.ElfFile:
     return file
 
 
-_VARIABLE_FIELDS = [field.name for field in fields(Variable) if field.compare]
+#: What may stand in a body beside instructions, labels and scopes.
+_STATEMENTS = (Variable, Directive, Pragma, Loc, BranchTargets, CallTargets, CallPrototype)
+#: Statements whose fields never change, so that nodes can share them; the fields without the span.
+_FLAT = {kind: [field.name for field in fields(kind) if field.compare]
+         for kind in (Variable, Directive, Pragma, Loc, BranchTargets, CallTargets)}  # fmt: skip
 _HEADER_FIELDS = ("params", "returns", "directives", "attributes", "variadic")
 
 
@@ -280,17 +337,18 @@ class LazyScope(Scope):
 class LazyFunction(Function):
     """A function whose header and body are decoded on first touch. `descriptor` has the stored figures."""
 
-    __slots__ = ("_container", "_item")
+    __slots__ = ("_container", "_header", "_item")
     __hash__ = None  # type: ignore[assignment]
 
     _container: Container
     _item: int
+    _header: dict[str, Any] | None
 
     @classmethod
     def of(cls, container: Container, item: int, flags: int, name: str, linkage: str, place: elf.Symbol | None,
            locs: range) -> LazyFunction:  # fmt: skip
         self = cls.__new__(cls)
-        self._container, self._item = container, item
+        self._container, self._item, self._header = container, item, None
         self.kind = "entry" if flags & ENTRY else "func"
         self.name, self.linkage = name, linkage
         self.span, self.name_span = span_of(item), span_of(item, NAME_PART)
@@ -303,14 +361,12 @@ class LazyFunction(Function):
     def __getattr__(self, name: str) -> Any:
         if name not in _HEADER_FIELDS:
             raise AttributeError(name)
-        container, item = self._container, self._item
-        found, _ = container.guarded(lambda: container.header(item))
-        for field, value in found.items():
-            try:
-                object.__getattribute__(self, field)  # set by the user meanwhile: stays
-            except AttributeError:
-                setattr(self, field, value)
-        return object.__getattribute__(self, name)
+        if self._header is None:
+            container, item = self._container, self._item
+            self._header = container.guarded(lambda: container.header(item)[0])
+        value = self._header[name]
+        setattr(self, name, value)
+        return value
 
     @property
     def descriptor(self) -> Descriptor:

@@ -6,19 +6,20 @@ import struct
 from typing import Any
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
-from ptxtools.ir import Alias, File, Function, Loc, Module, Scope, Section, Statement, Variable
+from ptxtools.ir import Alias, File, Function, Label, Loc, Module, Scope, Section, Statement, Variable
 
 from . import elf, note
-from .code import ENTRY, HAS_BODY, ORIGINS, TABLES, CodeWriter, encode_body, no_collection, operand_offset, ordinals
+from .code import ENTRY, HAS_BODY, Body, CodeWriter, no_collection, ordinals
 from .codec import Builder, Strings, encode_numbers, pack_column, width_for
 from .data import R_OPERAND, DataSections, binding_of
-from .debug import section_image
+from .debug import section_image, section_labels
 from .errors import UNWRITABLE, fail
 from .layout import REGISTER_CLASSES, Descriptor, describe
 from .operands import Pool
 from .records import FUNCTION, KINDS, ImageInit, write_attributes, write_directives, write_record, write_variable
 from .refs import local_names
 from .source import LinkedSource
+from .tables import SECTION, encode_tables
 
 
 def write(module: Module, *, debug: bool = False, strip_debug: bool = False, compress: bool = False) -> bytes:
@@ -72,27 +73,31 @@ class _Writer:
         self.declared: list[Variable] = []
         self.symbols: list[elf.Symbol] = []
         self.symbol_of: dict[str, int] = {}
-        self.functions: list[tuple[int, Function, list[int], list[int], int]] = []
+        #: Number of the item, the function, its body, its rows of lines.
+        self.functions: list[tuple[int, Function, Body, int]] = []
         self.function_symbols: list[int] = []
-        self.final: list[int] = []
+        #: DWARF sections: number and content.
+        self.debug: list[tuple[int, Section]] = []
 
     def write(self, debug: bool) -> bytes:
         self.elf.add(elf.Section(note.SECTION, elf.SHT_NOTE, note.encode_notes(), align=4))
-        tables = [self.elf.add(elf.Section(name, elf.SHT_PROGBITS)) for name in TABLES]
+        tables = self.elf.add(elf.Section(SECTION, elf.SHT_PROGBITS))
         for number, item in enumerate(self.module.items):
             self._item(number, item)
         self._declared_symbols()
-        pool, self.final = self.pool.finish(self.strings)
+        pool, final, first_guard = self.pool.finish(self.strings)
+        for _, _, body, _ in self.functions:
+            body.finish(final, first_guard)
         bodies = self._bodies()
+        self._debug_sections(bodies)
         numbers = self.elf.add_symbols(self.symbols)
-        self._relocate(bodies, numbers)
+        self._relocate(bodies, numbers, final)
         shapes = self.code.encode_shapes(self.strings)
         contents = [self._functions(numbers), self._records(), pool, shapes, self._locs()]
         if debug and self.module.source is not None:
-            self.elf.add(elf.Section(ORIGINS, elf.SHT_PROGBITS, self._origins()))
+            contents.append(self._origins())
         self.data.finish()
-        for number, content in zip(tables, [self.strings.encode(), *contents], strict=True):
-            self._fill(self.elf.sections[number], content)
+        self._fill(self.elf.sections[tables], encode_tables([self.strings.encode(), *contents]))
         if self.compress:
             self._compress()
         data = self.elf.finish()
@@ -109,7 +114,7 @@ class _Writer:
             symbol, image = self.data.place(item)
             self._define(symbol)
         elif isinstance(item, Section):
-            self.elf.add(elf.Section(item.name, elf.SHT_PROGBITS, section_image(item)))
+            self.debug.append((self.elf.add(elf.Section(item.name, elf.SHT_PROGBITS)), item))
         self.records[number] = self._record(item, image)
 
     def _record(self, node: Any, image: ImageInit | None = None) -> bytes:
@@ -142,14 +147,11 @@ class _Writer:
 
     def _function(self, number: int, function: Function) -> None:
         locs = len(self.code.locs)
-        heads: list[int] = []
-        operands: list[int] = []
-        self.declared, count = [], 0
-        if function.body is not None:
-            heads, operands, count = self.code.collect(function.body, self._statement)
+        self.declared = []
+        body = Body() if function.body is None else self.code.collect(function.body, self._statement)
         descriptor = describe(function, self.declared)
-        descriptor.instructions = count
-        self.functions.append((number, function, heads, operands, len(self.code.locs) - locs))
+        descriptor.instructions = body.instructions
+        self.functions.append((number, function, body, len(self.code.locs) - locs))
         self.records[number] = self._header(function, descriptor)
 
     def _header(self, function: Function, d: Descriptor) -> bytes:
@@ -178,7 +180,7 @@ class _Writer:
     def _declared_symbols(self) -> None:
         """Functions and aliases; places are filled in later. Each body has a symbol of its own."""
         taken: set[int] = set()
-        for _, function, _, _, _ in self.functions:
+        for _, function, _, _ in self.functions:
             self._define(elf.Symbol(function.name, elf.STT_FUNC, _declared_binding(function.linkage)))
             number = self.symbol_of[function.name]
             if function.body is not None:
@@ -193,17 +195,16 @@ class _Writer:
             if isinstance(item, Alias):
                 self._define(elf.Symbol(item.name, elf.STT_FUNC, elf.STB_GLOBAL))
 
-    def _bodies(self) -> list[tuple[int, int, Function, list[int], list[int]]]:
-        """Place the code; (section, offset in it, function, shapes, final operand numbers) of each body."""
+    def _bodies(self) -> list[tuple[int, int, Function, Body]]:
+        """Place the code; (section, offset in it, function, body) of each."""
         bodies = []
         whole = self.elf.add(elf.Section(".text", elf.SHT_PROGBITS, flags=elf.SHF_EXECINSTR, align=4)) if (
             self.compress) else 0  # fmt: skip
         text = bytearray()
-        for n, (_, function, heads, operands, _) in enumerate(self.functions):
+        for n, (_, function, body, _) in enumerate(self.functions):
             if function.body is None:
                 continue
-            operands[:] = [self.final[n] for n in operands]
-            code = encode_body(heads, operands)
+            code = body.encode()
             offset = len(text) if whole else 0
             section = whole or self.elf.add(elf.Section(f".text.{function.name}", elf.SHT_PROGBITS, code,
                                                         elf.SHF_ALLOC | elf.SHF_EXECINSTR, 4))  # fmt: skip
@@ -211,7 +212,7 @@ class _Writer:
                 text += code + bytes(-len(code) % 4)
             symbol = self.symbols[self.function_symbols[n]]
             symbol.section, symbol.value, symbol.size = section, offset, len(code)
-            bodies.append((section, offset, function, heads, operands))
+            bodies.append((section, offset, function, body))
         if whole:
             self._fill(self.elf.sections[whole], bytes(text))
         self._place_aliases()
@@ -223,19 +224,34 @@ class _Writer:
                 alias, target = (self.symbols[self.symbol_of[n]] for n in (item.name, item.target))
                 alias.section, alias.value, alias.size = target.section, target.value, target.size
 
-    def _relocate(self, bodies: list[tuple[int, int, Function, list[int], list[int]]], numbers: list[int]) -> None:
-        """Say where code and data refer to symbols of the module."""
-        named = self._named_by_operands()
-        for section, offset, function, heads, operands in bodies:
-            used = named.keys() & set(operands)
+    def _debug_sections(self, bodies: list[tuple[int, int, Function, Body]]) -> None:
+        """Fill them, now that code and data have their places."""
+        if not self.debug:
+            return
+        places = section_labels(section for _, section in self.debug)
+        for _, offset, function, body in bodies:
+            for ordinal, statement in ordinals(function.body):  # type: ignore[arg-type]
+                if isinstance(statement, Label):
+                    places.setdefault(statement.name, offset + body.statement_offset(ordinal - 1))
+        for symbol in self.symbols:
+            if symbol.section != elf.SHN_COMMON:
+                places.setdefault(symbol.name, symbol.value)
+        for number, section in self.debug:
+            self._fill(self.elf.sections[number], section_image(section, lambda name: places.get(name, 0)))
+
+    def _relocate(self, bodies: list[tuple[int, int, Function, Body]], numbers: list[int], final: list[int]) -> None:
+        """Say where code and data refer to symbols of the module. final: numbers of the pool's shapes."""
+        named = self._named_by_operands(final)
+        for section, offset, function, body in bodies:
+            used = named.keys() & set(body.operands)
             if not used:
                 continue
             own = local_names(function)
             used = {n for n in used if any(name not in own for name in named[n])}
             rows = self.elf.relocations.setdefault(section, []) if used else []
-            for index, operand in enumerate(operands):
+            for index, operand in enumerate(body.operands):
                 if operand in used:
-                    place = offset + operand_offset(heads, operands, index)
+                    place = offset + body.operand_offset(index)
                     rows += [elf.Relocation(place, numbers[self.symbol_of[name]], R_OPERAND)
                              for name in named[operand] if name not in own]  # fmt: skip
         for section, offset, name, kind, addend in self.data.relocations:
@@ -243,19 +259,19 @@ class _Writer:
                 row = elf.Relocation(offset, numbers[self.symbol_of[name]], kind, addend)
                 self.elf.relocations.setdefault(section, []).append(row)
 
-    def _named_by_operands(self) -> dict[int, list[str]]:
+    def _named_by_operands(self, final: list[int]) -> dict[int, list[str]]:
         """Names of module symbols that an operand contains, by final operand number."""
         shapes = self.pool.shapes
         inside: list[list[str]] = []
         for _, parts, _, text in shapes:
             inside.append([text] if text in self.symbol_of else [n for p in parts for n in inside[p]])
-        return {self.final[n]: names for n, names in enumerate(inside) if names}
+        return {final[n]: names for n, names in enumerate(inside) if names}
 
     # --- tables ---------------------------------------------------------------------------------------------------
 
     def _functions(self, numbers: list[int]) -> bytes:
         out: list[int] = []
-        for n, (item, function, _, _, locs) in enumerate(self.functions):
+        for n, (item, function, _, locs) in enumerate(self.functions):
             flags = (function.kind == "entry") * ENTRY | (function.body is not None) * HAS_BODY
             out += (item, flags, self.strings(function.name), self.strings(function.linkage),
                     numbers[self.function_symbols[n]], locs)  # fmt: skip

@@ -5,8 +5,11 @@ import re
 import pytest
 
 from ptxtools.container import write
+from ptxtools.container.codec import decode_strings
+from ptxtools.container.elf import parse_elf
 from ptxtools.container.errors import EXPLANATIONS
 from ptxtools.container.records import KINDS
+from ptxtools.container.tables import decode_tables
 
 from .samples import ROOT, module
 
@@ -33,14 +36,13 @@ def test_the_size_is_that_of_the_example(example):
 
 
 def test_the_numbered_strings_are_those_of_the_example(example):
-    listed = dict(re.findall(r"(\d+) `([^`]+)`", PAGE.split("`.ptx.strings`, from")[1].split("\n\n")[0]))
-    start = example.index(b"\0.version\0")
-    texts = example[start:].split(b"\0")[: len(listed) + 1]
-    assert [t.decode() for t in texts[1:]] == [listed[str(n)] for n in range(1, len(listed) + 1)]
+    listed = dict(re.findall(r"(\d+) `([^`]+)`", PAGE.split("`strings`, from")[1].split("\n\n")[0]))
+    texts = decode_strings(bytes(decode_tables(parse_elf(example).find(".ptx").data)["strings"]))
+    assert texts == ["", *(listed[str(n)] for n in range(1, len(listed) + 1))]
 
 
 def test_every_kind_of_record_is_listed():
-    table = PAGE.split("### `.ptx.records`")[1].split("###")[0]
+    table = PAGE.split("### `records`")[1].split("###")[0]
     listed = {int(n) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.M) for n in row.split(",")}
     assert {0, *KINDS.values()} <= listed
 
