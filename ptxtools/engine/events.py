@@ -47,6 +47,7 @@ _SPACES = {
     "": "generic", "shared::cta": "shared", "shared::cluster": "shared", "cluster": "shared", "param::entry": "param",
 }  # fmt: skip
 _MASK64 = (1 << 64) - 1
+_LANES = np.arange(LANES, dtype=np.uint32)
 #: nanosleep sleeps for a millisecond at most (9.7.19.2).
 LONGEST_SLEEP = 1_000_000
 
@@ -63,6 +64,7 @@ class View(ABC):
     launch: Launch
     schedule: Schedule
     cta: Cta
+    came: list[Wait]
 
     # --- what engines implement ---------------------------------------------------------------------------------------
 
@@ -85,10 +87,6 @@ class View(ABC):
     @abstractmethod
     def hold(self, wait: Wait) -> None:
         """Keep the lanes of a wait at this operation."""
-
-    @abstractmethod
-    def woken(self, lane: int) -> Wait | None:
-        """The wait that this lane came back from, if it did so just now."""
 
     @abstractmethod
     def thread(self, lane: int) -> tuple[int, int, int]:
@@ -261,11 +259,24 @@ class View(ABC):
 
     def expired(self, lane: int) -> bool:
         """Whether the lane came back because the limit of its wait is over."""
+    def woken(self, lane: int) -> Wait | None:
+        """The wait that this lane came back from, if it did so just now."""
+        return next((wait for wait in self.came if wait.back >> lane & 1), None)
+
         wait = self.woken(lane)
         return wait is not None and wait.expired
 
     def trap(self, reason: str, lane: int | None = None) -> Trap:
         """The trap to raise for a lane (the lowest one) at this operation."""
+    @property
+    def slept(self) -> int:
+        """The lanes for which `expired` holds."""
+        lanes = 0
+        for wait in self.came:
+            if wait.expired:
+                lanes |= wait.back
+        return lanes
+
         program, where = self.launch.program, self.op.where
         return Trap(
             reason, kernel=program.kernel, cta=self.cta.place,
@@ -307,11 +318,11 @@ def find(launch: Launch, kind: str) -> Service | None:
 @serves("nanosleep")
 def nanosleep(view: View) -> None:
     """9.7.19.2: lanes sleep for a virtual time of at most twice what they ask for; here exactly that."""
-    asked: dict[int, int] = {}
-    durations = view.source(0)
-    for lane in view.lanes():
-        if not view.expired(lane):
-            duration = min(int(durations[lane]), LONGEST_SLEEP)
-            asked[duration] = asked.get(duration, 0) | 1 << lane
-    for duration, lanes in asked.items():
-        view.wait(("sleep", view.cta.rank, view.warp, duration), f"{duration} ns to pass", lanes=lanes, limit=duration)
+    awake = view.mask & ~view.slept
+    if not awake:
+        return
+    durations = np.minimum(view.source(0), np.uint32(LONGEST_SLEEP))
+    lanes = (np.uint32(awake) >> _LANES & np.uint32(1)).astype(np.bool_)
+    for duration in np.unique(durations[lanes]).tolist():
+        group = int(np.packbits(lanes & (durations == duration), bitorder="little").view(np.uint32)[0])
+        view.wait(("sleep", view.cta.rank, view.warp, duration), f"{duration} ns to pass", lanes=group, limit=duration)

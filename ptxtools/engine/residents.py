@@ -97,6 +97,25 @@ class Wait:
     begun: int = 0
     expired: bool = False
     over: bool = False
+    back: int = 0  # lanes that run the operation again just now
+    left: int = 0  # lanes that were woken and have not run yet
+
+
+def take_back(woken: dict[int, list[Wait]], warp: int, mask: int) -> list[Wait]:
+    """Waits from which lanes of a warp come back now; lanes that come later stay noted."""
+    found: list[Wait] = []
+    waits = woken.get(warp)
+    if waits is None:
+        return found
+    for wait in waits:
+        wait.back = wait.left & mask
+        if wait.back:
+            wait.left &= ~mask
+            found.append(wait)
+    waits[:] = [wait for wait in waits if wait.left]
+    if not waits:
+        del woken[warp]
+    return found
 
 
 @dataclass(slots=True, order=True)
@@ -196,13 +215,14 @@ class Schedule:
 
     def wake(self, key: Hashable) -> None:
         for wait in self._waits.pop(key, ()):
-            wait.over = True
+            wait.over, wait.left = True, wait.lanes
             self._release(wait)
 
     def _expire(self, key: Hashable, wait: Wait) -> None:
         if wait.over:
             return
         wait.over = wait.expired = True
+        wait.left = wait.lanes
         remaining = self._waits[key]
         remaining.remove(wait)
         if not remaining:

@@ -22,6 +22,7 @@ _WORD = struct.Struct("<I")
 _WORDS = {4: struct.Struct("<I"), 8: struct.Struct("<Q")}
 _SIZES = {"i32": 4, "i64": 8, "ptr": 8}
 _BITS = np.arange(LANES, dtype=np.uint32)
+_EVERYBODY = (1 << LANES) - 1
 
 
 @cache
@@ -37,6 +38,14 @@ def flags(mask: int) -> Any:
     return (np.uint32(mask) >> _BITS & np.uint32(1)).astype(np.bool_)
 
 
+def set_blocks(memory: Any, at: int, lanes: int, block: int) -> None:
+    """Put lanes of a warp at a block: `at` is where the warp keeps their blocks."""
+    if lanes == _EVERYBODY:
+        memory[at : at + 4 * LANES] = _WORD.pack(block) * LANES
+    else:
+        np.frombuffer(memory, np.uint32, LANES, at)[flags(lanes)] = block
+
+
 class NativeView(View):
     """Lanes that an event stopped. `origin` and `frame` are offsets of the warp and its frame in worker memory."""
 
@@ -46,7 +55,7 @@ class NativeView(View):
         self.origin, self.frame = warp - worker.ctx, frame - worker.ctx
         self.warp = worker.field(self.origin, WARP, "id")
         self.held = 0  # lanes that this event has made wait
-        self.came: dict[int, Wait] = {}  # lanes that have waited, and for what
+        self.came: list[Wait] = []  # what the lanes have waited for
         self._cta: Cta | None = None
 
     @property
@@ -95,7 +104,7 @@ class NativeView(View):
         rows = np.frombuffer(self.worker.memory, np.uint32)
         rows[(self.frame + slots)[:, None] // 4 + _BITS] = values
 
-    # --- local memory: words of a lane lie 128 bytes apart --------------------------------------------------------------
+    # --- local memory: words of a lane lie 128 bytes apart ------------------------------------------------------------
 
     def _row(self, lane: int, address: int, size: int) -> tuple[Any, int]:
         base = self.worker.field(self.origin, WARP, "local") - self.worker.ctx
@@ -131,8 +140,6 @@ class NativeView(View):
         self.worker.hold(self.origin, wait)
         self.schedule.wait(wait)
 
-    def woken(self, lane: int) -> Wait | None:
-        return self.came.get(lane)
 
 
 class Residents:

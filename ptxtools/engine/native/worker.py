@@ -17,7 +17,7 @@ from ptxtools.engine.native import events, faults, library, structures
 from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
 from ptxtools.engine.native.polling import Polls, Watch
 from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
-from ptxtools.engine.residents import RANK_SHIFT, Schedule
+from ptxtools.engine.residents import RANK_SHIFT, Schedule, take_back
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
@@ -111,7 +111,7 @@ class Worker:
         self._fill(tables, slots)
         self.schedule = Schedule(launch, self._clock, self._skip, self._release, self._claim)
         self.residents = events.Residents(self)
-        self.woken: dict[tuple[int, int], Wait] = {}  # by offset of the warp, and lane
+        self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
         self.watch = Watch(self, tables.polls)
 
@@ -237,7 +237,7 @@ class Worker:
             return
         view = events.NativeView(self, op, self.get("stop_warp"), self.get("stop_fp"), mask)
         if self.woken:
-            view.came = {lane: w for lane in view.lanes() if (w := self.woken.pop((view.origin, lane), None))}
+            view.came = take_back(self.woken, view.origin, mask)
         serve(view)
         if view.held:
             self.set("resume_mask", self.get("resume_mask") & ~view.held)
@@ -254,17 +254,12 @@ class Worker:
         self.set_field(warp, WARP, "ready", self.field(warp, WARP, "ready") & ~wait.lanes)
         self.set_field(warp, WARP, "group", 0)
         self.set_field(warp, WARP, "wait_ip", self.get("stop_ip"))
-        place = warp + WARP.offset("pc")
-        for lane in range(32):
-            if wait.lanes >> lane & 1:
-                _FORMATS["i32"].pack_into(self.memory, place + 4 * lane, wait.block)
+        events.set_blocks(self.memory, warp + WARP.offset("pc"), wait.lanes, wait.block)
 
     def _release(self, wait: Wait) -> None:
         """Let the lanes of a wait try again."""
         warp = wait.frame
-        for lane in range(32):
-            if wait.lanes >> lane & 1:
-                self.woken[warp, lane] = wait
+        self.woken.setdefault(warp, []).append(wait)
         self.set_field(warp, WARP, "ready", self.field(warp, WARP, "ready") | wait.lanes)
         cta = wait.cta.handle
         self.set_field(cta, CTA, "ready", self.field(cta, CTA, "ready") | 1 << wait.warp)

@@ -1,4 +1,4 @@
-"""Operations served by Python functions (`engine.events`), a warp at a time, and clusters as those functions see them."""
+"""Operations served by Python functions (`engine.events`), a warp at a time; clusters as those functions see them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ptxtools.diagnostics import Trap
 
 from ..events import View, find
 from ..program import LANES, Op, Ref, Terminator
-from ..residents import Cluster, Cta, Wait
+from ..residents import Cluster, Cta, Wait, take_back
 from .registry import Array, Threads, ends
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ReferenceView(View):
         self.cta = m.residents.cta(int(m.slot_of[first]))
         self.everyone = np.arange(first, first + LANES)
         self.held = 0
-        self.came = {lane: w for lane in self.lanes() if (w := m.woken.pop(first + lane, None)) is not None}
+        self.came = take_back(m.woken, first, mask)
 
     @property
     def algebra(self) -> NumpyAlgebra:
@@ -73,17 +73,13 @@ class ReferenceView(View):
         self.m.blocked[self.first : self.first + LANES] |= _flags(wait.lanes)
         self.schedule.wait(wait)
 
-    def woken(self, lane: int) -> Wait | None:
-        return self.came.get(lane)
 
 
 def release(m: Machine, wait: Wait) -> None:
     """Let the lanes of a wait try again."""
     first = wait.frame
     m.blocked[first : first + LANES] &= ~_flags(wait.lanes)
-    for lane in range(LANES):
-        if wait.lanes >> lane & 1:
-            m.woken[first + lane] = wait
+    m.woken.setdefault(first, []).append(wait)
 
 
 class Residents:

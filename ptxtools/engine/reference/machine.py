@@ -73,7 +73,7 @@ class Machine:
         self.running = 0  # block that runs
         self.epoch = time.time_ns() if launch.seed is None else 0  # virtual time begins here
         self.skipped = 0  # virtual time in which nobody could move
-        self.woken: dict[int, Wait] = {}  # threads that come back from a wait
+        self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by number of lane 0
         self.schedule = Schedule(launch, self.now, self._skip, lambda wait: release(self, wait), self.next_cluster)
         self.residents = Residents(self)
         self.barriers: dict[tuple[int, int], Barrier] = {}  # those in use, by CTA slot and number
