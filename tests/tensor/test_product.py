@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ptxtools.engine.native import tiles
 from ptxtools.semantics.tensorcore import LEAST, Rule
 from ptxtools.sim.tensor.numbers import Numbers, numbers, scale_table
 from ptxtools.sim.tensor.product import multiply, multiply_integers, rounded
@@ -81,6 +82,14 @@ RULES = [
 ]  # fmt: skip
 
 
+@pytest.fixture(params=["native", "NumPy"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of computing a tile."""
+    if request.param == "NumPy":
+        monkeypatch.setattr(tiles, "functions", lambda: None)
+
+
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize(("t", "rule"), RULES)
 def test_sums_follow_the_rule(t: str, rule: Rule) -> None:
     rng = np.random.default_rng(7)
@@ -99,13 +108,33 @@ def test_sums_follow_the_rule(t: str, rule: Rule) -> None:
     np.testing.assert_array_equal(found.astype(np.float64), np.array(wanted))
 
 
-def test_exact_sums_take_the_short_way_and_agree() -> None:
-    rng = np.random.default_rng(3)
-    values = rng.integers(-8, 9, (40, 16)).astype(np.float64)
-    matrix = Numbers(values, np.abs(2.0 ** np.floor(np.log2(np.maximum(np.abs(values), 1))) * (values != 0)))
-    c = rng.integers(-1000, 1000, (40, 40)).astype(np.float32)
-    found = multiply(matrix, matrix, c, Rule(25, 16, "f32"))
-    np.testing.assert_array_equal(found, (values @ values.T + c).astype(np.float32))
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("t", ["f16", "bf16"])
+def test_addends_of_any_size(t: str) -> None:
+    """Subnormal addends, huge ones, and none beside products that are all zero."""
+    rng = np.random.default_rng(11)
+    a, b = random_matrix(rng, t, 8, 16), random_matrix(rng, t, 8, 16)
+    a.values[:4] = a.powers[:4] = 0
+    c = (rng.standard_normal((8, 8)) * 2.0 ** rng.integers(-150, 127, (8, 8))).astype(np.float32)
+    rule = Rule(25, 16, "f32")
+    found = multiply(a, b, c, rule)
+    wanted = [[expected(x, y, float(c[i, j]), rule, (LEAST[t],) * 2) for j, y in enumerate(b.values)]
+              for i, x in enumerate(a.values)]  # fmt: skip
+    np.testing.assert_array_equal(found, np.array(wanted, np.float32))
+
+
+@pytest.mark.usefixtures("either")
+def test_numbers_beyond_f32() -> None:
+    """Products of bf16 whose exponents add up to more than f32 has."""
+    rng = np.random.default_rng(13)
+    codes = rng.integers(0, 0x7F80, (8, 16), dtype=np.uint16)
+    a = numbers("bf16", codes)
+    assert a.values.dtype == np.float64
+    rule = Rule(25, 16, "f32")
+    c = rng.standard_normal((8, 8)).astype(np.float32)
+    wanted = [[expected(x, y, float(c[i, j]), rule, (-126, -126)) for j, y in enumerate(a.values)]
+              for i, x in enumerate(a.values)]  # fmt: skip
+    np.testing.assert_array_equal(multiply(a, a, c, rule), np.array(wanted))
 
 
 def test_block_scaled_fp4_adds_groups_exactly() -> None:
@@ -122,7 +151,8 @@ def test_block_scaled_fp4_adds_groups_exactly() -> None:
             terms, exponents = [Fraction(float(c[i, j]))], [exponent(Fraction(float(c[i, j])), -126)]
             for g in range(4):
                 some = slice(16 * g, 16 * g + 16)
-                dot = sum(Fraction(x) * Fraction(y) for x, y in zip(a.values[i, some], b.values[j, some], strict=True))
+                pairs = zip(a.values[i, some].tolist(), b.values[j, some].tolist(), strict=True)
+                dot = sum(Fraction(x) * Fraction(y) for x, y in pairs)
                 x, y = Fraction(float(scales[0].values[i, g])), Fraction(float(scales[1].values[j, g]))
                 terms.append(dot * x * y)
                 if dot:
@@ -131,6 +161,7 @@ def test_block_scaled_fp4_adds_groups_exactly() -> None:
             assert float(found[i, j]) == to_float(sum(cut(t, unit) for t in terms), "f32")
 
 
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("result", ["f32", "f16"])
 def test_what_is_not_finite(result: str) -> None:
     a = np.zeros((4, 16))
@@ -148,6 +179,16 @@ def test_what_is_not_finite(result: str) -> None:
     assert bits[0, 1] == bits[1, 0] == bits[1, 1] == bits[2, 1] == nan
 
 
+@pytest.mark.usefixtures("either")
+def test_addends_that_are_not_finite() -> None:
+    ones = Numbers(np.ones((4, 16), np.float32), np.ones((4, 16), np.float32))
+    c = np.array([[np.inf, -np.inf, np.nan, 0]] * 4, np.float32)
+    found = multiply(ones, ones, c, Rule(25, 16, "f32"))
+    assert found[0, 0] == np.inf and found[0, 1] == -np.inf and found[0, 3] == 16
+    assert found.view(np.uint32)[0, 2] == 0x7FFF_FFFF
+
+
+@pytest.mark.usefixtures("either")
 def test_plain_arithmetic() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.standard_normal((8, 16)), rng.standard_normal((8, 16))
@@ -162,9 +203,10 @@ def test_rounding_at_the_ends() -> None:
     assert rounded(np.array([1 + 2.0**-13 + 2.0**-14]), "e8m13")[0] == 1 + 2.0**-13
 
 
+@pytest.mark.usefixtures("either")
 def test_integers_wrap_or_saturate() -> None:
-    a, b = np.full((1, 32), 255, np.float32), np.full((1, 32), 255, np.float32)
-    c = np.array([[0x7FFF_FFFF]], np.uint32)
+    a, b = np.full((4, 32), 255, np.float32), np.full((1, 32), 255, np.float32)
+    c = np.full((4, 1), 0x7FFF_FFFF, np.uint32)
     assert multiply_integers(a, b, c, saturate=True)[0, 0] == 0x7FFF_FFFF
     assert multiply_integers(a, b, c, saturate=False)[0, 0] == 0x7FFF_FFFF + 32 * 255 * 255
     assert multiply_integers(-a, b, None, saturate=True).view(np.int32)[0, 0] == -32 * 255 * 255

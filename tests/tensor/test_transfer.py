@@ -191,7 +191,7 @@ def test_what_is_not_given_back_is_a_trap() -> None:
 }
 """
     for engine in ("native", "reference"):
-        with pytest.raises(Trap, match="without tcgen05.dealloc of 32 columns"):
+        with pytest.raises(Trap, match=r"without tcgen05\.dealloc of 32 columns"):
             kernels.run(text, 32, [], target="sm_100a", engine=engine)
 
 

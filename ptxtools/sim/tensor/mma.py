@@ -210,7 +210,7 @@ def _result(call: Call, cta: Cta, b: Array | Numbers, c: Array | None) -> Array:
         some = slice(part * width, (part + 1) * width)
         addend = None if c is None else np.ascontiguousarray(c[:, some])
         if isinstance(a, Numbers) and isinstance(b, Numbers):
-            right = Numbers(b.values[some], b.powers[some])
+            right = b.part(some)
             if scaled:
                 found.append(_scaled(call, cta, part, a, right, addend))
             else:
@@ -237,7 +237,7 @@ def _decoded(call: Call, t: str, codes: Array, *, negate: bool) -> Array | Numbe
     if call.variant.kind == "i8":
         return integers(t, np.ascontiguousarray(codes))
     found = numbers(t, np.ascontiguousarray(codes))
-    return Numbers(-found.values, found.powers) if negate else found
+    return found.negated() if negate else found
 
 
 def _in_shared(call: Call, cta: Cta, which: str, d: shared.Descriptor, t: str, mn: int, k: int, major: bool) -> Array:
@@ -316,9 +316,8 @@ def _scaled(call: Call, cta: Cta, part: int, a: Numbers, b: Numbers, c: Array | 
     result = np.empty((rows, columns), np.float32)
     for group, bytes_b in zip(groups, each, strict=True):
         some = lanes // _WARP == group
-        left = Numbers(a.values[some], a.powers[some])
         addend = None if c is None else c[some]
-        result[some] = _scaled_product(call, left, b, addend, bytes_a[some], bytes_b)
+        result[some] = _scaled_product(call, a.part(some), b, addend, bytes_a[some], bytes_b)
     return result
 
 

@@ -1,7 +1,7 @@
 """Elements of matrices as numbers: every format that the asynchronous tensor cores take (5.2.3, 9.7.16.10.4).
 
-Numbers are f64: each element, each product of two of them, and each scaled product is exact in it. With a number goes
-its `power`: 2 to its exponent, where subnormal numbers have the least exponent of their format, and zero has 0.
+With a number goes its `power`: 2 to its exponent, where subnormal numbers have the least exponent of their format, and
+zero has 0. Numbers are f32 where all powers are such that products are exact in f32 too (`NARROW`), else f64.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.engine.native.tiles import NARROW
 from ptxtools.semantics.exact import FORMATS
 from ptxtools.semantics.tensorcore import LEAST
 
@@ -23,43 +24,67 @@ BITS = {
     "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 8, "fp4": 4, "s8": 8,
     "u8": 8, "b1": 1,
 }  # fmt: skip
-_EXPONENT = np.uint64(0x7FF0_0000_0000_0000)
+_FIELDS = {4: (np.uint32, np.uint32(0x7F80_0000)), 8: (np.uint64, np.uint64(0x7FF0_0000_0000_0000))}
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A matrix: `values` (f64) and the `powers` of the values (f64), both rows x K."""
+    """A matrix: `values` and the `powers` of the values, both rows x K, both f32 or both f64."""
 
     values: Array
     powers: Array
 
+    @property
+    def finite(self) -> bool:
+        return bool(self.powers.max(initial=0) < np.inf)
+
+    def wide(self) -> Numbers:
+        """The same in f64."""
+        return Numbers(self.values.astype(np.float64), self.powers.astype(np.float64))
+
     def scaled(self, factors: Array, powers: Array) -> Numbers:
-        """Each number times a factor; the exponents add."""
-        return Numbers(self.values * factors, self.powers * powers)
+        """Each number times a factor (f64); the exponents add."""
+        return _fit(self.values * factors, self.powers * powers)
+
+    def negated(self) -> Numbers:
+        return Numbers(-self.values, self.powers)
+
+    def part(self, rows: slice | Array) -> Numbers:
+        return Numbers(self.values[rows], self.powers[rows])
+
+
+def _fit(values: Array, powers: Array) -> Numbers:
+    """Numbers in f32 if they fit."""
+    some = powers[powers != 0]
+    if not len(some) or (some.min() >= NARROW[0] and some.max() <= NARROW[1]):
+        return Numbers(values.astype(np.float32), powers.astype(np.float32))
+    with np.errstate(invalid="ignore"):
+        return Numbers(values, powers).wide()
 
 
 def power(values: Array, least: int) -> Array:
-    """2 to the exponent of each number, at least `least`; 0 for zero, infinite for what is not finite."""
-    own = (values.view(np.uint64) & _EXPONENT).view(np.float64)
-    own = np.maximum(own, 2.0**least)
-    own[values == 0] = 0.0
+    """2 to the exponent of each f32 or f64, at least `least`; 0 for zero, infinite for what is not finite."""
+    bits, exponent = _FIELDS[values.dtype.itemsize]
+    own: Array = (values.view(bits) & exponent).view(values.dtype)
+    np.maximum(own, values.dtype.type(2.0**least), out=own)
+    own[values == 0] = 0
     return own
 
 
 def numbers(t: str, codes: Array) -> Numbers:
     """Elements from their bits: u32 for tf32, u16 for 16-bit types, u8 for all others (of "fp4" one a byte)."""
     if BITS[t] <= 8:
-        values, powers = _table(t)
-        return Numbers(values[codes], powers[codes])
+        table, powers = _table(t)
+        return Numbers(table[codes], powers[codes])
+    values: Array
     if t == "f16":
-        narrow: Array = codes.view(np.float16)
-    elif t == "bf16":
-        narrow = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        values = codes.view(np.float16).astype(np.float32)
+        return Numbers(values, power(values, LEAST[t]))
+    if t == "bf16":
+        values = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
     else:
-        narrow = (codes & np.uint32(0xFFFF_E000)).view(np.float32)  # the low 13 bits do not count
-    with np.errstate(invalid="ignore"):
-        wide = narrow.astype(np.float64)
-    return Numbers(wide, power(wide, LEAST[t]))
+        values = (codes & np.uint32(0xFFFF_E000)).view(np.float32)  # the low 13 bits do not count
+    return _fit(values, power(values, LEAST[t]))
 
 
 def integers(t: str, codes: Array) -> Array:
@@ -71,7 +96,7 @@ def integers(t: str, codes: Array) -> Array:
 def _table(t: str) -> tuple[Array, Array]:
     """Value and power for each of the 256 bytes."""
     name, shift = ("e2m1", 0) if t == "fp4" else (t, 2 if t == "e2m1" else 0)
-    values = np.array([_value(name, byte >> shift) for byte in range(256)])
+    values = np.array([_value(name, byte >> shift) for byte in range(256)], np.float32)
     return values, power(values, LEAST[name])
 
 

@@ -1,13 +1,14 @@
 """D = A * B + D as the tensor cores make it, for whole tiles (docs/numerics.md).
 
-The rules are those of `semantics.tensorcore`; here they run over matrices. `Rule.fraction` 0 asks for plain f32
-arithmetic instead.
+The rules are those of `semantics.tensorcore`; here they run over matrices: as native code (`engine.native.tiles`), or
+as NumPy where there is none. `Rule.fraction` 0 asks for plain f32 arithmetic instead.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ptxtools.engine.native import tiles
 from ptxtools.semantics.tensorcore import NAN32, Rule
 
 from .numbers import Array, Numbers, power
@@ -27,28 +28,67 @@ def multiply(
     c: M x N, f32 or f16 by the rule's result, or None for zero. scales: for rules with groups, the scale factors of the
     groups, M x groups and N x groups. Returns M x N of f32 or f16.
     """
-    addend = np.zeros((len(a.values), len(b.values))) if c is None else c.astype(np.float64)
+    finite = a.finite and b.finite and (scales is None or (scales[0].finite and scales[1].finite))
     with np.errstate(all="ignore"):
+        if finite and scales is None:
+            found = _native(a, b, c, rule)
+            if found is not None:
+                return found
+        a, b = a.wide(), b.wide()
+        addend = np.zeros((len(a.values), len(b.values))) if c is None else c.astype(np.float64)
         if not rule.fraction:
             return _plain(a, b, addend, rule, scales)
         least = _LEAST_F16 if rule.result == "f16" else _LEAST_F32
-        total = _exact_sum(a, b, addend, rule) if scales is None else None
-        if total is None:
-            total = _cut_sum(a, b, addend, rule, least, scales)
-        result = rounded(total, rule.result)
-        if not (_finite(a) and _finite(b) and np.isfinite(addend).all() and _finite_scales(scales)):
+        result = rounded(_cut_sum(a, b, addend, rule, least, scales), rule.result)
+        if not (finite and np.isfinite(addend).all()):
             _exceptional(result, a, b, addend, scales)
         return result
 
 
+def _native(a: Numbers, b: Numbers, c: Array | None, rule: Rule) -> Array | None:
+    """The product by native code; None where it does not do."""
+    (rows, k), columns = a.values.shape, len(b.values)
+    if rows % 4 or k % 8 or (rule.fraction and rule.chunk < k):
+        return None
+    if a.values.dtype != b.values.dtype:
+        a, b = a.wide(), b.wide()
+    if not rule.fraction and a.values.dtype != np.float32:
+        a, b = (Numbers(m.values.astype(np.float32), m.powers) for m in (a, b))
+    whole = -(-columns // tiles.WIDTH) * tiles.WIDTH
+    right = []
+    for part in (b.values, b.powers):
+        turned = np.zeros((k, whole), part.dtype)
+        turned[:, :columns] = part.T
+        right.append(turned)
+    out = np.empty((rows, whole), np.float32)
+    if c is not None:
+        addend = c.astype(np.float32, copy=False)
+        if whole != columns or addend.strides[1] != 4:
+            addend = np.zeros((rows, whole), np.float32)
+            addend[:, :columns] = c
+        c = addend
+    rounding = tiles.Rounding(rule.fraction, *tiles.MASKS[rule.result])
+    left = np.ascontiguousarray(a.values), np.ascontiguousarray(a.powers)
+    if not tiles.rows(left, (right[0], right[1]), c, rounding, out):
+        return None
+    result = out[:, :columns]
+    return result.astype(np.float16) if rule.result == "f16" else result
+
+
 def multiply_integers(a: Array, b: Array, c: Array | None, *, saturate: bool) -> Array:
     """The same for whole numbers in f32; c and the result are u32 holding s32, wrapped or saturated once."""
-    total = (a @ b.T).astype(np.int64)
+    total = _whole_product(a, b).astype(np.int64)
     if c is not None:
         total += c.view(np.int32)
     if saturate:
         np.clip(total, _SMALLEST32, _LARGEST32, out=total)
     return total.astype(np.uint32)
+
+
+def _whole_product(a: Array, b: Array) -> Array:
+    """a * b^T for whole numbers whose sums are exact in f32."""
+    found = _native(Numbers(a, a), Numbers(b, b), None, Rule(0, a.shape[1], "f32"))
+    return a @ b.T if found is None else found
 
 
 def rounded(total: Array, result: str) -> Array:
@@ -62,14 +102,6 @@ def rounded(total: Array, result: str) -> Array:
         single = np.where(small, np.trunc(total * 2.0**149) * 2.0**-149, single)
     with np.errstate(over="ignore"):
         return single.astype(np.float32)
-
-
-def _finite(matrix: Numbers) -> bool:
-    return bool(np.isfinite(matrix.powers).all())
-
-
-def _finite_scales(scales: tuple[Numbers, Numbers] | None) -> bool:
-    return scales is None or (_finite(scales[0]) and _finite(scales[1]))
 
 
 def _plain(a: Numbers, b: Numbers, addend: Array, rule: Rule, scales: tuple[Numbers, Numbers] | None) -> Array:
@@ -88,36 +120,6 @@ def _grouped_values(matrix: Numbers, scale: Numbers) -> Array:
 
 
 # --- sums -------------------------------------------------------------------------------------------------------------
-
-
-def _exact_sum(a: Numbers, b: Numbers, addend: Array, rule: Rule) -> Array | None:
-    """The sum where nothing is cut off, so that a library may add in any order; None where something may be.
-
-    All terms are multiples of the product of the least bits of A and B, or of c's; nothing is lost when that reaches
-    down to no more than `fraction` bits below the largest exponent.
-    """
-    if rule.chunk < a.values.shape[1]:
-        return None
-    bits = _least_bit(a.values) * _least_bit(b.values)
-    lowest = min(bits, _least_bit(addend)) if addend.any() else bits
-    most = float(a.powers.max(initial=0.0) * b.powers.max(initial=0.0))
-    highest = max(most, float(np.abs(addend).max(initial=0.0)))
-    if not (0 < highest < np.inf) or highest > lowest * 2.0**rule.fraction:
-        return None
-    total: Array = a.values @ b.values.T + addend
-    return total
-
-
-def _least_bit(values: Array) -> float:
-    """The largest power of two that all values are multiples of; infinite if all are zero, 0 if one is not finite."""
-    some = values[values != 0]
-    if not len(some):
-        return float("inf")
-    if not np.isfinite(some).all():
-        return 0.0
-    fractions, exponents = np.frexp(some)
-    whole = np.ldexp(fractions, 53).astype(np.int64)
-    return float(np.ldexp((whole & -whole).astype(np.float64), exponents - 53).min())
 
 
 def _cut_sum(

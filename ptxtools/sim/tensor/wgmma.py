@@ -172,7 +172,7 @@ def _floats(view: View, plan: Plan, matrices: _Shared, warp: int, c: Array | Non
     assert isinstance(b, Numbers)
     sign = _signed(view, "imm_scale_a") * _signed(view, "imm_scale_b")
     if sign < 0:
-        a = Numbers(-a.values, a.powers)
+        a = a.negated()
     if c is not None:
         c = c.view(np.float16 if c.dtype == np.uint16 else np.float32)
     return multiply(a, b, c, chosen(view, plan.rule))
@@ -200,7 +200,7 @@ def _rows_of_a(view: View, plan: Plan, matrices: _Shared, warp: int) -> Array | 
     rows = slice(_ROWS * warp, _ROWS * (warp + 1))
     known = matrices.a
     if isinstance(known, Numbers):
-        return Numbers(known.values[rows], known.powers[rows])
+        return known.part(rows)
     stored = factor_rows(registers(view, "a"), BITS[plan.atype]) if known is None else known[rows]
     if not has(view, "sp_meta"):
         return stored
