@@ -67,6 +67,13 @@ class Product:
         return "bits" if self.atype == "b1" else "integer" if self.dtype == "s32" else "float"
 
     @property
+    def factor_registers(self) -> tuple[int, int]:
+        """Registers of A and B as written: f16 factors of wmma repeat those they need to fill eight (9.7.14.4.1)."""
+        if self.atype == "f16" and (self.m, self.n) in ((16, 16), (32, 8), (8, 32)):
+            return 8, 8
+        return self.parts[0].a.registers, self.parts[0].b.registers
+
+    @property
     def a_bits(self) -> int:
         """Width of an element of A in its register; for the metadata of sparse matrices."""
         return _width(self.atype)

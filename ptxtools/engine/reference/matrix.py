@@ -18,8 +18,6 @@ from .machine import Machine
 from .memory import addresses, parts
 from .registry import Array, Threads, executes
 
-_REPEATED = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
-
 
 def _warps(m: Machine, threads: Threads) -> Array:
     """Numbers of all threads of the warps that any of these are in, a row for each warp."""
@@ -78,11 +76,8 @@ def product(m: Machine, op: Op, threads: Threads) -> None:
     p = product_of(op.opcode.text)
     warps = _warps(m, threads)
     registers = _registers(m, op.src, warps)
-    repeated = p.atype == "f16" and (p.m, p.n, p.k) in _REPEATED
-    part = p.parts[0]
-    first_b = 8 if repeated else part.a.registers
-    first_c = first_b + (8 if repeated else part.b.registers)
-    extra = registers[first_c + part.c.registers :]
+    first_b, first_c = p.factor_registers[0], sum(p.factor_registers)
+    extra = registers[first_c + p.parts[0].c.registers :]
     results: list[Array] = []
     for part in p.parts:
         a = _matrix(part.a, registers)

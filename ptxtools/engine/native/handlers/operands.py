@@ -50,10 +50,9 @@ class Tile:
         self.powers_wanted = self.rule is not None and self.rule.fraction > 0 and self.rule.group == 1
         self.highest = h.A.const("u64", 0)
         self.sources = list(h.op.src)
-        part = self.product.parts[0]
-        self.first_b = _written(part.a, self.product, "a", len(h.op.src))
-        self.first_c = self.first_b + _written(part.b, self.product, "b", len(h.op.src))
-        self.first_extra = self.first_c + part.c.registers  # metadata, scale factors
+        self.first_b = self.product.factor_registers[0]
+        self.first_c = sum(self.product.factor_registers)
+        self.first_extra = self.first_c + self.product.parts[0].c.registers  # metadata, scale factors
 
     def source(self, number: int) -> Value:
         """A whole register, as its slot holds it."""
@@ -66,9 +65,11 @@ class Tile:
         return ref
 
     def room(self, element: str, count: int) -> str:
+        """An array on the stack."""
         return self.e.value(f"alloca [{count} x {element}], align 64")
 
     def at(self, base: str, element: str, index: int | str) -> str:
+        """Address of an element of an array."""
         kind = "i64" if isinstance(index, int) else "i32"
         return self.e.value(f"getelementptr {element}, ptr {base}, {kind} {index}")
 
@@ -94,14 +95,6 @@ class Tile:
             h.place(after)
 
         return index, close
-
-
-def _written(fragment: Fragment, product: Product, matrix: str, sources: int) -> int:
-    """Registers of an operand as the instruction has it: f16 of wmma repeats what it needs (9.7.14.4.1)."""
-    repeated = product.atype == "f16" and (product.m, product.n, product.k) in (
-        (16, 16, 16), (32, 8, 16), (8, 32, 16),
-    )  # fmt: skip
-    return 8 if repeated else fragment.registers
 
 
 # --- decoding ---------------------------------------------------------------------------------------------------------

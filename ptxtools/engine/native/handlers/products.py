@@ -25,7 +25,7 @@ def product(h: Handler) -> None:
     for ref in (*h.op.dst, *h.op.src):
         if ref is not None:
             h.pointer(ref)
-    h.attributes = "#2"
+    h.attributes = "#2"  # eight f64 are one vector of the widest kind
     t = Tile(h)
     tables = [_operands(t, part, number) for number, part in enumerate(t.product.parts)]
     addends = [_addend_tiles(t, part, number) for number, part in enumerate(t.product.parts)]
