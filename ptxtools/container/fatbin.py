@@ -20,7 +20,7 @@ _HEADER = struct.Struct("<IHHQ")
 #: Kind, version, header size, payload bytes (padded), compressed bytes, offset of options, PTX version minor and
 #: major, architecture, offset and length of the name, flags, zero, bytes when decompressed.
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
-_KIND_PTX = 1
+_KIND_PTX, _KIND_MACHINE_CODE = 1, 2
 _FLAG_64BIT, _FLAG_DEBUG, _FLAG_LINUX, _FLAG_LZ4, _FLAG_ZSTD = 1, 2, 0x10, 0x2000, 0x8000
 _FLAG_ARCH, _FLAG_FAMILY = 0x10_0000, 0x20_0000
 #: Where compilers put the PTX of a cubin that was built for debugging: lines ended by NUL.
@@ -46,8 +46,12 @@ def embedded(data: bytes, name: str) -> list[Embedded]:
     """
     found: list[Embedded] = []
     try:
-        for start in _fatbins(data):
-            found += _entries(data, start, name)
+        starts = list(_fatbins(data))
+        for start in starts:
+            found += _entries(data, start, name, _KIND_PTX)
+        if not found:  # debugging data of machine code may hold its PTX
+            for start in starts:
+                found += _entries(data, start, name, _KIND_MACHINE_CODE)
         if not found and data[:4] == elf.MAGIC:
             found = _from_cubin(data)
     except DAMAGE as error:
@@ -75,7 +79,8 @@ def _fatbins(data: bytes) -> Iterator[int]:
         at = data.find(_MAGIC_BYTES, end)
 
 
-def _entries(data: bytes, start: int, name: str) -> Iterator[Embedded]:
+def _entries(data: bytes, start: int, name: str, wanted: int) -> Iterator[Embedded]:
+    """The PTX in the entries of one kind."""
     at = start + 16
     end = at + _HEADER.unpack_from(data, start)[3]
     while at < end:
@@ -85,21 +90,33 @@ def _entries(data: bytes, start: int, name: str) -> Iterator[Embedded]:
         kind, head, size = fields[0], fields[2], fields[3]
         if head < _ENTRY.size or at + head + size > end:
             raise Damage("a fatbin entry reaches beyond its fatbin")
-        if kind == _KIND_PTX:
+        if kind == wanted == _KIND_PTX:
             yield _ptx_entry(data, at, fields, name)
+        elif kind == wanted and size:
+            yield from _machine_code(data, at, fields, name)
         at += head + size
 
 
 def _ptx_entry(data: bytes, at: int, fields: tuple[int, ...], name: str) -> Embedded:
-    _, _, head, size, packed, _, minor, major, arch, name_at, name_size, flags, _, unpacked = fields
-    payload = data[at + head : at + head + size]
-    if flags & _FLAG_LZ4:
-        payload = _lz4(payload[:packed], unpacked, name)
-    elif flags & _FLAG_ZSTD:
-        payload = _zstd(payload[:packed], unpacked, name)
+    head, minor, major, arch, name_at, name_size, flags = fields[2], *fields[6:12]
+    payload = _payload(data, at, fields, name)
     suffix = "a" if flags & _FLAG_ARCH else "f" if flags & _FLAG_FAMILY else ""
     label = data[at + name_at : at + name_at + name_size] if name_at and name_at + name_size <= head else b""
     return Embedded(payload.rstrip(b"\0"), f"sm_{arch}{suffix}", (major, minor), label.decode("utf-8", "replace"))
+
+
+def _machine_code(data: bytes, at: int, fields: tuple[int, ...], name: str) -> list[Embedded]:
+    payload = _payload(data, at, fields, name)
+    return _from_cubin(payload) if payload[:4] == elf.MAGIC else []
+
+
+def _payload(data: bytes, at: int, fields: tuple[int, ...], name: str) -> bytes:
+    """The content of an entry, decompressed."""
+    head, size, packed, flags, unpacked = fields[2], fields[3], fields[4], fields[11], fields[13]
+    payload = data[at + head : at + head + size]
+    if flags & _FLAG_LZ4:
+        return _lz4(payload[:packed], unpacked, name)
+    return _zstd(payload[:packed], unpacked, name) if flags & _FLAG_ZSTD else payload
 
 
 def _check_size(packed: bytes, unpacked: int, most: int) -> None:

@@ -141,7 +141,18 @@ def test_truncated_binaries(name):
             assert error.diagnostics[0].code in ("PTX801", "PTX803")
 
 
-@pytest.mark.parametrize("name", ["plain.fatbin", "lz4.fatbin", "zstd.fatbin", "several.fatbin", "lineinfo.cubin"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plain.fatbin",
+        "lz4.fatbin",
+        "zstd.fatbin",
+        "several.fatbin",
+        "lineinfo.cubin",
+        "lineinfo-lz4.fatbin",
+        "lineinfo-zstd.fatbin",
+    ],
+)
 def test_mutated_binaries(name):
     original, chance = (BINARIES / name).read_bytes(), random.Random(name)
     for _ in range(400):

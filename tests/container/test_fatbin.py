@@ -1,5 +1,10 @@
 """PTX out of NVIDIA's binaries, and into a fatbin."""
 
+import hashlib
+import json
+import shutil
+import subprocess
+
 import pytest
 
 from ptxtools.container import best, detect, embedded, write_fatbin
@@ -37,6 +42,15 @@ def test_a_cubin_with_line_information():
     assert not result.diagnostics and len(result.module.entries) == 2
 
 
+@pytest.mark.parametrize("name", ["lineinfo-lz4.fatbin", "lineinfo-zstd.fatbin"])
+def test_compressed_machine_code_with_line_information(name):
+    """The PTX of a cubin inside a fatbin, when the fatbin has none of its own."""
+    (entry,) = embedded((BINARIES / name).read_bytes(), name)
+    assert entry.target == "sm_80"
+    result = parse(entry.text.decode(), name)
+    assert not result.diagnostics and [f.name for f in result.module.entries] == ["scale", "add"]
+
+
 def test_a_cubin_without_ptx():
     with pytest.raises(PtxError, match="PTX803"):
         embedded((BINARIES / "bare.cubin").read_bytes(), "bare.cubin")
@@ -71,3 +85,32 @@ def test_a_fatbin_of_ours_reads_back(target, compress):
 def test_a_fatbin_needs_a_target():
     with pytest.raises(ValueError):
         write_fatbin("", "gfx90a", (8, 0))
+
+
+def recorded():
+    """What NVIDIA's cuobjdump 13.5 printed about fatbins of ours."""
+    return json.loads((BINARIES / "cuobjdump.json").read_text())
+
+
+def made(case):
+    version = tuple(case["version"])
+    return write_fatbin(REFERENCE.decode(), case["target"], version, debug=case["debug"], compress=case["compress"])
+
+
+@pytest.mark.parametrize("case", recorded(), ids=lambda case: case["target"])
+def test_fatbins_are_those_that_cuobjdump_accepted(case):
+    number, said = case["target"][3:], "\n".join(case["said"])
+    assert f"arch = sm_{number}\n" in said and "code version = [{},{}]".format(*case["version"]) in said
+    assert ("compressed" in case["said"]) == case["compress"] and ("has debug info" in case["said"]) == case["debug"]
+    if case["sha256"] is not None:  # compressed bytes depend on the version of lz4
+        assert hashlib.sha256(made(case)).hexdigest() == case["sha256"]
+
+
+@pytest.mark.skipif(shutil.which("cuobjdump") is None, reason="cuobjdump is not installed: what it said is recorded")
+@pytest.mark.parametrize("case", recorded(), ids=lambda case: case["target"])
+def test_cuobjdump_gives_the_text_back(case, tmp_path):
+    (tmp_path / "ours.fatbin").write_bytes(made(case))
+    done = subprocess.run(["cuobjdump", "--dump-ptx", "ours.fatbin"], cwd=tmp_path, capture_output=True, text=True,
+                          check=True)  # fmt: skip
+    head, text = done.stdout.split(".version", 1)
+    assert head.strip().splitlines() == case["said"] and f".version{text}".strip() == REFERENCE.decode().strip()
