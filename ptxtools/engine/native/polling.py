@@ -8,6 +8,7 @@ what memory it found; only when all that have not finished say the same is it ov
 
 from __future__ import annotations
 
+import time
 import zlib
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
 #: How often lanes that wait with a time limit look again and find the same before that is a deadlock.
 _LOOKS = 3
-#: Turns of CTAs in which a state has to come back, and bytes of states that are looked at in one go.
-_TURNS, _BYTES = 200, 256 << 20
+#: Rounds of the resident CTAs in which a state has to come back, and bytes that are looked at in one go.
+_ROUNDS, _BYTES = 200, 256 << 20
+#: Bytes that are looked at in a second, roughly, and what share of the time may go into that.
+_SPEED, _SHARE = 1 << 31, 8
 #: Device memory that is compared; kernels that use more are left to time limits.
 _MOST_MEMORY = 1 << 30
 
@@ -47,11 +50,20 @@ class Watch:
         self.seen = self.since = self.looks = 0
         #: Others must act before anything here can change.
         self.rests = False
+        #: When the worker began, and when it may look again at what it waits for.
+        self.began = self.next = time.monotonic()
+        program, shape = worker.launch.program, worker.shape
+        local = program.local_bytes or program.takes_stack or not program.max_frames
+        self.bytes = shape.slot if local else shape.local_offset  # of a CTA that mean something
 
     def only_waits(self) -> bool:
         """Nobody here can move, but some look again now and then: whether that never changes anything."""
-        worker, digest = self.worker, self._digest()
-        now = worker.schedule.now()
+        worker, began = self.worker, time.monotonic()
+        if began < self.next:
+            return False
+        digest, now = self._digest(), worker.schedule.now()
+        ended = time.monotonic()
+        self.next = ended + _SHARE * (ended - began)
         if digest != self.seen:
             self.seen, self.since, self.looks = digest, now, 0
             self.polls.idle.pop(worker.number, None)
@@ -72,11 +84,15 @@ class Watch:
             return False
         if worker.schedule.next_time() is not None:  # something will happen by itself
             return False
+        used = worker.get("slot_used")
+        rounds = min(_ROUNDS, _BYTES // (used * self.bytes))
+        cost = (rounds * used * self.bytes + 2 * memory.size) / _SPEED
+        if rounds < 2 or time.monotonic() - self.began < _SHARE * cost:
+            return False
         states = {self._state()}
         before = self._memory()
-        size = max(1, worker.get("slot_used") * worker.shape.slot)
-        for _ in range(min(_TURNS, _BYTES // size)):
-            if worker.step(1):
+        for _ in range(rounds):
+            if any(worker.step(1) for _ in range(used)):
                 break
             state = self._state()
             if state in states:
@@ -88,8 +104,7 @@ class Watch:
 
     def _memory(self) -> int:
         memory = self.worker.launch.memory
-        whole = memory.bytes(memory.base, memory.size, False) if memory.size else None
-        return zlib.crc32(whole) if whole is not None else 0
+        return zlib.crc32(memory.whole()) if memory.size else 0
 
     def _running(self) -> list[int]:
         worker = self.worker
@@ -101,7 +116,7 @@ class Watch:
         worker = self.worker
         digest = 0
         for at in self._running():
-            digest = zlib.crc32(worker.view[at : at + worker.shape.slot], digest)
+            digest = zlib.crc32(worker.view[at : at + self.bytes], digest)
         return digest, worker.get("slot_current"), worker.tables.next.value
 
     def _digest(self) -> int:
