@@ -170,6 +170,10 @@ class View(ABC):
         for slot, row in zip(slots, values, strict=True):
             self.set_values(Ref(int(slot), "b32"), row)
 
+    def frame_address(self) -> int | None:
+        """Host address that slots count from, where native code may work on registers in place."""
+        return None
+
     # --- memory -------------------------------------------------------------------------------------------------------
 
     def memory(

@@ -21,6 +21,7 @@ _ARRAYS: dict[str, type] = {"b16": np.uint16, "b32": np.uint32, "b64": np.uint64
 _WORD = struct.Struct("<I")
 _WORDS = {4: struct.Struct("<I"), 8: struct.Struct("<Q")}
 _SIZES = {"i32": 4, "i64": 8, "ptr": 8}
+_LANE = {"b16": struct.Struct("<H"), "b32": _WORD, "b64": struct.Struct("<Q")}
 _BITS = np.arange(LANES, dtype=np.uint32)
 _EVERYBODY = (1 << LANES) - 1
 
@@ -93,6 +94,13 @@ class NativeView(View):
             np.copyto(place, part, where=flags(mask), casting="unsafe")
             at += SLOT_BYTES["b64"]
 
+    def read(self, ref: Ref, lane: int) -> int:
+        memory, at = self.worker.memory, self.frame + ref.slot
+        if ref.type == "pred":
+            return int(_WORD.unpack_from(memory, at)[0] >> lane & 1)
+        word = _LANE.get(ref.type)
+        return super().read(ref, lane) if word is None else int(word.unpack_from(memory, at + word.size * lane)[0])
+
     def block(self, slots: Any) -> Any:
         rows = np.frombuffer(self.worker.memory, np.uint32)
         return rows[(self.frame + slots)[:, None] // 4 + _BITS]
@@ -103,6 +111,9 @@ class NativeView(View):
             return
         rows = np.frombuffer(self.worker.memory, np.uint32)
         rows[(self.frame + slots)[:, None] // 4 + _BITS] = values
+
+    def frame_address(self) -> int:
+        return self.worker.ctx + self.frame
 
     # --- local memory: words of a lane lie 128 bytes apart ------------------------------------------------------------
 

@@ -212,14 +212,12 @@ class _Kernel:
 _Load = Callable[[str, int, str], str]
 
 
-def _elements(
-    k: _Kernel, rows: int, addends: list[str], load_a: _Load, load_b: Callable[[str, str], str], label: str
-) -> list[str]:
+def _elements(k: _Kernel, rows: int, addends: list[str], load_a: _Load, load_b: Callable[[str, str], str]) -> list[str]:
     """Results for `rows` vectors that share B, as f32: two loops over K."""
     b = k.b
     zero = "zeroinitializer"
     largest = _loop(
-        b, label + ".power", rows, k.v, zero,
+        b, rows, k.v, zero,
         lambda at, now: _largest(k, rows, at, now, load_a, load_b),
     )  # fmt: skip
     own = [k.power_of(c) for c in addends]
@@ -235,15 +233,13 @@ def _elements(
             whole = b.value(f"fptosi {k.v} {scaled} to {k.i}")
             starts.append(b.value(f"sitofp {k.i} {whole} to {k.d}"))
     totals = _loop(
-        b, label + ".sum", rows, k.d, starts,
+        b, rows, k.d, starts,
         lambda at, now: _sums(k, rows, at, now, load_a, load_b, units),
     )  # fmt: skip
     return [k.finish(t, p, q, c) for t, p, q, c in zip(totals, most, largest, addends, strict=True)]
 
 
-def _plain(
-    k: _Kernel, rows: int, addends: list[str], load_a: _Load, load_b: Callable[[str, str], str], label: str
-) -> list[str]:
+def _plain(k: _Kernel, rows: int, addends: list[str], load_a: _Load, load_b: Callable[[str, str], str]) -> list[str]:
     """f32 products and sums in the order of K."""
 
     def step(at: str, now: list[str]) -> list[str]:
@@ -255,11 +251,11 @@ def _plain(
                 now[row] = k.b.value(f"fadd contract {k.v} {now[row]}, {term}")
         return now
 
-    return _loop(k.b, label + ".plain", rows, k.v, addends, step)
+    return _loop(k.b, rows, k.v, addends, step)
 
 
 def _loop(
-    b: _Body, label: str, rows: int, kind: str, starts: str | list[str], step: Callable[[str, list[str]], list[str]]
+    b: _Body, rows: int, kind: str, starts: str | list[str], step: Callable[[str, list[str]], list[str]]
 ) -> list[str]:
     """for (at = 0; at < %k; at += 8) with one vector carried for each row."""
     before, body = b.name()[1:], b.name()[1:]
@@ -280,7 +276,6 @@ def _loop(
     end = b.name()[1:]
     b.line(f"br i1 {more}, label %{body}, label %{end}")
     b.line(f"{end}:")
-    _ = label
     return after
 
 
@@ -369,11 +364,54 @@ def _rows_function(name: str, wide: bool, plain: bool) -> str:
             return b.value(f"getelementptr float, ptr {base}, i64 {index}")
 
         addends = [k.addend(place_of("%c", "%stride.c", i)) for i in range(_ROWS)]
-        for i, result in enumerate(step(k, _ROWS, addends, load_a, load_b, "rows")):
+        for i, result in enumerate(step(k, _ROWS, addends, load_a, load_b)):
             target = place_of("%out", "%stride.out", i)
             b.line(f"store <{WIDTH} x float> {result}, ptr {target}, align 4")
 
     _count(b, "%columns", WIDTH, lambda column: _count(b, "%rows", _ROWS, lambda row: block(row, column)))
+    b.line("ret void")
+    return f"define void @{name}({_PARAMETERS}) #0 {{\n" + "\n".join(b.lines) + "\n}\n"
+
+
+def _warp_function(name: str, wide: bool, plain: bool) -> str:
+    """D as a warp has it: %c holds offsets of the registers from %out, the frame; a register is 32 elements.
+
+    A is [row // 8][k][lane]; B is [column // 8][column % 2][k][column % 8 // 2]: four numbers for each register.
+    """
+    b = _Body()
+    k = _Kernel(b, 32, wide)
+    k.constants()
+    step = _plain if plain else _elements
+    quad = f"<4 x {k.kind}>"
+    order = ", ".join(f"i32 {lane % 4}" for lane in range(32))
+
+    def block(pair: str) -> None:  # two registers: element `pair % 2` of the rows' upper and lower half
+        def load_a(kind: str, number: int, at: str) -> str:
+            line = b.value(f"add i64 {at}, %k") if number else at
+            index = b.value(f"mul i64 {line}, 32")
+            place = b.value(f"getelementptr {k.kind}, ptr {'%a' if kind == 'value' else '%ap'}, i64 {index}")
+            return b.value(f"load {k.v}, ptr {place}, align 4")
+
+        def load_b(kind: str, at: str) -> str:
+            line = b.value(f"add i64 {b.value(f'mul i64 {pair}, %k')}, {at}")
+            index = b.value(f"mul i64 {line}, 4")
+            place = b.value(f"getelementptr {k.kind}, ptr {'%b' if kind == 'value' else '%bp'}, i64 {index}")
+            four = b.value(f"load {quad}, ptr {place}, align 4")
+            return b.value(f"shufflevector {quad} {four}, {quad} poison, <32 x i32> <{order}>")
+
+        tile = b.value(f"lshr i64 {pair}, 1")
+        odd = b.value(f"and i64 {pair}, 1")
+        first = b.value(f"add i64 {b.value(f'shl i64 {tile}, 2')}, {odd}")
+        places = []
+        for half in range(2):
+            index = b.value(f"add i64 {first}, {2 * half}")
+            offset = b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr %c, i64 {index}')}")
+            places.append(b.value(f"getelementptr i8, ptr %out, i64 {offset}"))
+        addends = [k.addend(place) for place in places]
+        for place, result in zip(places, step(k, 2, addends, load_a, load_b), strict=True):
+            b.line(f"store <32 x float> {result}, ptr {place}, align 4")
+
+    _count(b, "%columns", 1, block)
     b.line("ret void")
     return f"define void @{name}({_PARAMETERS}) #0 {{\n" + "\n".join(b.lines) + "\n}\n"
 
@@ -386,16 +424,16 @@ def _declarations() -> str:
     return "\n".join(lines) + "\n"
 
 
-NAMES = ("tile_rows_narrow", "tile_rows_wide", "tile_rows_plain")
+_FORMS = {"narrow": (False, False), "wide": (True, False), "plain": (False, True)}
+NAMES = tuple(f"tile_{layout}_{form}" for layout in ("rows", "warp") for form in _FORMS)
 
 
 def module(attributes: str) -> str:
     """All functions as LLVM IR."""
-    functions = [
-        _rows_function("tile_rows_narrow", wide=False, plain=False),
-        _rows_function("tile_rows_wide", wide=True, plain=False),
-        _rows_function("tile_rows_plain", wide=False, plain=True),
-    ]
+    functions = []
+    for form, (wide, plain) in _FORMS.items():
+        functions.append(_rows_function(f"tile_rows_{form}", wide, plain))
+        functions.append(_warp_function(f"tile_warp_{form}", wide, plain))
     return _declarations() + "\n".join(functions) + f"\nattributes #0 = {{ {attributes} }}\n"
 
 
@@ -418,6 +456,15 @@ def functions() -> dict[str, Any] | None:
     return {name: kind(at) for name, at in jit.link_object(pieces[0][1], NAMES).items()}
 
 
+def _at(array: Array) -> int:
+    """Host address of an array's first element; `ctypes.data` would take three times as long."""
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _form(t: Any, rounding: Rounding) -> str:
+    return "plain" if not rounding.fraction else "wide" if t == np.float64 else "narrow"
+
+
 def rows(a: tuple[Array, Array], b: tuple[Array, Array], c: Array | None, rounding: Rounding, out: Array) -> bool:
     """D = A * B + C into `out` (M x N, f32, rows may lie apart); false if there is no native code for it.
 
@@ -429,13 +476,31 @@ def rows(a: tuple[Array, Array], b: tuple[Array, Array], c: Array | None, roundi
     values, powers = a
     right, right_powers = b
     m, k = values.shape
-    n = right.shape[1]
-    plain = not rounding.fraction
-    name = "tile_rows_plain" if plain else "tile_rows_wide" if values.dtype == np.float64 else "tile_rows_narrow"
     source = out if c is None else c
-    known[name](
-        values.ctypes.data, powers.ctypes.data, right.ctypes.data, right_powers.ctypes.data, source.ctypes.data,
-        out.ctypes.data, m, n, k, source.strides[0] // 4, out.strides[0] // 4, rounding.fraction, rounding.mask,
-        rounding.odd, (127 - 14) << 23 if rounding.odd else 1 << 23, 0 if c is None else 0xFFFF_FFFF,
+    known["tile_rows_" + _form(values.dtype, rounding)](
+        _at(values), _at(powers), _at(right), _at(right_powers), _at(source),
+        _at(out), m, right.shape[1], k, source.strides[0] // 4, out.strides[0] // 4, rounding.fraction,
+        rounding.mask, rounding.odd, (127 - 14) << 23 if rounding.odd else 1 << 23, 0 if c is None else 0xFFFF_FFFF,
+    )  # fmt: skip
+    return True
+
+
+def warp(
+    a: tuple[Array, Array], b: tuple[Array, Array], frame: int, offsets: Array, rounding: Rounding, *, add: bool
+) -> bool:
+    """D = A * B, + D where `add`, in place in the registers of a warp; false if there is no native code for it.
+
+    a: values and powers, 2 x K x 32 (upper and lower 8 rows; lane); b: N/8 x 2 x K x 4 (even and odd columns); all f32,
+    or all f64. frame: address that `offsets` (i64, one for each of N/2 registers) count from.
+    """
+    known = functions()
+    if known is None:
+        return False
+    values, powers = a
+    right, right_powers = b
+    known["tile_warp_" + _form(values.dtype, rounding)](
+        _at(values), _at(powers), _at(right), _at(right_powers), _at(offsets),
+        frame, 16, 2 * len(right), values.shape[1], 0, 0, rounding.fraction, rounding.mask, rounding.odd, 1 << 23,
+        0xFFFF_FFFF if add else 0,
     )  # fmt: skip
     return True

@@ -50,6 +50,11 @@ def registers(view: View, name: str) -> Array:
     return view.block(_slots(view, view.op.detail.sources, name)[0])
 
 
+def slots(view: View, name: str) -> Array:
+    """Slots of a vector of 32-bit registers that is read and written in place."""
+    return _slots(view, view.op.detail.sources, name)[0]
+
+
 def set_registers(view: View, name: str, values: Array) -> None:
     """Write a vector of 32-bit registers: registers x 32 lanes, u32."""
     slots, elements = _slots(view, view.op.detail.results, name)

@@ -141,9 +141,16 @@ def _swizzled(d: Descriptor, addresses: Array) -> Array:
     return swizzled
 
 
-def gather(memory: Array, descriptor: Descriptor, rows: int, parts: int, *, mn_major: bool) -> Array:
-    """Bytes of a matrix from shared memory (u8): rows x 16*parts. Raises DescriptorError outside of the memory."""
+def gather(
+    memory: Array, descriptor: Descriptor, rows: int, parts: int, *, mn_major: bool, some: slice | None = None
+) -> Array:
+    """Bytes of a matrix from shared memory (u8): rows x 16*parts; of `some` of the rows, if given.
+
+    Raises DescriptorError outside of the memory.
+    """
     numbers, highest = chunk_numbers(descriptor, rows, parts, mn_major=mn_major)
+    if some is not None:
+        numbers = numbers[some]
     whole = len(memory) // CHUNK
     if highest >= whole:
         raise DescriptorError(
@@ -151,23 +158,27 @@ def gather(memory: Array, descriptor: Descriptor, rows: int, parts: int, *, mn_m
             f"behind the shared memory of the CTA ({len(memory):#x} bytes)"
         )
     chunks = memory[: whole * CHUNK].view(_CHUNKS)
-    return chunks[numbers].view(np.uint8).reshape(rows, parts * CHUNK)
+    return chunks[numbers].view(np.uint8).reshape(len(numbers), parts * CHUNK)
 
 
 _CHUNKS = np.dtype("V16")
 
 
-def matrix(memory: Array, descriptor: Descriptor, mn: int, k: int, bits: int, *, mn_major: bool) -> Array:
+def matrix(
+    memory: Array, descriptor: Descriptor, mn: int, k: int, bits: int, *, mn_major: bool, some: slice | None = None
+) -> Array:
     """A matrix of mn x k elements of 4 (two to a byte), 8, 16 or 32 bits, as bytes, u16 or u32; 1-bit ones as bytes.
 
-    Elements of 1 and 4 bits are not taken apart: the second dimension is bytes.
+    Elements of 1 and 4 bits are not taken apart: the second dimension is bytes. some: rows of mn that are wanted.
     """
     if mn_major:
         width = mn * bits // 8
         rows = gather(memory, descriptor, k, -(-width // CHUNK), mn_major=True)[:, :width]
-        return np.ascontiguousarray(_typed(rows, bits).T)
+        found = np.ascontiguousarray(_typed(rows, bits).T)
+        return found if some is None else found[some]
     width = k * bits // 8
-    return _typed(gather(memory, descriptor, mn, -(-width // CHUNK), mn_major=False)[:, :width], bits)
+    chunks = gather(memory, descriptor, mn, -(-width // CHUNK), mn_major=False, some=some)
+    return _typed(chunks[:, :width], bits)
 
 
 def _typed(rows: Array, bits: int) -> Array:

@@ -1,7 +1,7 @@
 """wgmma: products of warpgroups (9.7.15).
 
 Each of the four warps computes its 16 rows when it executes the instruction, which is one of the moments the manual
-allows; matrices in shared memory are read once for all four. A warp that waits for a group also waits until the other
+allows; B in shared memory is read once for all four. A warp that waits for a group also waits until the other
 three have issued what the group holds, because on the chips the group is complete for the warpgroup as a whole.
 """
 
@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ptxtools.engine.events import View, serves
+from ptxtools.engine.native import tiles
 from ptxtools.semantics.fragments import sparse_elements
 from ptxtools.semantics.tensorcore import IEEE, Rule
 
 from . import shared, sparse
 from .numbers import BITS, Array, Numbers, integers, numbers, unpack_bits
-from .operands import has, number, registers, set_registers
+from .operands import has, number, registers, set_registers, slots
 from .product import multiply, multiply_integers
 
 _WARPS, _ROWS = 4, 16
+_ALL_LANES = 0xFFFF_FFFF
 _KEY = "wgmma"
 
 
@@ -41,12 +43,15 @@ class Plan:
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """Matrices of one instruction in shared memory; users: warps that have not used them yet."""
+    """B of one instruction, as its first warp found it in shared memory; users: warps that have not used it yet.
 
-    a: Array | Numbers | None
+    key: what all warps must agree on; turned: B's numbers as native code wants them.
+    """
+
     b: Array | Numbers
     key: tuple[int, ...]
     users: int = _WARPS
+    turned: tuple[Array, Array] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -150,41 +155,56 @@ def product(view: View) -> None:
     """One warp's part of an instruction (9.7.15.5.2, 9.7.15.6.3)."""
     plan = _plan(view)
     group, warp = _warpgroup(view)
-    matrices = _matrices(view, plan, group, warp)
-    lane = view.leader
-    half = plan.dtype == "f16"
-    c = accumulator_rows(registers(view, "d"), half) if number(view, "scale_d", lane) else None
-    if plan.rule is None:
-        result = _integers(view, plan, matrices, warp, c)
+    found = _factor_b(view, plan, group, warp)
+    codes = _rows_of_a(view, plan, warp)
+    add = bool(number(view, "scale_d", view.leader))
+    if plan.rule is not None:
+        _floats(view, plan, found, codes, add)
     else:
-        result = _floats(view, plan, matrices, warp, c)
-    set_registers(view, "d", accumulator_registers(result))
+        c = accumulator_rows(registers(view, "d"), half=False) if add else None
+        assert isinstance(found.b, np.ndarray)
+        result = multiply_integers(_whole(plan.atype, codes), found.b, c, saturate=plan.saturate)
+        set_registers(view, "d", accumulator_registers(result))
     group.issued[warp] += 1
-    if not group.groups[warp]:  # somebody may wait for what was never committed here
-        view.cluster.wake((_KEY, view.cta.rank, view.warp // _WARPS))
 
 
-def _floats(view: View, plan: Plan, matrices: _Shared, warp: int, c: Array | None) -> Array:
+def _floats(view: View, plan: Plan, found: _Shared, codes: Array, add: bool) -> None:
     assert plan.rule is not None
-    a, b = _rows_of_a(view, plan, matrices, warp), matrices.b
-    if not isinstance(a, Numbers):
-        a = numbers(plan.atype, a)
+    a, b = numbers(plan.atype, codes), found.b
     assert isinstance(b, Numbers)
-    sign = _signed(view, "imm_scale_a") * _signed(view, "imm_scale_b")
-    if sign < 0:
+    if _signed(view, "imm_scale_a") * _signed(view, "imm_scale_b") < 0:
         a = a.negated()
-    if c is not None:
-        c = c.view(np.float16 if c.dtype == np.uint16 else np.float32)
-    return multiply(a, b, c, chosen(view, plan.rule))
+    rule = chosen(view, plan.rule)
+    half = plan.dtype == "f16"
+    if not half and a.finite and b.finite and _in_place(view, found, a, b, rule, add):
+        return
+    c = accumulator_rows(registers(view, "d"), half).view(np.float16 if half else np.float32) if add else None
+    set_registers(view, "d", accumulator_registers(multiply(a, b, c, rule)))
 
 
-def _integers(view: View, plan: Plan, matrices: _Shared, warp: int, c: Array | None) -> Array:
-    a, b = _rows_of_a(view, plan, matrices, warp), matrices.b
-    assert isinstance(a, np.ndarray)
-    assert isinstance(b, np.ndarray)
-    if a.dtype != np.float32:
-        a = _whole(plan.atype, a)
-    return multiply_integers(a, b, c, saturate=plan.saturate)
+def _in_place(view: View, found: _Shared, a: Numbers, b: Numbers, rule: Rule, add: bool) -> bool:
+    """Have native code work on the registers; false where it cannot."""
+    frame = view.frame_address()
+    if frame is None or view.mask != _ALL_LANES:
+        return False
+    t = np.float32 if a.values.dtype == b.values.dtype == np.float32 or not rule.fraction else np.float64
+    if found.turned is None or found.turned[0].dtype != t:
+        found.turned = (_turned_b(b.values, t), _turned_b(b.powers, t))
+    left = (_turned_a(a.values, t), _turned_a(a.powers, t))
+    rounding = tiles.Rounding(rule.fraction, *tiles.MASKS[rule.result])
+    return tiles.warp(left, found.turned, frame, slots(view, "d"), rounding, add=add)
+
+
+def _turned_a(rows: Array, t: type) -> Array:
+    """16 x K as `tiles.warp` takes it."""
+    parts = rows.reshape(2, 8, -1).transpose(0, 2, 1)
+    return np.repeat(parts, 4, axis=2).astype(t, copy=False)
+
+
+def _turned_b(columns: Array, t: type) -> Array:
+    """N x K as `tiles.warp` takes it."""
+    parts = columns.reshape(-1, 4, 2, columns.shape[1]).transpose(0, 2, 3, 1)
+    return np.ascontiguousarray(parts, dtype=t)
 
 
 def _whole(t: str, codes: Array) -> Array:
@@ -195,13 +215,12 @@ def _signed(view: View, name: str) -> int:
     return -1 if number(view, name, view.leader) >> 31 else 1
 
 
-def _rows_of_a(view: View, plan: Plan, matrices: _Shared, warp: int) -> Array | Numbers:
-    """A warp's 16 rows: numbers where they are known to all warps, else bits."""
-    rows = slice(_ROWS * warp, _ROWS * (warp + 1))
-    known = matrices.a
-    if isinstance(known, Numbers):
-        return known.part(rows)
-    stored = factor_rows(registers(view, "a"), BITS[plan.atype]) if known is None else known[rows]
+def _rows_of_a(view: View, plan: Plan, warp: int) -> Array:
+    """Bits of a warp's 16 rows, which it reads when it executes: it may have written them just before."""
+    if has(view, "a_desc"):
+        stored = _matrix(view, "a", plan.atype, _WARPS * _ROWS, plan.stored, slice(_ROWS * warp, _ROWS * (warp + 1)))
+    else:
+        stored = factor_rows(registers(view, "a"), BITS[plan.atype])
     if not has(view, "sp_meta"):
         return stored
     selector = number(view, "sp_sel", view.leader)
@@ -212,44 +231,32 @@ def _rows_of_a(view: View, plan: Plan, matrices: _Shared, warp: int) -> Array | 
     return sparse.expand(stored, places)
 
 
-def _matrices(view: View, plan: Plan, group: Warpgroup, warp: int) -> _Shared:
-    """Matrices in shared memory, read when the first of the four warps comes."""
-    number_of = group.issued[warp]
+def _factor_b(view: View, plan: Plan, group: Warpgroup, warp: int) -> _Shared:
+    """B in shared memory, read when the first of the four warps comes."""
+    issued = group.issued[warp]
     lane = view.leader
-    key = tuple(number(view, name, lane) for name in ("a_desc", "b_desc", "imm_trans_a", "imm_trans_b")
-                if has(view, name))  # fmt: skip
-    found = group.matrices.get(number_of)
+    key = (number(view, "b_desc", lane), number(view, "imm_trans_b", lane) if has(view, "imm_trans_b") else 0)
+    found = group.matrices.get(issued)
     if found is None:
-        found = group.matrices[number_of] = _read(view, plan, key)
+        codes = _matrix(view, "b", plan.btype, plan.n, plan.k)
+        b = numbers(plan.btype, codes) if plan.rule is not None else _whole(plan.btype, codes)
+        found = group.matrices[issued] = _Shared(b, key)
     elif found.key != key:
-        raise view.trap("the warps of the warpgroup give different matrix descriptors or layouts")
+        raise view.trap("the warps of the warpgroup give different descriptors or layouts of B")
     found.users -= 1
     if not found.users:
-        del group.matrices[number_of]
+        del group.matrices[issued]
     return found
 
 
-def _read(view: View, plan: Plan, key: tuple[int, ...]) -> _Shared:
-    a: Array | Numbers | None = None
-    if has(view, "a_desc"):
-        codes = _matrix(view, "a", plan.atype, _WARPS * _ROWS, plan.stored)
-        if has(view, "sp_meta"):
-            a = codes
-        else:
-            a = numbers(plan.atype, codes) if plan.rule is not None else _whole(plan.atype, codes)
-    codes = _matrix(view, "b", plan.btype, plan.n, plan.k)
-    b = numbers(plan.btype, codes) if plan.rule is not None else _whole(plan.btype, codes)
-    return _Shared(a, b, key)
-
-
-def _matrix(view: View, which: str, t: str, mn: int, k: int) -> Array:
+def _matrix(view: View, which: str, t: str, mn: int, k: int, some: slice | None = None) -> Array:
     lane = view.leader
     transposed = f"imm_trans_{which}"
     mn_major = has(view, transposed) and bool(number(view, transposed, lane))
     try:
         descriptor = shared.warpgroup_descriptor(number(view, f"{which}_desc", lane))
         memory = np.frombuffer(view.cta.shared, np.uint8)
-        return shared.matrix(memory, descriptor, mn, k, BITS[t], mn_major=mn_major)
+        return shared.matrix(memory, descriptor, mn, k, BITS[t], mn_major=mn_major, some=some)
     except shared.DescriptorError as problem:
         raise view.trap(f"{which}-desc: {problem}") from None
 
