@@ -130,7 +130,7 @@ def test_reduction_of_integers() -> None:
     ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t+61];", "columns 61 to 64"),
     ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t+510];", "reaches to column 513"),
     ("add.u32 %t, %t, %r0;\n tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t];", "'taddr' differs"),
-    ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 48;", "nCols is 48"),
+    ("mov.u32 %red, 48;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], %red;", "nCols is 48"),
     ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 64;", "64 columns of tensor memory"),
     ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 32;", "64 were allocated"),
     ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 64;", "where no allocation of tensor memory begins"),
