@@ -9,6 +9,7 @@ from ptxtools.isa import Opcode
 
 from ..program import Op, Ref
 from .arithmetic import add_destination, add_source, shape_of
+from .redux import float_redux
 from .registry import Unsupported, lowers
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 @lowers("shfl", "shfl.sync", "vote", "vote.sync", "match.sync", "redux.sync", "activemask", "elect.sync")
 def warp_operation(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Destinations and sources as in the manual; `.sync` forms wait for the lanes of their member mask first."""
-    if op.family == "redux" and op.type == "f32":
-        raise Unsupported("redux of floating-point values is not supported yet")
     sync = op.has("sync") or op.name.endswith(".sync")
     after = f.guarded_region() if sync else None
     dst: list[Ref | None] = []
@@ -35,5 +34,10 @@ def warp_operation(f: FunctionLowering, instruction: Instruction, op: Opcode) ->
             raise Unsupported("this form is not supported yet")
     if sync:
         f.synchronise(src[-1])
-    f.emit(Op(op.family, op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types)))
+    if op.family == "redux" and op.type == "f32":
+        result = float_redux(f, op, *src)
+        if dst[0] is not None:
+            f.copy(dst[0], result)
+    else:
+        f.emit(Op(op.family, op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types)))
     f.end_region(after)
