@@ -31,7 +31,9 @@ def loads(data: str | bytes, name: str = "<memory>") -> Module:
     """The module in a text or in bytes, checked; `name` stands in findings. Raises `PtxError`."""
     from ptxtools.launch.host import Module
 
-    return Module(read_module(data, name))
+    module = Module(read_module(data, name))
+    module.loadable = _checked_before_use(module.loadable, data)
+    return module
 
 
 def read_module(data: str | bytes, name: str) -> ir.Module:
@@ -190,7 +192,18 @@ def loadable(data: bytes, name: str) -> Loadable:
 def _tree_module(data: bytes, name: str) -> TreeModule:
     from ptxtools.sim.tree import TreeModule
 
-    return TreeModule(read_module(data, name))
+    return _checked_before_use(TreeModule(read_module(data, name)), data)
+
+
+def _checked_before_use(module: TreeModule, data: str | bytes) -> TreeModule:
+    """The module; if it is out of a container, checked before a kernel of it is lowered. Others were checked already."""
+    from ptxtools.container import detect
+
+    if isinstance(data, str) or detect(data) != "ptxo":
+        return module
+    from ptxtools.sim.unchecked import UncheckedModule
+
+    return UncheckedModule(module, lambda tree: _check(tree, []))
 
 
 def _source(data: bytes, name: str) -> Source | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ptxtools.diagnostics import NO_SPAN, Diagnostic, PtxError, Source, Span
 from ptxtools.ir import Alias, Function, Header, Module, Variable
-from ptxtools.isa.targets import OPTIONS, provides
+from ptxtools.isa.targets import OPTIONS, known, provides
 
 from .dwarf import merge_debug
 from .errors import DUPLICATE, INCOMPATIBLE, MISMATCH, UNDEFINED
@@ -105,9 +105,10 @@ class _Linker:
         """`.version` and `.target` are the highest that an input requires."""
         version = max(m.version for m in self.modules)
         targets = list(dict.fromkeys(m.target for m in self.modules))
-        fitting = [t for t in targets if t and all(not w or provides(t, w) for w in targets)]
+        strange = [t for t in targets if t and not known(t)]
+        fitting = [t for t in targets if t and not strange and all(not w or provides(t, w) for w in targets)]
         if not fitting:
-            which = ", ".join(f"{m.target} in {self._file(n)}" for n, m in enumerate(self.modules))
+            which = ", ".join(f"{m.target or 'none'} in {self._file(n)}" for n, m in enumerate(self.modules))
             self._error(INCOMPATIBLE, f"no target runs the code of all inputs: {which}", 0)
         for n, module in enumerate(self.modules):
             if module.address_size != self.modules[0].address_size:

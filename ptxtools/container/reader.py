@@ -39,7 +39,7 @@ from .data import image_reader
 from .errors import DAMAGE, DAMAGED, NEWER, Damage, fail
 from .layout import REGISTER_CLASSES, Descriptor
 from .pool import OperandPool
-from .records import FUNCTION, read_attributes, read_directives, read_record
+from .records import FUNCTION, LINKAGE, read_attributes, read_directives, read_record
 from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origins, span_of, spans_of_body
 from .tables import ORIGINS, tables_of
 
@@ -202,6 +202,8 @@ class Container:
         rows = iter(numbers)
         for item, flags, name, linkage, symbol, locs in zip(*[rows] * _FUNCTION_FIELDS, strict=True):
             place = symbols[symbol] if flags & HAS_BODY else None
+            if not strings[name] or strings[linkage] not in LINKAGE:
+                raise Damage("a function without a name")
             found[item] = LazyFunction.of(self, item, flags, strings[name], strings[linkage], place,
                                           range(first_loc, first_loc + locs))  # fmt: skip
             first_loc += locs

@@ -6,6 +6,7 @@ functions and data images stand elsewhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,11 +28,18 @@ from ptxtools.ir import (
     SymbolValue,
     Variable,
 )
+from ptxtools.isa.spaces import SPACES
+from ptxtools.isa.types import TYPES
 
 from .codec import Builder, Cursor, unzigzag, zigzag
 from .errors import Damage
 
 FUNCTION = 0
+#: Parameters that are the pattern of others have no name; neither has the `_` that prototypes leave out.
+_NAME = re.compile(r"[\w$%.]*", re.ASCII)
+_DIRECTIVE = re.compile(r"\.\w+(?:::\w+)*", re.ASCII)
+_VECTORS = (1, 2, 4, 8)
+LINKAGE = ("", "extern", "visible", "weak", "common")
 KINDS: dict[type, int] = {
     Variable: 1, Alias: 2, File: 3, Section: 4, Pragma: 5, Loc: 6, Directive: 7, Header: 8,
     BranchTargets: 9, CallTargets: 10, CallPrototype: 11,
@@ -101,9 +109,25 @@ def write_variable(v: Variable, b: Builder, image: ImageInit | None = None, *, n
 def read_variable(c: Cursor, image: Callable[[str, ImageInit], Initializer] | None = None) -> Variable:
     take, strings = c.next, c.strings
     v = Variable(strings[take()], strings[take()], strings[take()])
+    if v.type not in TYPES or v.space not in SPACES or not _NAME.fullmatch(v.name):
+        raise Damage("a declaration of an unknown type or space")
     flags = take()
-    if not flags:
-        return v
+    if flags:
+        _read_optional_fields(v, flags, c, image)
+        _check_fields(v)
+    return v
+
+
+def _check_fields(v: Variable) -> None:
+    """Only what a declaration in a text could say, too."""
+    numbers = (v.align, v.count, v.bank, v.ptr and v.ptr[1], *v.dims)
+    if (v.vector not in _VECTORS or v.linkage not in LINKAGE or (v.ptr is not None and v.ptr[0] not in ("", *SPACES))
+            or any(n is not None and n < 0 for n in numbers)):  # fmt: skip
+        raise Damage("a declaration that makes no sense")
+
+
+def _read_optional_fields(v: Variable, flags: int, c: Cursor,
+                          image: Callable[[str, ImageInit], Initializer] | None) -> None:  # fmt: skip
     if flags & _VECTOR:
         v.vector = c.next()
     if flags & _ALIGN:
@@ -126,7 +150,6 @@ def read_variable(c: Cursor, image: Callable[[str, ImageInit], Initializer] | No
         if image is None:
             raise Damage("a parameter or local variable has a data image")
         v.init = image(v.type, (c.optional(), c.text(), c.next(), c.next()))
-    return v
 
 
 def write_variables(variables: list[Variable], b: Builder) -> None:
@@ -219,6 +242,13 @@ def _read_texts(c: Cursor) -> tuple[str, ...]:
     return tuple([c.text() for _ in range(c.next())])
 
 
+def _name(c: Cursor, pattern: re.Pattern[str] = _NAME) -> str:
+    text = c.text()
+    if not pattern.fullmatch(text):
+        raise Damage("a name is none")
+    return text
+
+
 def _write_loc(loc: Loc, b: Builder) -> None:
     for number in (loc.file, loc.line, loc.column, loc.function_offset):
         b.signed(number)
@@ -304,14 +334,14 @@ _WRITERS: dict[type, Callable[[Any, Builder], None]] = {
 }
 
 _READERS: dict[int, Callable[[Cursor], Any]] = {
-    2: lambda c: Alias(c.text(), c.text()),
+    2: lambda c: Alias(_name(c), _name(c)),
     3: lambda c: File(c.signed(), c.text(), c.optional(), c.optional()),
     4: _read_section,
     5: lambda c: Pragma(_read_texts(c)),
     6: _read_loc,
-    7: lambda c: Directive(c.text(), c.scalars()),
-    8: lambda c: Header(c.text(), _read_texts(c)),
-    9: lambda c: BranchTargets(c.text(), _read_texts(c)),
-    10: lambda c: CallTargets(c.text(), _read_texts(c)),
-    11: lambda c: CallPrototype(c.text(), read_variables(c), read_variables(c), read_directives(c)),
+    7: lambda c: Directive(_name(c, _DIRECTIVE), c.scalars()),
+    8: lambda c: Header(_name(c, _DIRECTIVE), _read_texts(c)),
+    9: lambda c: BranchTargets(_name(c), _read_texts(c)),
+    10: lambda c: CallTargets(_name(c), _read_texts(c)),
+    11: lambda c: CallPrototype(_name(c), read_variables(c), read_variables(c), read_directives(c)),
 }

@@ -1,0 +1,30 @@
+"""A module that nobody checked in this process: one out of a container, which was checked when it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.ir import Module
+
+from .tree import TreeModule
+
+if TYPE_CHECKING:
+    from ptxtools.engine.program import Program
+
+    from .image import Image
+
+
+class UncheckedModule(TreeModule):
+    """Checks the tree before the first kernel is lowered: loading stays quick, and no code is made of a forgery."""
+
+    def __init__(self, ready: TreeModule, check: Callable[[Module], object]) -> None:
+        """check raises `PtxError` for a module with errors."""
+        self.tree, self.contents = ready.tree, ready.contents
+        self._check: Callable[[Module], object] | None = check
+
+    def lower(self, kernel: str, image: Image, **how: Any) -> Program:
+        if self._check is not None:
+            self._check(self.tree)
+            self._check = None
+        return super().lower(kernel, image, **how)
