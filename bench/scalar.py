@@ -1,7 +1,7 @@
 """Lanes a second of scalar forms on one core, beside the same loop in C: `python bench/scalar.py [PATTERN]`.
 
 Each form runs as a kernel of one warp whose loop holds the instruction sixteen times, over sixteen pairs of operands;
-"alone" is the same loop unrolled so far that every instruction is a record by itself. Million lanes a second. C runs `d[i] = a[i] op b[i]` over
+"alone" is the same loop unrolled so far that every instruction is a record by itself. C runs `d[i] = a[i] op b[i]` over
 512 elements, compiled by `gcc -O3 -march=native`. Times are the best of several, taken in turn with C's.
 """
 

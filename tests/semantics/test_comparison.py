@@ -53,39 +53,42 @@ def arguments(op: Opcode, seed: int) -> list[np.ndarray]:
     return inputs
 
 
+def expected_setp(op: Opcode, a: int, b: int, c: int = 0) -> list[bool]:
+    """p and q."""
+    t = (op.type or "").removesuffix("x2")
+    if op.type != t:
+        want = [truth(op, t, a & 0xFFFF, b & 0xFFFF), truth(op, t, a >> 16, b >> 16)]
+    else:
+        want = [truth(op, t, a, b), not truth(op, t, a, b)]
+    return [with_predicate(op, w, bool(c)) for w in want]
+
+
+def expected_set(op: Opcode, a: int, b: int, c: int = 0) -> int:
+    """All ones or 1.0 where true, of each half of a pair by itself."""
+    target, source = op.types
+    t = source.removesuffix("x2")
+    one = {"f32": 0x3F80_0000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
+    if source == t:
+        true = one.get(target, (1 << int(target[1:])) - 1 if target[0] in "us" else 0)
+        return true * with_predicate(op, truth(op, t, a, b), bool(c))
+    true = one.get(target, 0xFFFF)
+    halves = [with_predicate(op, truth(op, t, a >> s & 0xFFFF, b >> s & 0xFFFF), bool(c)) for s in (0, 16)]
+    return true * halves[0] | true * halves[1] << 16
+
+
 @pytest.mark.parametrize("op", [op for op in all_opcodes() if op.family == "setp"][::3], ids=lambda op: op.text)
 def test_setp(op: Opcode) -> None:
     inputs = arguments(op, 1)
     p, q = run_numpy(op, inputs)
-    t = (op.type or "").removesuffix("x2")
-    for i in range(COUNT):
-        a, b = int(inputs[0][i]), int(inputs[1][i])
-        c = bool(inputs[2][i]) if len(inputs) > 2 else False
-        if op.type != t:
-            want = [truth(op, t, a & 0xFFFF, b & 0xFFFF), truth(op, t, a >> 16, b >> 16)]
-        else:
-            want = [truth(op, t, a, b), not truth(op, t, a, b)]
-        assert [bool(p[i]), bool(q[i])] == [with_predicate(op, w, c) for w in want], (hex(a), hex(b), c)
+    for i, values in enumerate(zip(*inputs, strict=True)):
+        assert [bool(p[i]), bool(q[i])] == expected_setp(op, *map(int, values)), values
 
 
 @pytest.mark.parametrize("op", [op for op in all_opcodes() if op.family == "set"][::13], ids=lambda op: op.text)
 def test_set(op: Opcode) -> None:
     inputs = arguments(op, 2)
-    got = run_numpy(op, inputs)[0]
-    target, source = op.types
-    t = source.removesuffix("x2")
-    one = {"f32": 0x3F80_0000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
-    for i in range(COUNT):
-        a, b = int(inputs[0][i]), int(inputs[1][i])
-        c = bool(inputs[2][i]) if len(inputs) > 2 else False
-        if source == t:
-            true = one.get(target, (1 << int(target[1:])) - 1 if target[0] in "us" else 0)
-            want = true * with_predicate(op, truth(op, t, a, b), c)
-        else:
-            true = one.get(target, 0xFFFF)
-            halves = [with_predicate(op, truth(op, t, a >> s & 0xFFFF, b >> s & 0xFFFF), c) for s in (0, 16)]
-            want = true * halves[0] | true * halves[1] << 16
-        assert int(got[i]) == want, (hex(a), hex(b), c)
+    for got, *values in zip(run_numpy(op, inputs)[0], *inputs, strict=True):
+        assert int(got) == expected_set(op, *map(int, values)), values
 
 
 def test_selp() -> None:

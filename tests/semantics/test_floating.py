@@ -29,9 +29,10 @@ def opcodes() -> list[Opcode]:
     ]
 
 
-def expected(op: Opcode, patterns: list[int]) -> int:
-    types = signature(op).inputs
-    t = signature(op).outputs[0]
+def expected(op: Opcode, patterns: list[int], element: str | None = None) -> int:
+    """The result's pattern; `element`: of one element of a packed type."""
+    types = signature(op).inputs if element is None else (element,) * len(patterns)
+    t = element or signature(op).outputs[0]
     flushes = op.has("ftz")
     values = [flush(oracle.encode(oracle.decode(p, s), t), t, flushes) if s != t else flush(p, t, flushes)
               for p, s in zip(patterns, types, strict=True)]  # fmt: skip

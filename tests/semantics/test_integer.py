@@ -213,40 +213,44 @@ PAIRS = [op for op in all_opcodes() if op.type in ("u16x2", "s16x2")]
 CARRIES = [op for op in all_opcodes() if op.carry_in or op.carry_out]
 
 
+def expected_pair(op: Opcode, *values: int) -> int:
+    """Both halves of a .u16x2 or .s16x2 operation."""
+    want, kind = 0, (op.type or "")[0] + "16"
+    for shift in (0, 16):
+        x = [oracle.number(value >> shift, kind) for value in values]
+        result = {"add": sum, "min": min, "max": max, "neg": lambda x: -x[0]}[op.family](x)  # type: ignore[operator]
+        want |= (relu(op, result) & 0xFFFF) << shift
+    return want
+
+
+def expected_carry(op: Opcode, *values: int) -> list[int]:
+    """Result and carry of the exact sum; CC after a subtraction is the borrow."""
+    size = 1 << bits_of(op)
+    *terms, carry = values if op.carry_in else (*values, 0)
+    if op.family in ("sub", "subc"):
+        total = terms[0] - terms[1] - carry
+    elif op.family in ("mad", "madc"):
+        total = _product(op, *terms[:2]) % size + terms[2] + carry
+    else:
+        total = sum(terms) + carry
+    return [total % size, not 0 <= total < size][: 1 + op.carry_out]
+
+
 @pytest.mark.parametrize("op", PAIRS, ids=lambda op: op.text)
 def test_packed_pairs(op: Opcode) -> None:
     rng = np.random.default_rng(1)
     inputs = [operands("b32", COUNT, rng) for _ in signature(op).inputs]
-    got = run_numpy(op, inputs)[0]
-    kind = (op.type or "")[0] + "16"
-    for i in range(COUNT):
-        want = 0
-        for shift in (0, 16):
-            x, y = (oracle.number(int(v[i]) >> shift, kind) for v in inputs)
-            value = {"add": x + y, "min": min(x, y), "max": max(x, y)}[op.family]
-            want |= (relu(op, value) & 0xFFFF) << shift
-        assert int(got[i]) == want
+    for got, *values in zip(run_numpy(op, inputs)[0], *inputs, strict=True):
+        assert int(got) == expected_pair(op, *map(int, values))
 
 
 @pytest.mark.parametrize("op", CARRIES, ids=lambda op: op.text)
 def test_carry_chain(op: Opcode) -> None:
-    """Result and carry of the exact sum; CC after a subtraction is the borrow."""
     rng = np.random.default_rng(3)
     inputs = [operands(t, COUNT, rng) for t in signature(op).inputs]
     outputs = run_numpy(op, inputs)
-    size = 1 << bits_of(op)
-    for i in range(COUNT):
-        *values, carry = [int(x[i]) for x in inputs] if op.carry_in else [*(int(x[i]) for x in inputs), 0]
-        if op.family in ("sub", "subc"):
-            total = values[0] - values[1] - carry
-        elif op.family in ("mad", "madc"):
-            total = _product(op, *values[:2]) % size + values[2] + carry
-        else:
-            total = sum(values) + carry
-        assert int(outputs[0][i]) == total % size
-        if op.carry_out:
-            assert bool(outputs[1][i]) == (not 0 <= total < size)
-    assert len(outputs) == 1 + op.carry_out
+    for i, values in enumerate(zip(*inputs, strict=True)):
+        assert [int(output[i]) for output in outputs] == expected_carry(op, *map(int, values))
 
 
 def test_predicate_logic() -> None:
