@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ptxtools
 from ptxtools.diagnostics import Trap
+from ptxtools.engine.native import worker
 
 from .harness import Memory, both, go, launch_of, output
 
@@ -245,3 +247,40 @@ def test_copies_and_matrix_loads_stay_in_ones_own_memory(engine):
     rows = start[:16].reshape(4, 4)
     expected = [int(rows[t // 4 % 4, t % 4] + start[5]) for t in range(32)]
     assert memory.get(out, np.uint32, 64).tolist() == expected * 2
+
+
+def test_clusters_stay_whole_where_memory_is_short(monkeypatch):
+    asked, real = [], worker._memory
+
+    def short(size):
+        asked.append(size)
+        if len(asked) < 3:
+            raise OSError("no address space")
+        return real(size)
+
+    monkeypatch.setattr(worker, "_memory", short)
+    body = f"{SYNC} st.global.u32 [%out], %rank; {SYNC} ret;"
+    got = clustered("native", body, 12, cluster=(3, 1, 1), resident=12)
+    assert got[:, 0].tolist() == [0, 1, 2] * 4
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_clusters_on_several_workers(threads):
+    body = f"""
+    mov.u32 %r1, data; mapa.shared::cluster.u32 %r4, %r1, 0; {SYNC} red.shared::cluster.add.u32 [%r4], 1;
+    {SYNC} ld.shared::cluster.u32 %r5, [%r4]; st.global.u32 [%out], %r5; {SYNC} ret;"""
+    memory = Memory()
+    out = memory.put(np.zeros(600 * 64, np.uint32))
+    shape = {"grid": (600, 1, 1), "cluster": (2, 1, 1), "block": (64, 1, 1), "resident": 10}
+    go("native", launch_of(HEAD + body + "}", memory, [out], threads=threads, **shape))
+    assert (memory.get(out, np.uint32, 600 * 64) == 128).all()
+
+
+@both
+@pytest.mark.parametrize(("cluster", "explicit"), [(None, 0), (2, 1), (1, 1)])
+def test_whether_the_launch_gives_a_cluster(engine, cluster, explicit):
+    body = "mov.pred %p1, %is_explicit_cluster; selp.u32 %r1, 1, 0, %p1; st.global.u32 [%out], %r1; ret;}"
+    out = np.full(64, 9, np.uint32)
+    ptxtools.Device(engine=engine).launch(ptxtools.loads(HEAD + body)["k"], 2, 32, [out], cluster=cluster)
+    assert out.tolist() == [explicit] * 64

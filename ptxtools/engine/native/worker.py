@@ -100,7 +100,7 @@ class Worker:
 
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
-        self.memory, slots = _resident_memory(shape.slot, slots)
+        self.memory, slots = _resident_memory(shape.slot, slots, shape.cluster)
         self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.ranges = (ctypes.c_uint64 * (2 * _RANGES))()
         self.first_slot = _PAGE
@@ -325,15 +325,15 @@ class Worker:
         _release(self.memory)
 
 
-def _resident_memory(slot: int, slots: int) -> tuple[mmap.mmap, int]:
-    """Memory for a worker and so many CTAs, or for fewer where the address space is limited."""
+def _resident_memory(slot: int, slots: int, cluster: int) -> tuple[mmap.mmap, int]:
+    """Memory for a worker and so many CTAs, or for fewer clusters where the address space is limited."""
     while True:
         try:
             return _memory(_PAGE + slot * slots), slots
         except OSError:
-            if slots == 1:
+            if slots == cluster:
                 raise MemoryError(f"no memory for one CTA: {slot} bytes") from None
-            slots //= 2
+            slots = max(1, slots // cluster // 2) * cluster
 
 
 def _memory(size: int) -> mmap.mmap:

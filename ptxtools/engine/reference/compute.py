@@ -60,6 +60,9 @@ def unpack(m: Machine, op: Op, threads: Threads) -> None:
 def special_register(m: Machine, op: Op, threads: Threads) -> None:
     """A special register (chapter 10), cut or extended to the type that the instruction reads it as."""
     value = special(m, str(op.detail), threads)
+    if op.dst_types[0] == "pred":
+        m.write(op.dst[0], value != 0, "pred", threads)
+        return
     bits = {"b16": 16, "b32": 32, "b64": 64}[op.dst[0].type if op.dst[0] is not None else "b32"]
     cut = value.astype({16: np.uint16, 32: np.uint32, 64: np.uint64}[bits])
     m.write(op.dst[0], cut, f"u{bits}", threads)

@@ -93,4 +93,6 @@ def _from_table(h: Handler, wide: bool) -> Value:
     table = h.field("ctx.specials")
     place = h.field("rec.imm")
     value = h.e.value(f"load i64, ptr {h.e.value(f'getelementptr i64, ptr {table}, i64 {place}')}")
+    if h.op.dst_types[0] == "pred":
+        return h.A.is_nonzero("u64", h.splat(64, value))
     return h.splat(64, value) if wide else h.splat(32, h.e.value(f"trunc i64 {value} to i32"))
