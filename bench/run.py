@@ -20,6 +20,7 @@ from pathlib import Path
 
 import counts
 import kernels
+import tensor
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
@@ -196,6 +197,7 @@ def main() -> None:
         folder = Path(name)
         bench_kernels(folder)
         bench_overhead()
+        tensor.main()
         bench_front_end(folder)
         bench_processes(folder)
 
