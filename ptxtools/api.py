@@ -196,7 +196,7 @@ def _tree_module(data: bytes, name: str) -> TreeModule:
 
 
 def _checked_before_use(module: TreeModule, data: str | bytes) -> TreeModule:
-    """The module; if it is out of a container, checked before a kernel of it is lowered. Others were checked already."""
+    """The module; if it is out of a container, it is checked before a kernel of it is lowered; others were already."""
     from ptxtools.container import detect
 
     if isinstance(data, str) or detect(data) != "ptxo":

@@ -43,6 +43,9 @@ _EXAMPLES = examples(
     "ptx-as --info --format json all.ptxo",
     "ptx-as - -o - < kernel.ptx | ptx-run - --list",
 )
+#: Bytes of all inputs, and processors, from which on worker processes pay. To start them takes about a tenth of a
+#: second; what goes to the linker is written and read once more, which two processors only just make up for.
+_PARALLEL_FROM, _PROCESSORS, _PROCESSORS_TO_LINK = 2 << 20, 2, 4
 #: Response files inside response files are read this deep.
 _MAX_NESTING = 10
 
@@ -72,6 +75,8 @@ class _Output:
 @click.option("--strip-debug", is_flag=True, help="Leave out .loc, .file and DWARF sections.")
 @click.option("--compress", is_flag=True, help="Compress what is written.")
 @click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel reaches.")
+@click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Inputs checked at a time; default: by their "
+              "size.")  # fmt: skip
 @click.option("-MMD", "dependencies", is_flag=True, help="Write a dependency file for make beside the output.")
 @click.option("-MF", "dependency_file", metavar="FILE", help="Where -MMD writes; implies it.")
 @click.option("--target", metavar="TARGET", help="Check, and write, as if the modules declared this target.")
@@ -239,6 +244,60 @@ def _modules(options: dict[str, Any], names: list[str]) -> list[list[Module]]:
     return modules
 
 
+def _by_workers(options: dict[str, Any], names: list[str]) -> list[list[bytes] | None]:
+    """What `_prepared` makes of each input, in worker processes; None for all where those would not pay."""
+    nothing: list[list[bytes] | None] = [None] * len(names)
+    jobs = min(options["jobs"] or _fitting_jobs(names, options["separate"]), len(names))
+    if jobs < 2 or STDIN in names:
+        return nothing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from itertools import repeat
+
+    import ptxtools.check
+    import ptxtools.syntax  # noqa: F401 - before the processes fork, so that they need not import it
+
+    found: list[list[bytes] | None] = []
+    try:
+        with progress("checking", len(names), options["quiet"]) as step, ProcessPoolExecutor(jobs) as pool:
+            for containers in pool.map(_prepared, names, repeat(options)):
+                found.append(containers)
+                step()
+    except (BrokenProcessPool, OSError):  # the system has no room for them: one after the other, then
+        return nothing
+    return found
+
+
+def _fitting_jobs(names: list[str], separate: bool) -> int:
+    """One for each processor that this process may use, if there is enough to do."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(names) < 2 or processors < (_PROCESSORS if separate else _PROCESSORS_TO_LINK):
+        return 1
+    try:
+        enough = sum(os.path.getsize(name) for name in names) >= _PARALLEL_FROM
+    except OSError:  # reading it will say so
+        return 1
+    return processors if enough else 1
+
+
+def _prepared(name: str, options: dict[str, Any]) -> list[bytes] | None:
+    """The output of one input (`-c`), or its modules as containers for the linker; None when there is any error.
+
+    Runs in a worker process. Who asked looks at an input with errors itself, and reports them.
+    """
+    from ptxtools.api import modules_in
+    from ptxtools.container import write
+
+    version = _version(options["ptx_version"])
+    try:
+        modules = modules_in(read_input(name), name, target=options["target"], version=version)
+        if options["separate"]:
+            return [_encode(modules[0], options)] if len(modules) == 1 else None
+        return [write(module, debug=True) for module in modules]
+    except (PtxError, Failure):
+        return None
+
+
 def _version(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
@@ -264,8 +323,27 @@ def _linked(options: dict[str, Any], names: list[str]) -> _Output:
 
     path = options["output"] or _output_name(names[0], options["emit"])
     _keep_inputs(path, names)
-    modules = [module for group in _modules(options, names) for module in group]
-    return _Output(path, _encode(link(modules, gc=options["gc"]), options), tuple(names))
+    ready = _by_workers(options, names)
+    try:
+        linked = link(_united(options, names, ready), gc=options["gc"])
+    except PtxError:
+        if not any(ready):
+            raise
+        # Said again about the texts themselves: a container has only their lines.
+        linked = link(_united(options, names, [None] * len(names)), gc=options["gc"])
+    return _Output(path, _encode(linked, options), tuple(names))
+
+
+def _united(options: dict[str, Any], names: list[str], ready: list[list[bytes] | None]) -> list[Module]:
+    """The modules of all inputs, in order; ready: the containers that workers made of some."""
+    from ptxtools.api import canonical
+    from ptxtools.container import read
+
+    rest = iter(_modules(options, [name for name, done in zip(names, ready, strict=True) if done is None]))
+    modules: list[Module] = []
+    for name, done in zip(names, ready, strict=True):
+        modules += next(rest) if done is None else [read(data, _shown(name), canonical=canonical) for data in done]
+    return modules
 
 
 def _separate(options: dict[str, Any], names: list[str]) -> list[_Output]:
@@ -274,11 +352,16 @@ def _separate(options: dict[str, Any], names: list[str]) -> list[_Output]:
         if path in paths[:n]:
             raise Failure(f"{names[paths.index(path)]} and {names[n]} would both be written to {path}")
         _keep_inputs(path, names)
+    ready = _by_workers(options, names)
+    rest = iter(_modules(options, [name for name, done in zip(names, ready, strict=True) if done is None]))
     outputs = []
-    for name, path, modules in zip(names, paths, _modules(options, names), strict=True):
-        if len(modules) > 1:
-            raise Failure(f"{name} embeds {len(modules)} modules, which -c does not link: leave out -c")
-        outputs.append(_Output(path, _encode(modules[0], options), (name,)))
+    for name, path, done in zip(names, paths, ready, strict=True):
+        if done is None:
+            modules = next(rest)
+            if len(modules) > 1:
+                raise Failure(f"{name} embeds {len(modules)} modules, which -c does not link: leave out -c")
+            done = [_encode(modules[0], options)]
+        outputs.append(_Output(path, done[0], (name,)))
     return outputs
 
 

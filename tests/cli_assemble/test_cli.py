@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.container.samples import BINARIES, EVERYTHING, ROOT
 
 from ptxtools.cli import assemble
 from ptxtools.container import detect, embedded, read
 from ptxtools.syntax import parse
+from tests.container.samples import BINARIES, EVERYTHING, ROOT
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 CALLER = HEAD + ".extern .func g();\n.visible .entry k() { call g; ret; }\n"
@@ -283,3 +283,42 @@ def test_outputs_appear_whole(run, monkeypatch):
     monkeypatch.setattr(os, "replace", fail)
     status, _, err = run("a.ptx", files={"a.ptx": SIMPLE})
     assert status == 2 and "No space left" in err and made() == []
+
+
+def several():
+    """Modules that call each other, with line information."""
+    files = {"a.ptx": CALLER, "b.ptx": CALLEE}
+    for n in range(4):
+        body = f"{{\n.reg .b32 %r<3>;\n.loc 1 {n + 1} 3\nadd.s32 %r1, %r2, {n};\nret;\n}}\n"
+        files[f"c{n}.ptx"] = f'{HEAD}.file 1 "c{n}.cu"\n.global .u32 own = {n};\n.visible .entry e{n}()\n{body}'
+    return files
+
+
+@pytest.mark.parametrize("options", [[], ["-g"], ["--gc"], ["--target", "sm_90"], ["--emit", "fatbin"]])
+def test_inputs_checked_at_a_time_give_the_same_bytes(run, options):
+    names = list(several())
+    assert run("-j", "1", *options, *names, "-o", "one", files=several())[0] == 0
+    assert run("-j", "3", *options, *names, "-o", "many") == (0, b"", "")
+    assert Path("one").read_bytes() == Path("many").read_bytes()
+
+
+@pytest.mark.parametrize("options", [[], ["-g"], ["--compress"]])
+def test_separate_outputs_made_at_a_time_are_the_same(run, options):
+    names = list(several())
+    assert run("-j", "1", "-c", *options, *names, files=several())[0] == 0
+    one = {name: Path(name).read_bytes() for name in made()}
+    for name in one:
+        Path(name).unlink()
+    assert run("-j", "3", "-c", *options, *names)[0] == 0
+    assert {name: Path(name).read_bytes() for name in made()} == one and len(one) == len(names)
+
+
+@pytest.mark.parametrize("files", [
+    {**several(), "c1.ptx": BROKEN}, {**several(), "b.ptx": SIMPLE}, {**several(), "d.ptx": several()["c1.ptx"]},
+])  # fmt: skip
+def test_errors_are_the_same_at_a_time(run, files):
+    """An input with errors, an undefined symbol, a duplicate one."""
+    one = run("-j", "1", *files, "-o", "x", files=files)
+    assert one[0] == 1 and one[2] and run("-j", "3", *files, "-o", "x") == one
+    missing = run("-j", "2", "a.ptx", "none.ptx", "-o", "x")
+    assert missing[0] == 2 and "none.ptx: cannot be read" in missing[2] and "x" not in made()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.container.samples import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
