@@ -14,6 +14,16 @@ from .values import Scope, Value
 
 #: Instructions that write through their address operand.
 _WRITERS = frozenset({"st", "red", "atom"})
+#: What instructions on textures and surfaces name.
+_OPAQUE = {
+    **dict.fromkeys(("tex", "tld4", "txq"), frozenset({"texref", "samplerref"})),
+    **dict.fromkeys(("suld", "sust", "sured", "suq"), frozenset({"surfref"})),
+}
+#: Where the objects of some instructions lie, though their addresses are generic.
+_ONLY = {
+    **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "createpolicy", "discard"), frozenset({"global"})),
+    "mbarrier": frozenset({"shared"}),
+}
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
 _GENERIC = frozenset({"global", "shared", "local"})
 
@@ -22,7 +32,7 @@ def check_address(
     op: Opcode, spec: OperandSpec, index: int, operand: Operand, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
     """Complaints about an operand that must be an address."""
-    if isinstance(operand, Element):
+    if isinstance(operand, Element) and op.name in ("ld", "ld.global.nc", "ldu", "st"):
         yield from _base(op, spec, index, operand, scope, setting)
         return
     if not isinstance(operand, Address):
@@ -30,18 +40,26 @@ def check_address(
         help = (f"write [{operand.name}]",) if isinstance(operand, Name) else ()
         yield Problem(codes.ADDRESS_FORM, message, index, None, help)
         return
-    if operand.suffix and operand.suffix not in spec.kinds:
+    if operand.suffix and (operand.suffix not in spec.kinds or _is_variable(operand, scope, spec)):
         message = f"'{op.text}' takes no .{operand.suffix} behind its address"
         yield Problem(codes.ADDRESS_FORM, message, index)
+    if operand.offset and op.family in ("suq", "txq"):
+        message = f"'{op.text}' takes a texture, sampler or surface as a whole: no offset"
+        yield Problem(codes.ADDRESS_FORM, message, index, None, (), op.section)
     yield from _base(op, spec, index, operand.base, scope, setting)
     yield from _extra(op, spec, index, operand, scope, setting)
+
+
+def _is_variable(operand: Address, scope: Scope, spec: OperandSpec) -> bool:
+    """Whether a variable stands where the space is generic: `.unified` says nothing about it."""
+    return spec.space is None and isinstance(operand.base, Name) and scope.resolve(operand.base.name).kind == "memory"
 
 
 def _base(
     op: Opcode, spec: OperandSpec, index: int, base: Name | Immediate | Element, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
     if isinstance(base, Immediate):
-        if spec.space != "local" and not (base.value == 0 and spec.space is None):
+        if spec.space != "local":
             message = "a constant address is possible in .local only"
             yield Problem(codes.ADDRESS_FORM, message, index, None, ("put the address into a register",), "6.4.1")
         return
@@ -61,9 +79,12 @@ def _register(
     op: Opcode, spec: OperandSpec, index: int, name: str, found: Value, setting: Setting
 ) -> Iterator[Problem]:
     info = TYPES[found.type]
-    if found.vector or info.kind not in ("int", "bits") or info.bits > 64:
+    if found.vector or info.kind not in ("int", "bits") or info.bits not in (32, 64):
         message = f"'{name}' is a {'vector' if found.vector else f'.{found.type}'} register: it cannot hold an address"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, ("use an integer or bit register",), "6.4.1")
+    elif spec.space == "tmem" and info.bits != 32:
+        message = f"'{name}' has {info.bits} bits; addresses in tensor memory have 32"
+        yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "9.7.16.1")
     elif setting.wide_only and info.bits == 32 and setting.address_bits == 64 and spec.space in (None, "global"):
         message = f"'{name}' has 32 bits; addresses in {'.global' if spec.space else 'generic space'} have 64 here"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "6.4.1")
@@ -71,8 +92,16 @@ def _register(
 
 def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value) -> Iterator[Problem]:
     if found.type in ("texref", "samplerref", "surfref"):
+        yield from _opaque(op, index, name, found)
         return
-    if spec.space is None:
+    if op.family in ("suq", "txq"):
+        message = f"'{name}' is no texture, sampler or surface"
+        yield Problem(codes.ADDRESS_FORM, message, index, None, (), "5.3")
+    elif spec.space is None and found.space not in _ONLY.get(op.family, _GENERIC | {"const", "param"}):
+        wanted = " or ".join(sorted(f".{space}" for space in _ONLY[op.family]))
+        message = f"'{name}' lies in .{found.space}; '{op.name}' works on addresses in {wanted}"
+        yield Problem(codes.ADDRESS_SPACE, message, index, None, (), op.section)
+    elif spec.space is None:
         if found.space not in _GENERIC:
             message = f"'{name}' lies in .{found.space}, which a generic address does not name"
             help = (f"write {op.family}.{found.space}…",) if op.family in ("ld", "st") else ()
@@ -83,6 +112,16 @@ def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value
         yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1")
     elif found.space == "param":
         yield from _parameter(op, index, name, found)
+
+
+def _opaque(op: Opcode, index: int, name: str, found: Value) -> Iterator[Problem]:
+    """Textures, samplers and surfaces: named by their own instructions, and where a tensor map is wanted."""
+    if op.name == "txq" and op.has("force_unnormalized_coords") and found.type == "texref":
+        message = f"'{name}' is a texture; '.force_unnormalized_coords' is a property of samplers"
+        yield Problem(codes.ADDRESS_FORM, message, index, None, ("name a .samplerref",), "9.7.10.5")
+    elif found.type not in _OPAQUE.get(op.family, ()) and "tensor" not in op.name.split("."):
+        message = f"'{name}' is a .{found.type}, which '{op.text}' cannot use"
+        yield Problem(codes.ADDRESS_FORM, message, index, None, (), "5.3")
 
 
 def _parameter(op: Opcode, index: int, name: str, found: Value) -> Iterator[Problem]:

@@ -162,7 +162,7 @@ def _argument(operand: Operand, formal: Variable, what: str, scope: Scope) -> tu
 
 
 def _constant(operand: Immediate, wanted: str) -> bool:
-    return constant_fits(operand.type, wanted)
+    return wanted != "pred" and constant_fits(operand.type, wanted)
 
 
 def _types(name: str, have: str, vector: int, formal: Variable, wanted: str) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ptxtools.diagnostics import Diagnostic
-from ptxtools.ir.nodes import Alias, Function, Module, Variable
+from ptxtools.ir.nodes import Alias, Function, Loc, Module, Pragma, Variable
 
 from . import codes
 from .context import Context, Enough, Gathered
@@ -58,6 +58,13 @@ def _walk(context: Context) -> None:
             _declare_variable(context, item, scope)
         elif isinstance(item, Alias):
             check_alias(context, item, scope)
+        elif isinstance(item, Pragma):
+            from .directives import check_pragma
+
+            check_pragma(context, item, in_body=False)
+        elif isinstance(item, Loc):
+            message = ".loc cannot stand at module level; it belongs to a function body"
+            context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.5.4")
     if context.linking:
         check_undefined(context)
 

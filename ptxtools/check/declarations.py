@@ -16,6 +16,9 @@ _IN_MODULE = frozenset({"global", "const", "shared", "tex"})
 _INITIALISED = frozenset({"global", "const"})
 _OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _MAX_VECTOR_BITS = 128
+_MAX_PARAM_ALIGNMENT = 128
+#: Types that an address, or a byte of one, can initialise.
+_ADDRESSES, _MASKED = ("u32", "u64"), ("u8", "u32", "u64")
 #: Linkage directives with their first version.
 _LINKAGE = {"weak": Need((), (3, 1), ()), "common": Need((), (5, 0), ())}
 
@@ -27,6 +30,8 @@ def check_variable(context: Context, variable: Variable, scope: Scope, *, in_fun
     _shape(context, variable)
     check_type(context, variable)
     check_alignment(context, variable.align, variable)
+    if in_function:
+        _in_function(context, variable)
     _linkage(context, variable)
     if variable.attributes:
         _attributes(context, variable)
@@ -51,7 +56,30 @@ def _space(context: Context, v: Variable, in_function: bool) -> bool:
     return True
 
 
+def _in_function(context: Context, v: Variable) -> None:
+    """What a declaration inside a body cannot have."""
+    if v.linkage:
+        message = f"'{v.name}': .{v.linkage} belongs to module level"
+        context.report(codes.LINKAGE, message, context.word(v.span, f".{v.linkage}"), section="11.6")
+    if v.type in _OPAQUE:
+        message = f"'{v.name}': texture, sampler and surface variables are declared at module level"
+        context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.3")
+    if v.space == "param" and v.vector > 1:
+        message = f"'{v.name}': .param holds no vectors"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.6")
+    if v.space == "param" and v.type == "f16x2" and not v.dims:
+        message = f"'{v.name}': .param holds no .f16x2"
+        context.report(codes.DECLARATION_TYPE, message, v.name_span, help=("declare it as .b32",), section="5.1.6")
+    if v.space == "param" and v.align is not None and v.align > _MAX_PARAM_ALIGNMENT:
+        message = f"alignment {v.align} of a parameter; {_MAX_PARAM_ALIGNMENT} are possible"
+        context.report(codes.ALIGNMENT, message, context.word(v.span, ".align"), section="5.4.5")
+
+
 def _shape(context: Context, v: Variable) -> None:
+    if v.vector not in (0, 1, 2, 4):
+        message = f"'{v.name}': variables are vectors of 2 or 4 elements, found {v.vector}"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.2")
+        return
     if v.space == "reg":
         if v.dims:
             context.report(codes.DECLARATION_SHAPE, f"register '{v.name}' cannot be an array", v.name_span,
@@ -72,7 +100,11 @@ def _shape(context: Context, v: Variable) -> None:
 
 
 def _dimensions(context: Context, v: Variable) -> None:
-    known_by_initialiser = v.init is not None and v.dims[0] is None and None not in v.dims[1:]
+    if any(n is not None and n < 0 for n in v.dims):
+        message = f"array '{v.name}' has a negative size"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
+        return
+    known_by_initialiser = v.init not in (None, []) and v.dims[0] is None and None not in v.dims[1:]
     if v.linkage != "extern" and not known_by_initialiser and any(n is None or n == 0 for n in v.dims):
         message = f"array '{v.name}' has no size"
         help = ("give the size, an initialiser, or .extern",)
@@ -161,7 +193,7 @@ def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
         message = f"'{v.name}': variables in .{v.space} have no initialiser"
         context.report(codes.INITIALISER_PLACE, message, v.name_span, section="5.4.4")
         return
-    if v.type in ("f16", "f16x2"):
+    if v.type in ("f16", "f16x2") and v.init != []:
         message = f"'{v.name}': a .{v.type} variable has no initialiser"
         context.report(
             codes.INITIALISER_TYPE, message, v.name_span, help=("declare it as .b16 or .b32",), section="5.4.4"
@@ -188,6 +220,8 @@ class _Values:
                     self._say(codes.INITIALISER_TYPE, "braces around the value of a scalar")
                 elif dims[0] is not None and len(part) > dims[0]:
                     self._say(codes.INITIALISER_COUNT, f"{len(part)} values for {dims[0]} elements")
+                elif len(dims) == 1 and self.variable.vector > 1 and len(part) < self.variable.vector:
+                    self._say(codes.INITIALISER_COUNT, f"{len(part)} values for a vector of {self.variable.vector}")
                 else:
                     waiting.extend((inner, dims[1:]) for inner in part)
             elif dims:
@@ -210,7 +244,6 @@ class _Values:
             self._symbol(part)
 
     def _symbol(self, part: SymbolValue) -> None:
-        info = TYPES[self.variable.type]
         symbol = self.scope.lookup(part.name)
         span = self.context.word(self.variable.span, part.name)
         if symbol is None:
@@ -222,7 +255,7 @@ class _Values:
         elif not isinstance(symbol, (Variable, Function)):
             message = f"'{part.name}' has no address"
             self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
-        elif part.mask is None and (info.kind not in ("int", "bits") or info.bits < 32):
+        elif self.variable.type not in (_ADDRESSES if part.mask is None else _MASKED):
             self._say(codes.INITIALISER_TYPE, f"an address does not fit a .{self.variable.type}")
 
     def _say(self, code: str, message: str) -> None:

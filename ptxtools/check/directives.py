@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ptxtools.ir.nodes import Directive, Pragma
 from ptxtools.isa import Need
-from ptxtools.isa.directives import DIRECTIVES, DirectiveInfo
+from ptxtools.isa.directives import DIRECTIVES, IN_BODY, DirectiveInfo
 from ptxtools.isa.targets import version_text
 
 from . import codes
@@ -14,6 +14,8 @@ from .context import Context
 
 #: Directives that ptxas refuses without the others; elsewhere a missing partner is a hazard only.
 _STRICT = frozenset({".blocksareclusters"})
+#: Counts of registers, not of threads.
+_MAY_BE_ZERO = frozenset({".abi_preserve", ".abi_preserve_control"})
 #: Removed, not merely replaced.
 _GONE = {".maxnctapersm": (2, 1)}
 
@@ -34,6 +36,9 @@ def check_directives(
 ) -> None:
     """The directives of one "entry", "func" or "prototype"."""
     found = [item for item in directives if isinstance(item, Directive)]
+    for pragma in directives:
+        if isinstance(pragma, Pragma):
+            check_pragma(context, pragma, in_body=False)
     present = {item.name for item in found}
     conflicts: set[frozenset[str]] = set()
     for item in found:
@@ -59,6 +64,15 @@ def check_directives(
         if item.name == ".noreturn" and results:
             message = f"'{name}' returns a value: it cannot be .noreturn"
             context.report(codes.DIRECTIVE_CONFLICT, message, item.span, section=info.section)
+
+
+def check_pragma(context: Context, item: Pragma, *, in_body: bool) -> None:
+    """Pragmas came with PTX 2.0, and some say something about the statements around them only (11.4.7)."""
+    context.require(".pragma", (Need((), (2, 0), ()),), item.span, "11.4.7")
+    for text in item.strings:
+        if not in_body and text.split(" ")[0] in IN_BODY:
+            message = f"pragma '{text}' belongs to a function body"
+            context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.4.7")
 
 
 def check_statement_directive(context: Context, item: Directive) -> None:
@@ -100,6 +114,9 @@ def _arguments(context: Context, item: Directive, info: DirectiveInfo) -> None:
         if info.kind == "int" and not isinstance(value, int):
             message = f"{item.name} takes numbers, found '{value}'"
             context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)
-        elif isinstance(value, int) and info.kind == "int" and value <= 0:
+        elif isinstance(value, int) and info.range is not None and value > info.range[1]:
+            message = f"{item.name} is {info.range[1]} at most, found {value}"
+            context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)
+        elif isinstance(value, int) and info.kind == "int" and value <= 0 and item.name not in _MAY_BE_ZERO:
             message = f"{item.name} must be positive, found {value}"
             context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)

@@ -14,8 +14,8 @@ from .declarations import check_alignment, check_type
 from .values import Scope
 
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
-#: Bytes of kernel parameters (5.1.6.1): 4352 up to PTX 8.0, then 32764 from sm_70 on.
-_ENTRY_BYTES, _ENTRY_BYTES_NEW, _NEW_SINCE = 4352, 32764, (8, 1)
+#: Bytes of kernel parameters (5.1.6.1): 256 on sm_1x, 4352 up to PTX 8.0, then 32764 from sm_70 on.
+_ENTRY_BYTES_OLD, _ENTRY_BYTES, _ENTRY_BYTES_NEW, _NEW_SINCE = 256, 4352, 32764, (8, 1)
 _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 
 
@@ -31,6 +31,10 @@ def check_function_header(context: Context, function: Function) -> None:
         message = f"'{function.name}' is .extern, and yet has a body"
         help = ("drop .extern, or end the declaration with ';'",)
         context.report(codes.LINKAGE, message, function.name_span, help=help, section="11.6.1")
+    for name, _ in function.attributes:
+        if name.lstrip(".") != "unified":
+            message = f"attribute {name} is for variables"
+            context.report(codes.ATTRIBUTE, message, function.name_span, section="5.4.8")
     if function.linkage == "weak":
         context.require(".weak", (Need((), (3, 1), ()),), context.word(function.span, ".weak"), "11.6.3")
     if function.linkage == "common":
@@ -41,6 +45,10 @@ def check_parameters(context: Context, params: Sequence[Variable], returns: Sequ
     """Formal parameters and results of an "entry", a "func" or a "prototype"."""
     for variable in (*returns, *params):
         _parameter(context, variable, kind)
+    for variable in (*returns, *params[:-1]):
+        if variable.space == "param" and kind != "entry" and any(not n for n in variable.dims):
+            message = f"'{variable.name}' has no size: only the last parameter of a function may lack one"
+            context.report(codes.PARAMETER, message, variable.name_span, section="7.1")
     if len(returns) > 1 and any(v.space == "param" for v in returns):
         message = "several results must be registers: .param gives one"
         context.report(codes.RESULT, message, returns[1].name_span, section="7.1")
@@ -55,9 +63,20 @@ def _parameter(context: Context, v: Variable, kind: str) -> None:
         message = f"parameter '{v.name}' must be in .param or .reg, not .{v.space}"
         context.report(codes.PARAMETER, message, v.name_span, section="7.1")
         return
+    if v.count is not None:
+        context.report(codes.PARAMETER, f"'{v.name}': parameters have no ranges", v.name_span, section="7.1")
+    if v.name == "_" and kind != "prototype":
+        context.report(codes.PARAMETER, "only prototypes leave parameters unnamed", v.name_span, section="11.3.3")
+    if v.type in ("texref", "samplerref", "surfref") and kind == "func":
+        message = f"'{v.name}': textures, samplers and surfaces are parameters of entries only"
+        context.report(codes.PARAMETER, message, v.name_span, section="5.3")
     if v.space == "param":
         _param_space(context, v, kind)
-    elif v.dims:
+    else:
+        check_alignment(context, v.align, v)
+        if v.ptr is not None:
+            _pointer(context, v, "func")
+    if v.space == "reg" and v.dims:
         message = f"register '{v.name}' cannot be an array"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.1")
     check_type(context, v)
@@ -69,7 +88,10 @@ def _param_space(context: Context, v: Variable, kind: str) -> None:
     if v.vector > 1:
         message = f"parameter '{v.name}': .param holds no vectors"
         context.report(codes.PARAMETER, message, v.name_span, help=("use an array of bytes",), section="5.1.6")
-    if kind == "entry" and None in v.dims:
+    if len(v.dims) > 1:
+        message = f"parameter '{v.name}': arrays of parameters have one dimension"
+        context.report(codes.PARAMETER, message, v.name_span, section="5.1.6")
+    elif kind == "entry" and any(not n for n in v.dims):
         message = f"parameter '{v.name}' of an entry needs a size"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6.1")
     if kind != "entry" and v.align is not None and v.align not in _PARAMETER_ALIGNMENTS:
@@ -109,6 +131,8 @@ def _entry_size(context: Context, function: Function) -> None:
     version, target = context.declared.version, context.declared.target
     new = version >= _NEW_SINCE and bool(target) and int(target[3:].rstrip("af")) >= 70
     limit = _ENTRY_BYTES_NEW if new else _ENTRY_BYTES
+    if target and int(target[3:].rstrip("af")) < 20:
+        limit = _ENTRY_BYTES_OLD
     if offset > limit:
         message = f"the parameters of '{function.name}' take {offset} bytes; {limit} are possible"
         context.report(codes.TOO_LARGE, message, function.name_span, section="5.1.6.1")
@@ -196,6 +220,12 @@ def check_alias(context: Context, alias: Alias, scope: Scope) -> None:
     if difference:
         message = f"'{alias.name}' and '{alias.target}' differ: {difference}"
         context.report(codes.ALIAS, message, alias.span, section="11.2.3")
+    elif first.body is not None:
+        message = f"'{alias.name}' has a body of its own: it cannot be an alias"
+        context.report(codes.ALIAS, message, context.word(alias.span, alias.name), section="11.2.3")
+    elif second.linkage == "extern":
+        message = f"'{alias.target}' is .extern: an alias needs a function of this module"
+        context.report(codes.ALIAS, message, context.word(alias.span, alias.target), section="11.2.3")
     elif second.linkage == "weak":
         message = f"'{alias.target}' is .weak: it can have no alias"
         context.report(codes.ALIAS, message, context.word(alias.span, alias.target), section="11.2.3")

@@ -117,6 +117,9 @@ def _target(context: Context, header: Header) -> None:
             context.report(codes.UNKNOWN_TARGET, f"target '{name}' is not known", span, help=help, section="11.1.2")
         elif context.declared.version != (0, 0) and not context.forced_target:
             _target_version(context, name, context.word(header.span, name))
+    if architectures and header.args[0] != architectures[0]:
+        message = f"the architecture {architectures[0]} must stand before the options"
+        context.report(codes.TARGET_OPTION, message, context.word(header.span, architectures[0]), section="11.1.2")
     _options(context, [arg for arg in header.args if arg not in architectures], header)
 
 
@@ -139,6 +142,7 @@ def _options(context: Context, options: list[str], header: Header) -> None:
             help = (f"an architecture, or one of {known}",)
             context.report(codes.TARGET_OPTION, f"unknown .target option '{name}'", span, help=help, section="11.1.2")
             continue
+        context.require(f".target option {name}", (Need((), info.ptx, ()),), span, "11.1.2")
         if groups.setdefault(info.group, name) != name:
             message = f".target options {groups[info.group]} and {name} exclude each other"
             context.report(codes.TARGET_OPTION, message, span, section="11.1.2")

@@ -19,6 +19,7 @@ from ptxtools.ir.nodes import (
     Name,
     Operand,
     Pair,
+    Pragma,
     Statement,
     Variable,
     Vector,
@@ -129,11 +130,15 @@ class BodyChecker:
             check_call(context, item, op, scope)
             self._requirements(item, op, scope)
             return True
-        problems = examine(op, item.operands, scope, context.setting) or list(particular(op, item.operands))
+        problems = examine(op, item.operands, scope, context.setting) or list(
+            particular(op, item.operands, context.setting)
+        )
         for problem in problems:
             self._report(item, op, problem)
         self._requirements(item, op, scope)
-        return needs_particular(op) or any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
+        return needs_particular(op) or any(
+            spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape
+        )
 
     def _guard(self, item: Instruction, scope: Scope) -> None:
         guard = item.guard
@@ -219,10 +224,16 @@ class BodyChecker:
         elif isinstance(item, CallTargets):
             self._call_targets(item, scope)
         elif isinstance(item, CallPrototype):
+            from .directives import check_directives
             from .functions import check_parameters
 
             check_parameters(self.context, item.params, item.returns, kind="prototype")
+            check_directives(self.context, "prototype", "the prototype", item.directives, len(item.returns))
             self._declare(item.label, item, scope, item.span)
+        elif isinstance(item, Pragma):
+            from .directives import check_pragma
+
+            check_pragma(self.context, item, in_body=True)
         elif isinstance(item, Directive):
             from .directives import check_statement_directive
 

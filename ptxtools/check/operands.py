@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,8 +19,18 @@ _ONCE_16_BIT = ("%tid", "%ntid", "%ctaid", "%nctaid")
 _DISCARDING = frozenset({"atom", "setp", "lop3", "elect", "mbarrier"})
 #: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4).
 _PACKS = (1, 2, 4)
+#: Instructions on addresses in .shared::cluster that take variables, too.
+_OF_CLUSTERS = frozenset({"mapa", "getctarank"})
 #: Instructions that take `{r}` for `r`, as compilers write it.
 _BRACED = frozenset({"ld", "st", "ldu"})
+#: Selectors of video operands (9.7.18), by the kind that an operand's specification has.
+_SELECTORS = {
+    "select": re.compile(r"b[0-3]|h[01]"),
+    "select2": re.compile(r"h[0-3]{2}"),
+    "select4": re.compile(r"b[0-7]{4}"),
+    "mask2": re.compile(r"h[01]|h10"),
+    "mask4": re.compile(r"b(?=.)3?2?1?0?"),
+}
 #: Constants that ptxas does not hold to the manual's range: a hazard, no error.
 _UNRANGED = frozenset({"lop3"})
 
@@ -288,8 +299,10 @@ class _Fit:
                 continue
             if isinstance(half, Name) and (unknown := self._undeclared(half, part)) is not None:
                 yield unknown
-                continue
-            yield from self._scalar(half, wanted, part)
+            elif part == 0 and isinstance(half, Vector):
+                yield from self._vector(half)
+            else:
+                yield from self._scalar(half, wanted, None if part == 0 and spec.vector else part)
 
     def _negated(self, operand: Negated) -> Iterator[Problem]:
         inner = operand.operand
@@ -321,6 +334,9 @@ class _Fit:
             yield self._problem(codes.OPERAND_KIND, "a constant cannot be a destination", part)
         elif "imm" not in spec.kinds:
             yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
+        elif spec.vector and part is None:
+            message = f"operand '{spec.name}' of '{self.op.text}' is a vector of {spec.vector}, found a constant"
+            yield self._problem(codes.VECTOR_LENGTH, message)
         elif not constant_fits(operand.type, spec.type):
             yield self._problem(codes.CONSTANT_KIND, self._constant_message(operand, spec), part)
         elif self.op.family not in _UNRANGED:
@@ -334,9 +350,7 @@ class _Fit:
         elif spec.range is not None and not spec.range[0] <= operand.value <= spec.range[1]:
             low, high = spec.range
             wanted = str(low) if low == high else f"{low} to {high}"
-        elif operand.value % spec.multiple:
-            wanted = f"a multiple of {spec.multiple}"
-        elif operand.value % spec.multiple:
+        elif operand.value % spec.multiple or operand.value % spec.multiple:
             wanted = f"a multiple of {spec.multiple}"
         if wanted:
             message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {wanted}"
@@ -357,7 +371,7 @@ class _Fit:
         if found.kind == "sink":
             if spec.role != "dst":
                 yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
-            elif self.op.family not in _DISCARDING and not (part == 1 and "sink" in spec.kinds):
+            elif not self._discards(spec) and not (part == 1 and "sink" in spec.kinds):
                 yield self._problem(
                     codes.SINK, f"the result '{spec.name}' of '{self.op.text}' cannot be discarded", part
                 )
@@ -366,10 +380,13 @@ class _Fit:
         elif found.kind == "reg":
             yield from self._register(operand, found, spec, part)
         elif found.kind == "int":  # WARP_SZ
-            if "imm" not in spec.kinds or spec.role == "dst":
+            if "imm" not in spec.kinds or spec.role == "dst" or (spec.vector and part is None):
                 yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
         else:
             yield from self._symbol(found, operand, spec, part)
+
+    def _discards(self, spec: OperandSpec) -> bool:
+        return self.op.family in _DISCARDING and ("sink" in spec.kinds or self.op.family != "mbarrier")
 
     def _register(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         if "reg" not in spec.kinds:
@@ -383,7 +400,14 @@ class _Fit:
         elif not found.vector and spec.vector and part is None:
             message = f"operand '{spec.name}' of '{self.op.text}' is a vector of {spec.vector}; {self._what(operand)}"
             yield self._problem(codes.VECTOR_LENGTH, message, part, ("write it in braces: {…}",))
-        elif spec.type is not None and not found.role and not accepts(spec.type, found.type, spec.width):
+        elif found.role and not any(
+            pattern.fullmatch(found.role) for kind, pattern in _SELECTORS.items() if kind in spec.kinds
+        ):
+            message = f"'.{found.role}' selects no part of operand '{spec.name}' of '{self.op.text}'"
+            yield self._problem(codes.BAD_COMPONENT, message, part, section="9.7.18")
+        elif spec.type is None and self.op.family == "isspacep" and not _holds_address(found):
+            yield self._problem(codes.OPERAND_TYPE, f"{self._what(operand)}: it cannot hold an address", part)
+        elif spec.type is not None and not accepts(spec.type, found.type, spec.width):
             yield self._mismatch(operand, found, spec, part)
 
     def _packed_register(self, operand: Name, found: Value) -> Iterator[Problem]:
@@ -415,7 +439,7 @@ class _Fit:
             message = f"special register '{operand.name}' cannot be an operand of '{self.op.text}'"
             help = ("copy it into a register with mov first",)
             yield self._problem(codes.SPECIAL_REGISTER, message, part, help, "10")
-        elif found.vector != spec.vector and not (found.vector and "vec" in spec.kinds):
+        elif found.vector != spec.vector and not (found.vector and self._fills(found)):
             message = f"'{operand.name}' has {found.vector or 1} components, operand '{spec.name}' {spec.vector or 1}"
             yield self._problem(
                 codes.VECTOR_LENGTH, message, part, (f"such as {operand.name}.x",) if found.vector else ()
@@ -423,6 +447,11 @@ class _Fit:
         elif not _special_fits(spec, found.type, operand.name):
             message = f"'{operand.name}' is .{found.type}; '{self.op.text}' reads .{spec.type}"
             yield self._problem(codes.OPERAND_TYPE, message, part)
+
+    def _fills(self, found: Value) -> bool:
+        """Whether the components of a special register make up a register of bits, as mov packs them."""
+        spec = self.spec
+        return "vec" in spec.kinds and spec.type is not None and TYPES[spec.type].bits == 32 * found.vector
 
     def _symbol(self, found: Value, operand: Operand, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         name = getattr(operand, "name", "")
@@ -436,7 +465,7 @@ class _Fit:
                 else ()
             )
             yield self._problem(code, self._not_allowed(operand, spec), part, help)
-        elif spec.type is not None and TYPES[spec.type].kind not in ("int", "bits"):
+        elif spec.type is not None and (TYPES[spec.type].kind not in ("int", "bits") or TYPES[spec.type].bits < 32):
             message = f"{self._what(operand)}, whose address is an integer; '{self.op.text}' wants .{spec.type}"
             yield self._problem(codes.OPERAND_TYPE, message, part)
         elif not self._right_space(found, spec):
@@ -445,6 +474,8 @@ class _Fit:
 
     def _right_space(self, found: Value, spec: OperandSpec) -> bool:
         space = self.op.space if self.op.family == "cvta" else spec.space
+        if self.op.family in _OF_CLUSTERS:
+            space = "shared"
         return space is None or found.kind != "memory" or same_space(space, found.space)
 
     # --- words --------------------------------------------------------------------------------------------------------
@@ -523,6 +554,11 @@ def constant_fits(constant: str, wanted: str | None) -> bool:
     if info.kind == "bits":
         return info.bits == (32 if constant == "f32" else 64)
     return wanted in ("f32", "f64")
+
+
+def _holds_address(found: Value) -> bool:
+    info = TYPES[found.type]
+    return info.kind in ("int", "bits") and info.bits in (32, 64)
 
 
 def _special_fits(spec: OperandSpec, have: str, name: str) -> bool:

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from ptxtools.ir.nodes import Immediate, Operand
+from ptxtools.ir.nodes import Immediate, Name, Operand
 from ptxtools.isa import Opcode
 
 from . import codes
-from .operands import Problem
+from .operands import Problem, Setting
 
+#: Geometries with a depth comparison (9.7.10.3).
+_COMPARED = frozenset({"2d", "a2d", "cube", "acube"})
+#: A register with a selector.
+_SELECTED = re.compile(r"\.[bh][0-3]$")
 #: Hardware barriers of a CTA, and the granularity of their thread counts (9.7.13.1).
 _BARRIERS, _WARP = 16, 32
 
 
-def particular(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
+def particular(op: Opcode, operands: Sequence[Operand], setting: Setting) -> Iterator[Problem]:
     """What is wrong with an instruction beyond its operand list."""
+    if op.family == "cvta" and op.has("u32") and setting.wide_only and setting.address_bits == 64:
+        message = f"'{op.text}' converts 32-bit addresses; addresses have 64 bits here"
+        yield Problem(codes.ADDRESS_REGISTER, message, -1, None, ("use .u64",), "9.7.9.20")
+    if op.name == "isspacep" and isinstance(operands[1], Immediate) and operands[1].type[0] == "f":
+        yield Problem(codes.CONSTANT_KIND, "a floating-point constant is no address", 1)
+    if operands and op.operands and "select" in op.operands[0].kinds:
+        yield from _merged(op, operands)
+    if op.family == "tex" and op.mods["geom"] not in _COMPARED and len(operands) == len(op.operands):
+        message = f"a '.{op.mods['geom']}' texture has no depth to compare with"
+        yield Problem(codes.OPERAND_COUNT, message, len(operands) - 1)
     plain = not op.has("warp") and not op.has("cluster")
     if op.family in ("bar", "barrier") and plain:
         yield from _barrier(op, operands)
+
+
+def _merged(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
+    """A selected part of a video result is put into the third source (9.7.18.1.1)."""
+    result = operands[0]
+    if isinstance(result, Name) and _SELECTED.search(result.name) and len(operands) < 4:
+        message = f"'{result.name}' is a part of a register: '{op.text}' needs a fourth operand to put it into"
+        yield Problem(codes.OPERAND_COUNT, message, 0)
 
 
 def needs_particular(op: Opcode) -> bool:

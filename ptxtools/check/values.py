@@ -6,6 +6,7 @@ kept under its opcode and the values of its operands.
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias
 
 from ptxtools.ir.nodes import Alias, BranchTargets, CallPrototype, CallTargets, Function, Label, Variable
@@ -47,7 +48,7 @@ CONSTANTS = {"s64": INT, "u64": INT, "f32": F32, "f64": F64}
 
 _XYZW = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 #: Byte and halfword selectors of the scalar video instructions (9.7.17).
-SELECTORS = frozenset({"b0", "b1", "b2", "b3", "h0", "h1"})
+_SELECTOR = re.compile(r"h[0-3]{1,2}|b[0-7]{1,4}")
 
 
 class Scope(Names):
@@ -119,7 +120,7 @@ def _of_component(whole: Value, component: str) -> Value:
     if whole.kind == "reg" and whole.vector:
         # ptxas takes .z of a vector of two as well: the letter alone decides.
         return value("reg", whole.type) if component in _XYZW else UNKNOWN
-    if whole.kind == "reg" and component in SELECTORS:
+    if whole.kind == "reg" and _SELECTOR.fullmatch(component):
         return value("reg", whole.type, role=component)
     return UNKNOWN
 

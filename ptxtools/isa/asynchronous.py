@@ -4,7 +4,7 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
-let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm 0..4294967280:16)
+let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm 0..1048560:16)
 let policy = cache_policy:b64(reg) if .L2::cache_hint
 
 # 9.7.9.12 st.async
@@ -22,7 +22,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     only .v4 => !.b64,.u64,.s64,.f64
 
 # 9.7.9.13 st.bulk
-    st.bulk{.weak}{.shared::cta}  [a], size:u64, initval:u64(imm 0..0);
+    st.bulk{.weak}{.shared::cta}  [a], size:u64(reg imm 0..16777216:8), initval:u64(imm 0..0);
     needs => ptx 8.6, sm_100
 
 # 9.7.9.14 multimem.ld_reduce multimem.st multimem.red
@@ -170,7 +170,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     needs => ptx 8.0, sm_90
 
 # 9.7.9.25.4.3 cp.async.bulk.prefetch
-    cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32(reg imm 0..4294967280:16), $policy;
+    cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32(reg imm 0..1048560:16), $policy;
     .src = { .global };
     .cache_hint = { .L2::cache_hint };
     needs => ptx 8.0, sm_90

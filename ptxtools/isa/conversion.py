@@ -29,7 +29,7 @@ PAGES = """
     .rnd   = { .rn, .rz };
     .dtype = { .f16x2, .bf16x2 };
     .atype = { .f32 };
-    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype, b:atype, rbits:b32;
+    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype, b:atype, rbits:b32(reg);
     .rnd   = { .rs };
     .dtype = { .f16x2, .bf16x2 };
     .atype = { .f32 };
@@ -53,7 +53,7 @@ PAGES = """
     .rnd   = { .rn };
     .dtype = { .f16x2 };
     .atype = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
-    cvt.rnd{.relu}.satfinite.dtype.atype              d:dtype, a:atype*4, rbits:b32;
+    cvt.rnd{.relu}.satfinite.dtype.atype              d:dtype, a:atype*4, rbits:b32(reg);
     .rnd   = { .rs };
     .dtype = { .e4m3x4, .e5m2x4, .e2m1x4, .e2m3x4, .e3m2x4 };
     .atype = { .f32 };
@@ -79,16 +79,16 @@ PAGES = """
     needs atype=.bf16 dtype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64 => ptx 7.8, sm_90
     needs dtype=.tf32 rnd=.rn,.rz                => ptx 7.8, sm_90
     needs .e4m3x2,.e5m2x2                        => ptx 7.8, sm_89
-    needs .satfinite dtype=.f16,.bf16,.f16x2,.bf16x2,.tf32 => ptx 8.1
+    needs .satfinite dtype=.f16,.bf16,.f16x2,.bf16x2,.tf32 => ptx 8.1, sm_70
     needs .satfinite dtype=.tf32 rnd=.rn,.rz     => ptx 8.6, sm_100
     needs .e2m1x2,.e2m3x2,.e3m2x2,.ue8m0x2       => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
     needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a
 
 # 9.7.9.22 cvt.pack
-    cvt.pack.sat.dtype.atype        d:b32, a:atype, b:atype;
+    cvt.pack.sat.dtype.atype        d:u32, a:atype, b:atype;
     .dtype = { .u16, .s16 };
     .atype = { .s32 };
-    cvt.pack.sat.dtype.atype.ctype  d:b32, a:atype, b:atype, c:ctype;
+    cvt.pack.sat.dtype.atype.ctype  d:u32, a:atype, b:atype, c:ctype;
     .dtype = { .u2, .s2, .u4, .s4, .u8, .s8 };
     .atype = { .s32 };
     .ctype = { .b32 };

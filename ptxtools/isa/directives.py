@@ -93,8 +93,8 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
            removed=(2, 1)),
         _d(".noreturn", "func prototype", (0, 0), "", "11.4.6", (6, 4), "sm_30"),
         _d(".pragma", "module entry func statement", (1, None), "string", "11.4.7", (2, 0)),
-        _d(".abi_preserve", "func prototype", (1, 1), "int", "11.4.8", (9, 0), "sm_80", range=_COUNT),
-        _d(".abi_preserve_control", "func prototype", (1, 1), "int", "11.4.9", (9, 0), "sm_80", range=_COUNT),
+        _d(".abi_preserve", "func prototype", (1, 1), "int", "11.4.8", (9, 0), "sm_80", range=(0, 255)),
+        _d(".abi_preserve_control", "func prototype", (1, 1), "int", "11.4.9", (9, 0), "sm_80", range=(0, 11)),
         # Debugging (11.5).
         _d("@@dwarf", "module", (1, None), "other", "11.5.1", (1, 2), deprecated=(2, 0)),
         _d(".section", "module", (1, None), "other", "11.5.2", (2, 0)),
@@ -142,6 +142,9 @@ PRAGMAS: dict[str, Version] = {
     "enable_smem_spilling": (9, 0),
     "frequency": (9, 0),
 }
+
+#: Pragmas that stand inside function bodies only.
+IN_BODY = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
 
 #: Versions of smaller additions to directives: feature -> (version, target, section).
 ADDITIONS: dict[str, tuple[Version, str, str]] = {

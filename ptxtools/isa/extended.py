@@ -35,6 +35,7 @@ PAGES = """
     mad.mode.cc.type  d, a, b, c;
     .mode = { .hi, .lo };
     .type = { .u32, .s32, .u64, .s64 };
+    first .mode
     needs             => ptx 3.0, sm_20
     needs .u64 | .s64 => ptx 4.3
     marks => carry_out
@@ -43,6 +44,7 @@ PAGES = """
     madc.mode{.cc}.type  d, a, b, c;
     .mode = { .hi, .lo };
     .type = { .u32, .s32, .u64, .s64 };
+    first .mode
     needs             => ptx 3.0, sm_20
     needs .u64 | .s64 => ptx 4.3
     marks     => carry_in

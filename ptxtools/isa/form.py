@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 Sets = Mapping[str, tuple[str, ...]]
 
+#: Modifiers of one kind, whose order counts.
+_KINDS = {
+    **dict.fromkeys(("row", "col"), "<layout>"),
+    **dict.fromkeys(("b8x16", "b6x16_p32", "b4x16_p64"), "<format>"),
+    **dict.fromkeys(("and", "xor", "popc"), "<product>"),
+    "b1024": "b1024",  # the type of a tensor map, beside that of its field
+}
+#: Parts of declared names that count as modifiers: "shfl.idx.sync.b32" is "shfl.sync.idx.b32".
+_LOOSE = frozenset({"sync", "cc", "nc", "sp", "global"})
 #: Names that the manual only uses for slots; left without a set they are a slip of the table.
 _SLOT_NAMES = frozenset(
     {
@@ -97,6 +106,14 @@ class Form:
         return frozenset(self.name.split(".")[1:])
 
     @cached_property
+    def lead(self) -> list[str]:
+        """Words that must follow the family at once, in this order: the rest of the mnemonic. Every other modifier
+        may come in any order."""
+        words = self.name.split(".")[1:]
+        loose = next((at for at, word in enumerate(words) if word in _LOOSE), len(words))
+        return words[:loose]
+
+    @cached_property
     def patterns(self) -> tuple[Pattern, ...]:
         """Operand patterns. Those without a type have the form's type, if it has just one."""
         from .patterns import parse_operands
@@ -112,13 +129,13 @@ class Form:
         """Components of elements whose values could be confused, and the component that each value belongs to.
 
         Inside a component the order of modifiers counts; between components it does not. Types are one component,
-        spaces another.
+        spaces another, and so are the kinds of `_KINDS`.
         """
         components: list[list[int]] = []
         routes: dict[str, int] = {}
         for index, element in enumerate(self.elements):
             values, first = element.values, element.values[0]
-            kind = "<type>" if first in TYPES else "<space>" if first in SPACES else first
+            kind = _KINDS.get(first) or ("<type>" if first in TYPES else "<space>" if first in SPACES else first)
             met = {at for at in map(routes.get, (kind, *values)) if at is not None}
             home = min(met, default=len(components))
             if not met:
@@ -160,8 +177,23 @@ class Form:
         for atom in atoms:
             if atom not in routes:
                 return None
+        if not self.leads(atoms):
+            return None
         chosen, surplus, missing = self.assign(atoms)
         return None if surplus or missing else chosen
+
+    def leads(self, atoms: list[str]) -> bool:
+        """Whether the mnemonic's words stand first, as they must."""
+        if atoms[: len(self.lead)] != self.lead:
+            return False
+        first = self.page.first
+        if not first:
+            return True
+        present = set(atoms)
+        wanted = [present.intersection(e.values) for e in self.elements if e.name in first]
+        wanted = [values for values in wanted if values]
+        found = atoms[len(self.lead) : len(self.lead) + len(wanted)]
+        return len(found) == len(wanted) and all(map(set.__contains__, wanted, found))
 
     def _fill(self, members: list[int], queue: list[str]) -> dict[int, str] | None:
         """In-order assignment of all of `queue` that leaves no required element open, or None."""

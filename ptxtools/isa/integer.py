@@ -21,6 +21,7 @@ PAGES = """
     mul.mode.type  d:wide(type), a, b;
     .mode = { .wide };
     .type = { .u16, .u32, .s16, .s32 };
+    first .mode
 
 # 9.7.1.4 mad
     mad.mode.type     d, a, b, c;
@@ -31,11 +32,13 @@ PAGES = """
     .type = { .u16, .u32, .s16, .s32 };
     mad.mode.sat.s32  d, a, b, c;
     .mode = { .hi };
+    first .mode
 
 # 9.7.1.5 mul24
     mul24.mode.type  d, a, b;
     .mode = { .hi, .lo };
     .type = { .u32, .s32 };
+    first .mode
 
 # 9.7.1.6 mad24
     mad24.mode.type     d, a, b, c;
@@ -43,6 +46,7 @@ PAGES = """
     .type = { .u32, .s32 };
     mad24.mode.sat.s32  d, a, b, c;
     .mode = { .hi };
+    first .mode
 
 # 9.7.1.7 sad
     sad.type  d, a, b, c;
@@ -119,7 +123,7 @@ PAGES = """
     needs => ptx 7.6, sm_70
 
 # 9.7.1.22 bmsk
-    bmsk.mode.b32  d, a:u32, b:u32;
+    bmsk.mode.b32  d:u32, a:u32, b:u32;
     .mode = { .clamp, .wrap };
     needs => ptx 7.6, sm_70
 
@@ -133,6 +137,7 @@ PAGES = """
     dp2a.mode.atype.btype  d:int32, a:u32, b:u32, c:int32;
     .atype = .btype = { .u32, .s32 };
     .mode = { .lo, .hi };
+    first .mode
     rule dot_type
     needs => ptx 5.0, sm_61
 """

@@ -32,6 +32,7 @@ PAGES = """
     shf.direction.mode.b32  d, a, b, c:u32;
     .direction = { .l, .r };
     .mode      = { .clamp, .wrap };
+    first .direction
     needs => ptx 3.1, sm_32
 
 # 9.7.8.8 shl

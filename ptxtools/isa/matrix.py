@@ -60,6 +60,7 @@ let store  = [p], r:register*count{, stride:u32}
     .shape  = { .m8n8k32, .m8n8k128 };
     .type   = { .s32 };
     .ss = { .global, .shared{::cta} };
+    first .matrix
     rule wmma_fragment
     needs                                   => ptx 6.0, sm_70
     needs .m8n32k16,.m32n8k16               => ptx 6.1
@@ -86,6 +87,7 @@ let store  = [p], r:register*count{, stride:u32}
     .matrix = { .d };
     .layout = { .row, .col };
     .ss = { .global, .shared{::cta} };
+    first .matrix
     rule wmma_fragment
     needs                     => ptx 6.0, sm_70
     needs .m8n32k16,.m32n8k16 => ptx 6.1
@@ -335,7 +337,7 @@ let store  = [p], r:register*count{, stride:u32}
     needs .m16n8 => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_121a, sm_100f, sm_101f, sm_120f
 
 # 9.7.14.5.17 movmatrix
-    movmatrix.sync.aligned.shape.trans.type  d:b32, a:b32;
+    movmatrix.sync.aligned.shape.trans.type  d:b32, a:b32(reg);
     .shape = { .m8n8 };
     .type  = { .b16 };
     needs => ptx 7.8, sm_75

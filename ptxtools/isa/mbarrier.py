@@ -28,15 +28,16 @@ PAGES = """
     needs => ptx 8.0, sm_90
 
 # 9.7.13.15.13 mbarrier.arrive
-    mbarrier.arrive{.sem.scope}{.ss}.b64             =state(reg sink), [addr]{, count:u32};
-    mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64   =state(reg sink), [addr], txCount:u32;
-    mbarrier.arrive.noComplete{.release.cta}{.ss}.b64  =state(reg sink), [addr], count:u32;
+    mbarrier.arrive{.sem.scope}{.ss}.b64             =state:u64(reg sink), [addr]{, count:u32};
+    mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64   =state:u64(reg sink), [addr], txCount:u32;
+    mbarrier.arrive.noComplete{.release.cta}{.ss}.b64  =state:u64(reg sink), [addr], count:u32(reg imm 1..1048575);
     .ss    = { .shared{::cta} };
-    mbarrier.arrive{.sem.scope}{.ss}.b64             =state(sink), [addr]{, count:u32};
-    mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64   =state(sink), [addr], txCount:u32;
+    mbarrier.arrive{.sem.scope}{.ss}.b64             =state:u64(sink), [addr]{, count:u32};
+    mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64   =state:u64(sink), [addr], txCount:u32;
     .ss    = { .shared::cluster };
     .sem   = { .release, .relaxed };
     .scope = { .cta, .cluster };
+    first .expect_tx
     needs                   => ptx 7.0, sm_80
     needs .shared::cta      => ptx 7.8
     needs @count !.noComplete => ptx 7.8, sm_90
@@ -46,15 +47,16 @@ PAGES = """
     needs .relaxed          => ptx 8.6, sm_90
 
 # 9.7.13.15.14 mbarrier.arrive_drop
-    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state(reg sink), [addr]{, count:u32};
-    mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64   =state(reg sink), [addr], txCount:u32;
-    mbarrier.arrive_drop.noComplete{.release.cta}{.ss}.b64  =state(reg sink), [addr], count:u32;
+    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state:u64(reg sink), [addr]{, count:u32};
+    mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64   =state:u64(reg sink), [addr], txCount:u32;
+    mbarrier.arrive_drop.noComplete{.release.cta}{.ss}.b64  =state:u64(reg sink), [addr], count:u32(reg imm 1..1048575);
     .ss    = { .shared{::cta} };
-    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state(sink), [addr]{, count:u32};
-    mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64   =state(sink), [addr], txCount:u32;
+    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state:u64(sink), [addr]{, count:u32};
+    mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64   =state:u64(sink), [addr], txCount:u32;
     .ss    = { .shared::cluster };
     .sem   = { .release, .relaxed };
     .scope = { .cta, .cluster };
+    first .expect_tx
     needs                   => ptx 7.0, sm_80
     needs .shared::cta      => ptx 7.8
     needs @count !.noComplete => ptx 7.8, sm_90
@@ -64,13 +66,15 @@ PAGES = """
     needs .relaxed          => ptx 8.6, sm_90
 
 # 9.7.13.15.16 mbarrier.test_wait mbarrier.try_wait
-    mbarrier.test_wait{.sem.scope}{.ss}.b64         =waitComplete:pred, [addr], state:b64(reg);
-    mbarrier.test_wait.parity{.sem.scope}{.ss}.b64  =waitComplete:pred, [addr], phaseParity:u32;
-    mbarrier.try_wait{.sem.scope}{.ss}.b64          =waitComplete:pred, [addr], state:b64(reg){, suspendTimeHint:u32};
-    mbarrier.try_wait.parity{.sem.scope}{.ss}.b64   =waitComplete:pred, [addr], phaseParity:u32{, suspendTimeHint:u32};
+    mbarrier.test_wait{.sem.scope}{.ss}.b64         =waitComplete:pred, [addr], state:u64(reg);
+    mbarrier.test_wait.parity{.sem.scope}{.ss}.b64  =waitComplete:pred, [addr], phaseParity:u32(reg imm 0..1);
+    mbarrier.try_wait{.sem.scope}{.ss}.b64          =waitComplete:pred, [addr], state:u64(reg){, suspendTimeHint:u32};
+    mbarrier.try_wait.parity{.sem.scope}{.ss}.b64
+        =waitComplete:pred, [addr], phaseParity:u32(reg imm 0..1){, suspendTimeHint:u32};
     .ss    = { .shared{::cta} };
     .sem   = { .acquire, .relaxed };
     .scope = { .cta, .cluster };
+    first .parity
     needs                    => ptx 7.0, sm_80
     needs .parity            => ptx 7.1
     needs mbarrier.try_wait  => ptx 7.8, sm_90
@@ -80,7 +84,7 @@ PAGES = """
     needs .relaxed           => ptx 8.6, sm_90
 
 # 9.7.13.15.17 mbarrier.pending_count
-    mbarrier.pending_count.b64  =count:u32, state:b64(reg);
+    mbarrier.pending_count.b64  =count:u32, state:u64(reg);
     needs => ptx 7.0, sm_80
 
 # 9.7.13.17 clusterlaunchcontrol.try_cancel
@@ -88,6 +92,7 @@ PAGES = """
     .space = { .shared::cta };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
     .multicast = { .multicast::cluster::all };
+    first .async
     needs            => ptx 8.6, sm_100
     needs .multicast => sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
 

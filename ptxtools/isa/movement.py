@@ -170,15 +170,16 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     needs => ptx 7.4, sm_80
 
 # 9.7.9.18 createpolicy
-    createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy, [a], primary_size:u32, total_size:u32;
-    createpolicy.fractional.primary{.secondary}.b64      =cache_policy{, fraction:f32};
+    createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy:u64, [a], primary_size:u32, total_size:u32;
+    createpolicy.fractional.primary{.secondary}.b64      =cache_policy:u64{, fraction:f32};
     .primary   = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
     .secondary = { .L2::evict_first, .L2::evict_unchanged };
-    createpolicy.cvt.L2.b64                              =cache_policy, access_property:b64;
+    createpolicy.cvt.L2.b64                              =cache_policy:u64, access_property:b64;
+    first .range, .fractional, .cvt
     needs => ptx 7.4, sm_80
 
 # 9.7.9.19 isspacep
-    isspacep.space  p:pred, a:any(reg);
+    isspacep.space  p:pred, a:any(reg imm);
     .space = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
     needs                  => ptx 2.0, sm_20
     needs .const           => ptx 3.1

@@ -9,6 +9,7 @@ A chapter is a text of pages. A page starts with `# section names…`; then, in 
     only .sat => type=.s32               a combination that the forms alone would not exclude
     removed => ptx 6.4, sm_70            gone at that version together with that target
     marks .cc => carry_out               a property of the opcode
+    first .expect_tx                     modifiers that stand at once behind the name, where they are written
     rule shapes                          a function of the chapter: further checks, and variables for the operands
     let policy = cache_policy:b64(reg)   an abbreviation, written $policy in forms; before the first page: for them all
 
@@ -32,7 +33,7 @@ Version = tuple[int, int]
 #: Given slots and modifiers: variables for operand patterns, or the text of what is wrong.
 Rule = Callable[[Context], "Mapping[str, int | str] | str"]
 
-_KEYWORDS = frozenset({"needs", "only", "removed", "marks", "rule", "let"})
+_KEYWORDS = frozenset({"needs", "only", "removed", "marks", "rule", "let", "first"})
 
 
 class Clause(NamedTuple):
@@ -79,6 +80,11 @@ class Page:
         return self._content.marks
 
     @property
+    def first(self) -> frozenset[str]:
+        """Literal modifiers that count as words of the mnemonic."""
+        return self._content.first
+
+    @property
     def rules(self) -> list[Rule]:
         return self._content.rules
 
@@ -105,6 +111,7 @@ class _PageReader:
         self.only: list[tuple[Condition, Condition]] = []
         self.marks: list[tuple[Condition, tuple[str, ...]]] = []
         self.rules: list[Rule] = []
+        self.first: frozenset[str] = frozenset()
 
     def read(self, text: str) -> None:
         pending = ""
@@ -155,6 +162,9 @@ class _PageReader:
         if keyword == "let":
             name, _, meaning = rest.partition("=")
             self.abbreviations[name.strip()] = self._spell_out(meaning)
+            return
+        if keyword == "first":
+            self.first |= {word.strip().lstrip(".") for word in rest.split(",")}
             return
         if keyword == "rule":
             self.rules.append(getattr(self.chapter, rest.strip()))

@@ -7,7 +7,7 @@ PAGES = """
     needs => ptx 7.3, sm_52
 
 # 9.7.17.2 stackrestore
-    stackrestore.type  a;
+    stackrestore.type  a(reg);
     .type = { .u32, .u64 };
     needs => ptx 7.3, sm_52
 

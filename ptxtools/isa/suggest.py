@@ -26,6 +26,10 @@ def explain(text: str, complaint: str) -> OpcodeError:
     best, surplus, missing = _nearest(candidates, atoms)
     if "" in atoms:
         return OpcodeError(f"'{text}' has an empty modifier", (), errors.UNKNOWN_MODIFIER, best.section)
+    if not surplus and not missing:
+        words = ".".join([family, *best.lead, *(w for w in atoms if w in best.page.first)])
+        message = f"'{text}': the words of '{words}' must stand first, in this order"
+        return OpcodeError(message, (_form(best),), errors.BAD_COMBINATION, best.section)
     if surplus:
         return _surplus(text, atoms, surplus[0], best, candidates, missing)
     slot = missing[0]
@@ -46,7 +50,7 @@ def _did_you_mean(near: list[str], dot: str) -> str:
 def _nearest(candidates: list[Form], atoms: list[str]) -> tuple[Form, list[str], list[Element]]:
     def cost(form: Form) -> int:
         _, surplus, missing = form.assign(atoms)
-        return 3 * len(surplus) + 2 * len(missing)
+        return 6 * len(surplus) + 4 * len(missing) + (not form.leads(atoms))
 
     best = min(candidates, key=cost)
     _, surplus, missing = best.assign(atoms)

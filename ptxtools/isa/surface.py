@@ -12,6 +12,7 @@ PAGES = """
     .vec   = { .v2, .v4 };
     .dtype = { .b8, .b16, .b32, .b64 };
     .clamp = { .trap, .clamp, .zero };
+    first .b
     rule access
     needs              => ptx 1.5
     needs .cop         => ptx 2.0, sm_20
@@ -28,6 +29,7 @@ PAGES = """
     .ctype = { .b32 };
     .vec   = { .v2, .v4 };
     .clamp = { .trap, .clamp, .zero };
+    first .b, .p
     rule access
     needs               => ptx 1.5
     needs .cop | .p     => ptx 2.0, sm_20
@@ -52,6 +54,7 @@ PAGES = """
     .ctype = { .b32, .b64 };
     .geom  = { .1d, .2d, .3d };
     .clamp = { .trap, .clamp, .zero };
+    first .b, .p
     rule access
     needs                           => ptx 2.0, sm_20
     needs .3d                       => ptx 3.0

@@ -11,6 +11,7 @@ PAGES = """
     barrier{.cta}.red.popc{.aligned}.u32    d, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
     barrier{.cta}.red.op{.aligned}.pred     p, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
     .op = { .and, .or };
+    first .cta, .sync, .arrive, .red
     needs barrier           => ptx 6.0, sm_30
     needs .arrive | .red    => ptx 2.0, sm_20
     needs @b                => ptx 2.0, sm_20
@@ -25,6 +26,7 @@ PAGES = """
     barrier.cluster.arrive{.sem}{.aligned};
     .sem = { .release, .relaxed };
     barrier.cluster.wait{.acquire}{.aligned};
+    first .arrive, .wait
     needs                             => ptx 7.8, sm_90
     needs .acquire,.release,.relaxed  => ptx 8.0
 
@@ -33,6 +35,7 @@ PAGES = """
     .level = { .cta, .gl, .sys };
     membar.proxy.proxykind;
     .proxykind = { .alias };
+    first .proxy
     needs        => ptx 1.4
     needs .sys   => ptx 2.0, sm_20
     needs .proxy => ptx 7.5, sm_60
@@ -63,6 +66,7 @@ PAGES = """
     .sem   = { .release };
     .sync_restrict = { .sync_restrict::shared::cta };
     .scope = { .cta, .cluster, .gpu, .sys };
+    first .proxy
     needs                     => ptx 6.0, sm_70
     needs .cluster            => ptx 7.8, sm_90
     needs .mbarrier_init      => ptx 8.0, sm_90

@@ -69,10 +69,10 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type;
     .field = { .global_address };
     .type  = { .b64 };
-    tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type;
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:u32;
     .field = { .rank };
     .type  = { .b32 };
-    tensormap.replace.mode.field{.ss}.b1024.type  [addr], ord:u32(imm 0..4), new_val:type;
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], ord:u32(imm 0..4), new_val:u32;
     .field = { .box_dim, .global_dim, .element_stride };
     .type  = { .b32 };
     tensormap.replace.mode.field{.ss}.b1024.type  [addr], ord:u32(imm 0..4), new_val:type;

@@ -26,15 +26,16 @@ let extras = {, e:any(reg vec)}{, f:f32}
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .level };
-    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:any(reg vec), dPdy:any(reg vec)$extras;
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:any(vec), dPdy:any(vec)$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:any(reg vec), dPdy:any(reg vec)$extras;
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:any(vec), dPdy:any(vec)$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .grad };
     .geom  = { .1d, .2d, .3d, .a1d, .a2d, .cube, .acube, .2dms, .a2dms };
     .ctype = { .s32, .f32 };
+    first .mode
     rule coordinates
     only .cube,.acube => ctype=.f32
     only .2dms,.a2dms => ctype=.s32
@@ -69,6 +70,7 @@ let extras = {, e:any(reg vec)}{, f:f32}
     };
     txq.level.query.b32  d, [a]@generic, lod:u32;
     .query = { .width, .height, .depth };
+    first .level
     needs                                             => ptx 1.5
     needs .channel_data_type,.channel_order           => ptx 2.1
     needs .force_unnormalized_coords                  => ptx 2.2
@@ -78,7 +80,7 @@ let extras = {, e:any(reg vec)}{, f:f32}
     needs .level                                      => ptx 4.3, sm_30
 
 # 9.7.10.6 istypep
-    istypep.kind  p:pred, a:any(reg symbol);
+    istypep.kind  p:pred, a:u64(reg);
     .kind = { .texref, .samplerref, .surfref };
     needs => ptx 4.0, sm_30
 """

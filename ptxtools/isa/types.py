@@ -95,7 +95,7 @@ def accepts(instruction_type: str, register_type: str, width: str = "exact") -> 
         return False
     if "bits" in (want.kind, have.kind) or (width == "bits" and have.bits == want.bits):
         return True
-    return want.name == have.name or (want.kind == "int" and (have.kind == "int" or have.name == "f16x2"))
+    return want.name == have.name or (want.kind == "int" and have.kind == "int")
 
 
 def bits_type(name: str) -> str:

@@ -78,87 +78,87 @@ PAGES = """
     needs => ptx 2.0, sm_20
 
 # 9.7.18.2.1 vadd2
-    vadd2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
-    vadd2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
+    vadd2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
+    vadd2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.1 vsub2
-    vsub2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
-    vsub2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
+    vsub2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
+    vsub2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.1 vavrg2
-    vavrg2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
-    vavrg2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
+    vavrg2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
+    vavrg2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.1 vabsdiff2
-    vabsdiff2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
-    vabsdiff2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
+    vabsdiff2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
+    vabsdiff2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.1 vmin2
-    vmin2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
-    vmin2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
+    vmin2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
+    vmin2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.1 vmax2
-    vmax2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
-    vmax2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:dtype;
+    vmax2.dtype.atype.btype{.sat}  d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
+    vmax2.dtype.atype.btype.add    d:dtype(reg mask2), a:atype(reg select2), b:btype(reg select2), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.2 vset2
-    vset2.atype.btype.cmp      d:u32(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:u32;
-    vset2.atype.btype.cmp.add  d:u32(reg mask2), a:atype(reg imm select2), b:btype(reg imm select2), c:u32;
+    vset2.atype.btype.cmp      d:u32(reg mask2), a:atype(reg select2), b:btype(reg select2), c:u32(reg);
+    vset2.atype.btype.cmp.add  d:u32(reg mask2), a:atype(reg select2), b:btype(reg select2), c:u32(reg);
     .atype = .btype = { .u32, .s32 };
     .cmp   = { .eq, .ne, .lt, .le, .gt, .ge };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.3 vadd4
-    vadd4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
-    vadd4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
+    vadd4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
+    vadd4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.3 vsub4
-    vsub4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
-    vsub4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
+    vsub4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
+    vsub4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.3 vavrg4
-    vavrg4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
-    vavrg4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
+    vavrg4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
+    vavrg4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.3 vabsdiff4
-    vabsdiff4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
-    vabsdiff4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
+    vabsdiff4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
+    vabsdiff4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.3 vmin4
-    vmin4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
-    vmin4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
+    vmin4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
+    vmin4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.3 vmax4
-    vmax4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
-    vmax4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:dtype;
+    vmax4.dtype.atype.btype{.sat}  d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
+    vmax4.dtype.atype.btype.add    d:dtype(reg mask4), a:atype(reg select4), b:btype(reg select4), c:dtype(reg);
     .dtype = .atype = .btype = { .u32, .s32 };
     needs => ptx 3.0, sm_30
 
 # 9.7.18.2.4 vset4
-    vset4.atype.btype.cmp      d:u32(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:u32;
-    vset4.atype.btype.cmp.add  d:u32(reg mask4), a:atype(reg imm select4), b:btype(reg imm select4), c:u32;
+    vset4.atype.btype.cmp      d:u32(reg mask4), a:atype(reg select4), b:btype(reg select4), c:u32(reg);
+    vset4.atype.btype.cmp.add  d:u32(reg mask4), a:atype(reg select4), b:btype(reg select4), c:u32(reg);
     .atype = .btype = { .u32, .s32 };
     .cmp   = { .eq, .ne, .lt, .le, .gt, .ge };
     needs => ptx 3.0, sm_30

@@ -5,41 +5,43 @@ import re
 from .conditions import Context
 
 PAGES = """
-let shared    = d:td*nd, a_desc:b64(reg), b_desc:b64(reg)
-let registers = d:td*nd, a:ta*4, b_desc:b64(reg)
-let sparse    = sp_meta:b32(reg), sp_sel:u32(imm 0..3)
+let shared    = d:td*nd, a_desc:u64(reg), b_desc:u64(reg)
+let registers = d:td*nd, a:ta*4, b_desc:u64(reg)
+let sparse    = sp_meta:b32(reg), sp_sel:u32(imm 0..1)
+let sparse8   = sp_meta:b32(reg), sp_sel:u32(imm 0..0)
 let scale     = imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1)
+let enable    = scale_d:pred(reg imm 0..1)
 let trans_a   = imm_trans_a:u32(imm 0..1)
 let trans_b   = imm_trans_b:u32(imm 0..1)
 
 # 9.7.15.5.2 wgmma.mma_async
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $shared, scale_d:pred, $scale, $trans_a, $trans_b;
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $registers, scale_d:pred, $scale, $trans_b;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $shared, $enable, $scale, $trans_a, $trans_b;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $registers, $enable, $scale, $trans_b;
     .dtype = { .f16, .f32 };
     .atype = .btype = { .f16 };
     .shape = { .m64n<8..256:8>k16 };
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $shared, scale_d:pred, $scale, $trans_a, $trans_b;
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $registers, scale_d:pred, $scale, $trans_b;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $shared, $enable, $scale, $trans_a, $trans_b;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $registers, $enable, $scale, $trans_b;
     .dtype = { .f32 };
     .atype = .btype = { .bf16 };
     .shape = { .m64n<8..256:8>k16 };
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $shared, scale_d:pred, $scale;
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $registers, scale_d:pred, $scale;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $shared, $enable, $scale;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $registers, $enable, $scale;
     .dtype = { .f32 };
     .atype = .btype = { .tf32 };
     .shape = { .m64n<8..256:8>k8 };
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $shared, scale_d:pred, $scale;
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $registers, scale_d:pred, $scale;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $shared, $enable, $scale;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype  $registers, $enable, $scale;
     .dtype = { .f16, .f32 };
     .atype = .btype = { .e4m3, .e5m2 };
     .shape = { .m64n<8..256:8>k32 };
-    wgmma.mma_async.sync.aligned.shape{.satfinite}.dtype.atype.btype  $shared, scale_d:pred;
-    wgmma.mma_async.sync.aligned.shape{.satfinite}.dtype.atype.btype  $registers, scale_d:pred;
+    wgmma.mma_async.sync.aligned.shape{.satfinite}.dtype.atype.btype  $shared, $enable;
+    wgmma.mma_async.sync.aligned.shape{.satfinite}.dtype.atype.btype  $registers, $enable;
     .dtype = { .s32 };
     .atype = .btype = { .s8, .u8 };
     .shape = { .m64n<8..24:8>k32, .m64n<32..256:16>k32 };
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype.op.popc  $shared, scale_d:pred;
-    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype.op.popc  $registers, scale_d:pred;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype.op.popc  $shared, $enable;
+    wgmma.mma_async.sync.aligned.shape.dtype.atype.btype.op.popc  $registers, $enable;
     .dtype = { .s32 };
     .atype = .btype = { .b1 };
     .op    = { .and };
@@ -49,28 +51,28 @@ let trans_b   = imm_trans_b:u32(imm 0..1)
     needs atype=.s8 btype=.u8 | atype=.u8 btype=.s8 => ptx 8.4
 
 # 9.7.15.6.3 wgmma.mma_async.sp
-    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $shared, $sparse, scale_d:pred, $scale, $trans_a, $trans_b;
-    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $registers, $sparse, scale_d:pred, $scale, $trans_b;
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $shared, $sparse, $enable, $scale, $trans_a, $trans_b;
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $registers, $sparse, $enable, $scale, $trans_b;
     .dtype = { .f16, .f32 };
     .atype = .btype = { .f16 };
     .shape = { .m64n<8..256:8>k32 };
-    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $shared, $sparse, scale_d:pred, $scale, $trans_a, $trans_b;
-    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $registers, $sparse, scale_d:pred, $scale, $trans_b;
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $shared, $sparse, $enable, $scale, $trans_a, $trans_b;
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $registers, $sparse, $enable, $scale, $trans_b;
     .dtype = { .f32 };
     .atype = .btype = { .bf16 };
     .shape = { .m64n<8..256:8>k32 };
-    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $shared, $sparse, scale_d:pred, $scale;
-    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $registers, $sparse, scale_d:pred, $scale;
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $shared, $sparse, $enable, $scale;
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $registers, $sparse, $enable, $scale;
     .dtype = { .f32 };
     .atype = .btype = { .tf32 };
     .shape = { .m64n<8..256:8>k16 };
-    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $shared, $sparse, scale_d:pred, $scale;
-    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $registers, $sparse, scale_d:pred, $scale;
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $shared, $sparse8, $enable, $scale;
+    wgmma.mma_async.sp.sync.aligned.shape.dtype.atype.btype  $registers, $sparse8, $enable, $scale;
     .dtype = { .f16, .f32 };
     .atype = .btype = { .e4m3, .e5m2 };
     .shape = { .m64n<8..256:8>k64 };
-    wgmma.mma_async.sp.sync.aligned.shape{.satfinite}.dtype.atype.btype  $shared, $sparse, scale_d:pred;
-    wgmma.mma_async.sp.sync.aligned.shape{.satfinite}.dtype.atype.btype  $registers, $sparse, scale_d:pred;
+    wgmma.mma_async.sp.sync.aligned.shape{.satfinite}.dtype.atype.btype  $shared, $sparse8, $enable;
+    wgmma.mma_async.sp.sync.aligned.shape{.satfinite}.dtype.atype.btype  $registers, $sparse8, $enable;
     .dtype = { .s32 };
     .atype = .btype = { .s8, .u8 };
     .shape = { .m64n<8..24:8>k64, .m64n<32..256:16>k64 };

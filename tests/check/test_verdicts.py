@@ -1,6 +1,7 @@
 """Whole lines held against the recorded verdicts of ptxas 13.0: one line for each opcode, operands included."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,9 @@ def probes():
     return module
 
 
-#: What ptxas accepts against the manual: `.acquire` needs PTX 8.6 and sm_90 (9.7.13.4).
-DEVIATING = ("fence.acquire.cta;",)
+#: What ptxas accepts against the manual: `.acquire` needs PTX 8.6 and sm_90 (9.7.13.4). Where addresses have 64 bits,
+#: cvta.u32 makes ptxas refuse the whole module without naming a line; the recorded verdicts do not show that.
+DEVIATING = re.compile(r"fence\.acquire\.cta;|cvta\..*u32 .*")
 PROBED = [("8.7", "sm_100a"), ("9.0", "sm_75"), ("9.0", "sm_87"), ("9.0", "sm_90a"), ("9.0", "sm_120")]
 
 
@@ -38,7 +40,7 @@ def test_lines_are_judged_as_ptxas_does(version, target, monkeypatch):
     result = parse("\n".join([*head, *lines, "ret;", "}", ""]), "probes.ptx")
     wrong = {d.line - len(head) - 1 for d in [*result.diagnostics, *check(result.module)]}
     accepted = [i for i, (_, bits) in enumerate(VERDICTS) if bits >> bit & 1]
-    refused_by_us = [lines[i] for i in accepted if i in wrong and lines[i] not in DEVIATING]
+    refused_by_us = [lines[i] for i in accepted if i in wrong and not DEVIATING.fullmatch(lines[i])]
     accepted_by_us = [lines[i] for i in range(len(lines)) if i not in wrong and i not in set(accepted)]
     assert (refused_by_us, accepted_by_us) == ([], [])
     assert len(accepted) > 800

@@ -66,9 +66,12 @@ ANY_ORDER = [
 
 @pytest.mark.parametrize("text", ANY_ORDER)
 def test_modifiers_in_any_order_where_unambiguous(text: str) -> None:
-    """Only slots of one kind keep their order: types among types, spaces among spaces, layouts among layouts."""
+    """Only slots of one kind keep their order: types among types, spaces among spaces, layouts among layouts. The
+    words of a mnemonic such as cp.async.bulk stand first."""
     op = resolve(text)
-    family, *atoms = text.split(".")
+    words = text.split(".")
+    lead = 1 + len(op.form.lead)
+    family, atoms = ".".join(words[:lead]), words[lead:]
     kinds = [
         "type"
         if a in isa.types.TYPES
@@ -83,6 +86,16 @@ def test_modifiers_in_any_order_where_unambiguous(text: str) -> None:
         ordered = [[i for i in order if kinds[i] == kind] for kind in set(kinds)]
         if all(group == sorted(group) for group in ordered):
             assert resolve(".".join([family, *(atoms[i] for i in order)])) is op
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cp.bulk.async.commit_group", "tcgen05.sync.ld.aligned.16x64b.x1.b32", "mad.u16.wide", "mbarrier.arrive.b64.expect_tx",
+     "wmma.sync.load.a.row.m16n16k16.f16", "fence.async.proxy"],
+)  # fmt: skip
+def test_words_of_a_mnemonic_stand_first(text: str) -> None:
+    with pytest.raises(isa.OpcodeError, match="must stand first"):
+        resolve(text)
 
 
 def test_types_are_ordered_among_themselves() -> None:

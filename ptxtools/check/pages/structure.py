@@ -133,10 +133,10 @@ What: an initialiser names something that is not declared before it, or lies nei
 Why: only those addresses are known when a module is loaded.
 Example:
     .shared .b32 x;
-    .global .b64 p = x;
+    .global .u64 p = x;
 Better:
     .global .b32 x;
-    .global .b64 p = x;
+    .global .u64 p = x;
 
 # PTX430 | impossible parameter | 5.1.6, 7.1
 What: a parameter of an entry outside of .param, a vector in .param, an array without size, or .ptr at a function.
