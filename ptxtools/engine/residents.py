@@ -240,8 +240,15 @@ class Schedule:
         return sorted(found, key=lambda w: (w.cta.cluster.number, w.cta.rank, w.warp, w.lanes))
 
     def forget(self, cluster: Cluster) -> None:
-        """The cluster has ended: what was pending in it is not done any more."""
-        self._due = [due for due in self._due if due.cluster is not cluster]
-        heapq.heapify(self._due)
+        """The cluster has ended: work that is still pending in it, such as copies to global memory, is done now."""
+        while True:
+            mine = sorted(due for due in self._due if due.cluster is cluster)
+            self._due = [due for due in self._due if due.cluster is not cluster]
+            heapq.heapify(self._due)
+            if not mine:
+                break
+            for due in mine:
+                if due.wait is None:
+                    due.function()
         for key in [key for key in self._waits if isinstance(key, tuple) and key[0] is cluster]:
             del self._waits[key]

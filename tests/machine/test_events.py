@@ -237,3 +237,16 @@ def test_what_nobody_serves_is_a_trap(engine):
     unknown = Op("unheard_of", None, (), (), (), (), where=0)
     with pytest.raises(Trap, match="unheard_of is not supported yet"):
         run(engine, kernel(unknown))
+
+
+@both
+def test_work_that_is_pending_when_a_cta_ends_is_done(engine, serve):
+    done: list[int] = []
+
+    def function(view: events.View) -> None:
+        number = view.cta.number
+        view.cluster.after(10**9, lambda: done.append(number), "a copy to global memory")
+
+    serve(function)
+    run(engine, kernel(TEST), grid=(4, 1, 1), resident=1)
+    assert done == [0, 1, 2, 3]

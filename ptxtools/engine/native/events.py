@@ -192,9 +192,10 @@ class Residents:
         start = worker.field(at, CTA, "shared") - worker.ctx
         shared = memoryview(worker.memory)[start : start + worker.shape.shared]
         gx, gy, _ = worker.launch.grid
-        worker.set_field(at, CTA, "external", 1)
+        running = worker.field(at, CTA, "state") == 1
+        worker.set_field(at, CTA, "external", running)
         cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at)
-        cta.ended = worker.field(at, CTA, "state") != 1
+        cta.ended = not running
         return cta
 
     def ended(self, slot: int) -> None:
