@@ -16,7 +16,7 @@ from ptxtools.engine.program import LOCAL_WINDOW, SHARED_WINDOW
 from ptxtools.engine.reference.algebra import NumpyAlgebra, quiet
 
 from . import oracle
-from .harness import CONTEXT, dtype_of, operands, run_numpy
+from .harness import CONTEXT, Native, dtype_of, operands, run_numpy
 
 A = NumpyAlgebra()
 
@@ -155,3 +155,16 @@ def test_round_to_odd_fma() -> None:
             continue
         assert int(odd[i]) in (down, up)
         assert down == up or int(odd[i]) & 1 or int(odd[i]) & 0x7FFF_FFFF == 0
+
+
+def test_wide_division_near_multiples() -> None:
+    """64-bit quotients are made of f64 ones where the CPU converts vectors: dividends beside multiples, all magnitudes."""
+    rng = np.random.default_rng(12)
+    count = 1 << 15
+    words = rng.integers(0, 1 << 63, (2, count), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    b, factor = words >> rng.integers(0, 64, (2, count)).astype(np.uint64)
+    a = np.minimum(factor, ~np.uint64(0) // b) * b + rng.integers(-1, 2, count).astype(np.uint64)
+    native = Native()
+    jobs = [(op, native.add(op, ["u64", "u64"])) for op in map(isa.resolve, ("div.u64", "rem.u64"))]
+    for (_, number), want in zip(jobs, (a // b, a % b), strict=True):
+        assert np.array_equal(native.run(number, [a, b], [np.uint64])[0], want)

@@ -175,6 +175,8 @@ class LLVMAlgebra(FloatOperations):
     def div(self, t: str, a: Value, b: Value) -> Value:
         if word_bits(t) <= 32 and self.lanes:
             return self._small_quotient(t, a, b)
+        if self.lanes and "avx512dq" in self.emitter.features:
+            return self._large_quotient(t, a, b)
         if not is_signed(t):
             return self._binary("udiv", t, a, b)
         return self._binary("sdiv", t, a, self._divisor(t, a, b))
@@ -182,6 +184,8 @@ class LLVMAlgebra(FloatOperations):
     def rem(self, t: str, a: Value, b: Value) -> Value:
         if word_bits(t) <= 32 and self.lanes:
             return self.sub(t, a, self.mul(t, self._small_quotient(t, a, b), b))
+        if self.lanes and "avx512dq" in self.emitter.features:
+            return self.sub(t, a, self.mul(t, self._large_quotient(t, a, b), b))
         if not is_signed(t):
             return self._binary("urem", t, a, b)
         quotient = self._binary("sdiv", t, a, self._divisor(t, a, b))
@@ -204,6 +208,47 @@ class LLVMAlgebra(FloatOperations):
         quotient = self.emitter.value(f"fdiv {double} {x}, {y}")
         whole = self.emitter.value(f"fpto{sign}i {double} {quotient} to {self.vector('i32')}")
         return self.resize("u32", t, whole)
+
+    def _large_quotient(self, t: str, a: Value, b: Value) -> Value:
+        """64-bit integers by the reciprocal in f64: a first quotient, one for what it leaves, one step if needed."""
+        if not is_signed(t):
+            return self._unsigned_quotient(a, b)
+        negative = self.xor("pred", self.is_negative(t, a), self.is_negative(t, b))
+        quotient = self._unsigned_quotient(self._magnitude(a), self._magnitude(b))
+        return self.select(t, negative, self.neg(t, quotient), quotient)
+
+    def _magnitude(self, a: Value) -> Value:
+        return self.select("s64", self.is_negative("s64", a), self.neg("s64", a), a)
+
+    def _unsigned_quotient(self, a: Value, b: Value) -> Value:
+        reciprocal = self.fdiv("f64", self.real("f64", 1.0), self.int_to_float("u64", "f64", b))
+        first = self._whole(self.fmul("f64", self.int_to_float("u64", "f64", a), reciprocal))
+        # |a - first * b| < b + 2**13, which fits a signed number while b < 2**62.
+        rest = self.sub("s64", a, self.mul("u64", first, b))
+        second = self.integral("f64", "rm", self.fmul("f64", self.int_to_float("s64", "f64", rest), reciprocal))
+        second = self.float_to_int("f64", "s64", second)
+        rest = self.sub("s64", rest, self.mul("s64", second, b))
+        quotient = self.add("u64", first, second)
+        short = self.resize("pred", "u64", self.compare("ge", "s64", rest, b))
+        beyond = self.resize("pred", "u64", self.is_negative("s64", rest))
+        quotient = self.sub("u64", self.add("u64", quotient, short), beyond)
+        return self.select("u64", self.compare("lt", "u64", b, self.const("u64", 1 << 62)), quotient, self._few(a, b))
+
+    def _whole(self, number: Value) -> Value:
+        """An f64 that is not negative as u64; numbers that rounding made 2**64 just below that."""
+        most = self.real("f64", float((1 << 64) - (1 << 11)))
+        limited = self.select("f64", self.fcompare("lt", "f64", number, most), number, most)
+        whole = f"fptoui {self._real('f64')} {self._number('f64', limited)} to {self.integer('u64')}"
+        return self.emitter.value(whole)
+
+    def _few(self, a: Value, b: Value) -> Value:
+        """The quotient by b >= 2**62, at most 3."""
+        quotient, going = self.const("u64", 0), self.splat("i1", "true")
+        for _ in range(3):
+            going = self.and_("pred", going, self.compare("ge", "u64", a, b))
+            quotient = self.add("u64", quotient, self.resize("pred", "u64", going))
+            a = self.sub("u64", a, b)
+        return quotient
 
     def add_saturating(self, t: str, a: Value, b: Value) -> Value:
         return self._intrinsic("sadd.sat" if is_signed(t) else "uadd.sat", t, a, b)
