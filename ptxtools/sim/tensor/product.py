@@ -30,8 +30,8 @@ def multiply(
     """
     finite = a.finite and b.finite and (scales is None or (scales[0].finite and scales[1].finite))
     with np.errstate(all="ignore"):
-        if finite and scales is None:
-            found = _native(a, b, c, rule)
+        if finite:
+            found = _native(a, b, c, rule) if scales is None else _native_groups(a, b, c, rule, scales)
             if found is not None:
                 return found
         a, b = a.wide(), b.wide()
@@ -54,25 +54,56 @@ def _native(a: Numbers, b: Numbers, c: Array | None, rule: Rule) -> Array | None
         a, b = a.wide(), b.wide()
     if not rule.fraction and a.values.dtype != np.float32:
         a, b = (Numbers(m.values.astype(np.float32), m.powers) for m in (a, b))
-    whole = -(-columns // tiles.WIDTH) * tiles.WIDTH
-    right = []
-    for part in (b.values, b.powers):
-        turned = np.zeros((k, whole), part.dtype)
-        turned[:, :columns] = part.T
-        right.append(turned)
-    out = np.empty((rows, whole), np.float32)
-    if c is not None:
-        addend = c.astype(np.float32, copy=False)
-        if whole != columns or addend.strides[1] != 4:
-            addend = np.zeros((rows, whole), np.float32)
-            addend[:, :columns] = c
-        c = addend
+    right = _turned(b.values), _turned(b.powers)
+    out = np.empty((rows, right[0].shape[1]), np.float32)
     rounding = tiles.Rounding(rule.fraction, *tiles.MASKS[rule.result])
     left = np.ascontiguousarray(a.values), np.ascontiguousarray(a.powers)
-    if not tiles.rows(left, (right[0], right[1]), c, rounding, out):
+    if not tiles.rows(left, right, _padded(c, out), rounding, out):
         return None
     result = out[:, :columns]
     return result.astype(np.float16) if rule.result == "f16" else result
+
+
+def _native_groups(
+    a: Numbers, b: Numbers, c: Array | None, rule: Rule, scales: tuple[Numbers, Numbers]
+) -> Array | None:
+    """The same for block-scaled fp4: every group of columns has its scale factor."""
+    (rows, k), columns = a.values.shape, len(b.values)
+    if rows % 4 or not rule.fraction or rule.group != tiles.GROUP:
+        return None
+    groups = k // tiles.GROUP
+    each = np.arange(groups) * scales[0].values.shape[1] // groups  # a factor may be for several groups
+    left = np.empty((rows, groups, 2))
+    left[..., 0], left[..., 1] = scales[0].values[:, each], scales[0].powers[:, each]
+    turned = _turned(b.values)
+    right = np.zeros((groups, 2, turned.shape[1]))
+    right[:, 0, :columns] = scales[1].values[:, each].T
+    right[:, 1, :columns] = scales[1].powers[:, each].T
+    out = np.empty((rows, turned.shape[1]), np.float32)
+    rounding = tiles.Rounding(rule.fraction, *tiles.MASKS[rule.result])
+    if not tiles.grouped(np.ascontiguousarray(a.values), turned, (left, right), _padded(c, out), rounding, out):
+        return None
+    return out[:, :columns]
+
+
+def _turned(columns: Array) -> Array:
+    """N x K as K x N, with N filled up to whole vectors."""
+    count, k = columns.shape
+    turned = np.zeros((k, -(-count // tiles.WIDTH) * tiles.WIDTH), columns.dtype)
+    turned[:, :count] = columns.T
+    return turned
+
+
+def _padded(c: Array | None, out: Array) -> Array | None:
+    """The addend as f32 with rows as long as those of the result."""
+    if c is None:
+        return None
+    addend = c.astype(np.float32, copy=False)
+    if addend.shape == out.shape and addend.strides[1] == 4:
+        return addend
+    padded = np.zeros(out.shape, np.float32)
+    padded[:, : c.shape[1]] = c
+    return padded
 
 
 def multiply_integers(a: Array, b: Array, c: Array | None, *, saturate: bool) -> Array:
