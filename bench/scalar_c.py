@@ -181,7 +181,7 @@ static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
 static void measure(int number, void (*run)(long))
 { long count = 16; double best = 1e9;
   for (;; count *= 2) { double start = now(); run(count); if (now() - start > 5e-4) break; }
-  for (int k = 0; k < 3; k++)
+  for (int k = 0; k < 5; k++)
   { double start = now(); run(count); double s = now() - start; best = s < best ? s : best; }
   printf("{\"form\": %d, \"rate\": %f}\n", number, N * (double)count / best / 1e6); }
 int main(void) {

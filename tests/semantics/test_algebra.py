@@ -158,11 +158,11 @@ def test_round_to_odd_fma() -> None:
 
 
 def test_wide_division_near_multiples() -> None:
-    """64-bit quotients are made of f64 ones where the CPU converts vectors: dividends beside multiples, all magnitudes."""
+    """64-bit quotients are made of f64 ones where the CPU converts vectors; dividends of all sizes beside multiples."""
     rng = np.random.default_rng(12)
     count = 1 << 15
     words = rng.integers(0, 1 << 63, (2, count), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    b, factor = words >> rng.integers(0, 64, (2, count)).astype(np.uint64)
+    b, factor = np.maximum(words >> rng.integers(0, 64, (2, count)).astype(np.uint64), 1)
     a = np.minimum(factor, ~np.uint64(0) // b) * b + rng.integers(-1, 2, count).astype(np.uint64)
     native = Native()
     jobs = [(op, native.add(op, ["u64", "u64"])) for op in map(isa.resolve, ("div.u64", "rem.u64"))]
