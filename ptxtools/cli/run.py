@@ -101,7 +101,9 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
     default="chip",
     help="How tensor cores add: as those of the device do, or by f32 multiply-adds.",
 )
-@not_available_yet("--check", "--trace", "--timeline", "--profile", "--coverage")
+@click.option("--check", "checks", metavar="LIST", help="Run-time checkers: memcheck, initcheck, synccheck, racecheck, "
+              "leakcheck (with commas between), or all.")  # fmt: skip
+@not_available_yet("--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -162,8 +164,20 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.sms = options["sms"] or job.sms
     job.heap = job.heap if options["heap"] is None else options["heap"]
     job.on_print = _print
+    if options["checks"]:
+        job.checks |= _checks(options["checks"])
     limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]
     job.timeout = min(limits, default=None)
+
+
+def _checks(text: str) -> frozenset[str]:
+    from ptxtools.diagnostics import LaunchError
+    from ptxtools.sim.checks import parse_checks
+
+    try:
+        return parse_checks(text)
+    except LaunchError as error:
+        raise click.UsageError(f"--check: {error}") from None
 
 
 def _list(options: dict[str, Any]) -> int:

@@ -184,7 +184,7 @@ class View(ABC):
         Raises `Trap` for what is out of bounds or no multiple of `align`. Local memory is no stretch of bytes: see
         `fetch`.
         """
-        found, place = self._resolve(address, space)
+        found, place = self.resolve(address, space)
         who = self.leader if lane is None else lane
         if align > 1 and address % align:
             raise self.trap(f"address {address:#x} is not aligned to {align} bytes", who)
@@ -192,6 +192,8 @@ class View(ABC):
             cta = self.shared_owner(place, lane=who)
             offset = place & OFFSET_MASK
             if offset + size <= len(cta.shared):
+                if write and self.launch.written is not None:
+                    self.launch.written(cta, offset, size)
                 return cta.shared[offset : offset + size]
         elif found == "param":
             if not write and place + size <= len(self.launch.params):
@@ -208,7 +210,7 @@ class View(ABC):
     def fetch(self, address: int, size: int, space: str = "", *, lane: int | None = None, align: int = 1) -> bytes:
         """A copy of `size` bytes of any state space, local memory of the lane included. Raises `Trap`."""
         who = self.leader if lane is None else lane
-        found, place = self._resolve(address, space)
+        found, place = self.resolve(address, space)
         if found == "local":
             self._check_local(place, size, who, "read")
             return self.local(who, place, size)
@@ -217,7 +219,7 @@ class View(ABC):
     def put(self, address: int, data: bytes, space: str = "", *, lane: int | None = None, align: int = 1) -> None:
         """Write bytes to any state space, local memory of the lane included. Raises `Trap`."""
         who = self.leader if lane is None else lane
-        found, place = self._resolve(address, space)
+        found, place = self.resolve(address, space)
         if found == "local":
             self._check_local(place, len(data), who, "write")
             self.set_local(who, place, data)
@@ -234,7 +236,7 @@ class View(ABC):
         who = self.leader if lane is None else lane
         raise self.trap(f"shared memory address {address:#x} belongs to no CTA of the cluster", who)
 
-    def _resolve(self, address: int, space: str) -> tuple[str, int]:
+    def resolve(self, address: int, space: str) -> tuple[str, int]:
         """State space and address in it; windows of the generic space are resolved."""
         space = _SPACES.get(space, space)
         if space != "generic":
@@ -261,17 +263,15 @@ class View(ABC):
             until = None if limit is None else self.now + limit
             self.hold(Wait(self.cta, self.warp, who, key, text, until, note, self.op.where))
 
-    def expired(self, lane: int) -> bool:
-        """Whether the lane came back because the limit of its wait is over."""
     def woken(self, lane: int) -> Wait | None:
         """The wait that this lane came back from, if it did so just now."""
         return next((wait for wait in self.came if wait.back >> lane & 1), None)
 
+    def expired(self, lane: int) -> bool:
+        """Whether the lane came back because the limit of its wait is over."""
         wait = self.woken(lane)
         return wait is not None and wait.expired
 
-    def trap(self, reason: str, lane: int | None = None) -> Trap:
-        """The trap to raise for a lane (the lowest one) at this operation."""
     @property
     def slept(self) -> int:
         """The lanes for which `expired` holds."""
@@ -281,6 +281,8 @@ class View(ABC):
                 lanes |= wait.back
         return lanes
 
+    def trap(self, reason: str, lane: int | None = None) -> Trap:
+        """The trap to raise for a lane (the lowest one) at this operation."""
         program, where = self.launch.program, self.op.where
         return Trap(
             reason, kernel=program.kernel, cta=self.cta.place,

@@ -18,7 +18,8 @@ class AddressSpace:
 
     const: range of device addresses that `isspacep.const` answers yes for. open_host: the kernel may use host
     addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory, and
-    `mapping(address)` gives the writable range around an address, as (start, end), if there is one.
+    `mapping(address)` gives the writable range around an address, as (start, end), if there is one. allowed: whether
+    bytes may be accessed (`bytes` asks; memcheck's).
     """
 
     host: int
@@ -28,18 +29,25 @@ class AddressSpace:
     open_host: bool = False
     readable: Callable[[int, int, bool], bool] | None = None
     mapping: Callable[[int], tuple[int, int] | None] | None = None
+    allowed: Callable[[int, int], bool] | None = None
     _whole: memoryview | None = field(default=None, repr=False, compare=False)
 
     def bytes(self, address: int, size: int, write: bool) -> memoryview | None:
         """`size` bytes at a device address, through which it can be written; None where there is no such memory."""
         offset = address - self.base
-        if 0 <= offset and offset + size <= self.size:
-            if self._whole is None:
-                self._whole = _host_bytes(self.host, self.size)
-            return self._whole[offset : offset + size]
+        if offset >= 0 and offset + size <= self.size:
+            if self.allowed is not None and not self.allowed(address, size):
+                return None
+            return self.whole()[offset : offset + size]
         if self.open_host and self.readable is not None and self.readable(address, size, write):
             return _host_bytes(address, size)
         return None
+
+    def whole(self) -> memoryview:
+        """All of it."""
+        if self._whole is None:
+            self._whole = _host_bytes(self.host, self.size)
+        return self._whole
 
 
 def _host_bytes(address: int, size: int) -> memoryview:
@@ -54,7 +62,8 @@ class Launch:
     resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads;
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
     "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
-    that serves a kind of event (`events.serves`); device: what sim makes of the device, for such functions; extra: room
+    that serves a kind of event (`events.serves`); written: told of shared memory that such a function
+    writes (CTA, offset, bytes); device: what sim makes of the device; extra: room
     for what a launch brings along and gives back.
     """
 
@@ -75,6 +84,7 @@ class Launch:
     local_bytes: int = 0
     specials: dict[str, int] = field(default_factory=dict)
     services: Callable[[str], None] | None = None
+    written: Callable[[Any, int, int], None] | None = None
     device: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -6,6 +6,9 @@ import os
 import tomllib
 from typing import Any
 
+from ptxtools.diagnostics import LaunchError
+from ptxtools.sim.checks import parse_checks
+
 from .arguments import Argument, BufferArgument, Content, Null, Scalar, TensorMapArgument, TextureArgument, shaped
 from .compare import Tolerance
 from .errors import NotAvailable, SpecError, nearest
@@ -61,6 +64,7 @@ class _Reader:
             device=top.text("device"),
             sms=top.whole("sms", 16, 1) or 16,
             heap=top.whole("heap"),
+            checks=self._checks(top),
             timeout=self._timeout(top),
             expect_printed=self._path(top.text("expect_printed")),
             expect_failure=self._failure(top),
@@ -72,8 +76,12 @@ class _Reader:
     def _refuse_unbuilt(self, top: Table) -> None:
         if (top.whole("devices", 1, 1) or 1) > 1:
             raise NotAvailable(f"{top.file}: several devices (devices = {top.values['devices']})")
-        if top.text("check"):
-            raise NotAvailable(f'{top.file}: run-time checkers (check = "{top.values["check"]}")')
+
+    def _checks(self, top: Table) -> frozenset[str]:
+        try:
+            return parse_checks(top.text("check"))
+        except LaunchError as error:
+            raise top.error(str(error), "check") from None
 
     def _timeout(self, top: Table) -> float | None:
         seconds: float | None = top.take("timeout", float)

@@ -208,12 +208,8 @@ class Device(sim.Device):
         heap: int | None = None,
         on_print: Callable[[str], None] | None = None,
     ) -> None:
-        if numerics != "chip":
-            raise LaunchError(f"numerics={numerics!r} is not available yet")
-        if checks:
-            raise LaunchError(f"checks={list(checks)!r}: run-time checkers are not available yet")
         super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed, heap=heap,
-                         on_print=on_print, numerics=numerics)  # fmt: skip
+                         on_print=on_print, checks=checks, numerics=numerics)  # fmt: skip
 
     def launch(
         self,

@@ -83,6 +83,7 @@ class Job:
     timeout: float | None = None
     max_instructions: int | None = None
     heap: int | None = None
+    checks: frozenset[str] = frozenset()
     on_print: Callable[[str], None] | None = None
     expect_printed: str = ""
     expect_failure: str = ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap
+from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
@@ -33,13 +34,13 @@ Loader = Callable[[str], Loadable]
 @dataclass(slots=True)
 class Report:
     """How a job ended. failures: expectations that were not met, each a list of lines; summaries: of the buffers that
-    kernels wrote; failure: the trap or refusal that was expected and came."""
+    kernels wrote; failure: the trap, refusal or finding that was expected and came."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
     printed: str = ""
     results: list[RunResult] = field(default_factory=list)
-    failure: LaunchError | Trap | None = None
+    failure: LaunchError | Trap | Finding | None = None
 
     @property
     def passed(self) -> bool:
@@ -91,6 +92,9 @@ def run_job(job: Job, load: Loader) -> Report:
             raise
         report.failure = error
         return report
+    report.failure = next((f for f in runner.findings() if f.checker == job.expect_failure), None)
+    if report.failure is not None:
+        return report
     report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
     return report
 
@@ -119,8 +123,7 @@ class _Runner:
         kernels = [self._kernel(plan) for plan in job.launches]
         self._device = Device(
             job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed, heap=job.heap,
-            numerics=job.numerics,
-            on_print=self._printed,
+            checks=job.checks, numerics=job.numerics, on_print=self._printed,
         )  # fmt: skip
         for path in self._modules:
             self._device.load(self._modules[path])
@@ -227,6 +230,8 @@ class _Runner:
 
     def check(self) -> None:
         """Compare, save and summarise. A save happens whether or not expectations are met."""
+        for finding in self.findings():
+            self._report.failures.append([line.strip() for line in str(finding).splitlines()])
         for buffer in self._buffers.values():
             self._finish(buffer, not self._job.has_outputs)
         for plan, expected in self._globals:
@@ -236,6 +241,11 @@ class _Runner:
                 self._expect(got, element, expected, Tolerance(), f"variable '{plan.name}'", plan.expect)
         if self._job.expect_printed:
             self._check_printed(self._job.expect_printed)
+
+    def findings(self) -> list[Finding]:
+        """What checkers found in all launches; blocks of the heap count as leaked that are in use in the end."""
+        found = [f for result in self._report.results for f in result.reports if not isinstance(f, Leak)]
+        return found + (self._device.runtime.leaks() if "leakcheck" in self._job.checks else [])
 
     def _finish(self, buffer: _Buffer, summarise: bool) -> None:
         plan, array = buffer.plan, buffer.array()

@@ -12,6 +12,7 @@ from ptxtools.diagnostics import LaunchError, PtxError, Trap
 
 from . import services
 from .arena import Arena
+from .checks import LOOKING, parse_checks
 from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
@@ -23,11 +24,12 @@ from .shape import check_block, check_grid, check_shared, cluster_shape
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ptxtools.engine.grid import AddressSpace, Outcome
     from ptxtools.engine.program import Program
 
+    from .checks.findings import Finding
     from .hostmap import HostMap
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
@@ -44,7 +46,7 @@ class RunResult:
     seconds: float = 0.0
     instructions: int = 0
     printed: str = ""
-    reports: list[str] = field(default_factory=list)
+    reports: list[Finding] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -86,6 +88,7 @@ class Device:
         heap: int | None = None,
         on_print: Callable[[str], None] | None = None,
         numerics: str = "chip",
+        checks: str | Iterable[str] = (),
     ) -> None:
         if engine not in ENGINES:
             raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(ENGINES)}")
@@ -104,6 +107,7 @@ class Device:
             raise LaunchError(f"a device cannot have a heap of {heap} bytes")
         self.heap_bytes = DEFAULT_HEAP if heap is None else heap
         self.on_print = on_print
+        self.checks = parse_checks(checks)
         self.runtime = Runtime(self)
         self._memory, self._host_addresses = memory, host_addresses
         self._arena: Arena | None = None
@@ -151,7 +155,12 @@ class Device:
         key = (id(module), kernel.name)
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = module.lower(kernel.name, self.load(module))
+            program = module.lower(kernel.name, self.load(module))
+            if self.checks & LOOKING:
+                from ptxtools.engine.instrument import instrument
+
+                program = instrument(program)
+            self._programs[key] = program
         return program
 
     # --- launches -----------------------------------------------------------------------------------------------------
@@ -181,6 +190,8 @@ class Device:
         specials = self._specials(program, request, bounds.cluster)
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
+        if self.checks & LOOKING:
+            self.runtime.watch(image, memory, extra)
         return self._execute(module, program, request, cluster, resident, specials, memory, extra)
 
     def _residency(self, program: Program, request: Request, cluster: Dim3) -> int:
@@ -249,13 +260,13 @@ class Device:
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=generation_of(self.target) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, request.stack), specials=specials,
-            services=services.load, device=self,
+            services=services.load, device=self, written=extra.get("written"),
             extra=extra,
         )  # fmt: skip
         try:
             outcome = _engine(self.engine)(launch)
         except Trap as trap:
-            raise locate(trap, program, module.source) from None
+            raise self.runtime.checked(locate(trap, program, module.source), extra) from None
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 

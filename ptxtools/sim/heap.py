@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right, insort
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .arena import Arena
@@ -16,8 +16,8 @@ DEFAULT_HEAP = 8 << 20
 ALIGNMENT = 16
 
 
-#: Who asks for a block: kernel, CTA, thread and line, for reports.
-Owner = tuple[str, tuple[int, int, int], tuple[int, int, int], int | None]
+#: Who asks for a block, for reports: kernel, CTA, thread, and file and line of its PTX.
+Owner = tuple[str, tuple[int, int, int], tuple[int, int, int], str, int | None]
 
 
 def _room(size: int) -> int:
@@ -33,6 +33,7 @@ class Block:
     kernel: str
     cta: tuple[int, int, int]
     thread: tuple[int, int, int]
+    file: str = ""
     line: int | None = None
 
     def __str__(self) -> str:
@@ -54,6 +55,7 @@ class Heap:
         self._blocks: dict[int, Block] = {}
         self._free: list[tuple[int, int]] = [(self.base, size)] if size else []  # (address, bytes), in address order
         self._lock = threading.Lock()
+        self.flags: dict[Block, Any] = {}  # initcheck's: which bytes of a block have been written
 
     def allocate(self, size: int, owner: Owner, alignment: int = ALIGNMENT) -> int:
         """Address of a new block, aligned to at least 16; 0 when there is no room. 0 bytes have an address too."""
@@ -73,6 +75,7 @@ class Heap:
         with self._lock:
             block = self._blocks.pop(address, None)
             if block is not None:
+                self.flags.pop(block, None)
                 self._insert(address, _room(block.size))
         return block
 
@@ -90,6 +93,19 @@ class Heap:
         """Blocks in use, in address order."""
         with self._lock:
             return sorted(self._blocks.values(), key=lambda block: block.address)
+
+    def block_at(self, address: int) -> Block | None:
+        """The block in use that an address lies in."""
+        with self._lock:
+            starts = sorted(self._blocks)
+            place = bisect_right(starts, address)
+            block = self._blocks[starts[place - 1]] if place else None
+        return block if block is not None and address < block.address + block.size else None
+
+    def holds(self, address: int, size: int) -> bool:
+        """Whether these bytes lie in one block in use."""
+        block = self.block_at(address) if address in self else None
+        return block is not None and address + size <= block.address + block.size
 
     def __contains__(self, address: int) -> bool:
         return self.base <= address < self.base + self.size

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap
 
+from .checks.findings import Finding, Leak, leak
 from .heap import Heap
 from .residency import ctas_per_sm
 from .textures.objects import Textures
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Source
-    from ptxtools.engine.grid import Launch
+    from ptxtools.engine.grid import AddressSpace, Launch
     from ptxtools.engine.program import Program
 
     from .device import Device, Request, RunResult
     from .hostmap import HostMap
+    from .image import Image
     from .kernel import Kernel
     from .loadable import Loadable
 
@@ -54,6 +56,11 @@ class Runtime:
         return self._heap
 
     @property
+    def used_pending(self) -> Heap | None:
+        """The memory for parameters of child grids, if a kernel could have used it."""
+        return self._pending
+
+    @property
     def pending(self) -> Heap:
         """Memory for the parameters of child grids."""
         if self._pending is None:
@@ -81,6 +88,8 @@ class Runtime:
             "occupancy": lambda kernel, threads, shared: self._occupancy(module, kernel, threads, shared),
             "line_of": _Lines(module),
             "printed": [],
+            "blocks before": set() if self._heap is None else {block.address for block in self._heap.live()},
+            "reports": [],
         }
 
     def prepare(self, program: Program) -> None:
@@ -98,11 +107,34 @@ class Runtime:
             for text in error_texts():
                 self.text_address(text)
 
+    def watch(self, image: Image, memory: AddressSpace, extra: dict[str, Any]) -> None:
+        """Start the checkers of a launch."""
+        from .checks.session import Session
+
+        session = Session(self.device, image, extra["line_of"].source)
+        extra["checks"] = session
+        extra["written"] = None if session.initial is None else session.initial.written
+        if session.memory is not None:
+            memory.allowed = session.memory.allowed
+
+    def checked(self, trap: Trap, extra: dict[str, Any]) -> Trap:
+        """A trap under checkers: bad addresses are memcheck's, and what was found before stands below it."""
+        if "memcheck" in self.device.checks and trap.kind == "trap":
+            bad = ("is out of bounds", "is not aligned to", "where no block of the heap")
+            trap.kind = "memcheck" if any(words in trap.reason for words in bad) else "trap"
+        session = extra.get("checks")
+        if session is not None:
+            before = [*extra["reports"], *session.findings]
+            trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in before[:8])
+        trap.args = (trap.describe(),)
+        return trap
+
     def finish(
         self, module: Loadable, request: Request, host: HostMap | None, extra: dict[str, Any], result: RunResult
     ) -> None:
         """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout - result.seconds
+        self._collect(extra)
         waiting = _in_order(extra)
         while waiting:
             work = waiting.pop()
@@ -118,9 +150,11 @@ class Runtime:
                 more = self.device.grid(module, child, host, extra)
             except LaunchError as error:
                 raise Trap(f"the launch of a child grid was refused: {error}", kernel=work.kernel.name) from None
+            self._collect(extra)
             result.seconds += more.seconds
             result.instructions += more.instructions
             waiting += _in_order(extra)
+        result.reports = self._reports(extra)
         result.printed = b"".join(extra["printed"]).decode("utf-8", "surrogateescape")
 
     def output(self, launch: Launch, data: bytes) -> None:
@@ -129,6 +163,23 @@ class Runtime:
             launch.extra["printed"].append(data)
             if self.device.on_print is not None:
                 self.device.on_print(data.decode("utf-8", "surrogateescape"))
+
+    def _collect(self, extra: dict[str, Any]) -> None:
+        """Take over what the checkers of one grid found."""
+        session = extra.pop("checks", None)
+        if session is not None:
+            extra["reports"] += session.findings
+
+    def _reports(self, extra: dict[str, Any]) -> list[Finding]:
+        """What checkers found in a launch; leakcheck's: blocks of the heap that it allocated and left."""
+        reports: list[Finding] = extra["reports"]
+        if "leakcheck" in self.device.checks:
+            reports = reports + [leak for leak in self.leaks() if leak.address not in extra["blocks before"]]
+        return reports
+
+    def leaks(self) -> list[Leak]:
+        """The blocks of the heap in use, as findings of leakcheck."""
+        return [] if self._heap is None else [leak(block) for block in self._heap.live()]
 
     def _program(self, module: Loadable, kernel: Kernel) -> Program:
         with self._lock:
@@ -143,19 +194,25 @@ class Runtime:
 
 
 class _Lines:
-    """PTX line of a place in a program; the text is looked up when the first line is asked for."""
+    """File and PTX line of a place in a program; the text is looked up when the first line is asked for."""
 
     def __init__(self, module: Loadable) -> None:
         self._module = module
         self._source: Source | None = None
         self._asked = False
 
-    def __call__(self, program: Program, where: int) -> int | None:
+    def __call__(self, program: Program, where: int) -> tuple[str, int | None]:
+        source = self.source()
+        if source is None or not 0 <= where < len(program.lines):
+            return "", None
+        start = program.lines[where][1]
+        return source.name_of(start), source.line_of(start)
+
+    def source(self) -> Source | None:
+        """The text in which lines count."""
         if not self._asked:
             self._asked, self._source = True, self._module.source()
-        if self._source is None or not 0 <= where < len(program.lines):
-            return None
-        return self._source.line_of(program.lines[where][1])
+        return self._source
 
 
 def _in_order(extra: dict[str, Any]) -> list[Any]:

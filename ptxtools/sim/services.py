@@ -6,6 +6,10 @@ from importlib import import_module
 
 #: Modules of this package by the kind of operation that they serve.
 HOMES: dict[str, str] = {
+    "check.access": "checks.looks",
+    "check.arrive": "checks.looks",
+    "check.fence": "checks.looks",
+    "check.leave": "checks.looks",
     "async.store": "asynchronous.bulk",
     "bulk.clear": "asynchronous.bulk",
     "bulk.copy": "asynchronous.bulk",

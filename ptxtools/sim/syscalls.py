@@ -57,8 +57,8 @@ def runtime_of(view: View) -> Runtime:
 def owner_of(view: View, lane: int) -> Owner:
     """Who allocates, for reports."""
     launch = view.launch
-    line = launch.extra["line_of"](launch.program, view.op.where)
-    return launch.program.kernel, view.cta.place, view.thread(lane), line
+    file, line = launch.extra["line_of"](launch.program, view.op.where)
+    return launch.program.kernel, view.cta.place, view.thread(lane), file, line
 
 
 def c_string(view: View, address: int, lane: int) -> bytes:

@@ -136,7 +136,8 @@ def storage_of(variable: Variable) -> Storage:
 def _sampler(init: Initializer) -> bytes:
     """A sampler with the fields of an initialiser (5.3)."""
     members = init if isinstance(init, list) else [init]
-    fields = {m.name: m.value.value if isinstance(m.value, Immediate) else m.value for m in members if isinstance(m, Member)}
+    named = [m for m in members if isinstance(m, Member)]
+    fields = {m.name: m.value.value if isinstance(m.value, Immediate) else m.value for m in named}
     return sampler_handle(fields).to_bytes(8, "little")
 
 

@@ -343,7 +343,7 @@ def test_refused_launches(scale, change: dict, says: str) -> None:
     "options",
     [
         {"target": "sm_70"}, {"target": "gfx90"}, {"sms": 0}, {"engine": "fast"}, {"threads": 0}, {"memory": -1},
-        {"checks": ["memcheck"]}, {"numerics": "exact"}, {"seed": -1}, {"target": ""},
+        {"checks": ["mem"]}, {"numerics": "exact"}, {"seed": -1}, {"target": ""},
     ],
 )  # fmt: skip
 def test_impossible_devices(options: dict) -> None:

@@ -44,7 +44,7 @@ TWO = (
 }
 """
 )
-ENDLESS = HEADER + ".visible .entry endless()\n{\nagain:\n    bra again;\n}\n"
+ENDLESS = HEADER + ".visible .entry endless()\n{\n .reg .b64 %n;\nagain:\n    add.u64 %n, %n, 1;\n    bra again;\n}\n"
 
 
 class Ran:
@@ -319,7 +319,7 @@ GOOD = ("--arg", "zeros:u32[4]", "--arg", "1")
         ((*BASE, *GOOD, "--launch", "missing.toml"), 2, "exclude each other"),
         (("--launch", "missing.toml"), 2, "cannot be read"),
         ((*BASE, *GOOD, "--nonsense"), 2, "No such option"),
-        ((*BASE, *GOOD, "--check", "memcheck"), 2, "'--check' is not available yet"),
+        ((*BASE, *GOOD, "--check", "mem"), 2, "there is no checker 'mem'"),
         ((*BASE, *GOOD, "--profile"), 2, "'--profile' is not available yet"),
         ((*BASE, *GOOD, "--trace", "t"), 2, "'--trace' is not available yet"),
         ((*BASE, *GOOD, "--seed", "-1"), 2, "'--seed'"),
@@ -354,6 +354,6 @@ def test_help_names_what_is_built_and_nothing_else(run) -> None:
     text = run("--help").out
     for option in ("--grid", "--expect", "--launch", "--engine", "--max-instructions", "--list", "Examples:"):
         assert option in text
-    for option in ("--check", "--trace", "--timeline", "--profile", "--coverage"):
+    for option in ("--trace", "--timeline", "--profile", "--coverage"):
         assert option not in text
     assert run("--version").out.startswith("ptx-run ")

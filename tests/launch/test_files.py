@@ -156,7 +156,6 @@ def test_refused(tmp_path: Path, text: str, says: str) -> None:
         (MINIMAL + "[multicast.m]\nbuffers = ['a']", "multicast"),
         (MINIMAL + "devices = 2", "several devices"),
         (MINIMAL + "[buffers.a]\nzeros = 'u8[1]'\ndevice = 1", "several devices"),
-        (MINIMAL + "check = 'memcheck'", "checkers"),
     ],
 )
 def test_parts_that_are_not_built_say_so(tmp_path: Path, text: str, what: str) -> None:

@@ -147,7 +147,7 @@ def test_an_event_calls_python_and_goes_on(monkeypatch):
 
 
 def test_an_event_that_nobody_serves_is_a_trap():
-    event = Op("syscall", None, (), (), (), (), detail="vprintf", where=1)
+    event = Op("unserved", None, (), (), (), (), detail="vprintf", where=1)
     with pytest.raises(Trap, match="vprintf is not supported yet") as caught:
         launch(program([Block([], Terminator("event", op=event, other=1)), Block([], Terminator("exit"))]))
     assert caught.value.where == 1

@@ -13,7 +13,7 @@ from ptxtools.sim.heap import Heap
 
 PRINT = ptxtools.load(Path(__file__).parents[2] / "testdata" / "syscalls" / "print.ptx")
 ENGINES = ("native", "reference")
-OWNER = ("k", (0, 0, 0), (1, 2, 3), 7)
+OWNER = ("k", (0, 0, 0), (1, 2, 3), "k.ptx", 7)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

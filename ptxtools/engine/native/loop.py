@@ -523,7 +523,10 @@ begin:
   br label %go
 go:
   %cta = phi ptr [%here, %visit], [%leader, %begin]
-  %share = get ctx.cta_slice
+  %whole = get ctx.cta_slice                      ; behind an event it has what it had left, or it would never tire
+  %kept = get ctx.cta_left
+  %goes.on = icmp eq i32 %again, RESUME_EXACT
+  %share = select i1 %goes.on, i64 %kept, i64 %whole
   set ctx.cta_left, %share
   %answer = call i32 @run_cta(ptr %ctx, ptr %cta, i32 %again)
   %rest = get ctx.cta_left

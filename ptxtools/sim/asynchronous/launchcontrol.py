@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
+
 from ptxtools.engine.events import View, serves
 from ptxtools.engine.residents import OFFSET_MASK, Cta
 from ptxtools.sim.asynchronous.barriers import Barrier, barrier_at, guarded
+from ptxtools.sim.asynchronous.operands import bytes_of
 
 _RESPONSE = struct.Struct("<4I")
 
@@ -29,7 +32,7 @@ def try_cancel(view: View) -> None:
 
 def _respond(view: View, lane: int, cta: Cta, offset: int, data: bytes, barrier: Barrier) -> None:
     def complete() -> None:
-        cta.shared[offset : offset + len(data)] = data
+        bytes_of(cta, offset, len(data))[:] = np.frombuffer(data, np.uint8)
         guarded(view, lane, barrier, lambda: barrier.complete_tx(len(data)))
 
     view.cluster.later(complete, f"response of a clusterlaunchcontrol.try_cancel for the mbarrier at {barrier}")

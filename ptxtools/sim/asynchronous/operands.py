@@ -65,5 +65,8 @@ def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
 
 
 def bytes_of(cta: Cta, offset: int, size: int) -> Array:
-    """Shared memory of a CTA; shorter where it ends."""
+    """Shared memory of a CTA, about to be written or read; shorter where it ends."""
+    written = cta.cluster.schedule.launch.written
+    if written is not None:
+        written(cta, offset, size)
     return np.frombuffer(cta.shared[offset : offset + size], np.uint8)

@@ -1,0 +1,50 @@
+"""What a checker reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..heap import Block
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A report: checker, what is wrong, and where: kernel, CTA, thread, and line and text of the PTX."""
+
+    checker: str
+    message: str
+    kernel: str = ""
+    cta: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    file: str = ""
+    line: int | None = None
+    text: str = ""
+    details: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " if self.line is not None else ""
+        who = f" in kernel {self.kernel}" if self.kernel else ""
+        for what, place in (("CTA", self.cta), ("thread", self.thread)):
+            if place is not None:
+                who += f", {what} ({','.join(map(str, place))})"
+        lines = [f"{where}{self.checker}: {self.message}{who}"]
+        lines += [f"    {line}" for line in (" ".join(self.text.split()), *self.details) if line]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Leak(Finding):
+    """A block of the heap that was never freed."""
+
+    address: int = 0
+
+
+def leak(block: Block) -> Leak:
+    """The finding for a block in use."""
+    size = f"{block.size:,} byte{'' if block.size == 1 else 's'}"
+    message = f"{size} of the heap at {block.address:#x} were never freed; allocated"
+    return Leak(
+        "leakcheck", message, block.kernel, block.cta, block.thread, block.file, block.line, address=block.address
+    )

@@ -1,0 +1,76 @@
+"""initcheck: shared and local memory, and blocks of the heap, must be written before they are read.
+
+Buffers and variables hold what they were given, so that they have nothing to look for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.engine.residents import OFFSET_MASK, RANK_SHIFT, Cta
+
+if TYPE_CHECKING:
+    from ptxtools.engine.events import View
+
+    from ..device import Device
+    from .looks import Access
+    from .session import Session
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_NAME = "initcheck"
+
+
+class InitCheck:
+    """Which bytes have been written. Those of the heap are kept from launch to launch with their block."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def access(self, session: Session, view: View, access: Access) -> None:
+        """Reads of bytes that nobody wrote are reported, and then count as written."""
+        for number in range(len(access.lanes)):
+            lane, address = int(access.lanes[number]), int(access.addresses[number])
+            written, place = self._written(view, access.space, lane, address)
+            if written is None:
+                continue
+            part = written[place : place + access.size]
+            if access.action not in ("write", "copy") and not part.all():
+                first = place + int(np.flatnonzero(~part)[0])
+                message = f"{access.space} read of {access.size} bytes at {address:#x}: nobody wrote byte {first:#x}"
+                session.report(view, lane, _NAME, message, view.op.where)
+            part[:] = True
+
+    def written(self, cta: Cta, offset: int, size: int) -> None:
+        """Something else than a look wrote shared memory: copies, mbarriers."""
+        shared_flags(cta)[offset : offset + size] = True
+
+    def _written(self, view: View, space: str, lane: int, address: int) -> tuple[Array | None, int]:
+        """Flags of the memory that an address is in, and its place there; None where everything is initialised."""
+        if space == "shared":
+            rank = address >> RANK_SHIFT
+            if rank >= len(view.cluster.ctas):
+                return None, 0
+            return shared_flags(view.cluster.ctas[rank]), address & OFFSET_MASK
+        if space == "local":
+            thread = f"{_NAME} {view.warp} {lane}"
+            if thread not in view.cta.state:
+                view.cta.state[thread] = np.zeros(view.local_bytes, np.bool_)
+            return view.cta.state[thread], address
+        heap = self._device.runtime.used_heap
+        block = heap.block_at(address) if heap is not None else None
+        if heap is None or block is None:
+            return None, 0
+        flags: Array = heap.flags.setdefault(block, np.zeros(block.size, np.bool_))
+        return flags, address - block.address
+
+
+def shared_flags(cta: Cta) -> Array:
+    """Which bytes of a CTA's shared memory have been written."""
+    if _NAME not in cta.state:
+        cta.state[_NAME] = np.zeros(len(cta.shared), np.bool_)
+    flags: Array = cta.state[_NAME]
+    return flags

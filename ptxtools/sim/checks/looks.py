@@ -1,0 +1,118 @@
+"""The looks of `engine.instrument`: which bytes of which space the lanes access, and who meets where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.program import LANES, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+
+from .session import session_of
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_WINDOWS = ((SHARED_WINDOW, "shared"), (LOCAL_WINDOW, "local"), (PARAM_WINDOW, "param"))
+_INSIDE = np.uint64((1 << 56) - 1)
+_BITS = np.arange(LANES, dtype=np.uint64)
+
+
+@dataclass(slots=True)
+class Access:
+    """Accesses of some lanes to one space: lane numbers, their addresses (u64), bytes of each."""
+
+    space: str
+    lanes: Array
+    addresses: Array
+    size: int
+    action: str
+    strong: bool
+
+    @property
+    def writes(self) -> bool:
+        return self.action != "read"
+
+
+def guarded(view: View, place: int, negated: bool) -> Array:
+    """Numbers of the lanes whose guard holds."""
+    here = (np.uint64(view.mask) >> _BITS & np.uint64(1)).astype(np.bool_)
+    if view.op.src[place] is not None:
+        here &= view.source(place) != negated
+    return np.flatnonzero(here)
+
+
+def accesses(view: View) -> list[Access]:
+    """What a look at an access sees, by state space."""
+    action, size, strong, negated, count = view.op.detail
+    lanes = guarded(view, 1, negated)
+    lanes = lanes[lanes < count]
+    addresses = view.addresses()[lanes]
+    space = {"cluster": "shared", "const": "global"}.get(view.op.space, view.op.space)
+    if space != "generic":
+        return [Access(space, lanes, addresses, size, action, strong)] if len(lanes) else []
+    found = []
+    rest = np.ones(len(lanes), np.bool_)
+    for window, name in _WINDOWS:
+        here = addresses >> np.uint64(56) == np.uint64(window >> 56)
+        if here.any():
+            found.append(Access(name, lanes[here], addresses[here] & _INSIDE, size, action, strong))
+            rest &= ~here
+    if rest.any():
+        found.append(Access("global", lanes[rest], addresses[rest], size, action, strong))
+    return found
+
+
+@serves("check.access")
+def access(view: View) -> None:
+    """Show an access to the checkers, before it is made."""
+    session = session_of(view)
+    for part in accesses(view):
+        if part.space == "param":
+            continue
+        if session.memory is not None:
+            session.memory.access(session, view, part)
+        if session.initial is not None:
+            session.initial.access(session, view, part)
+        if session.outstanding is not None:
+            session.outstanding.access(view, part)
+        if session.races is not None and part.space == "shared" and part.action != "copy":
+            session.races.access(session, view, part)
+
+
+@serves("check.arrive")
+def arrive(view: View) -> None:
+    """Show who comes to a barrier."""
+    session = session_of(view)
+    what, negated = view.op.detail
+    lanes = guarded(view, 2, negated)
+    if not len(lanes):
+        return
+    if session.meetings is not None:
+        session.meetings.arrive(session, view, what, lanes)
+    if session.races is not None:
+        session.races.arrive(view, what, lanes)
+
+
+@serves("check.leave")
+def leave(view: View) -> None:
+    """Show who leaves a barrier."""
+    session = session_of(view)
+    what, negated = view.op.detail
+    lanes = guarded(view, 2, negated)
+    if not len(lanes):
+        return
+    if session.meetings is not None:
+        session.meetings.leave(session, view, what, lanes)
+    if session.races is not None:
+        session.races.leave(view, what, lanes)
+
+
+@serves("check.fence")
+def fence(view: View) -> None:
+    """Show a fence between proxies."""
+    session = session_of(view)
+    if session.outstanding is not None and len(guarded(view, 2, view.op.detail[1])):
+        session.outstanding.fence(view)

@@ -1,0 +1,101 @@
+"""The checkers of one launch, and what they have found."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.diagnostics import Trap
+
+from .findings import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ptxtools.diagnostics import Source
+    from ptxtools.engine.events import View
+    from ptxtools.engine.program import Program
+
+    from ..device import Device
+    from ..image import Image
+    from .initcheck import InitCheck
+    from .memcheck import MemCheck
+    from .racecheck import RaceCheck
+    from .synccheck import SyncCheck
+
+#: Reports of one launch; what comes after is counted.
+_MOST = 100
+
+
+class Session:
+    """Checkers that are on are objects, others None. Workers share it."""
+
+    def __init__(self, device: Device, image: Image, find_source: Callable[[], Source | None]) -> None:
+        self.device = device
+        self._find_source = find_source
+        self.findings: list[Finding] = []
+        self.left_out = 0
+        self._known: set[Any] = set()
+        self.lock = threading.Lock()
+        self.memory: MemCheck | None = None
+        self.initial: InitCheck | None = None
+        self.races: RaceCheck | None = None
+        self.meetings: SyncCheck | None = None
+        self.outstanding: Any = None
+        checks = device.checks
+        if "memcheck" in checks:
+            from .memcheck import MemCheck
+
+            self.memory = MemCheck(device, image)
+        if "initcheck" in checks:
+            from .initcheck import InitCheck
+
+            self.initial = InitCheck(device)
+        if "racecheck" in checks:
+            from .racecheck import RaceCheck
+
+            self.races = RaceCheck()
+        if "synccheck" in checks:
+            from .synccheck import SyncCheck
+
+            self.meetings = SyncCheck()
+
+    def report(
+        self, view: View, lane: int, checker: str, message: str, key: Any, details: tuple[str, ...] = ()
+    ) -> None:
+        """Note a finding; one of each `key` is enough."""
+        with self.lock:
+            key = (checker, view.launch.program.kernel, key)
+            if key in self._known:
+                return
+            self._known.add(key)
+            if len(self.findings) >= _MOST:
+                self.left_out += 1
+                return
+            program, where = view.launch.program, view.op.where
+            file, line, text = self.place(program, where)
+            self.findings.append(
+                Finding(checker, message, program.kernel, view.cta.place, view.thread(lane), file, line, text, details)
+            )
+
+    def place(self, program: Program, where: int) -> tuple[str, int | None, str]:
+        """File, line and text of a place in a program."""
+        if not 0 <= where < len(program.lines):
+            return "", None, ""
+        _, start, text = program.lines[where]
+        source = self._find_source()
+        if source is None:
+            return "", None, text
+        return source.name_of(start), source.line_of(start), text
+
+    def trap(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...] = ()) -> Trap:
+        """A finding that ends the run."""
+        trap = view.trap(message, lane)
+        trap.kind, trap.details = checker, details
+        return trap
+
+
+def session_of(view: View) -> Session:
+    """The session of the launch that a look belongs to."""
+    session: Session = view.launch.extra["checks"]
+    return session

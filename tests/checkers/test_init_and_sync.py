@@ -1,0 +1,127 @@
+"""initcheck and synccheck, and how checkers are chosen and reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxtools
+from ptxtools.cli.common import exit_status
+from ptxtools.cli.run import command
+
+from .programs import HEAD, HEAP, messages, run
+from .test_memcheck import ALLOCATE, FREE
+
+ENGINES = ("native", "reference")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("ld.shared.u32 %r0, [8];", ["shared read of 4 bytes at 0x8: nobody wrote byte 0x8"]),
+        ("st.shared.u16 [8], 1; bar.sync 0; ld.shared.u32 %r0, [8];",
+         ["shared read of 4 bytes at 0x8: nobody wrote byte 0xa"]),
+        ("st.shared.u32 [8], 1; bar.sync 0; ld.shared.u32 %r0, [8];", []),
+        ("atom.shared.add.u32 %r0, [0], 1;", ["shared read of 4 bytes at 0x0: nobody wrote byte 0x0"]),
+        ("ld.global.u32 %r0, [%a];", []),
+        (".local .b8 v[16]; ld.local.u32 %r0, [v];", ["local read of 4 bytes at 0x0: nobody wrote byte 0x0"]),
+        (".local .b8 v[16]; st.local.v4.u32 [v], {%i, %i, %i, %i}; ld.local.u32 %r0, [v+12];", []),
+        ("cp.async.ca.shared.global [16], [%a], 16; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r0, [28];", []),
+    ],
+)  # fmt: skip
+def test_reads_of_what_nobody_wrote(body: str, found: list[str], engine: str) -> None:
+    result = run(body, "initcheck", shared=64, engine=engine)
+    assert messages(result) == found
+
+
+def test_the_heap_is_not_initialised() -> None:
+    fresh = run(f"{ALLOCATE} ld.u32 %r0, [%b+4]; {FREE}", "initcheck", outer=HEAP, threads=1)
+    assert messages(fresh) == ["global read of 4 bytes at 0x10000104: nobody wrote byte 0x4"]
+    assert run(f"{ALLOCATE} st.u32 [%b+4], %i; ld.u32 %r0, [%b+4]; {FREE}", "initcheck", outer=HEAP).reports == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_threads_that_do_not_come(engine: str) -> None:
+    body = "setp.ge.u32 %p, %i, 48; @%p exit; bar.sync 0;"
+    result = run(body, "synccheck", engine=engine)
+    assert messages(result) == ["16 of 32 threads of the warp did not come to this aligned barrier"]
+    assert result.reports[0].details == ("not there: lanes 16, 17, 18, 19, 20, 21, 22, 23, …",)
+    assert run(body.replace("48", "32"), "synccheck", engine=engine).reports == []  # a whole warp
+    assert run(body.replace("bar.sync", "barrier.sync"), "synccheck", engine=engine).reports == []
+    assert run("bar.sync 0; bar.sync 0;", "synccheck", threads=40, engine=engine).reports == []
+
+
+def test_two_barriers_that_meet() -> None:
+    body = "setp.lt.u32 %p, %l, 8;\n@%p bra A;\nbar.sync 0;\nbra B;\nA: bar.sync 0;\nB:"
+    result = run(body, "synccheck")
+    assert messages(result) == ["threads of the warp met at this aligned barrier from different instructions"]
+    assert result.reports[0].details[0].startswith("line 1")
+
+
+def test_counts() -> None:
+    result = run("setp.eq.u32 %p, %w, 0; @%p bar.arrive 3, 96;", "synccheck")
+    assert messages(result) == ["96 threads are to meet, but the CTA has 64"]
+
+
+def test_one_report_for_each_place() -> None:
+    result = run("ld.shared.u32 %r0, [0];\nld.shared.u32 %r1, [4];", "initcheck", grid=9, shared=16)
+    assert [finding.line for finding in result.reports] == [9, 10]
+    assert str(result.reports[0]).splitlines() == [
+        "<memory>:9: initcheck: shared read of 4 bytes at 0x0: nobody wrote byte 0x0 in kernel k, CTA (0,0,0), "
+        "thread (0,0,0)", "    ld.shared.u32 %r0, [sh+0]",
+    ]  # fmt: skip
+
+
+def test_what_was_reported_before_a_trap_stands_with_it() -> None:
+    with pytest.raises(ptxtools.Trap) as caught:
+        run("ld.shared.u32 %r0, [0]; trap;", "initcheck", shared=16)
+    assert caught.value.kind == "trap" and "reported before: <memory>:9: initcheck" in str(caught.value)
+
+
+def test_names_of_checkers() -> None:
+    everything = {"memcheck", "initcheck", "synccheck", "racecheck", "leakcheck"}
+    assert ptxtools.Device(checks="all").checks == everything
+    assert ptxtools.Device(checks=["memcheck", "leakcheck"]).checks == {"memcheck", "leakcheck"}
+    assert ptxtools.Device().checks == frozenset()
+    with pytest.raises(ptxtools.LaunchError, match="there is no checker 'race'; there are memcheck"):
+        ptxtools.Device(checks="race")
+
+
+@pytest.mark.parametrize(
+    ("options", "keys", "status", "says"),
+    [
+        (["--check", "initcheck"], "", 1, "initcheck: shared read"),
+        ([], 'check = "initcheck,memcheck"\n', 1, "initcheck: shared read"),
+        ([], 'check = "initcheck"\nexpect_failure = "initcheck"\n', 0, "failed as expected (initcheck)"),
+        ([], 'check = "memcheck"\nexpect_failure = "initcheck"\n', 1, "expected the run to fail (initcheck)"),
+        (["--check", "all"], 'expect_failure = "initcheck"\n', 0, "failed as expected (initcheck)"),
+        ([], "", 0, ""),
+        (["--check", "lint"], "", 2, "--check: there is no checker 'lint'"),
+        ([], 'check = "lint"\n', 2, "check: there is no checker 'lint'"),
+    ],
+)
+def test_launch_files_and_options(
+    tmp_path: Path, capsys: Any, options: list[str], keys: str, status: int, says: str
+) -> None:
+    text = HEAD + ".visible .entry k(.param .u64 a) { .reg .b32 %r; ld.shared.u32 %r, [sh]; ret; }"
+    (tmp_path / "k.ptx").write_text(text)
+    (tmp_path / "case.toml").write_text(
+        f'module = "k.ptx"\ngrid = 1\nblock = 1\nshared = 16\nargs = [{{null=true}}]\n{keys}'
+    )
+    assert exit_status(command, "ptx-run", ["--launch", str(tmp_path / "case.toml"), *options]) == status
+    said = capsys.readouterr()
+    assert says in said.out + said.err
+
+
+def test_values_stay_the_same_under_all_checkers() -> None:
+    body = """shl.b32 %r0, %i, 2; st.shared.u32 [%r0], %i; bar.sync 0;
+    xor.b32 %r1, %r0, 128; ld.shared.u32 %r2, [%r1]; mad.wide.u32 %b, %i, 4, %a; st.global.u32 [%b], %r2;"""
+    out = np.zeros(64, np.uint32)
+    from .programs import module
+
+    result = ptxtools.Device(checks="all").launch(module(body)["k"], 1, 64, [out], shared=256)
+    assert out.tolist() == [n ^ 32 for n in range(64)] and result.reports == []
