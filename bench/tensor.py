@@ -2,8 +2,8 @@
 
 An instruction's time is the processor time that a loop takes for each: the difference between a long and a short run.
 A turn of wgmma has a group of one product and waits for it; one of tcgen05 has four products and a commit, and waits
-for that. The large products run the kernels of `testdata/pipelines` and one with `mma.sync` that Triton made; their results
-are compared with NumPy's.
+for that. The large products run the kernels of `testdata/pipelines` and one with `mma.sync` that Triton made; their
+results are compared with NumPy's.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ def instruction_time(name: str, numerics: str = "chip") -> float:
 
 def arrays() -> tuple[Any, Any]:
     generator = np.random.default_rng(512)
-    return tuple(generator.standard_normal((SIZE, SIZE)).astype(np.float16) for _ in range(2))  # type: ignore[return-value]
+    a, b = generator.standard_normal((2, SIZE, SIZE)).astype(np.float16)
+    return a, b
 
 
 def maps(device: ptxtools.Device, buffers: list[Any], boxes: list[list[int]]) -> list[Any]:
