@@ -121,18 +121,19 @@ def test_a_time_limit_ends_a_kernel_that_sleeps_for_ever(engine):
 
 
 @pytest.mark.parametrize("block", [32, 256])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_looking_without_end_is_a_deadlock(block, threads):
+@pytest.mark.parametrize(("engine", "threads"), [("native", 1), ("native", 2), ("reference", 1)])
+def test_looking_without_end_is_a_deadlock(engine, block, threads):
     """Nobody sleeps, nobody writes: the state comes back."""
     body = "LOOK: ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"
     with pytest.raises(Trap) as failure:
-        times("native", body, block, grid=(3, 1, 1), threads=threads, resident=3, deadline=time.monotonic() + 20)
+        times(engine, body, block, grid=(3, 1, 1), threads=threads, resident=3, deadline=time.monotonic() + 20)
     assert failure.value.kind == "deadlock"
     assert failure.value.reason == "no thread can go on: all wait or look again"
     assert "wait in a loop that changes nothing" in failure.value.details[0]
 
 
-def test_divided_lanes_that_look_without_end():
+@both
+def test_divided_lanes_that_look_without_end(engine):
     """Half of the lanes wait for the other half, which waits for them."""
     body = """
     and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra EVEN;
@@ -140,16 +141,17 @@ def test_divided_lanes_that_look_without_end():
     EVEN: ld.volatile.global.u64 %d1, [%base+8]; setp.eq.u64 %p2, %d1, 0; @%p2 bra EVEN;
     END: st.global.u64 [%out], 1; ret;"""
     with pytest.raises(Trap) as failure:
-        times("native", body, deadline=time.monotonic() + 20)
+        times(engine, body, deadline=time.monotonic() + 20)
     assert failure.value.kind == "deadlock"
 
 
 @pytest.mark.parametrize("what", ["add.u32 %r1, %r1, 1;", "red.global.add.u64 [%base+8], 1;"])
-def test_endless_work_is_no_deadlock(what):
+@both
+def test_endless_work_is_no_deadlock(engine, what):
     look = "ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"
     body = f"mov.u32 %r1, 0; LOOK: {what} {look}"
     with pytest.raises(Trap) as failure:
-        times("native", body, deadline=time.monotonic() + 1.5)
+        times(engine, body, deadline=time.monotonic() + 1.5)
     assert failure.value.kind == "timeout"
 
 

@@ -18,6 +18,27 @@ if TYPE_CHECKING:
 
 def deadlock(m: Machine) -> Trap:
     """Nobody can go on."""
+    lines, found = _all_waiting(m)
+    return report(m.program, lines, found, "no thread can go on", "deadlock")
+
+
+def looping(m: Machine) -> Trap:
+    """Threads run, but all they do is to look at what never changes."""
+    lines, found = _all_waiting(m)
+    running = np.flatnonzero((m.pc != GONE) & ~m.blocked & ~m.parked)
+    for block in np.unique(m.pc[running]):
+        where = m.program.blocks[int(block)].terminator.where
+        _note(m, found, running[m.pc[running] == block], "in a loop that changes nothing", where)
+    found.sort(key=_order)
+    return report(m.program, lines, found, "no thread can go on: all wait or look again", "deadlock")
+
+
+def _order(one: Waiting) -> tuple[tuple[int, ...], int]:
+    return one.cta[::-1], one.warp
+
+
+def _all_waiting(m: Machine) -> tuple[list[str], list[Waiting]]:
+    """What CTAs and pending work have to say, and who waits."""
     lines: list[str] = []
     found: list[Waiting] = []
     for (slot, number), barrier in sorted(m.barriers.items()):
@@ -40,8 +61,8 @@ def deadlock(m: Machine) -> Trap:
         _note(m, found, threads, f"for {wait.text}", wait.where)
     for slot in range(0, m.slots, m.cluster):
         lines += pending(m.schedule, m.residents.known(slot))
-    found.sort(key=lambda one: (one.cta[::-1], one.warp))
-    return report(m.program, lines, found, "no thread can go on", "deadlock")
+    found.sort(key=_order)
+    return lines, found
 
 
 def _clusters(m: Machine, found: list[Waiting]) -> None:
