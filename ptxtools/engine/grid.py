@@ -60,6 +60,7 @@ class Launch:
 
     numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.tensorcore.generation_of`);
     resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads;
+    late: asynchronous work completes as late as it may, or, with a seed, some of it;
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
     "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
     that serves a kind of event (`events.serves`); written: told of shared memory that such a function
@@ -79,6 +80,7 @@ class Launch:
     sms: int = 16
     threads: int = 1
     seed: int | None = None
+    late: bool = False
     deadline: float | None = None
     max_instructions: int | None = None
     local_bytes: int = 0
