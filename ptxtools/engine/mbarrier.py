@@ -102,6 +102,14 @@ def arrive(word: int, count: int = 1, *, drop: bool = False) -> int:
     return complete(_build(phase(word), lacking - count, coming, transactions(word), word & WAITED))
 
 
+def announce(word: int) -> int:
+    """The word when the present phase is to wait for one arrival more (9.7.13.15.15)."""
+    _check_alive(word)
+    if pending(word) == MAX_COUNT:
+        raise MisuseError(f"an mbarrier cannot wait for more than {MAX_COUNT} arrivals")
+    return _build(phase(word), pending(word) + 1, expected(word), transactions(word), word & WAITED)
+
+
 def complete(word: int) -> int:
     """The word, in its next phase if this one is complete (9.7.13.15.6): nothing pending, tx-count zero."""
     if pending(word) or transactions(word):

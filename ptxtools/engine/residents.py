@@ -21,6 +21,9 @@ from .grid import Dim3, Launch
 #: Shared memory of the CTA with rank r of a cluster lies at r << RANK_SHIFT of the shared window, as on the chips:
 #: programs clear a bit of an address to reach the other CTA of a pair.
 RANK_SHIFT = 24
+#: Nanoseconds after which late work completes when nobody waits for it. Warps that poll come to this time; a try_wait
+#: waits longer than this by default, and a worker that has nothing else to do jumps there.
+LATENESS = 400_000
 OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 
@@ -68,12 +71,12 @@ class Cluster:
         self.schedule.at(self.schedule.now() + delay, function, text, self)
 
     def later(self, function: Callable[[], None], text: str) -> None:
-        """Complete asynchronous work: now, or, in a shuffled run, after a random while."""
-        random = self.schedule.random
-        if random is None:
+        """Complete asynchronous work: now, or, in shuffled and late runs, after a while."""
+        delay = self.schedule.delay()
+        if delay is None:
             function()
         else:
-            self.after(random.randrange(4096), function, text)
+            self.after(delay, function, text)
 
 
 @dataclass(slots=True, eq=False)
@@ -153,6 +156,21 @@ class Schedule:
         return number % wide * cx, number // wide % high * cy, number // (wide * high) * cz
 
     # --- time ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def delays(self) -> bool:
+        """Whether asynchronous work may complete later than it begins."""
+        return self.random is not None or self.launch.late
+
+    def lags(self) -> bool:
+        """Whether work that begins now is to complete as late as it may; in shuffled runs a matter of chance."""
+        return self.launch.late and (self.random is None or bool(self.random.getrandbits(1)))
+
+    def delay(self) -> int | None:
+        """Nanoseconds until asynchronous work that begins now completes by itself; None: at once."""
+        if self.lags():
+            return LATENESS
+        return None if self.random is None else self.random.randrange(4096)
 
     def now(self) -> int:
         """Virtual time in nanoseconds."""

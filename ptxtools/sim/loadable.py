@@ -57,8 +57,11 @@ class Loadable(Protocol):
     @property
     def contents(self) -> Contents: ...
 
-    def lower(self, kernel: str, image: Image) -> Program:
-        """The program of a kernel for the addresses of `image`. Raises `PtxError`."""
+    def lower(self, kernel: str, image: Image, *, late: bool = False) -> Program:
+        """The program of a kernel for the addresses of `image`. late: asynchronous work can complete late in it.
+
+        Raises `PtxError`.
+        """
 
     def source(self) -> Source | None:
         """The text that lines of traps count in."""

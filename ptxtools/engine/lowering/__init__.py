@@ -50,11 +50,14 @@ _LOADED = (
 )
 
 
-def lower(module: Module, kernel: str, addresses: Callable[[str], int], *, optimise: bool = True) -> Program:
+def lower(
+    module: Module, kernel: str, addresses: Callable[[str], int], *, optimise: bool = True, late: bool = False
+) -> Program:
     """Lower a kernel and the functions that it reaches.
 
     addresses: device address of a module-scope .global or .const variable. optimise=False gives each register a slot
-    of its own and keeps every instruction and branch as written (checkers, debugger, trace, coverage).
+    of its own and keeps every instruction and branch as written (checkers, debugger, trace, coverage). late: copies of
+    single threads, and waiting for asynchronous work, are events, so that work can complete late (`Launch.late`).
     Raises PtxError (PTX901) naming everything that cannot be run.
     """
-    return Linker(module, addresses, optimise).program(kernel_of(module, kernel))
+    return Linker(module, addresses, optimise, late).program(kernel_of(module, kernel))

@@ -1,6 +1,7 @@
 """Asynchronous copies of single threads: cp.async and its groups (9.7.9.25.3).
 
 A copy is complete at once, which is one of the orders that the manual allows; waiting for groups is then no operation.
+Where work is to complete late, all of them are events (`sim.asynchronous.copies`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
 
     detail: bytes, and what the third source is: "size", "ignore" or "".
     """
+    after = f.guarded_region() if f.linker.late else None
     target = locate(f, instruction.operands[0], op.mods["dst"])
     source = locate(f, instruction.operands[1], op.mods["src"])
     size = instruction.operands[2]
@@ -38,7 +40,13 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
     types: tuple[str, ...] = (source.type, "u64")
     if last is not None:
         src, types = (*src, last), (*types, "u32" if rule == "size" else "pred")
-    f.emit(Op("cp.async", op, (), src, (), types, imm=source.offset, space=source.space, detail=(size.value, rule)))
+    kind = "async.copy" if f.linker.late else "cp.async"
+    copy = Op(kind, op, (), src, (), types, imm=source.offset, space=source.space, detail=(size.value, rule))
+    if f.linker.late:
+        f.event(copy)
+        f.end_region(after)
+    else:
+        f.emit(copy)
 
 
 def _source_rule(f: FunctionLowering, operand: Operand, count: int) -> tuple[str, Ref | None]:
@@ -68,4 +76,17 @@ def _whole(f: FunctionLowering, place: Located) -> Ref:
 
 @lowers("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
 def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """Nothing is pending."""
+    """detail: "commit", or the number of groups that may be pending, -1: no copy at all. Nothing is, if not late."""
+    if not f.linker.late:
+        return
+    after = f.guarded_region()
+    detail: object = "commit"
+    if op.name.endswith("wait_all"):
+        detail = -1
+    elif op.name.endswith("wait_group"):
+        count = instruction.operands[0]
+        if not isinstance(count, Immediate):
+            raise Unsupported("the number of groups must be a constant")
+        detail = count.value
+    f.event(Op("async.copy.group", op, detail=detail))
+    f.end_region(after)

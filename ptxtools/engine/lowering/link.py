@@ -36,8 +36,8 @@ _CLUSTERS = re.compile(r"mapa|getctarank|cluster|cta_group::2")
 class Linker:
     """Finds the functions that a kernel reaches, numbers them, and lowers them in that order."""
 
-    def __init__(self, module: Module, addresses: Callable[[str], int], optimise: bool) -> None:
-        self.module, self.addresses, self.optimise = module, addresses, optimise
+    def __init__(self, module: Module, addresses: Callable[[str], int], optimise: bool, late: bool) -> None:
+        self.module, self.addresses, self.optimise, self.late = module, addresses, optimise, late
         self.names: Names = module_names(module)
         self.code = function_addresses(module)
         self.flows: list[ControlFlow] = []

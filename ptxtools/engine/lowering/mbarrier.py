@@ -105,6 +105,11 @@ def arrive_of_copies(f: FunctionLowering, instruction: Instruction, op: Opcode) 
     """The thread's cp.async copies are complete already (9.7.13.15.15): with .noinc they arrive now; without it they
     would count themselves first, which leaves the barrier as it is, and only needs one that is initialised."""
     after = f.guarded_region()
+    if f.linker.late:
+        place = shared_place(f, instruction.operands[0], op)
+        f.event(Op("async.copy.arrive", op, (), (place.base,), (), (place.type,), imm=place.offset, space=place.space))
+        f.end_region(after)
+        return
     action, amount = ("arrive", 1) if op.has("noinc") else ("expect_tx", 0)
     _emit(f, action, op, instruction.operands[0], (f.constant(amount, "b32"),), ("u32",))
     f.end_region(after)

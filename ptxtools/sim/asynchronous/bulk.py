@@ -9,6 +9,7 @@ import numpy as np
 
 from ptxtools.engine.events import View, serves
 from ptxtools.isa.types import TYPES
+from ptxtools.sim.checks.asynccheck import Span, span_at
 from ptxtools.sim.tensormap.tiles import reduction_of
 
 from .barriers import Barrier, barrier_at, guarded
@@ -70,7 +71,14 @@ def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
             signal(view, lane, own, size)()
 
     text = f"a bulk copy of {size} bytes to shared {offset:#x}, for the mbarrier at {barrier}"
-    queue_of(view).submit(view, lane, [run], text)
+
+    def spans() -> list[list[Span]]:
+        kind = "reduce" if change else "write"
+        written = [Span(c, offset, offset + size, kind) for c in targets(view, operands, lane, cta)]
+        read = span_at(view, lane, operands.one("srcMem", lane), size, operands.spaces["srcMem"], "read")
+        return [[*written, *read]]
+
+    queue_of(view).submit(view, lane, [run], text, spans)
 
 
 def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
@@ -92,7 +100,15 @@ def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
             target[:] = data
 
     text = f"a bulk copy of {size} bytes to global {operands.one('dstMem', lane):#x}"
-    queue_of(view).submit(view, lane, [lambda: taken.append(source.copy()), write], text)
+
+    def spans() -> list[list[Span]]:
+        kind = "reduce" if change else "write"
+        return [
+            span_at(view, lane, operands.one(name, lane), size, operands.spaces[name], how)
+            for name, how in (("srcMem", "read"), ("dstMem", kind))
+        ]
+
+    queue_of(view).submit(view, lane, [lambda: taken.append(source.copy()), write], text, spans)
 
 
 def _byte_mask(bits: int) -> Array:
@@ -112,7 +128,10 @@ def group(view: View) -> None:
     most, read = view.op.detail
     for lane in view.lanes():
         left = queue.unfinished((view.warp, lane), most, read=read)
-        if left:
+        if view.launch.late:
+            for work in left:
+                queue.force(work, read=read)
+        elif left:
             what = "be read" if read else "be done"
             text = f"{len(left)} bulk operations to {what}, among them {left[0].text}"
             view.wait(queue.key((view.warp, lane)), text, lanes=1 << lane)
@@ -139,7 +158,12 @@ def store(view: View) -> None:
             barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
         step = _Store(view, lane, target, data, change, barrier)
         text = f"an asynchronous store of {len(data)} bytes" + (f", for the mbarrier at {barrier}" if barrier else "")
-        queue_of(view).submit(view, lane, [step], text)
+        kind = "reduce" if change else "write"
+
+        def spans(lane: int = lane, size: int = len(data), kind: str = kind) -> list[list[Span]]:
+            return [span_at(view, lane, operands.one("a", lane), size, operands.spaces["a"], kind)]
+
+        queue_of(view).submit(view, lane, [step], text, spans)
 
 
 class _Store:

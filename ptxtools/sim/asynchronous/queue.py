@@ -1,18 +1,25 @@
 """Work that goes on behind a thread's back, and the bulk groups in which threads wait for it (9.7.9.25.1).
 
 Work has steps: reading the source, writing the target. `Cluster.later` decides when a step is taken: at once, unless
-asynchronous work is shuffled. What is left when a CTA ends is done then.
+asynchronous work is shuffled or late. In a late run, whoever waits for work does what is left of it; what is left when
+a CTA ends is done then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ptxtools.engine.events import View
 from ptxtools.engine.residents import Cta
+from ptxtools.sim.checks.asynccheck import Claim, Span, checker_of
 
 Step = Callable[[], None]
+Spans = Callable[[], list[list[Span]]]
+
+
+def _no_spans() -> list[list[Span]]:
+    return []
 
 
 @dataclass(slots=True, eq=False)
@@ -22,6 +29,7 @@ class Work:
     steps: list[Step]
     text: str
     read: bool = False
+    claims: list[Claim] = field(default_factory=list)  # asynccheck's: one for each step
 
     @property
     def done(self) -> bool:
@@ -37,20 +45,35 @@ class _Groups:
 
 
 class Queue:
-    """Asynchronous work of one CTA."""
+    """Asynchronous work of one CTA. Threads are (warp, lane)."""
 
     def __init__(self, cta: Cta) -> None:
         self.cta = cta
-        self.pending: dict[Work, tuple[int, int]] = {}  # to the thread that asked for it
+        self.pending: dict[Work, list[tuple[int, int]]] = {}  # to the threads that asked for it
         self.groups: dict[tuple[int, int], _Groups] = {}
         cta.at_end.append(self.finish)
 
-    def submit(self, view: View, lane: int, steps: list[Step], text: str) -> None:
-        """Start work for a lane. It belongs to the lane's open bulk group until it is done."""
-        who = (view.warp, lane)
+    def submit(self, view: View, lane: int, steps: list[Step], text: str, spans: Spans = _no_spans) -> None:
+        """Start work for a lane. It belongs to the lane's open group until it is done."""
+        self.submit_together(view, [lane], steps, text, spans)
+
+    def submit_together(
+        self, view: View, lanes: Iterable[int], steps: list[Step], text: str, spans: Spans = _no_spans, *,
+        grouped: bool = True,
+    ) -> None:  # fmt: skip
+        """Start one piece of work for several lanes; it belongs to the open groups of all of them, or to none.
+
+        spans: what each step reads and writes, asked for under asynccheck.
+        """
+        threads = [(view.warp, lane) for lane in lanes]
         work = Work(steps, text)
-        self.pending[work] = who
-        self.groups.setdefault(who, _Groups()).open.append(work)
+        check = checker_of(view)
+        if check is not None:
+            work.claims = [check.begin(view, threads[0][1], text, some) for some in spans()]
+        self.pending[work] = threads
+        if grouped:
+            for who in threads:
+                self.groups.setdefault(who, _Groups()).open.append(work)
         self._later(work)
 
     def _later(self, work: Work) -> None:
@@ -58,22 +81,32 @@ class Queue:
 
     def _step(self, work: Work) -> None:
         if work.done:
-            return  # the CTA ended before
-        work.steps.pop(0)()
-        work.read = True
-        who = self.pending[work]
-        if work.done:
-            del self.pending[work]
-        else:
+            return  # somebody waited for it, or the CTA ended
+        self._take_step(work)
+        if not work.done:
             self._later(work)
-        self.cta.cluster.wake(self.key(who))
+
+    def _take_step(self, work: Work) -> None:
+        threads = self.pending[work]
+        work.steps.pop(0)()
+        if work.claims:
+            claim = work.claims.pop(0)
+            claim.end()
+        work.read = True
+        if work.done:
+            self.pending.pop(work, None)
+        for who in threads:
+            self.cta.cluster.wake(self.key(who))
+
+    def force(self, work: Work, *, read: bool = False) -> None:
+        """Do what is left of some work; read: only as far as its source has been read."""
+        while not (work.done or (read and work.read)):
+            self._take_step(work)
 
     def finish(self) -> None:
         """Do all that is left."""
         for work in list(self.pending):
-            while not work.done:
-                work.steps.pop(0)()
-        self.pending.clear()
+            self.force(work)
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
@@ -94,14 +127,19 @@ class Queue:
         committed = groups.committed
         while committed and all(work.done for work in committed[0]):
             committed.pop(0)
-        older = committed[: len(committed) - most] if most else committed
+        older = committed[: max(0, len(committed) - most)]
         return [work for group in older for work in group if not (work.done or (read and work.read))]
 
+    def open_of(self, who: tuple[int, int]) -> list[Work]:
+        """What a thread has not put into a group."""
+        groups = self.groups.get(who)
+        return [] if groups is None else [work for work in groups.open if not work.done]
 
-def queue_of(view: View) -> Queue:
-    """The queue of the CTA that runs an operation."""
-    queue = view.cta.state.get("async")
+
+def queue_of(view: View, which: str = "async") -> Queue:
+    """The queue of the CTA that runs an operation: bulk and tensor copies, or another kind with groups of its own."""
+    queue = view.cta.state.get(which)
     if queue is None:
-        queue = view.cta.state["async"] = Queue(view.cta)
+        queue = view.cta.state[which] = Queue(view.cta)
     assert isinstance(queue, Queue)
     return queue

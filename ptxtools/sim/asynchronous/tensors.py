@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from ptxtools.engine.events import View, serves
+from ptxtools.sim.checks.asynccheck import Span
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
 from ptxtools.sim.tensormap.boxes import Memory, Region, region
 from ptxtools.sim.tensormap.descriptor import ALIGNMENT
@@ -89,7 +90,11 @@ def _to_shared(view: View, operands: Operands, lane: int, map_: TensorMap, box: 
             signal(view, lane, own, size)()
 
     text = f"a tensor copy of {size} bytes to shared {offset:#x}, for the mbarrier at {barrier}"
-    queue_of(view).submit(view, lane, [run], text)
+
+    def spans() -> list[list[Span]]:
+        return [[Span(c, offset, offset + whole, "write") for c in targets(view, operands, lane, cta)]]
+
+    queue_of(view).submit(view, lane, [run], text, spans)
 
 
 def _signalled(rank: int, barrier: Barrier, pair: bool) -> Barrier:
@@ -122,7 +127,8 @@ def _to_global(view: View, operands: Operands, lane: int, map_: TensorMap, box: 
             box.change(memory, taken[0], change)
 
     steps: list[Step] = [read, write]
-    queue_of(view).submit(view, lane, steps, f"a tensor copy of {size} bytes from shared {offset:#x}")
+    text = f"a tensor copy of {size} bytes from shared {offset:#x}"
+    queue_of(view).submit(view, lane, steps, text, lambda: [[Span(cta, offset, offset + whole, "read")]])
 
 
 # --- tensor maps ------------------------------------------------------------------------------------------------------

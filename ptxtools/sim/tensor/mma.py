@@ -9,6 +9,7 @@ import numpy as np
 from ptxtools.engine.events import View, serves
 from ptxtools.engine.residents import Cta
 from ptxtools.semantics.tensorcore import Rule
+from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
 from . import layout, shared, sparse
 from .instruction import Shape, Variant, decode
@@ -57,7 +58,29 @@ def product(view: View) -> None:
     """Every thread that comes here issues a product."""
     for lane in view.lanes():
         call = _call(view, lane)
-        issue(view, lambda call=call: _run(call), "tcgen05.mma")  # type: ignore[misc]
+        issue(view, lambda call=call: _run(call), "tcgen05.mma", lane, lambda call=call: _spans(call))  # type: ignore[misc]
+
+
+def _spans(call: Call) -> list[Span]:
+    """What a product reads, but for metadata and scale factors, and D."""
+    shape, found = call.shape, []
+    origin, first = split(call.d)
+    lanes, _ = layout.accumulator(call.path, shape.n)
+    mask = mask_of(lanes + origin)
+    for cta in call.ctas:
+        found.append(Span(cta, first, first + shape.n // call.path.parts, "write", tensor=True, lanes=mask))
+        found += _matrix_spans(cta, call.b, shape.btype, shape.n // len(call.ctas), shape.k, shape.b_mn_major)
+        if isinstance(call.a, int):
+            column = split(call.a)[1]
+            words = call.stored * BITS[shape.atype] // 32
+            found.append(Span(cta, column, column + words, "read", tensor=True, lanes=mask))
+        else:
+            found += _matrix_spans(cta, call.a, shape.atype, call.path.rows, call.stored, shape.a_mn_major)
+    return found
+
+
+def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_major: bool) -> list[Span]:
+    return chunks(cta, shared.chunks_of(d, mn, k, BITS[t], mn_major=mn_major))
 
 
 def _variant(view: View) -> Variant:

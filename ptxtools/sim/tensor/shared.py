@@ -181,6 +181,12 @@ def matrix(
     return _typed(chunks[:, :width], bits)
 
 
+def chunks_of(descriptor: Descriptor, mn: int, k: int, bits: int, *, mn_major: bool) -> Array:
+    """Numbers of the 16-byte chunks in which a matrix of mn x k elements lies."""
+    rows, width = (k, mn * bits // 8) if mn_major else (mn, k * bits // 8)
+    return chunk_numbers(descriptor, rows, -(-width // CHUNK), mn_major=mn_major)[0]
+
+
 def _typed(rows: Array, bits: int) -> Array:
     if bits <= 8:
         return rows

@@ -9,8 +9,9 @@ import numpy as np
 from ptxtools.engine.events import View, serves
 from ptxtools.engine.residents import Cta
 from ptxtools.isa import Opcode
+from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
-from . import shared
+from . import queue, shared
 from .layout import LANES
 from .memory import check_columns, partners, split
 from .numbers import Array, unpack_containers
@@ -80,6 +81,8 @@ def load(view: View) -> None:
     assert op is not None
     packed = op.has("pack::16b")
     cells, lanes, columns = _cells(view, packed)
+    if view.launch.late:
+        queue.load(view, _touched(view, lanes, columns, "read", packed))
     values = cells[lanes, columns]
     if packed:
         values = values & np.uint32(0xFFFF) | cells[lanes, columns + 1] << np.uint32(16)
@@ -116,12 +119,22 @@ def store(view: View) -> None:
     unpacked = op.has("unpack::16b")
     cells, lanes, columns = _cells(view, unpacked)
     values = registers(view, "r")
-    if not unpacked:
-        cells[lanes, columns] = values
-        return
-    high = np.uint32(0xFFFF_0000)
-    cells[lanes, columns] = cells[lanes, columns] & high | values & ~high
-    cells[lanes, columns + 1] = cells[lanes, columns + 1] & high | values >> np.uint32(16)
+
+    def work() -> None:
+        if not unpacked:
+            cells[lanes, columns] = values
+            return
+        high = np.uint32(0xFFFF_0000)
+        cells[lanes, columns] = cells[lanes, columns] & high | values & ~high
+        cells[lanes, columns + 1] = cells[lanes, columns + 1] & high | values >> np.uint32(16)
+
+    queue.store(view, work, _touched(view, lanes, columns, "write", unpacked))
+
+
+def _touched(view: View, lanes: Array, columns: Array, kind: str, packed: bool) -> Span:
+    """Cells of the CTA that a load or store moves."""
+    end = int(columns.max()) + 1 + packed
+    return Span(view.cta, int(columns.min()), end, kind, tensor=True, lanes=mask_of(lanes))
 
 
 # --- cp ---------------------------------------------------------------------------------------------------------------
@@ -180,7 +193,16 @@ def _issue_copy(view: View, lane: int) -> None:
                 data = unpack_containers(bits, data)
             cells[first + targets, column : column + words] = np.ascontiguousarray(data).view(np.uint32)[None]
 
-    issue(view, work, "tcgen05.cp")
+    def spans() -> list[Span]:
+        found = []
+        for cta in ctas:
+            numbers, _ = shared.chunk_numbers(descriptor, rows, words // 4, mn_major=False)
+            found += chunks(cta, numbers)
+            lanes = mask_of(first + targets)
+            found.append(Span(cta, column, column + words, "write", tensor=True, lanes=lanes))
+        return found
+
+    issue(view, work, "tcgen05.cp", lane, spans)
 
 
 def _source(view: View, cta: Cta, descriptor: shared.Descriptor, rows: int, words: int, lane: int) -> Array:

@@ -8,6 +8,7 @@ three have issued what the group holds, because on the chips the group is comple
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +17,10 @@ from ptxtools.engine.events import View, serves
 from ptxtools.engine.native import tiles
 from ptxtools.semantics.fragments import sparse_elements
 from ptxtools.semantics.tensorcore import IEEE, Rule
+from ptxtools.sim.checks.asynccheck import Claim, checker_of, chunks
 
 from . import shared, sparse
+from .issued import issued
 from .numbers import BITS, Array, Numbers, integers, numbers, unpack_bits
 from .operands import has, number, registers, set_registers, slots
 from .product import multiply, multiply_integers
@@ -56,9 +59,12 @@ class _Shared:
 
 @dataclass(slots=True, eq=False)
 class Warpgroup:
-    """What a warpgroup has issued, by warp; groups: issued instructions at each commit; matrices: those in use."""
+    """What a warpgroup has issued, by warp, and how much of it is executed; late: what is left, in late runs;
+    groups: issued instructions at each commit; matrices: those in use."""
 
     issued: list[int] = field(default_factory=lambda: [0] * _WARPS)
+    executed: list[int] = field(default_factory=lambda: [0] * _WARPS)
+    late: list[deque[tuple[View, Claim | None]]] = field(default_factory=lambda: [deque() for _ in range(_WARPS)])
     groups: list[list[int]] = field(default_factory=lambda: [[] for _ in range(_WARPS)])
     matrices: dict[int, _Shared] = field(default_factory=dict)
 
@@ -152,9 +158,32 @@ _sparse_places: dict[tuple[str | int, int, int], tuple[Array, ...]] = {}
 
 @serves("wgmma.mma_async")
 def product(view: View) -> None:
-    """One warp's part of an instruction (9.7.15.5.2, 9.7.15.6.3)."""
-    plan = _plan(view)
+    """One warp's part of an instruction (9.7.15.5.2, 9.7.15.6.3); in late runs until somebody waits for it."""
     group, warp = _warpgroup(view)
+    group.issued[warp] += 1
+    if view.launch.late and (group.late[warp] or view.schedule.lags()):
+        group.late[warp].append((issued(view, slots(view, "d")), _claim(view)))
+    else:
+        _execute(view, group, warp)
+
+
+def _claim(view: View) -> Claim | None:
+    """asynccheck's note of the matrices in shared memory, which are being read until the group is waited for."""
+    check = checker_of(view)
+    if check is None:
+        return None
+    plan, lane, found = _plan(view), view.leader, []
+    for which, t, mn, k in (("a", plan.atype, _WARPS * _ROWS, plan.stored), ("b", plan.btype, plan.n, plan.k)):
+        if has(view, f"{which}_desc"):
+            transposed = f"imm_trans_{which}"
+            mn_major = has(view, transposed) and bool(number(view, transposed, lane))
+            descriptor = shared.warpgroup_descriptor(number(view, f"{which}_desc", lane))
+            found += chunks(view.cta, shared.chunks_of(descriptor, mn, k, BITS[t], mn_major=mn_major))
+    return check.begin(view, lane, "wgmma.mma_async", found)
+
+
+def _execute(view: View, group: Warpgroup, warp: int) -> None:
+    plan = _plan(view)
     found = _factor_b(view, plan, group, warp)
     codes = _rows_of_a(view, plan, warp)
     add = bool(number(view, "scale_d", view.leader))
@@ -165,7 +194,7 @@ def product(view: View) -> None:
         assert isinstance(found.b, np.ndarray)
         result = multiply_integers(_whole(plan.atype, codes), found.b, c, saturate=plan.saturate)
         set_registers(view, "d", accumulator_registers(result))
-    group.issued[warp] += 1
+    group.executed[warp] += 1
 
 
 def _floats(view: View, plan: Plan, found: _Shared, codes: Array, add: bool) -> None:
@@ -233,7 +262,7 @@ def _rows_of_a(view: View, plan: Plan, warp: int) -> Array:
 
 def _factor_b(view: View, plan: Plan, group: Warpgroup, warp: int) -> _Shared:
     """B in shared memory, read when the first of the four warps comes."""
-    issued = group.issued[warp]
+    issued = group.executed[warp]
     lane = view.leader
     key = (number(view, "b_desc", lane), number(view, "imm_trans_b", lane) if has(view, "imm_trans_b") else 0)
     found = group.matrices.get(issued)
@@ -287,4 +316,9 @@ def wait(view: View) -> None:
         who = ", ".join(str(first + int(w)) for w in missing)
         view.wait((_KEY, view.cta.rank, view.warp // _WARPS), f"wgmma group: warp {who} has not issued its part")
         return
+    while group.late[warp] and group.executed[warp] < wanted:
+        left, claim = group.late[warp].popleft()
+        _execute(left, group, warp)
+        if claim is not None:
+            claim.end()
     del done[: len(done) - allowed]

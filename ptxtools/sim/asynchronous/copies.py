@@ -1,0 +1,99 @@
+"""cp.async and its groups (9.7.9.25.3) where asynchronous work may complete late: else the engines copy at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptxtools.engine import mbarrier as word
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.residents import OFFSET_MASK
+from ptxtools.sim.checks.asynccheck import Span, checker_of, joined, span_at
+
+from .barriers import Barrier, barrier_at, guarded
+from .operands import Array
+from .queue import Queue, Step, queue_of
+
+_KIND = "cp.async"
+
+
+def _queue(view: View) -> Queue:
+    return queue_of(view, _KIND)
+
+
+@serves("async.copy")
+def copy(view: View) -> None:
+    """The copies of all lanes are one piece of work."""
+    size, rule = view.op.detail
+    sources, targets = view.addresses(), view.source(1)
+    counts = np.full(32, size, np.int64)
+    if rule:
+        last = view.source(2)
+        counts = np.where(last, 0, size) if rule == "ignore" else np.minimum(last.astype(np.int64), size)
+    pairs = []
+    space = "" if view.op.space == "generic" else view.op.space
+    for lane in view.lanes():
+        count = int(counts[lane])
+        target = view.memory(int(targets[lane]), size, "shared", lane=lane, align=size)
+        source = view.memory(int(sources[lane]), count, space, lane=lane, write=False, align=size) if count else b""
+        pairs.append((target, source))
+
+    def run() -> None:
+        for target, source in pairs:
+            target[:] = bytes(source).ljust(size, b"\0")
+
+    text = f"a cp.async of {size} bytes to shared {int(targets[view.leader]):#x}"
+    _queue(view).submit_together(
+        view, view.lanes(), [run], text, lambda: [_spans(view, targets, size, sources, counts)]
+    )
+
+
+def _spans(view: View, targets: Array, size: int, sources: Array, counts: Array) -> list[Span]:
+    """What the copies of all lanes write, neighbouring ones as one, and read."""
+    if (check := checker_of(view)) is not None:
+        check.generic(view, [(view.cta, int(targets[lane]) & OFFSET_MASK, size) for lane in view.lanes()])
+    space = "" if view.op.space == "generic" else view.op.space
+    found = [span for lane in view.lanes() for span in span_at(view, lane, int(targets[lane]), size, "shared", "write")]
+    for lane in view.lanes():
+        if counts[lane]:
+            found += span_at(view, lane, int(sources[lane]), int(counts[lane]), space, "read")
+    return joined(found)
+
+
+@serves("async.copy.group")
+def group(view: View) -> None:
+    """`op.detail`: "commit", or how many groups may be pending; -1: no copy at all."""
+    queue, most = _queue(view), view.op.detail
+    for lane in view.lanes():
+        who = (view.warp, lane)
+        if most in ("commit", -1):
+            queue.commit(who)
+        if most != "commit":
+            for work in queue.unfinished(who, max(0, most), read=False):
+                queue.force(work)
+
+
+@serves("async.copy.arrive")
+def arrive(view: View) -> None:
+    """cp.async.mbarrier.arrive: an arrival when the thread's copies are complete (9.7.13.15.15)."""
+    opcode, queue = view.op.opcode, _queue(view)
+    assert opcode is not None
+    addresses = view.addresses()
+    for lane in view.lanes():
+        barrier = barrier_at(view, int(addresses[lane]), lane, "" if view.op.space == "generic" else "shared")
+        if not opcode.has("noinc"):
+            guarded(view, lane, barrier, lambda: barrier.set(word.announce(barrier.word)))  # noqa: B023 - at once
+        text = f"the arrival of cp.async copies at the mbarrier at {barrier}"
+        queue.submit_together(view, [lane], [_arrival(view, lane, queue, barrier)], text, grouped=False)
+
+
+def _arrival(view: View, lane: int, queue: Queue, barrier: Barrier) -> Step:
+    """The step that arrives, behind all copies that the thread has begun until now."""
+    who = (view.warp, lane)
+    before = queue.unfinished(who, 0, read=False) + queue.open_of(who)
+
+    def run() -> None:
+        for work in before:
+            queue.force(work)
+        guarded(view, lane, barrier, barrier.arrive)
+
+    return run
