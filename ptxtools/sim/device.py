@@ -108,6 +108,8 @@ class Device:
         self.heap_bytes = DEFAULT_HEAP if heap is None else heap
         self.on_print = on_print
         self.checks = parse_checks(checks)
+        self.late = seed is not None or "asynccheck" in self.checks
+        self.threads = 1 if self.late else self.threads
         self.runtime = Runtime(self)
         self._memory, self._host_addresses = memory, host_addresses
         self._arena: Arena | None = None
@@ -155,7 +157,7 @@ class Device:
         key = (id(module), kernel.name)
         program = self._programs.get(key)
         if program is None:
-            program = module.lower(kernel.name, self.load(module))
+            program = module.lower(kernel.name, self.load(module), late=self.late)
             if self.checks & LOOKING:
                 from ptxtools.engine.instrument import instrument
 
@@ -256,7 +258,7 @@ class Device:
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
-            threads=self.threads, seed=self.seed, max_instructions=request.max_instructions,
+            threads=self.threads, seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=generation_of(self.target) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, request.stack), specials=specials,

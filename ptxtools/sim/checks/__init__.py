@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from ptxtools.diagnostics import LaunchError
 
 #: All checkers by name.
-CHECKERS = ("memcheck", "initcheck", "synccheck", "racecheck", "leakcheck")
+CHECKERS = ("memcheck", "initcheck", "synccheck", "racecheck", "leakcheck", "asynccheck")
 #: Those that look at a program's accesses and barriers.
-LOOKING = frozenset({"memcheck", "initcheck", "synccheck", "racecheck"})
+LOOKING = frozenset({"memcheck", "initcheck", "synccheck", "racecheck", "asynccheck"})
 
 
 def parse_checks(names: str | Iterable[str]) -> frozenset[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..device import Device
     from ..image import Image
+    from .asynccheck import AsyncCheck
     from .initcheck import InitCheck
     from .memcheck import MemCheck
     from .racecheck import RaceCheck
@@ -41,8 +42,12 @@ class Session:
         self.initial: InitCheck | None = None
         self.races: RaceCheck | None = None
         self.meetings: SyncCheck | None = None
-        self.outstanding: Any = None
+        self.outstanding: AsyncCheck | None = None
         checks = device.checks
+        if "asynccheck" in checks:
+            from .asynccheck import AsyncCheck
+
+            self.outstanding = AsyncCheck(self)
         if "memcheck" in checks:
             from .memcheck import MemCheck
 
