@@ -36,6 +36,7 @@ check: $(VENV)/.dev  ## Format, lint and type checks
 
 bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python start-up
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/container.py
 	$(BIN)/python bench/scalar.py
 
 docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/

@@ -212,9 +212,10 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
                 record: Callable[[int, Span], Any], spans: Iterable[Span]) -> list[Any]:  # fmt: skip
     """The statements of a body. locs: those of the function; record: makes the node of a record."""
     heads, numbers, extras = columns
-    operands = tuple(map(pool.operands.__getitem__, numbers))
+    operands, guards = tuple(map(pool.operands.__getitem__, numbers)), pool.guards
     items: list[Any] = []
     stack: list[list[Any]] = []
+    add = items.append
     rows, unread = iter(locs), iter(extras)
     extra = unread.__next__
     at = 0
@@ -222,25 +223,27 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
     for (kind, opcode, count), span in zip(map(shapes.rows.__getitem__, heads), spans, strict=False):
         end = at + count
         if kind == PLAIN:
-            items.append(Instruction(opcode, operands[at:end], None, span))
+            add(Instruction(opcode, operands[at:end], None, span))
         elif kind == GUARDED:
-            items.append(Instruction(opcode, operands[at:end], pool.guards[extra()], span))
+            add(Instruction(opcode, operands[at:end], guards[extra()], span))
         elif kind == RECORD:
-            items.append(record(extra(), span))
+            add(record(extra(), span))
         elif kind == LABEL:
             if type(operands[at]) is not Name:
                 raise Damage("a label that is none")
-            items.append(Label(operands[at].name, span))
+            add(Label(operands[at].name, span))
         elif kind == LOC:
             file, line, column = next(rows)
-            items.append(Loc(file, line, column, span=span))
+            add(Loc(file, line, column, None, 0, None, span))
         elif kind == OPEN and len(stack) < _MOST_SCOPES:
             scope = Scope([], span)
-            items.append(scope)
+            add(scope)
             stack.append(items)
             items = scope.items
+            add = items.append
         elif kind == CLOSE:
             items = stack.pop()
+            add = items.append
         else:
             raise Damage("scopes are nested too deeply")
         at = end

@@ -50,8 +50,11 @@ def decode_numbers(data: bytes) -> list[int]:
     value = shift = 0
     for byte in data:
         if byte < 0x80:
-            append(value | byte << shift)
-            value = shift = 0
+            if shift:
+                append(value | byte << shift)
+                value = shift = 0
+            else:
+                append(byte)
         else:
             value |= (byte & 0x7F) << shift
             shift += 7

@@ -54,14 +54,17 @@ def read(data: bytes, name: str = "<container>", *, canonical: Canonical | None 
     canonical gives the same module parsed from its printed text: it is called when somebody asks for a line.
     Everything is verified by the content hash first; bodies are decoded on first touch.
     """
-    return Container(data, name, canonical).module
+    with no_collection():
+        return Container(data, name, canonical).module
 
 
 def decode_all(module: Module) -> Module:
     """Decode every header and body now, quicker than one by one. Returns the module itself; raises PtxError."""
     with no_collection():
         for function in module.functions:
-            if function.params is not None and function.body is not None:
+            if isinstance(function, LazyFunction):
+                function.decode()
+            if function.body is not None:
                 len(function.body.items)
     return module
 
@@ -214,13 +217,13 @@ class Container:
         c = self.cursor(item)
         if c.next() != FUNCTION:
             raise Damage("a function without a header")
-        found: dict[str, Any] = {"variadic": bool(c.next())}
-        span = span_of(item)
-        found["returns"], found["params"] = self._parameters(c, span), self._parameters(c, span)
-        found["directives"], found["attributes"] = read_directives(c), read_attributes(c)
-        for directive in found["directives"]:
+        variadic, span = bool(c.next()), span_of(item)
+        returns, params = self._parameters(c, span), self._parameters(c, span)
+        directives, attributes = read_directives(c), read_attributes(c)
+        for directive in directives:
             directive.span = span
-        return found, c
+        return {"variadic": variadic, "returns": returns, "params": params, "directives": directives,
+                "attributes": attributes}, c  # fmt: skip
 
     def _parameters(self, c: Cursor, span: Span) -> list[Variable]:
         found = []
@@ -360,13 +363,17 @@ class LazyFunction(Function):
                 lambda: container.guarded(lambda: container.body(item, place, locs)), self.span)  # fmt: skip
         return self
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _HEADER_FIELDS:
-            raise AttributeError(name)
+    def decode(self) -> dict[str, Any]:
+        """The fields of the header. One that was set meanwhile is not asked for."""
         if self._header is None:
             container, item = self._container, self._item
             self._header = container.guarded(lambda: container.header(item)[0])
-        value = self._header[name]
+        return self._header
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _HEADER_FIELDS:
+            raise AttributeError(name)
+        value = self.decode()[name]
         setattr(self, name, value)
         return value
 

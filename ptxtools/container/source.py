@@ -23,6 +23,9 @@ STATEMENT_MASK = (1 << ITEM_SHIFT - STATEMENT_SHIFT) - 1
 NAME_PART = STATEMENT_MASK
 END = (1 << STATEMENT_SHIFT) - 1
 
+#: Statements of an original line that stand further right than this follow each other without their distance.
+_WIDEST = 400
+
 #: Gives the same module parsed from its canonical text: with real spans and `source`.
 Canonical = Callable[[Module], Module]
 #: For each item the name of its text, and line, column and length of its statements there, the item itself first.
@@ -119,6 +122,8 @@ class OriginalSource(ContainerSource):
             return super().position(offset)
         rows = self._origins()[item][1]
         statement = offset >> STATEMENT_SHIFT & STATEMENT_MASK
+        if not rows:
+            return super().position(offset)
         line, column, length = rows[statement if statement < len(rows) else 0]
         return (line, column + min(offset & END, length)) if line else super().position(offset)
 
@@ -134,7 +139,7 @@ class OriginalSource(ContainerSource):
                 for statement, (line, column, _) in enumerate(rows):
                     if line and name == self.name and (statement or len(rows) == 1):
                         start = self.real(span_of(item, statement)[0])
-                        before = self._lines.get(line, "").ljust(column - 1)
+                        before = self._lines.get(line, "").ljust(min(column - 1, _WIDEST))
                         self._lines[line] = before + text[start : text.find("\n", start)]
         return self._lines.get(number, "")
 
