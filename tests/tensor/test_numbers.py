@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from ptxtools.engine.native import tiles
 from ptxtools.sim.tensor import numbers
 
 TYPES = {
@@ -28,7 +29,10 @@ def test_padding_of_containers_does_not_count() -> None:
     np.testing.assert_array_equal(numbers.numbers("e3m2", codes).values, numbers.numbers("e3m2", codes & 63).values)
 
 
-def test_wide_floats_and_their_powers() -> None:
+@pytest.mark.parametrize("native", [False, True])
+def test_wide_floats_and_their_powers(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not native:
+        monkeypatch.setattr(tiles, "functions", lambda: None)
     halves = np.arange(1 << 16, dtype=np.uint16)
     found = numbers.numbers("f16", halves)
     np.testing.assert_array_equal(found.values, halves.view(np.float16).astype(np.float64))

@@ -479,6 +479,45 @@ def _grouped_function(name: str) -> str:
     return b.function(name)
 
 
+def _halves_function(name: str) -> str:
+    """f16 at %a (%k of them, a multiple of 16) as f32 at %out, and the powers of the numbers at %ap."""
+    b = _Body()
+    w = WIDTH
+    short, word, single = f"<{w} x i16>", f"<{w} x i32>", f"<{w} x float>"
+
+    def constant(number: int) -> str:
+        return _splat(str(number), "i32", w)
+
+    def block(at: str) -> None:
+        code = b.value(f"load {short}, ptr {_element(b, 'i16', '%a', at)}, align 2")
+        bits = b.value(f"zext {short} {code} to {word}")
+        sign = b.value(f"shl {word} {b.value(f'and {word} {bits}, {constant(0x8000)}')}, {constant(16)}")
+        size = b.value(f"shl {word} {b.value(f'and {word} {bits}, {constant(0x7FFF)}')}, {constant(13)}")
+        # The exponent's bias differs by 112; subnormal numbers become normal ones.
+        scaled = b.value(f"fmul {single} {b.value(f'bitcast {word} {size} to {single}')}, {_splat(_2_112, 'float', w)}")
+        finite = b.value(f"icmp ult {word} {size}, {constant(0x7C00 << 13)}")
+        special = b.value(f"or {word} {size}, {constant(0x7F80_0000)}")
+        plain = b.value(f"bitcast {single} {scaled} to {word}")
+        whole = b.value(f"select <{w} x i1> {finite}, {word} {plain}, {word} {special}")
+        value = b.value(f"or {word} {whole}, {sign}")
+        own = b.value(f"and {word} {whole}, {constant(0x7F80_0000)}")
+        least = constant((127 - 14) << 23)
+        low = b.value(f"icmp ult {word} {own}, {least}")
+        own = b.value(f"select <{w} x i1> {low}, {word} {least}, {word} {own}")
+        zero = b.value(f"icmp eq {word} {size}, zeroinitializer")
+        own = b.value(f"select <{w} x i1> {zero}, {word} zeroinitializer, {word} {own}")
+        b.line(f"store {word} {value}, ptr {_element(b, 'float', '%out', at)}, align 4")
+        b.line(f"store {word} {own}, ptr {_element(b, 'float', '%ap', at)}, align 4")
+
+    _count(b, "%k", w, block)
+    lines = "\n".join([*b.entry, *b.lines, "  ret void"])
+    return f"define void @{name}(ptr %a, ptr %out, ptr %ap, i64 %k) #0 {{\n{lines}\n}}\n"
+
+
+#: 2**112 as f32, in the notation of LLVM.
+_2_112 = "0x46F0000000000000"
+
+
 def _element(b: _Body, kind: str, base: str, *parts: str) -> str:
     """Address of the element at the sum of some indices."""
     index = parts[0]
@@ -496,12 +535,13 @@ def _declarations() -> str:
 
 
 _FORMS = {"narrow": (False, False), "wide": (True, False), "plain": (False, True)}
-NAMES = (*(f"tile_{layout}_{form}" for layout in ("rows", "warp") for form in _FORMS), "tile_rows_grouped")
+HALVES = "tile_halves"
+NAMES = (*(f"tile_{layout}_{form}" for layout in ("rows", "warp") for form in _FORMS), "tile_rows_grouped", HALVES)
 
 
 def module(attributes: str) -> str:
     """All functions as LLVM IR."""
-    functions = [_grouped_function("tile_rows_grouped")]
+    functions = [_grouped_function("tile_rows_grouped"), _halves_function(HALVES)]
     for form, (wide, plain) in _FORMS.items():
         functions.append(_rows_function(f"tile_rows_{form}", wide, plain))
         functions.append(_warp_function(f"tile_warp_{form}", wide, plain))

@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .tilecode import GROUP, NAMES, WIDTH, module
+from .tilecode import GROUP, HALVES, NAMES, WIDTH, module
 
-__all__ = ["GROUP", "MASKS", "NARROW", "WIDTH", "Rounding", "functions", "grouped", "rows", "warp"]
+__all__ = ["GROUP", "MASKS", "NARROW", "WIDTH", "Rounding", "functions", "grouped", "halves", "rows", "warp"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -70,7 +70,9 @@ def functions() -> dict[str, Any] | None:
     kind = ctypes.CFUNCTYPE(
         None, *[pointer] * 6, *[long] * 5, word, ctypes.c_uint64, ctypes.c_uint64, word, ctypes.c_uint32
     )
-    return {name: kind(at) for name, at in addresses.items()}
+    found: dict[str, Any] = {name: kind(at) for name, at in addresses.items()}
+    found[HALVES] = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, long)(addresses[HALVES])
+    return found
 
 
 def _at(array: Array) -> int:
@@ -138,3 +140,14 @@ def grouped(a: Array, b: Array, scales: tuple[Array, Array], c: Array | None, ro
         0 if c is None else 0xFFFF_FFFF,
     )  # fmt: skip
     return True
+
+
+def halves(codes: Array) -> tuple[Array, Array] | None:
+    """f16 (u16) as f32, and their powers, in the shape of `codes`; None if there is no native code for it."""
+    known = functions()
+    if known is None or codes.size % WIDTH:
+        return None
+    codes = np.ascontiguousarray(codes)
+    values, powers = np.empty(codes.shape, np.float32), np.empty(codes.shape, np.float32)
+    known[HALVES](_at(codes), _at(values), _at(powers), codes.size)
+    return values, powers

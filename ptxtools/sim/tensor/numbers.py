@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine.native.tiles import NARROW
+from ptxtools.engine.native import tiles
 from ptxtools.semantics.exact import FORMATS
 from ptxtools.semantics.tensorcore import LEAST
 
@@ -56,7 +56,7 @@ class Numbers:
 def _fit(values: Array, powers: Array) -> Numbers:
     """Numbers in f32 if they fit."""
     some = powers[powers != 0]
-    if not len(some) or (some.min() >= NARROW[0] and some.max() <= NARROW[1]):
+    if not len(some) or (some.min() >= tiles.NARROW[0] and some.max() <= tiles.NARROW[1]):
         return Numbers(values.astype(np.float32), powers.astype(np.float32))
     with np.errstate(invalid="ignore"):
         return Numbers(values, powers).wide()
@@ -78,8 +78,12 @@ def numbers(t: str, codes: Array) -> Numbers:
         return Numbers(table[codes], powers[codes])
     values: Array
     if t == "f16":
-        table, powers = _half_table()
-        return Numbers(table[codes], powers[codes])
+        found = tiles.halves(codes)
+        if found is None:
+            with np.errstate(invalid="ignore"):
+                values = codes.view(np.float16).astype(np.float32)
+            found = values, power(values, LEAST[t])
+        return Numbers(*found)
     if t == "bf16":
         values = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
     else:
@@ -90,14 +94,6 @@ def numbers(t: str, codes: Array) -> Numbers:
 def integers(t: str, codes: Array) -> Array:
     """Bytes as whole numbers in f32, in which sums of K products are exact."""
     return codes.view(np.int8 if t == "s8" else np.uint8).astype(np.float32)
-
-
-@cache
-def _half_table() -> tuple[Array, Array]:
-    """Value and power of all f16: looking up is faster than computing."""
-    with np.errstate(invalid="ignore"):
-        values = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
-    return values, power(values, LEAST["f16"])
 
 
 @cache
