@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _span() -> Span:
-    return field(default=NO_SPAN, compare=False, repr=False)  # type: ignore[return-value]
+    return field(default=NO_SPAN, compare=False, repr=False)
 
 
 # --- operands (chapter 6) ---------------------------------------------------------------------------------------------
