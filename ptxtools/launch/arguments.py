@@ -88,7 +88,15 @@ class TensorMapArgument:
     name: str
 
 
-Argument: TypeAlias = "Scalar | Raw | Null | BufferArgument | TensorMapArgument | TextureArgument"
+@dataclass(slots=True)
+class MulticastArgument:
+    """The address of a multicast object of a launch file."""
+
+    name: str
+    offset: int = 0
+
+
+Argument: TypeAlias = "Scalar | Raw | Null | BufferArgument | TensorMapArgument | TextureArgument | MulticastArgument"
 
 
 def count(shape: tuple[int, ...]) -> int:

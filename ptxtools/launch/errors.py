@@ -9,13 +9,6 @@ class SpecError(Exception):
     """A SPEC, an option or a launch file is malformed, or names a file that cannot be read."""
 
 
-class NotAvailable(SpecError):  # noqa: N818 - says what it is
-    """A documented part that is not built yet. The message says which."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: not available yet")
-
-
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` for the known word that looks most like `word`, or nothing."""
     from difflib import get_close_matches

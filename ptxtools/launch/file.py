@@ -9,9 +9,19 @@ from typing import Any
 from ptxtools.diagnostics import LaunchError
 from ptxtools.sim.checks import parse_checks
 
-from .arguments import Argument, BufferArgument, Content, Null, Scalar, TensorMapArgument, TextureArgument, shaped
+from .arguments import (
+    Argument,
+    BufferArgument,
+    Content,
+    MulticastArgument,
+    Null,
+    Scalar,
+    TensorMapArgument,
+    TextureArgument,
+    shaped,
+)
 from .compare import Tolerance
-from .errors import NotAvailable, SpecError, nearest
+from .errors import SpecError, nearest
 from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan, TexturePlan
 from .spec import parse_bytes
 from .table import Table
@@ -19,13 +29,10 @@ from .tensormaps import read_plan
 
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
 _PER_LAUNCH = ("kernel", "grid", "block", "cluster", "shared", "cooperative", "stack", "args", "module")
-#: Parts of the format that are documented and not simulated yet.
-_LATER_TABLES = {"multicast": "multicast objects"}
-_LATER_ARGUMENTS = {"multicast": "multicast objects"}
 
 
 def read_launch_file(path: str, module: str = "") -> Job:
-    """The job that a launch file describes; raises `SpecError`, `NotAvailable`.
+    """The job that a launch file describes; raises `SpecError`.
 
     module: a module to run instead of the one that the file names.
     """
@@ -50,10 +57,7 @@ class _Reader:
         return os.path.join(self._folder, name) if name else ""
 
     def job(self, top: Table) -> Job:
-        for key, what in _LATER_TABLES.items():
-            if top.has(key):
-                raise NotAvailable(f"{top.file}: {what} ([{key}])")
-        self._refuse_unbuilt(top)
+        self._devices = top.whole("devices", 1, 1) or 1
         buffers = {name: self._buffer(name, table) for name, table in top.tables("buffers")}
         job = Job(
             launches=self._launches(top),
@@ -61,6 +65,7 @@ class _Reader:
             globals=[self._global(name, table) for name, table in top.tables("globals")],
             tensormaps={name: read_plan(name, table) for name, table in top.tables("tensormaps")},
             textures={name: self._texture(name, table) for name, table in top.tables("textures")},
+            multicasts={name: self._multicast(table) for name, table in top.tables("multicast")},
             device=top.text("device"),
             sms=top.whole("sms", 16, 1) or 16,
             heap=top.whole("heap"),
@@ -72,10 +77,6 @@ class _Reader:
         top.finish()
         self._check_names(job, top)
         return job
-
-    def _refuse_unbuilt(self, top: Table) -> None:
-        if (top.whole("devices", 1, 1) or 1) > 1:
-            raise NotAvailable(f"{top.file}: several devices (devices = {top.values['devices']})")
 
     def _checks(self, top: Table) -> frozenset[str]:
         try:
@@ -146,8 +147,9 @@ class _Reader:
         return found
 
     def _buffer(self, name: str, table: Table) -> BufferPlan:
-        if (table.whole("device", 0) or 0) > 0:
-            raise NotAvailable(f"{table.file}: several devices ({table.path}.device)")
+        number = table.whole("device", 0) or 0
+        if number >= self._devices:
+            raise table.error(f"there is no device {number}; devices = {self._devices}", "device")
         plan = BufferPlan(
             label=f"buffer '{name}'",
             content=self._content(table),
@@ -200,6 +202,13 @@ class _Reader:
         table.finish()
         return plan
 
+    def _multicast(self, table: Table) -> list[str]:
+        names = _texts(table, "buffers")
+        table.finish()
+        if not names:
+            raise table.error("names no buffer", "buffers")
+        return names
+
     def _check_names(self, job: Job, top: Table) -> None:
         for name, map_ in job.tensormaps.items():
             if map_.buffer not in job.buffers:
@@ -209,8 +218,16 @@ class _Reader:
             if plan.buffer not in job.buffers:
                 raise top.error(f"there is no [buffers.{plan.buffer}]{nearest(plan.buffer, job.buffers)}",
                                 f"textures.{plan.name}.buffer")  # fmt: skip
+        for name, buffers in job.multicasts.items():
+            for buffer in buffers:
+                if buffer not in job.buffers:
+                    hint = nearest(buffer, job.buffers)
+                    raise top.error(f"there is no [buffers.{buffer}]{hint}", f"multicast.{name}")
         for launch in job.launches:
             for argument in launch.args:
+                if isinstance(argument, MulticastArgument) and argument.name not in job.multicasts:
+                    hint = nearest(argument.name, job.multicasts)
+                    raise top.error(f"there is no [multicast.{argument.name}]{hint}", "args")
                 if isinstance(argument, BufferArgument) and argument.name not in job.buffers:
                     hint = nearest(argument.name, job.buffers)
                     raise top.error(f"there is no [buffers.{argument.name}]{hint}", "args")
@@ -266,10 +283,7 @@ def _content_table(kind: str, table: Table) -> Content:
 
 
 def _argument(table: Table) -> Argument:
-    for key, what in _LATER_ARGUMENTS.items():
-        if table.has(key):
-            raise NotAvailable(f"{table.file}: {what} ({table.path})")
-    given = [key for key in ("buffer", "value", "bytes", "null", "tensormap", "texture") if table.has(key)]
+    given = [key for key in ("buffer", "value", "bytes", "null", "tensormap", "texture", "multicast") if table.has(key)]
     if len(given) != 1:
         table.finish()
         raise table.error("needs exactly one of buffer, value, bytes, null, tensormap, texture, multicast")
@@ -280,6 +294,8 @@ def _argument(table: Table) -> Argument:
         return TensorMapArgument(table.text("tensormap"))
     if kind == "texture":
         return TextureArgument(table.text("texture"))
+    if kind == "multicast":
+        return MulticastArgument(table.text("multicast"), table.take("offset", int, 0))
     if kind == "bytes":
         try:
             return parse_bytes(table.text("bytes"))

@@ -182,6 +182,15 @@ class TextureHandle:
         self.device, self.handle, self.buffer = device, handle, buffer
 
 
+class MulticastHandle:
+    """A multicast object: one address for the same place in several buffers, which stay alive with it."""
+
+    __slots__ = ("address", "buffers", "device")
+
+    def __init__(self, device: Device, address: int, buffers: tuple[Buffer, ...]) -> None:
+        self.device, self.address, self.buffers = device, address, buffers
+
+
 class Device(sim.Device):
     """A simulated GPU: `sms` SMs of architecture `target` (None: that of the first module launched).
 
@@ -320,6 +329,11 @@ class Device(sim.Device):
         """A surface over a buffer: a texture that kernels write. kind: 1d 2d 3d a1d a2d."""
         return self.texture(buffer, f"surface{kind}", **fields)
 
+    def multicast(self, buffers: Sequence[Buffer]) -> MulticastHandle:
+        """A multicast object over buffers of one size, one for each device of a set; an argument for a kernel."""
+        made = self.runtime.multicasts.add([(buffer.address, buffer.size) for buffer in buffers])
+        return MulticastHandle(self, made.address, tuple(buffers))
+
     def bind(self, module: Module, name: str, texture: TextureHandle) -> None:
         """Let a module's .texref or .surfref variable mean a texture or surface."""
         image = self.load(module.loadable)
@@ -355,6 +369,8 @@ class _Uploads:
             owner = arg.device if isinstance(arg, Buffer) else arg.buffer.device
             if owner is not self._device:
                 raise LaunchError(f"{describe(index, parameter)}: the buffer belongs to another device")
+            return pointer_bytes(arg.address, index, parameter)
+        if isinstance(arg, MulticastHandle):
             return pointer_bytes(arg.address, index, parameter)
         if isinstance(arg, TextureHandle):
             if arg.device is not self._device:

@@ -74,6 +74,7 @@ class Job:
     globals: list[GlobalPlan] = field(default_factory=list)
     tensormaps: dict[str, TensorMapPlan] = field(default_factory=dict)
     textures: dict[str, TexturePlan] = field(default_factory=dict)
+    multicasts: dict[str, list[str]] = field(default_factory=dict)
     device: str = ""
     sms: int = 16
     engine: str = "native"

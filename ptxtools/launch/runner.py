@@ -14,7 +14,16 @@ from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
 from ptxtools.sim.textures.objects import make
 
-from .arguments import Argument, Null, Raw, Scalar, TensorMapArgument, TextureArgument, read_array
+from .arguments import (
+    Argument,
+    MulticastArgument,
+    Null,
+    Raw,
+    Scalar,
+    TensorMapArgument,
+    TextureArgument,
+    read_array,
+)
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
 from .compare import Mismatch, Tolerance, bytes_as, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
@@ -25,6 +34,8 @@ from .tensormaps import tensor_map
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
 
@@ -113,6 +124,7 @@ class _Runner:
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._buffers: dict[str, _Buffer] = {}
         self._textures: dict[str, int] = {}
+        self._multicasts: dict[str, Multicast] = {}
         self._tensormaps: dict[str, bytes] = {}
         self._globals: list[tuple[GlobalPlan, Array | None]] = []
 
@@ -133,6 +145,9 @@ class _Runner:
         self._buffers = {name: _Buffer(plan, self._device) for name, plan in job.buffers.items()}
         self._make_tensormaps()
         self._make_textures()
+        for name, buffers in job.multicasts.items():
+            parts = [(self._buffers[buffer].address, self._buffers[buffer].size) for buffer in buffers]
+            self._multicasts[name] = self._device.runtime.multicasts.add(parts)
         end = None if job.timeout is None else time.monotonic() + job.timeout
         for plan, kernel in zip(job.launches, kernels, strict=True):
             left = None if end is None else max(end - time.monotonic(), 1e-3)
@@ -175,6 +190,11 @@ class _Runner:
             return pointer_bytes(0, index, parameter)
         if isinstance(argument, TensorMapArgument):
             return raw_bytes(self._tensormaps[argument.name], index, parameter)
+        if isinstance(argument, MulticastArgument):
+            made = self._multicasts[argument.name]
+            if not 0 <= argument.offset <= made.size:
+                raise LaunchError(f"{describe(index, parameter)}: offset {argument.offset} is outside the object")
+            return pointer_bytes(made.address + argument.offset, index, parameter)
         if isinstance(argument, TextureArgument):
             return pointer_bytes(self._textures[argument.name], index, parameter)
         buffer = self._buffers[argument.name]

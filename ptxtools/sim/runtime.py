@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .image import Image
     from .kernel import Kernel
     from .loadable import Loadable
+    from .multimem import Multicasts
 
 #: Bytes for the parameters of grids that are being launched (2,048 of 4 KB, as CUDA's default has it).
 _PENDING_BYTES = 8 << 20
@@ -41,6 +42,7 @@ class Runtime:
         self._pending: Heap | None = None
         self._texts: dict[str, int] = {}
         self.textures = Textures()
+        self._multicasts: Multicasts | None = None
         self._lock = threading.Lock()
 
     @property
@@ -66,6 +68,15 @@ class Runtime:
         if self._pending is None:
             self._pending = Heap(self.device.arena, _PENDING_BYTES)
         return self._pending
+
+    @property
+    def multicasts(self) -> Multicasts:
+        """The multicast objects of the device set."""
+        if self._multicasts is None:
+            from .multimem import Multicasts
+
+            self._multicasts = Multicasts()
+        return self._multicasts
 
     def text_address(self, text: str) -> int:
         """Device address of a text of the runtime as a C string."""

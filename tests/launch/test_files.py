@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ptxtools.launch.arguments import BufferArgument, Null, Raw, Scalar
-from ptxtools.launch.errors import NotAvailable, SpecError
+from ptxtools.launch.errors import SpecError
 from ptxtools.launch.file import read_launch_file
 from ptxtools.launch.job import Job
 
@@ -153,15 +153,17 @@ def test_refused(tmp_path: Path, text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        (MINIMAL + "[multicast.m]\nbuffers = ['a']", "multicast"),
-        (MINIMAL + "devices = 2", "several devices"),
-        (MINIMAL + "[buffers.a]\nzeros = 'u8[1]'\ndevice = 1", "several devices"),
+        (MINIMAL + "[multicast.m]\nbuffers = ['a']", "there is no [buffers.a]"),
+        (MINIMAL + "[multicast.m]\nbuffers = []", "names no buffer"),
+        (MINIMAL + "args = [{multicast='m'}]", "there is no [multicast.m]"),
+        (MINIMAL + "devices = 0", "must be at least 1"),
+        (MINIMAL + "devices = 2\n[buffers.a]\nzeros = 'u8[1]'\ndevice = 2", "there is no device 2; devices = 2"),
     ],
 )
-def test_parts_that_are_not_built_say_so(tmp_path: Path, text: str, what: str) -> None:
-    with pytest.raises(NotAvailable) as caught:
+def test_device_sets(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(SpecError) as caught:
         read(tmp_path, text)
-    assert what in str(caught.value) and str(caught.value).endswith("not available yet")
+    assert what in str(caught.value)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

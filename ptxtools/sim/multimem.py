@@ -1,0 +1,156 @@
+"""Multicast objects over buffers of several devices, and the multimem operations on them (9.7.9.14).
+
+All devices of a run share one address space, so that a device is the owner of a buffer and no more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.diagnostics import LaunchError
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.program import LANES
+from ptxtools.semantics.atomic import OPERATIONS, combine
+from ptxtools.semantics.types import bits_of
+
+Array: TypeAlias = npt.NDArray[Any]
+
+#: Multicast addresses have this byte on top, where no other address has it; objects lie a terabyte apart.
+_BASE, _STEP = 0x0400_0000_0000_0000, 1 << 40
+_NARROW = {"e5m2": "float8_e5m2", "e4m3": "float8_e4m3fn"}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Multicast:
+    """One address for the same place in buffers of `size` bytes at several device addresses."""
+
+    address: int
+    size: int
+    buffers: tuple[int, ...]
+
+
+class Multicasts:
+    """The multicast objects of a device set."""
+
+    def __init__(self) -> None:
+        self._known: list[Multicast] = []
+
+    def add(self, buffers: Sequence[tuple[int, int]]) -> Multicast:
+        """An object over buffers (address, bytes), which must be of one size. Raises `LaunchError`."""
+        sizes = {size for _, size in buffers}
+        if len(sizes) != 1:
+            raise LaunchError(f"a multicast object needs buffers of one size, not {sorted(sizes)} bytes")
+        made = Multicast(_BASE + _STEP * len(self._known), sizes.pop(), tuple(address for address, _ in buffers))
+        self._known.append(made)
+        return made
+
+    def find(self, address: int) -> Multicast | None:
+        """The object that an address lies in."""
+        number = (address - _BASE) // _STEP
+        return self._known[number] if 0 <= number < len(self._known) else None
+
+
+@serves("multimem")
+def multimem(view: View) -> None:
+    """Load and reduce over all buffers, store to all, or reduce into all."""
+    opcode = view.op.opcode
+    assert opcode is not None
+    loads = opcode.name == "multimem.ld_reduce"
+    types = view.op.dst_types if loads else view.op.src_types[1:]
+    step = bits_of(types[0]) // 8
+    size = step * len(types)
+    places = [_places(view, lane, size) for lane in view.lanes()]
+    with _lock:
+        if loads:
+            _load(view, places, step)
+        else:
+            _write(view, places, step, reduces=opcode.name == "multimem.red")
+
+
+def _places(view: View, lane: int, size: int) -> list[memoryview]:
+    """What a lane's address means on each device. Raises `Trap`."""
+    address = int(view.addresses()[lane])
+    found = view.launch.device.runtime.multicasts.find(address)
+    if found is None:
+        raise view.trap(f"{address:#x} is no multicast address", lane)
+    offset = address - found.address
+    if offset + size > found.size:
+        raise view.trap(f"multimem access of {size} bytes at {address:#x} is out of bounds", lane)
+    return [view.memory(base + offset, size, "global", lane=lane, align=size) for base in found.buffers]
+
+
+def _load(view: View, places: list[list[memoryview]], step: int) -> None:
+    lanes = list(view.lanes())
+    for number, type_ in enumerate(view.op.dst_types):
+        part = slice(number * step, (number + 1) * step)
+        columns = [_words([place[device][part] for place in places]) for device in range(len(places[0]))]
+        total = _reduced(view, type_, columns, wide=_accumulator(view))
+        values = np.zeros(LANES, total.dtype)
+        values[lanes] = total
+        view.result(number, values)
+
+
+def _write(view: View, places: list[list[memoryview]], step: int, *, reduces: bool) -> None:
+    lanes = list(view.lanes())
+    for number, type_ in enumerate(view.op.src_types[1:]):
+        part = slice(number * step, (number + 1) * step)
+        given = view.source(1 + number)[lanes]
+        for lane, value in enumerate(given):  # lanes one after another: several may have one address
+            for target in places[lane]:
+                new = np.array([value])
+                if reduces:
+                    new = _reduced(view, type_, [_words([target[part]]).astype(new.dtype), new], wide="")
+                target[part] = new.astype(f"<u{step}").tobytes()
+
+
+def _words(parts: list[memoryview]) -> Array:
+    """Memory of each lane as one unsigned number, bytes in a register of 16 bits."""
+    words = np.array([int.from_bytes(part, "little") for part in parts], np.uint64)
+    return words.astype({1: np.uint16, 2: np.uint16, 4: np.uint32, 8: np.uint64}[len(parts[0])])
+
+
+def _accumulator(view: View) -> str:
+    """Type of intermediate sums where it is not the element's own."""
+    opcode = view.op.opcode
+    return (
+        "f32" if opcode is not None and opcode.has("acc::f32") else "f16" if opcode and opcode.has("acc::f16") else ""
+    )
+
+
+def _reduced(view: View, type_: str, columns: list[Array], *, wide: str) -> Array:
+    """Values of all devices reduced, in their order."""
+    opcode = view.op.opcode
+    assert opcode is not None
+    operation = next(name for name in OPERATIONS if opcode.has(name))
+    element = type_.partition("x")[0]
+    if element in _NARROW or (wide and operation == "add"):
+        return _in_floats(element, operation, columns, wide)
+    total = columns[0]
+    for column in columns[1:]:
+        total = combine(view.algebra, operation, type_, total, column)
+    return total
+
+
+def _in_floats(element: str, operation: str, columns: list[Array], wide: str) -> Array:
+    """Elements of at most 16 bits through wider floats, rounded to nearest even; without a wider type, at each step."""
+    import ml_dtypes
+
+    names = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
+    own = np.dtype(getattr(ml_dtypes, _NARROW[element]) if element in _NARROW else names[element])
+    between = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16)}.get(wide, own)
+    storage = columns[0].dtype
+    raw = [np.ascontiguousarray(c).view(own).reshape(len(c), -1).astype(np.float32) for c in columns]
+    total = raw[0]
+    with np.errstate(all="ignore"):
+        for part in raw[1:]:
+            total = {"add": np.add, "min": np.fmin, "max": np.fmax}[operation](total, part)
+            total = total.astype(between).astype(np.float32)
+        packed: Array = total.astype(own).view(storage).reshape(len(columns[0]))
+    return packed
