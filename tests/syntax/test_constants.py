@@ -3,9 +3,10 @@
 import struct
 
 import pytest
-from .syntaxtools import body_error, operand
 
 from ptxtools.ir import Immediate
+
+from .syntaxtools import body_error, operand
 
 
 def bits(value):

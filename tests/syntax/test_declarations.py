@@ -1,9 +1,10 @@
 """Variables, initialisers, parameters (5)."""
 
 import pytest
-from .syntaxtools import body, error, item, module, statement
 
 from ptxtools.ir import Immediate, Member, SymbolValue, Variable
+
+from .syntaxtools import body, error, item, module, statement
 
 
 def number(value):

@@ -1,7 +1,6 @@
 """Directives, functions, scopes and sections (7, 11)."""
 
 import pytest
-from .syntaxtools import HEAD, body, both, error, item, module, statement
 
 from ptxtools.ir import (
     Alias,
@@ -21,6 +20,8 @@ from ptxtools.ir import (
     Section,
     Variable,
 )
+
+from .syntaxtools import HEAD, body, both, error, item, module, statement
 
 
 @pytest.mark.parametrize(

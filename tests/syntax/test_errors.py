@@ -5,12 +5,13 @@ from inspect import cleandoc
 from pathlib import Path
 
 import pytest
-from .syntaxtools import HEAD, both, error, errors
 
 import ptxtools.syntax
 from ptxtools.ir import Instruction
 from ptxtools.syntax import parse
 from ptxtools.syntax.codes import CODES
+
+from .syntaxtools import HEAD, both, error, errors
 
 
 def in_body(text):

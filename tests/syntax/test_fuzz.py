@@ -5,9 +5,10 @@ import re
 import time
 
 import pytest
-from .syntaxtools import FILES, HEAD, describe, spans
 
 from ptxtools.syntax import parse, print_module
+
+from .syntaxtools import FILES, HEAD, describe, spans
 
 SECONDS = 3.0
 TOKEN = re.compile(r'"[^"]*"|//[^\n]*|[\w$%.:]+|\s+|.', re.DOTALL)

@@ -3,9 +3,10 @@
 import time
 
 import pytest
-from .syntaxtools import HEAD
 
 from ptxtools.syntax import limits, parse, print_module
+
+from .syntaxtools import HEAD
 
 SIZE = 60_000
 

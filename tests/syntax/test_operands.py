@@ -1,7 +1,6 @@
 """Instructions and their operands (4.3.2, 6)."""
 
 import pytest
-from .syntaxtools import body, body_error, operand, operands, statement
 
 from ptxtools.ir import (
     Address,
@@ -16,6 +15,8 @@ from ptxtools.ir import (
     SymbolOffset,
     Vector,
 )
+
+from .syntaxtools import body, body_error, operand, operands, statement
 
 
 def number(value):

@@ -1,7 +1,6 @@
 """Printing (the round trip of parsed text is tested where it is parsed)."""
 
 import pytest
-from .syntaxtools import HEAD, module
 
 from ptxtools.ir import (
     Address,
@@ -22,6 +21,8 @@ from ptxtools.ir import (
     Vector,
 )
 from ptxtools.syntax import parse, print_module, print_statement
+
+from .syntaxtools import HEAD, module
 
 KERNEL = """.version 8.7
 .target sm_90

@@ -10,10 +10,11 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from .syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
 
 from ptxtools.ir import Instruction
 from ptxtools.syntax import cachefile, parse, print_module, templates
+
+from .syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
 
 
 def repeated(size):

@@ -4,9 +4,9 @@ import os
 import subprocess
 import sys
 
-from .syntaxtools import BENCH, ROOT
-
 from ptxtools.syntax import tables
+
+from .syntaxtools import BENCH, ROOT
 
 PARSE = "import sys; from ptxtools.syntax import parse; r = parse(open(sys.argv[1]).read(), cache={cache}); "
 COUNT = "assert not r.diagnostics; print(sum(len(e.body.items) for e in r.module.entries))"

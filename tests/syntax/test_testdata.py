@@ -1,10 +1,11 @@
 """Real compiler output: it parses, both ways alike, and survives printing."""
 
 import pytest
-from .syntaxtools import FILES, both, file_id
 
 from ptxtools.ir import Instruction
 from ptxtools.syntax import parse, print_module
+
+from .syntaxtools import FILES, both, file_id
 
 
 def test_there_is_test_data():
