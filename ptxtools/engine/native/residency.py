@@ -1,0 +1,197 @@
+"""The outermost loop of a worker: which CTA has its turn, which cluster is started, and when there is nothing left."""
+
+from __future__ import annotations
+
+#: Clusters are started and leave as a whole; a cluster's CTAs lie in consecutive slots.
+RUN = """
+define i64 @claim(ptr %ctx) #1 {                  ; number of a cluster that nobody else starts or cancels, or -1
+  %next.p = get ctx.next
+  %turn = atomicrmw add ptr %next.p, i64 1 monotonic
+  %total = get ctx.total
+  %left = icmp ult i64 %turn, %total
+  br i1 %left, label %some, label %none
+none:
+  ret i64 -1
+some:
+  %random = get ctx.random
+  %orderly = icmp eq i64 %random, 0
+  br i1 %orderly, label %as.is, label %shuffle
+as.is:
+  ret i64 %turn
+shuffle:
+  %stride = get ctx.stride
+  %begin = get ctx.start
+  %far = mul i64 %turn, %stride
+  %sum = add i64 %far, %begin
+  %other = urem i64 %sum, %total
+  ret i64 %other
+}
+
+define internal void @start_cluster(ptr %ctx, ptr %leader, i64 %number) #1 {
+  %size = get ctx.cluster_size
+  %bytes = get ctx.slot_bytes
+  br label %each
+each:
+  %rank = phi i32 [0, %0], [%rank.next, %each]
+  %rank64 = zext i32 %rank to i64
+  %place = mul i64 %rank64, %bytes
+  %cta = getelementptr i8, ptr %leader, i64 %place
+  call void @start(ptr %ctx, ptr %cta, ptr %leader, i64 %number, i32 %rank)
+  %rank.next = add i32 %rank, 1
+  %more = icmp ult i32 %rank.next, %size
+  br i1 %more, label %each, label %out
+out:
+  %was = get ctx.occupied
+  %is = add i32 %was, 1
+  set ctx.occupied, %is
+  ret void
+}
+
+define internal void @end_cta(ptr %ctx, ptr %cta) #1 {
+  %size = get ctx.cluster_size
+  %bytes = get ctx.slot_bytes
+  %leader = get cta.leader
+  %left = get cta.left of %leader
+  %left.new = sub i32 %left, 1
+  set cta.left, %left.new of %leader
+  set cta.state, 2
+  %over = icmp eq i32 %left.new, 0
+  br i1 %over, label %each, label %out
+each:
+  %rank = phi i32 [0, %0], [%rank.next, %each]
+  %rank64 = zext i32 %rank to i64
+  %place = mul i64 %rank64, %bytes
+  %other = getelementptr i8, ptr %leader, i64 %place
+  set cta.state, 0 of %other
+  %rank.next = add i32 %rank, 1
+  %more = icmp ult i32 %rank.next, %size
+  br i1 %more, label %each, label %free
+free:
+  %was = get ctx.occupied
+  %is = sub i32 %was, 1
+  set ctx.occupied, %is
+  br label %out
+out:
+  ret void
+}
+
+define i32 @run(ptr %ctx) #1 {
+  %first = get ctx.resume
+  set ctx.resume, 0
+  %elsewhere = icmp eq i32 %first, RESUME_NEXT
+  br i1 %elsewhere, label %switch, label %visit
+visit:                                            ; the CTA in slot_current: start a cluster if the slot is free
+  %again = phi i32 [%first, %0], [0, %advance], [0, %time]
+  %slot = get ctx.slot_current
+  %slots = get ctx.slots
+  %bytes = get ctx.slot_bytes
+  %slot64 = zext i32 %slot to i64
+  %place = mul i64 %slot64, %bytes
+  %here = getelementptr i8, ptr %slots, i64 %place
+  %state = get cta.state of %here
+  switch i32 %state, label %cycle [
+    i32 0, label %claim
+    i32 1, label %go
+  ]
+claim:
+  %id = call i64 @claim(ptr %ctx)
+  %left = icmp sge i64 %id, 0
+  br i1 %left, label %begin, label %exhausted
+begin:
+  %size = get ctx.cluster_size
+  %rank = urem i32 %slot, %size
+  %lead = sub i32 %slot, %rank
+  set ctx.slot_current, %lead
+  %lead64 = zext i32 %lead to i64
+  %lead.place = mul i64 %lead64, %bytes
+  %leader = getelementptr i8, ptr %slots, i64 %lead.place
+  call void @start_cluster(ptr %ctx, ptr %leader, i64 %id)
+  br label %go
+go:
+  %cta = phi ptr [%here, %visit], [%leader, %begin]
+  %whole = get ctx.cta_slice                      ; behind an event it has what it had left, or it would never tire
+  %kept = get ctx.cta_left
+  %goes.on = icmp eq i32 %again, RESUME_EXACT
+  %share = select i1 %goes.on, i64 %kept, i64 %whole
+  set ctx.cta_left, %share
+  %answer = call i32 @run_cta(ptr %ctx, ptr %cta, i32 %again)
+  %rest = get ctx.cta_left
+  %used = sub i64 %share, %rest
+  %quantum = get ctx.quantum
+  %quantum.new = sub i64 %quantum, %used
+  set ctx.quantum, %quantum.new
+  switch i32 %answer, label %stop [
+    i32 -1, label %switch
+    i32 -2, label %done
+  ]
+stop:
+  ret i32 %answer
+done:
+  call void @end_cta(ptr %ctx, ptr %cta)
+  %known = get cta.external
+  %unknown = icmp eq i32 %known, 0
+  br i1 %unknown, label %time, label %tell
+tell:
+  ret i32 RUN_ENDED
+time:
+  %tired = icmp slt i64 %quantum.new, 0
+  br i1 %tired, label %pause, label %visit
+switch:                                           ; another CTA's turn: a new one while there is room
+  %used.slots = get ctx.slot_used
+  %room = get ctx.slot_count
+  %can = icmp ult i32 %used.slots, %room
+  br i1 %can, label %more, label %cycle
+more:
+  %group = get ctx.cluster_size
+  %used.more = add i32 %used.slots, %group
+  set ctx.slot_used, %used.more
+  set ctx.slot_current, %used.slots
+  br label %clear
+clear:
+  %new = phi i32 [%used.slots, %more], [%new.next, %clear]
+  %new64 = zext i32 %new to i64
+  %new.bytes = get ctx.slot_bytes
+  %new.place = mul i64 %new64, %new.bytes
+  %new.slots = get ctx.slots
+  %new.cta = getelementptr i8, ptr %new.slots, i64 %new.place
+  call void @llvm.memset.p0.i64(ptr align 64 %new.cta, i8 0, i64 CTA_BYTES, i1 false)
+  %new.next = add i32 %new, 1
+  %another = icmp ult i32 %new.next, %used.more
+  br i1 %another, label %clear, label %rest.time
+exhausted:                                        ; no more to start
+  %busy = get ctx.occupied
+  %finished = icmp eq i32 %busy, 0
+  br i1 %finished, label %end, label %cycle
+end:
+  ret i32 RUN_FINISHED
+cycle:
+  %last = get ctx.slot_used
+  %current = get ctx.slot_current
+  %random = get ctx.random
+  %orderly = icmp eq i64 %random, 0
+  br i1 %orderly, label %onward, label %anywhere
+anywhere:
+  %draw = call i64 @draw(ptr %ctx)
+  %draw.high = lshr i64 %draw, 40
+  %draw32 = trunc i64 %draw.high to i32
+  %jump = urem i32 %draw32, %last
+  br label %chosen
+onward:
+  %following = add i32 %current, 1
+  %wrap = icmp uge i32 %following, %last
+  %to = select i1 %wrap, i32 0, i32 %following
+  br label %chosen
+chosen:
+  %target = phi i32 [%jump, %anywhere], [%to, %onward]
+  set ctx.slot_current, %target
+  br label %rest.time
+rest.time:
+  %budget = get ctx.quantum
+  %empty = icmp slt i64 %budget, 0
+  br i1 %empty, label %pause, label %advance
+advance:
+  br label %visit
+pause:
+  ret i32 RUN_QUANTUM
+}
+"""
