@@ -73,7 +73,9 @@ def module_names(module: Module) -> Names:
     for item in module.items:
         if isinstance(item, (Variable, Function, Alias)):
             earlier = names.add(item.name, item)
-            if (isinstance(earlier, Function) and isinstance(item, Function) and earlier.body is None) or (isinstance(earlier, Variable) and isinstance(item, Variable) and earlier.linkage == "extern"):
+            defined = isinstance(earlier, Function) and isinstance(item, Function) and earlier.body is None
+            resolved = isinstance(earlier, Variable) and isinstance(item, Variable) and earlier.linkage == "extern"
+            if defined or resolved:
                 names.declared[item.name] = item
     return names
 

@@ -90,7 +90,8 @@ def test_modifiers_in_any_order_where_unambiguous(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["cp.bulk.async.commit_group", "tcgen05.sync.ld.aligned.16x64b.x1.b32", "mad.u16.wide", "mbarrier.arrive.b64.expect_tx",
+    ["cp.bulk.async.commit_group", "tcgen05.sync.ld.aligned.16x64b.x1.b32", "mad.u16.wide",
+     "mbarrier.arrive.b64.expect_tx",
      "wmma.sync.load.a.row.m16n16k16.f16", "fence.async.proxy"],
 )  # fmt: skip
 def test_words_of_a_mnemonic_stand_first(text: str) -> None:
