@@ -101,8 +101,8 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
     default="chip",
     help="How tensor cores add: as those of the device do, or by f32 multiply-adds.",
 )
-@click.option("--check", "checks", metavar="LIST", help="Run-time checkers: memcheck, initcheck, synccheck, racecheck, leakcheck, "
-              "asynccheck (with commas between), or all.")  # fmt: skip
+@click.option("--check", "checks", metavar="LIST", help="Run-time checkers: memcheck, initcheck, synccheck, racecheck, "
+              "leakcheck, asynccheck (with commas between), or all.")  # fmt: skip
 @not_available_yet("--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:

@@ -89,6 +89,8 @@ def _before(op: Op) -> list[Op]:
         looks = [_access(op)]
     elif op.kind in ("cp.async", "async.copy"):
         looks = _copy(op)
+    elif op.kind == "mbarrier.slow":
+        looks = []  # the look stands before the "mbarrier" that has left lanes to it
     else:
         looks = [_fence(op) or _meeting(op, "check.arrive")]
     return [look for look in looks if look is not None]

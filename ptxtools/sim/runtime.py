@@ -129,10 +129,13 @@ class Runtime:
             memory.allowed = session.memory.allowed
 
     def checked(self, trap: Trap, extra: dict[str, Any]) -> Trap:
-        """A trap under checkers: bad addresses are memcheck's, and what was found before stands below it."""
+        """A trap under checkers: bad addresses are memcheck's, misuse of mbarriers synccheck's. What was found before
+        stands below it."""
         if "memcheck" in self.device.checks and trap.kind == "trap":
             bad = ("is out of bounds", "is not aligned to", "where no block of the heap")
             trap.kind = "memcheck" if any(words in trap.reason for words in bad) else "trap"
+        if "synccheck" in self.device.checks and trap.kind == "trap" and trap.reason.startswith("mbarrier at "):
+            trap.kind = "synccheck"
         session = extra.get("checks")
         if session is not None:
             before = [*extra["reports"], *session.findings]

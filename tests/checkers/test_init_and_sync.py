@@ -83,7 +83,7 @@ def test_what_was_reported_before_a_trap_stands_with_it() -> None:
 
 
 def test_names_of_checkers() -> None:
-    everything = {"memcheck", "initcheck", "synccheck", "racecheck", "leakcheck"}
+    everything = {"memcheck", "initcheck", "synccheck", "racecheck", "leakcheck", "asynccheck"}
     assert ptxtools.Device(checks="all").checks == everything
     assert ptxtools.Device(checks=["memcheck", "leakcheck"]).checks == {"memcheck", "leakcheck"}
     assert ptxtools.Device().checks == frozenset()

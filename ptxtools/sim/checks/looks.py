@@ -76,6 +76,8 @@ def access(view: View) -> None:
             session.memory.access(session, view, part)
         if session.initial is not None:
             session.initial.access(session, view, part)
+        if session.meetings is not None and part.space == "shared":
+            session.meetings.access(session, view, part)
         if session.outstanding is not None:
             session.outstanding.access(view, part)
         if session.races is not None and part.space == "shared" and part.action != "copy":

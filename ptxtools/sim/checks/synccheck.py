@@ -1,4 +1,5 @@
-"""synccheck: barriers as the manual wants them (9.7.13.1): all threads of a warp at one instruction, whole warps.
+"""synccheck: barriers as the manual wants them (9.7.13.1): all threads of a warp at one instruction, whole warps;
+mbarriers that are initialised and touched by nothing else; shared memory of CTAs that still run.
 
 Whether a warp met as a whole is judged when it goes on: the simulator lets lanes come to a barrier one after another.
 """
@@ -12,10 +13,12 @@ import numpy as np
 
 from ptxtools.engine.program import LANES
 
+from . import mbarriers
+
 if TYPE_CHECKING:
     from ptxtools.engine.events import View
 
-    from .looks import Array
+    from .looks import Access, Array
     from .session import Session
 
 _NAME = "synccheck"
@@ -33,7 +36,9 @@ class SyncCheck:
     """What came to barriers hangs on the CTA."""
 
     def arrive(self, session: Session, view: View, what: str, lanes: Array) -> None:
-        """Lanes come to a barrier."""
+        """Lanes come to a barrier or do something to mbarriers."""
+        if what.startswith("mbarrier "):
+            mbarriers.operation(session, view, what.partition(" ")[2], lanes)
         if what not in ("bar", "arrive"):
             return
         self._counts(session, view, lanes)
@@ -67,6 +72,10 @@ class SyncCheck:
                 details = tuple(f"line {line}: {' '.join(text.split())}" for line, text in others)
                 message = "threads of the warp met at this aligned barrier from different instructions"
                 session.report(view, lane, _NAME, message, key, details)
+
+    def access(self, session: Session, view: View, access: Access) -> None:
+        """Lanes access shared memory."""
+        mbarriers.access(session, view, access)
 
     def _counts(self, session: Session, view: View, lanes: Array) -> None:
         if view.op.src[1] is None:
