@@ -102,14 +102,16 @@ class Device:
         if seed is not None and seed < 0:
             raise LaunchError(f"seed {seed}: seeds are not negative")
         self.sms, self.engine, self.seed, self.numerics = sms, engine, seed, numerics
-        self.threads = 1 if seed is not None else threads or len(os.sched_getaffinity(0))
         if heap is not None and heap < 0:
             raise LaunchError(f"a device cannot have a heap of {heap} bytes")
         self.heap_bytes = DEFAULT_HEAP if heap is None else heap
         self.on_print = on_print
         self.checks = parse_checks(checks)
         self.late = seed is not None or "asynccheck" in self.checks
-        self.threads = 1 if self.late else self.threads
+        # Looks of checkers run one after another in any case; reports come in the same order each time.
+        one = self.late or bool(self.checks & LOOKING)
+        self.threads = 1 if one else threads or len(os.sched_getaffinity(0))
+        self._threads_chosen = threads is not None
         self.runtime = Runtime(self)
         self._memory, self._host_addresses = memory, host_addresses
         self._arena: Arena | None = None
@@ -196,6 +198,12 @@ class Device:
             self.runtime.watch(image, memory, extra)
         return self._execute(module, program, request, cluster, resident, specials, memory, extra)
 
+    def _workers(self, program: Program) -> int:
+        """Worker threads for a program: one for a kernel that prints, unless more were asked for, so that CTAs print in
+        their order."""
+        prints = "vprintf" in self.runtime.calls(program)
+        return 1 if prints and not self._threads_chosen else self.threads
+
     def _residency(self, program: Program, request: Request, cluster: Dim3) -> int:
         """CTAs of the grid that the device holds at a time. A cooperative grid must be resident as a whole."""
         threads, size = prod(request.block), prod(cluster)
@@ -258,7 +266,7 @@ class Device:
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
-            threads=self.threads, seed=self.seed, late=self.late, max_instructions=request.max_instructions,
+            threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=generation_of(self.target) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, request.stack), specials=specials,

@@ -103,12 +103,17 @@ class Runtime:
             "reports": [],
         }
 
-    def prepare(self, program: Program) -> None:
-        """Reserve the memory that the program's system calls use: its extent is fixed when the kernel starts."""
-        names = program.cache.get("system calls")
+    def calls(self, program: Program) -> set[str]:
+        """Functions of the runtime that a program calls."""
+        names: set[str] | None = program.cache.get("system calls")
         if names is None:
             ops = [block.terminator.op for block in program.blocks]
             names = program.cache["system calls"] = {op.detail for op in ops if op is not None and op.kind == "syscall"}
+        return names
+
+    def prepare(self, program: Program) -> None:
+        """Reserve the memory that the program's system calls use: its extent is fixed when the kernel starts."""
+        names = self.calls(program)
         if names & _HEAP_CALLS:
             _ = self.heap
         if any(name.startswith(_FAMILY) for name in names):

@@ -92,3 +92,9 @@ def test_what_was_printed_before_a_trap_is_not_lost() -> None:
     with pytest.raises(ptxtools.Trap):
         device.launch(ptxtools.loads(text)["print_each"], 1, 1, [1])
     assert seen == ["thread 0 of 1\n"]
+
+
+def test_ctas_print_in_their_order() -> None:
+    """Also where the grid is large enough for several worker threads."""
+    result = ptxtools.Device(sms=4).launch(PRINT["print_each"], 400, 64, [400 * 64])
+    assert result.printed == "".join(f"thread {n} of 25600\n" for n in range(400 * 64))
