@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .errors import Damage
 
@@ -25,6 +25,8 @@ STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
 #: What all compressed sections of one container may hold when decompressed: beyond it the file is refused.
 MAX_DECOMPRESSED = 512 << 20
+#: What becomes nodes takes many times its bytes in memory: these sections compress to no less than a sixty-fourth.
+_BECOME_NODES, _FREE, _MOST_RATIO = (".ptx", ".text"), 4 << 20, 64
 
 _EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
 _SHDR = struct.Struct("<IIQQQQIIQQ")
@@ -224,6 +226,8 @@ class ElfFile:
             raise Damage(f"section {section.name} is compressed by method {kind}, which is unknown")
         if size > self.budget:
             raise Damage(f"compressed sections hold more than {MAX_DECOMPRESSED >> 20} MiB")
+        if section.name.startswith(_BECOME_NODES) and size > _FREE + _MOST_RATIO * len(section.data):
+            raise Damage(f"section {section.name} claims to hold {size} bytes in {len(section.data)}")
         self.budget -= size
         machine = zlib.decompressobj()
         try:
@@ -235,24 +239,36 @@ class ElfFile:
         section.align = align
         return data
 
-    def symbols(self) -> list[Symbol]:
+    def symbols(self) -> SymbolTable:
         """All symbols of `.symtab`, the null symbol included. Raises Damage."""
         table = self.find(".symtab")
-        names = bytes(self.sections[table.link].data)
-        rows = list(_SYM.iter_unpack(table.data))
-        wide: Sequence[int] = ()
-        for section in self.sections:
-            if section.type == SHT_SYMTAB_SHNDX:
-                wide = struct.unpack(f"<{len(section.data) // 4}I", section.data)
-        symbols = []
-        for n, (name, info, _, index, value, size) in enumerate(rows):
-            section_index = wide[n] if index == SHN_XINDEX else index
-            symbols.append(Symbol(_text(names, name), info & 15, info >> 4, section_index, value, size))
-        return symbols
+        wide = next((s.data for s in self.sections if s.type == SHT_SYMTAB_SHNDX), b"")
+        return SymbolTable(memoryview(table.data), bytes(self.sections[table.link].data), memoryview(wide))
 
     def relocations(self, section: Section) -> Iterable[Relocation]:
         for offset, info, addend in _RELA.iter_unpack(section.data):
             yield Relocation(offset, info >> 32, info & 0xFFFFFFFF, addend)
+
+
+class SymbolTable(Sequence[Symbol]):
+    """The symbols of a file; each is made when it is asked for: there may be millions. Raises Damage then."""
+
+    def __init__(self, rows: memoryview, names: bytes, wide: memoryview) -> None:
+        """wide: the section numbers that are too large for a symbol."""
+        if len(rows) % _SYM.size:
+            raise Damage("the symbol table is cut off")
+        self._rows, self._names, self._wide = rows, names, wide
+
+    def __len__(self) -> int:
+        return len(self._rows) // _SYM.size
+
+    def __getitem__(self, number: Any) -> Any:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        name, info, _, section, value, size = _SYM.unpack_from(self._rows, number * _SYM.size)
+        if section == SHN_XINDEX:
+            (section,) = struct.unpack_from("<I", self._wide, 4 * number)
+        return Symbol(_text(self._names, name), info & 15, info >> 4, section, value, size)
 
 
 def _text(table: bytes, start: int) -> str:

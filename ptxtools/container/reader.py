@@ -44,6 +44,8 @@ from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origi
 from .tables import ORIGINS, tables_of
 
 T = TypeVar("T")
+#: Most bytes of code for a byte of the file, beyond what is free.
+_FREE, _MOST_RATIO = 4 << 20, 64
 #: Fields of a function in `.ptx.functions`.
 _FUNCTION_FIELDS = 6
 
@@ -75,6 +77,8 @@ class Container:
     def __init__(self, data: bytes, name: str = "<container>", canonical: Canonical | None = None) -> None:
         self.name = name
         self.file = self.guarded(lambda: _verified(data, name))
+        #: Bytes of code that bodies may still have: when many symbols share one place, it is soon used up.
+        self._code_left = _FREE + _MOST_RATIO * len(data)
         self.notes = note.decode_notes(bytes(self.file.find(note.SECTION).data))
         self._patterns: dict[int, tuple[Any, ...]] = {}
         #: What makes another node for a record that was decoded before: its type and fields.
@@ -110,7 +114,7 @@ class Container:
         return decode_strings(data) if self.major >= 2 else decode_plain_strings(data)
 
     @cached_property
-    def symbols(self) -> list[elf.Symbol]:
+    def symbols(self) -> elf.SymbolTable:
         return self.file.symbols()
 
     @cached_property
@@ -155,6 +159,8 @@ class Container:
         data = self._tables["records"]
         items, count, width = struct.unpack_from("<III", data)
         end = 12 + count * width
+        if end + count > len(data):  # every record has a byte
+            raise Damage("the records are cut off")
         starts = cumulative(unpack_column(data[12:end], width))
         content = data[end:]
         if len(starts) != count + 1 or starts[-1] != len(content) or items > count:
@@ -200,11 +206,14 @@ class Container:
         numbers = decode_numbers(bytes(self._tables["functions"]))
         if len(numbers) % _FUNCTION_FIELDS:
             raise Damage("the table of functions is cut off")
-        strings, symbols, first_loc = self.strings, self.symbols, 0
+        strings, symbols, first_loc, last = self.strings, self.symbols, 0, -1
         found: dict[int, Function] = {}
         rows = iter(numbers)
         for item, flags, name, linkage, symbol, locs in zip(*[rows] * _FUNCTION_FIELDS, strict=True):
             place = symbols[symbol] if flags & HAS_BODY else None
+            if not last < item < self._records[0]:
+                raise Damage("the table of functions is in no order")
+            last = item
             if not strings[name] or strings[linkage] not in LINKAGE:
                 raise Damage("a function without a name")
             found[item] = LazyFunction.of(self, item, flags, strings[name], strings[linkage], place,
@@ -253,6 +262,9 @@ class Container:
 
     def body(self, item: int, place: elf.Symbol, locs: range) -> list[Any]:
         """The statements of a function."""
+        self._code_left -= place.size
+        if self._code_left < 0:
+            raise Damage("function bodies overlap")
         content = self.file.content(self.file.sections[place.section])
         with no_collection():
             columns = self._columns(content[place.value : place.value + place.size])

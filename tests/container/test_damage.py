@@ -10,6 +10,9 @@ import pytest
 
 from ptxtools.check import check
 from ptxtools.container import decode_all, detect, elf, embedded, info, link, note, read, write
+from ptxtools.container.codec import decode_strings
+from ptxtools.container.errors import Damage
+from ptxtools.container.tables import encode_tables
 from ptxtools.diagnostics import PtxError, Severity
 from ptxtools.engine import lower
 from ptxtools.sim.tree import contents_of
@@ -205,3 +208,65 @@ def test_detect(data, kind):
 def test_detect_tells_our_elf_from_others():
     assert detect(write(module(SMALL))) == "ptxo"
     assert detect((BINARIES / "object.o").read_bytes()) == "elf"
+
+
+def squeezed(*tables):
+    """A container with these tables, compressed as only a bomb is."""
+    file = elf.ElfWriter()
+    file.add(elf.Section(note.SECTION, elf.SHT_NOTE, note.encode_notes(), align=4))
+    content = elf.compressed(encode_tables(tables), 1)
+    file.add(elf.Section(".ptx", elf.SHT_PROGBITS, content, flags=elf.SHF_COMPRESSED))
+    return note.seal(file.finish(), 64)
+
+
+@pytest.mark.parametrize("tables", [
+    (struct.pack("<I", 1 << 24) + bytes(1 << 25), b"", b"", b"", b"", b""),
+    (struct.pack("<I", 1) + b"\0\0", bytes(6 << 22), struct.pack("<III", 0, 0, 1), bytes(4), b"", bytes(8)),
+    (struct.pack("<I", 1) + b"\0\0", b"", struct.pack("<III", 1 << 24, 1 << 24, 1) + bytes(1 << 24), b"", b"", b""),
+], ids=["strings", "functions", "records"])  # fmt: skip
+def test_tables_that_would_fill_the_memory(tables):
+    started = time.monotonic()
+    assert "claims to hold" in refused(squeezed(*tables))
+    assert time.monotonic() - started < 2
+
+
+def test_texts_that_share_too_much():
+    count = 1 << 21
+    shared = b"\0" + b"\xff" * (count - 1)
+    table = struct.pack("<I", count) + shared + b"x" * 255 + b"\0" * count
+    with pytest.raises(Damage, match="too many characters"):
+        decode_strings(table)
+
+
+def test_functions_that_are_no_items():
+    for rows in (bytes([0, 0, 1, 0, 0, 0]) * 2, bytes([9, 0, 1, 0, 0, 0])):
+        strings = struct.pack("<I", 2) + b"\0\0\0k\0"
+        refused(squeezed(strings, rows, struct.pack("<III", 1, 1, 1) + b"\1\0", bytes(4), b"", bytes(8)))
+
+
+def test_millions_of_symbols():
+    """Only those that functions name are looked at."""
+    file = elf.parse_elf(write(module(SMALL)))
+    count = 2_000_000
+    rows = bytes(file.find(".symtab").data) + bytes(24 * count)
+    table = elf.SymbolTable(memoryview(rows), bytes(file.find(".strtab").data), memoryview(b""))
+    assert len(table) == count + 3 and table[2].name == "k" and table[count].name == ""
+    with pytest.raises(IndexError):
+        table[count + 3]
+
+
+def test_many_functions_in_one_place():
+    """Bodies that are one and the same bytes of a small file would be many in memory."""
+    body = "add.u32 %r, %r, 1;" * 100_000
+    names = [f"k{n}" for n in range(600)]
+    small = [f".entry {name}() {{ .reg .u32 %r; ret; }}" for name in names[1:]]
+    head = ".version 9.0\n.target sm_90\n.address_size 64\n"
+    data = write(module(head + f".entry k0() {{ .reg .u32 %r; {body} }}\n" + "\n".join(small)), compress=True)
+    file = elf.parse_elf(data)
+    table = file.find(".symtab")
+    symbols = {s.name: (n, s) for n, s in enumerate(file.symbols())}
+    large = symbols["k0"][1]
+    forged = bytearray(data)
+    for name in names[1:]:
+        struct.pack_into("<QQ", forged, table.offset + 24 * symbols[name][0] + 8, large.value, large.size)
+    assert "overlap" in refused(resealed(bytes(forged)))
