@@ -66,6 +66,11 @@ def functions() -> dict[str, Any] | None:
         pieces = [(list(NAMES), jit.compile_object(module(jit.attributes(widest=True))))]
         disk.save_pack(NAMES, pieces)
         addresses = jit.link_object(pieces[0][1], NAMES)
+    return callable_functions(addresses)
+
+
+def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
+    """What can be called from Python, from the addresses of all functions."""
     pointer, long, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
     kind = ctypes.CFUNCTYPE(
         None, *[pointer] * 6, *[long] * 5, word, ctypes.c_uint64, ctypes.c_uint64, word, ctypes.c_uint32

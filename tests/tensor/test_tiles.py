@@ -1,0 +1,59 @@
+"""Native code for tiles: valid for other CPUs, and with the same results where this machine can run it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from ptxtools.engine.native import jit, tilecode, tiles
+from ptxtools.semantics.tensorcore import Rule
+from ptxtools.sim.tensor.numbers import numbers
+from ptxtools.sim.tensor.product import multiply
+
+
+@cache
+def compiled(triple: str, cpu: str, features: str) -> bytes:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    try:
+        target = llvm.Target.from_triple(triple)
+    except RuntimeError:
+        pytest.skip(f"this llvmlite has no {triple}")
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="small")
+    module = llvm.parse_assembly(tilecode.module("nounwind"), llvm.create_context())
+    module.triple = triple
+    module.verify()
+    return bytes(machine.emit_object(module))
+
+
+def test_code_for_another_architecture() -> None:
+    assert len(compiled("aarch64-unknown-linux-gnu", "generic", "")) > 1000
+
+
+def random(t: str, rows: int, k: int) -> np.ndarray:
+    codes = np.random.default_rng(rows).integers(0, 1 << 16, (rows, k), dtype=np.uint16)
+    if t == "bf16":
+        return codes & np.uint16(0x807F) | np.uint16(0x3F80)
+    return codes & np.uint16(0xBFFF)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+@pytest.mark.parametrize(("t", "rule"), [("f16", Rule(25, 16, "f32")), ("bf16", Rule(13, 16, "e8m13")),
+                                         ("f16", Rule(25, 16, "f16"))])  # fmt: skip
+def test_plainer_cpus_give_the_same(cpu: str, t: str, rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Narrow and wide numbers; the results of NumPy are those of the machine's own code (test_product.py)."""
+    if not jit.is_x86() or (cpu == "haswell" and "avx2" not in jit.host_features()):
+        pytest.skip("this machine cannot run it")
+    data = compiled(str(llvm.get_default_triple()), cpu, "")
+    addresses = jit.link_object(data, tilecode.NAMES)
+    a, b = numbers(t, random(t, 32, 16)), numbers(t, random(t, 48, 16))
+    c = np.random.default_rng(1).standard_normal((32, 48)).astype(np.float16 if rule.result == "f16" else np.float32)
+    wanted = [multiply(x, y, c, rule) for x, y in ((a, b), (a.wide(), b.wide()))]
+    monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
+    found = [multiply(x, y, c, rule) for x, y in ((a, b), (a.wide(), b.wide()))]
+    for x, y in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(x, y)
+    np.testing.assert_array_equal(wanted[0], wanted[1])
