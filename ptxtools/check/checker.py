@@ -65,8 +65,7 @@ def _walk(context: Context) -> None:
         elif isinstance(item, Loc):
             message = ".loc cannot stand at module level; it belongs to a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.5.4")
-    if context.linking:
-        check_undefined(context)
+    check_undefined(context)
 
 
 def _function(context: Context, function: Function, scope: Scope, bodies: BodyChecker) -> None:

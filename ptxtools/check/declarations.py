@@ -244,6 +244,12 @@ class _Values:
             self._symbol(part)
 
     def _symbol(self, part: SymbolValue) -> None:
+        if part.generic:
+            self.context.require(
+                "generic() in an initialiser", (Need((), (3, 1), ("sm_20",)),), self.variable.name_span, "5.4.4"
+            )
+        if part.mask is not None:
+            self.context.require("a mask in an initialiser", (Need((), (7, 1), ()),), self.variable.name_span, "5.4.4")
         symbol = self.scope.lookup(part.name)
         span = self.context.word(self.variable.span, part.name)
         if symbol is None:

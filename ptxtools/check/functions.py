@@ -22,6 +22,8 @@ _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 def check_function_header(context: Context, function: Function) -> None:
     """Parameters, results and linkage of one `.entry` or `.func`."""
     check_parameters(context, function.params, function.returns, kind=function.kind)
+    if function.kind == "func" and function.body is not None:
+        _narrow(context, function)
     if function.kind == "entry":
         _entry_size(context, function)
         if function.returns:
@@ -39,6 +41,16 @@ def check_function_header(context: Context, function: Function) -> None:
         context.require(".weak", (Need((), (3, 1), ()),), context.word(function.span, ".weak"), "11.6.3")
     if function.linkage == "common":
         context.report(codes.LINKAGE, "a function cannot be .common", function.name_span, section="11.6.4")
+
+
+def _narrow(context: Context, function: Function) -> None:
+    """What is passed to a function takes at least 32 bits: types say so, `.bN` leaves it to the caller."""
+    for v in (*function.returns, *function.params):
+        info = TYPES.get(v.type)
+        if info is not None and not v.dims and (info.kind == "pred" or (info.kind == "int" and info.bits < 32)):
+            message = f"'{v.name}': .{v.type} values cannot be passed to or from functions"
+            help = ("pass a .b32",)
+            context.report(codes.PARAMETER, message, v.name_span, help=help, section="7.1")
 
 
 def check_parameters(context: Context, params: Sequence[Variable], returns: Sequence[Variable], *, kind: str) -> None:
@@ -71,6 +83,7 @@ def _parameter(context: Context, v: Variable, kind: str) -> None:
         message = f"'{v.name}': textures, samplers and surfaces are parameters of entries only"
         context.report(codes.PARAMETER, message, v.name_span, section="5.3")
     if v.space == "param":
+        _since(context, v, kind)
         _param_space(context, v, kind)
     else:
         check_alignment(context, v.align, v)
@@ -82,6 +95,16 @@ def _parameter(context: Context, v: Variable, kind: str) -> None:
     check_type(context, v)
     if v.init is not None:
         context.report(codes.INITIALISER_PLACE, "a parameter has no initialiser", v.name_span, section="5.4.4")
+
+
+def _since(context: Context, v: Variable, kind: str) -> None:
+    """Parameters of entries came with PTX 1.4, those of functions with 2.0, the last of which may lack a size."""
+    if kind == "entry":
+        context.require("a list of parameters", (Need((), (1, 4), ()),), v.name_span, "11.2.1")
+    elif None in v.dims:
+        context.require("an array parameter without size", (Need((), (6, 0), ("sm_30",)),), v.name_span, "11.2.2")
+    else:
+        context.require("a function parameter in .param", (Need((), (2, 0), ("sm_20",)),), v.name_span, "7.1")
 
 
 def _param_space(context: Context, v: Variable, kind: str) -> None:

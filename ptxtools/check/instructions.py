@@ -40,6 +40,14 @@ from .values import CONSTANTS, Scope
 _GOOD, _BAD, _EACH = 1, 2, 3
 
 
+#: Statements that are directives, too.
+_LISTS: dict[type, str] = {
+    BranchTargets: ".branchtargets",
+    CallTargets: ".calltargets",
+    CallPrototype: ".callprototype",
+}
+
+
 class BodyChecker:
     """Checks function bodies of one module."""
 
@@ -216,6 +224,13 @@ class BodyChecker:
     # --- other statements ---------------------------------------------------------------------------------------------
 
     def _other(self, item: Statement, scope: Scope) -> None:
+        name = _LISTS.get(type(item))
+        if name is not None:
+            from ptxtools.isa.directives import DIRECTIVES
+
+            info = DIRECTIVES[name]
+            needs = (Need((), info.ptx, (info.target,)),)
+            self.context.require(name, needs, self.context.word(item.span, name), info.section)
         if isinstance(item, Variable):
             check_variable(self.context, item, scope, in_function=True)
             self._declare(item.name, item, scope, item.name_span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Function, Module, Variable
+from ptxtools.ir.nodes import Alias, Function, Module, Variable
 
 from . import codes
 from .context import Context
@@ -32,7 +32,10 @@ def undefined(module: Module) -> list[Function | Variable]:
 
 
 def check_undefined(context: Context) -> None:
-    """Report what is declared and never defined."""
+    """Report what is declared and never defined: all of it when linking, else what is not `.extern` either."""
+    aliases = {item.name for item in context.module.items if isinstance(item, Alias)}
     for symbol in undefined(context.module):
+        if symbol.name in aliases or (symbol.linkage == "extern" and not context.linking):
+            continue
         message = f"'{symbol.name}' is declared, but nothing defines it"
         context.report(codes.UNDEFINED, message, symbol.name_span, section="11.6.1")

@@ -81,7 +81,7 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
         _d(".func", "module", (1, None), "declaration", "11.2.2"),
         _d(".alias", "module", (2, 2), "name", "11.2.3", (6, 3), "sm_30"),
         # Control flow (11.3).
-        _d(".branchtargets", "statement", (1, None), "name", "11.3.1", (2, 1), "sm_20"),
+        _d(".branchtargets", "statement", (1, None), "name", "11.3.1", (6, 0), "sm_30"),
         _d(".calltargets", "statement", (1, None), "name", "11.3.2", (2, 1), "sm_20"),
         _d(".callprototype", "statement", (1, None), "declaration", "11.3.3", (2, 1), "sm_20"),
         # Performance tuning (11.4).
