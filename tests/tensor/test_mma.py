@@ -67,12 +67,12 @@ class Product:
     def __init__(self, kind: str, atype: str, btype: str = "", *, m: int = 128, n: int = 32, ctas: int = 1,
                  dtype: str = "f32", sparse: bool = False, stationary: bool = False, mode: str = "128",
                  a_major: bool = False, b_major: bool = False, a_tensor: bool = False, negate: int = 0,
-                 lane: int = 0) -> None:  # fmt: skip
+                 lane: int = 0, k: int = 0) -> None:  # fmt: skip
         self.kind, self.atype, self.btype = kind, atype, btype or atype
         self.m, self.n, self.ctas, self.dtype = m, n, ctas, dtype
         self.sparse, self.stationary, self.mode = sparse, stationary, mode
         self.a_major, self.b_major, self.a_tensor, self.negate, self.lane = a_major, b_major, a_tensor, negate, lane
-        self.k = DEPTH[kind] * (2 if sparse else 1)
+        self.k = k or DEPTH[kind] * (2 if sparse else 1)
         self.rng = np.random.default_rng(m + n)
         stored = self.k // 2 if sparse else self.k
         self.a, self.a_codes = matrix(self.rng, atype, m, stored)
@@ -332,20 +332,24 @@ def test_other_engine_and_shuffled() -> None:
 # --- block scaling ----------------------------------------------------------------------------------------------------
 
 
-def scale_words(case: Product, factors: int, scale_a: int, scale_b: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random powers of two (ue8m0), written to columns 320 and 340 of all lanes by 9.7.16.10.7; the values."""
+def scale_words(
+    case: Product, factors: int, scale_a: int, scale_b: int, t: str = "ue8m0"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Random powers of two, written to columns 320 and 340 of all lanes by 9.7.16.10.7; the values."""
     found = []
     case.cells[:, :, 320:360] = 0xFFFF_FFFF
     for base, count, first in ((320, case.m, scale_a), (340, case.n, scale_b)):
-        codes = case.rng.integers(125, 130, (count, factors))
+        exponents = case.rng.integers(-2, 3, (count, factors))
+        codes = exponents + 127 if t == "ue8m0" else exponents + 7 << 3
         for x, factor in itertools.product(range(count), range(factors)):
             ctas = [x // 128] if base == 320 and case.ctas == 2 else range(case.ctas)
             row = x % 128 if base == 320 else x
             for cta, group in itertools.product(ctas, range(4)):
-                at = cta, row % 32 + 32 * group, base + row // 32
-                shift = 8 * (first + factor)
-                case.cells[at] = case.cells[at] & ~np.uint32(255 << shift) | np.uint32(int(codes[x, factor]) << shift)
-        found.append(np.exp2(codes - 127.0))
+                word, byte = divmod(first + factor, 4)
+                at = cta, row % 32 + 32 * group, base + row // 32 + 4 * word
+                clear = ~np.uint32(255 << 8 * byte)
+                case.cells[at] = case.cells[at] & clear | np.uint32(int(codes[x, factor]) << 8 * byte)
+        found.append(np.exp2(exponents))
     return found[0], found[1]
 
 
@@ -370,6 +374,28 @@ def test_block_scaling(
     found = case.run(more=more, modifiers=modifiers, scales="[%q4], [%q5], ", target=target)
     wide = case.k // factors
     left, right = case.dense * np.repeat(scale_a, wide, 1), case.b * np.repeat(scale_b, wide, 1)
+    np.testing.assert_array_equal(found, left @ right.T + case.c)
+
+
+def test_scale_factors_with_fractions() -> None:
+    """ue4m3: bit 23 of the instruction descriptor is 0."""
+    case = Product("mxf4nvf4", "e2m1", n=64)
+    scale_a, scale_b = scale_words(case, 4, 0, 0, "ue4m3")
+    found = case.run(modifiers=".block_scale.scale_vec::4X", scales="[%q4], [%q5], ")
+    left, right = case.a * np.repeat(scale_a, 16, 1), case.b * np.repeat(scale_b, 16, 1)
+    np.testing.assert_array_equal(found, left @ right.T + case.c)
+
+
+@pytest.mark.parametrize(("block", "factors", "first"), [("block32", 3, 0), ("block32", 3, 2), ("block16", 6, 2)])
+def test_k_of_96(block: str, factors: int, first: int) -> None:
+    case = Product("mxf4nvf4", "e2m1", k=96)
+    scale_a, scale_b = scale_words(case, factors, first, first)
+    more = 1 << 23 | 1 << 31 | first << 29 | first << 4
+    found = case.run(
+        more=more, modifiers=f".block_scale.{block}", scales="[%q4], [%q5], ", target="sm_103a"
+    )  # fmt: skip
+    wide = 96 // factors
+    left, right = case.a * np.repeat(scale_a, wide, 1), case.b * np.repeat(scale_b, wide, 1)
     np.testing.assert_array_equal(found, left @ right.T + case.c)
 
 
