@@ -44,6 +44,11 @@ def variable_size(variable: Variable) -> int:
     return size
 
 
+def is_unsized(variable: Variable) -> bool:
+    """Whether a parameter is an array of as many elements as the caller likes (7.2)."""
+    return bool(variable.dims) and variable.dims[0] is None
+
+
 def variable_alignment(variable: Variable) -> int:
     """Declared alignment, else that of the whole element (5.4.5)."""
     return variable.align or element_bytes(variable)
@@ -111,8 +116,9 @@ def storage_of(type_name: str) -> str:
 
 @dataclass(slots=True)
 class Passed:
-    """How one argument or result travels: in the callee's frame at `slot` (scalars), or, where `storage` is "", in
-    the callee's local memory at stack pointer + `slot`."""
+    """How one argument or result travels: in the callee's frame at `slot` (scalars, and the addresses of unsized
+    arrays in the caller's local memory), or, where `storage` is "", in the callee's local memory at stack pointer +
+    `slot`."""
 
     variable: Variable
     slot: int
@@ -135,7 +141,10 @@ def signature(callee: Function | CallPrototype) -> Signature:
     slot, memory = FRAME_HEADER, 0
     passed: list[Passed] = []
     for variable in (*callee.returns, *callee.params):
-        if variable.dims or variable.vector > 1:
+        if is_unsized(variable):
+            passed.append(Passed(variable, slot, "b64", 8))
+            slot += align_up(SLOT_BYTES["b64"], 64)
+        elif variable.dims or variable.vector > 1:
             size = variable_size(variable)
             memory = align_up(memory, variable_alignment(variable))
             passed.append(Passed(variable, memory, "", size))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ptxtools.ir import Alias, Arguments, CallPrototype, CallTargets, Function, Instruction, Name, Operand, Variable
 from ptxtools.isa import Opcode, resolve
 
-from ..layout import Passed, Signature, signature, variable_alignment
+from ..layout import Passed, Signature, is_unsized, signature, variable_alignment
 from ..program import Op, Ref, Terminator
 from .registry import Unsupported, lowers
 
@@ -116,9 +116,11 @@ def _fit(f: FunctionLowering, target: Ref, source: Ref) -> None:
 
 
 def argument(f: FunctionLowering, operand: Operand, passed: Passed) -> Ref:
-    """Value of a scalar argument: a `.param` variable's, a register's or a constant's."""
+    """Value of a scalar argument: a `.param` variable's, a register's or a constant's; the address of an array."""
     if isinstance(operand, Name):
         symbol = f.names.lookup(operand.name)
+        if is_unsized(passed.variable):
+            return f.array_places.get(id(symbol)) or _address_of(f, operand)
         value = f.passed.get(id(symbol))
         if value is not None:
             return value
@@ -129,6 +131,11 @@ def argument(f: FunctionLowering, operand: Operand, passed: Passed) -> Ref:
             f.ops.append(access("ld", type_name, f.stack_pointer, home, value, f.where))
             return value
     return f.source(operand, passed.variable.type)
+
+
+def _address_of(f: FunctionLowering, operand: Operand) -> Ref:
+    _, offset = home_of(f, operand)
+    return f.compute("add.u64", ("u64", "u64"), (f.stack_pointer, f.constant(offset, "b64")), "u64")
 
 
 def _result(f: FunctionLowering, operand: Operand) -> Ref | None:

@@ -10,7 +10,15 @@ from ptxtools.ir.symbols import Names
 from ptxtools.isa import resolve
 from ptxtools.isa.types import TYPES
 
-from ..layout import align_up, element_bytes, kernel_parameters, storage_of, variable_alignment, variable_size
+from ..layout import (
+    align_up,
+    element_bytes,
+    is_unsized,
+    kernel_parameters,
+    storage_of,
+    variable_alignment,
+    variable_size,
+)
 from ..program import Op, Ref
 from .registry import Unsupported
 
@@ -39,7 +47,9 @@ def lay_out_parameters(f: FunctionLowering) -> None:
         f.slot_start = f.signature.slot_end
         for passed in (*f.signature.returns, *f.signature.params):
             variable = passed.variable
-            if variable.space == "reg":
+            if is_unsized(variable):
+                f.array_places[id(variable)] = f.at(passed.slot, passed.storage)
+            elif variable.space == "reg":
                 f.bind(variable, f.at(passed.slot, passed.storage))
             elif not passed.storage:
                 f.local_offsets[id(variable)] = passed.slot

@@ -40,6 +40,7 @@ class Values:
         self.constants: dict[int, int] = {}  # number -> value
         self.launch: dict[int, tuple[str, str, int]] = {}  # number -> source, name, offset of a launch constant
         self.local_offsets: dict[int, int] = {}  # identity of a variable -> offset from the stack pointer
+        self.array_places: dict[int, Ref] = {}  # identity of an unsized parameter -> its address in local memory
         self.parameter_offsets: dict[int, int] = {}  # identity of a kernel parameter -> offset in its block
         self._by_constant: dict[tuple[str, int], Ref] = {}
         self._by_launch: dict[tuple[str, str, int, str], Ref] = {}
@@ -241,6 +242,8 @@ class Values:
             return Place(None, self.parameter_offsets[key] + extra, "param")
         if key in self.local_offsets:
             return Place(self.stack_pointer, self.local_offsets[key] + extra, "local")
+        if key in self.array_places:
+            return Place(self.array_places[key], extra, "local")
         raise Unsupported(f"'{variable.name}' in .{variable.space} has no address")
 
 
