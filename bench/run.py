@@ -90,16 +90,19 @@ def bench_kernels(folder: Path) -> None:
         launch.run()
         launch.check()
     ours: dict[tuple[str, int], float] = {}
-    limit: dict[str, float] = {}
+    reference: dict[tuple[str, int], float] = {}
     for _ in range(ROUNDS):
         for key, launch in launches.items():
             ours[key] = min(ours.get(key, math.inf), best(launch.run, 2))
         if binary is not None:
             for n in sorted({1, threads}):
                 for name, seconds in run_reference(binary, n).items():
-                    limit[name] = min(limit.get(name, math.inf), seconds)
+                    reference[name, n] = min(reference.get((name, n), math.inf), seconds)
+    limit = {name: min(reference[name, n] for n in {1, threads}) for name in kernels.ALL if (name, 1) in reference}
     print(f"Kernels: milliseconds, {threads} threads and 1 thread; C is the faster of 1 and {threads} threads")
-    print(f"  {'kernel':12} {'ours':>9} {'1 thread':>9} {'C':>9} {'ours/C':>7} {'G instr/s':>10} {'gpuocelot/ours':>15}")
+    print(
+        f"  {'kernel':12} {'ours':>9} {'1 thread':>9} {'C':>9} {'ours/C':>7} {'G instr/s':>10} {'gpuocelot/ours':>15}"
+    )
     peers, ratios = recorded_peers(), []
     for name in kernels.ALL:
         fast = min(ours[name, n] for n in {1, threads})
@@ -110,6 +113,16 @@ def bench_kernels(folder: Path) -> None:
         row = f"  {name:12} {fast * 1e3:9.3f} {ours[name, 1] * 1e3:9.3f} {limit.get(name, math.nan) * 1e3:9.3f}"
         print(f"{row} {ratio:7.2f} {rate:10.2f} {peer:15.0f}")
     print(f"  geometric mean of ours/C: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}  (bound: 12)")
+    if threads > 1 and reference:
+        mine, theirs = _gain(ours, threads), _gain(reference, threads)
+        share = mine / theirs
+        print(f"  {threads} threads gain {mine:.2f} times, C {theirs:.2f} times: {100 * share:.0f} %  (bound: 85)")
+
+
+def _gain(seconds: dict[tuple[str, int], float], threads: int) -> float:
+    """How much faster several threads are than one: geometric mean over the kernels."""
+    names = {name for name, _ in seconds}
+    return math.exp(statistics.fmean(math.log(seconds[name, 1] / seconds[name, threads]) for name in names))
 
 
 def bench_overhead() -> None:
@@ -174,7 +187,9 @@ def compare(title: str, ours: list[str], theirs: list[str], bound: float, folder
     """Median ratio of two commands run in turn."""
     ratios, times = [], []
     for round_ in range(ROUNDS * 2 + 1):
-        pair = [best(lambda c=c: subprocess.run(c, capture_output=True, check=True, cwd=folder), 1) for c in (ours, theirs)]
+        pair = [
+            best(lambda c=c: subprocess.run(c, capture_output=True, check=True, cwd=folder), 1) for c in (ours, theirs)
+        ]
         if round_:
             ratios.append(pair[0] / pair[1])
             times.append(pair[0])
