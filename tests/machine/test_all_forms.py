@@ -1,0 +1,39 @@
+"""No form of the machine's chapters lacks semantics: data movement, control flow, synchronisation, stack, miscellaneous.
+
+A dozen opcodes of each form are lowered, and something runs what comes of them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from ptxtools import isa
+from ptxtools.isa.index import CHAPTERS
+from tests.tensor.test_all_forms import missing, resolved
+
+SECTIONS = {"9.7.9": 800, "9.7.12": 3, "9.7.13": 250, "9.7.19": 4}
+#: They need labels, functions or variables around them, and have tests of their own.
+ELSEWHERE = {"bra", "brx", "call"}
+#: What the statement alone lacks, and pure results that nobody uses.
+ALONE = ("has no address", "is ignored")
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_no_form_lacks_semantics(section: str, capsys: pytest.CaptureFixture[str]) -> None:
+    without, count = [], 0
+    for family in sorted(set(CHAPTERS) - ELSEWHERE):
+        for page in isa.pages(family):
+            for form in page.forms:
+                if form.family != family or not page.section.startswith(f"{section}."):
+                    continue
+                opcodes = list(resolved(form).values())
+                some = opcodes[:: max(1, len(opcodes) // 12)]
+                count += len(some)
+                found = map(missing, some)
+                without += [text for text in found if text and not text.endswith(ALONE)]
+    with capsys.disabled():
+        sys.stdout.write(f"\n{section}: {count} opcodes, {len(without)} without semantics\n")
+    assert not without
+    assert count >= SECTIONS[section]
