@@ -1,4 +1,4 @@
-"""No form of the machine's chapters lacks semantics: data movement, control flow, synchronisation, stack, miscellaneous.
+"""No form of the machine's chapters lacks semantics: data movement, control flow, synchronisation, miscellaneous.
 
 A dozen opcodes of each form are lowered, and something runs what comes of them.
 """
