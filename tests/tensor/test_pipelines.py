@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ WAYS = {
     "seed 2": ("--seed", "2"),
     "ieee": ("--numerics", "ieee"),
     "reference": ("--engine", "reference"),
+    "late": ("--check", "asynccheck"),
 }
 
 
@@ -59,3 +61,22 @@ def test_a_shorter_product_differs(name: str, tmp_path: Path) -> None:
     (tmp_path / "kernel.ptx").symlink_to(CASES / name / "kernel.ptx")
     (tmp_path / "case.toml").write_text(text.replace("{value=208}", "{value=192}"))
     assert exit_status(command, "ptx-run", ["--launch", str(tmp_path / "case.toml")]) == 1
+
+
+@pytest.mark.parametrize(("name", "instruction", "instead", "said"), [
+    ("wgmma_specialised_sm90", r"wgmma\.wait_group\.sync\.aligned\s+1;", "wgmma.wait_group.sync.aligned 3;",
+     "writes memory, but wgmma.mma_async has not completed"),
+    ("wgmma_specialised_sm90", r"fence\.proxy\.async\.shared::cta;", "", "without fence.proxy.async"),
+    ("tcgen05_pair_sm100", r"tcgen05\.wait::ld\.sync\.aligned;", "", "tcgen05.ld has not completed"),
+    ("tcgen05_pair_sm100", r"fence\.proxy\.async\.shared::cta;", "", "without fence.proxy.async"),
+])  # fmt: skip
+def test_a_missing_wait_is_reported(
+    name: str, instruction: str, instead: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (CASES / name / "kernel.ptx").read_text()
+    changed = re.sub(instruction, instead, text)
+    assert changed != text
+    module = tmp_path / "kernel.ptx"
+    module.write_text(changed)
+    assert run(name, str(module), "--check", "asynccheck") == 1
+    assert said in "".join(capsys.readouterr())

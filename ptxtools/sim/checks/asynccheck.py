@@ -62,6 +62,11 @@ class Claim:
     spans: tuple[Span, ...]
     pipe: object
 
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return all(span.kind == "read" for span in self.spans)
+
     def end(self) -> None:
         """The work is done."""
         self.check.end(self)
@@ -89,10 +94,11 @@ class AsyncCheck:
 
     def touch(self, view: View, lane: int, text: str, spans: Iterable[Span], pipe: object = None) -> None:
         """Report outstanding work that an operation should have waited for."""
+        spans = tuple(spans)
+        reads = all(span.kind == "read" for span in spans)
+        others = [c for c in self._claims if (pipe is None or c.pipe != pipe) and not (reads and c.reads)]
         for span in spans:
-            for claim in self._claims:
-                if pipe is not None and claim.pipe == pipe:
-                    continue
+            for claim in others:
                 if any(span.meets(other) for other in claim.spans):
                     self._report(view, lane, f"{text} {_VERBS[span.kind]} memory", claim)
             if span.kind == "read" and span.owner is not None and not span.tensor:
