@@ -132,6 +132,10 @@ class BodyChecker:
             span = context.word(span, atom[1]) if atom else span
             context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
+        if "const[" in item.opcode and context.declared.version >= (2, 2):
+            message = "constant banks were removed in PTX ISA 2.2"
+            span = context.parts(item.span).opcode
+            context.report(codes.REMOVED, message, span, help=("write .const",), section="5.1.3.1")
         if op.family == "call":
             from .calls import check_call
 

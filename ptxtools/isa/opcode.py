@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from typing import NamedTuple
@@ -138,7 +139,12 @@ def resolve(text: str) -> Opcode:
     return found
 
 
+_BANK = re.compile(r"(?<=^ld)\.const\[(?:\d|10)\]")
+
+
 def _resolve(text: str) -> Opcode:
+    if "[" in text and (plain := _BANK.sub(".const", text)) != text:
+        return resolve(plain)  # constants in banks, before PTX 2.2 (5.1.3.1)
     family, *atoms = text.split(".")
     complaint = ""
     for form in _candidates(family, atoms):

@@ -145,8 +145,8 @@ BANKS = """.version 2.1
 .target sm_20
 .const .u32 zero[2] = {1, 2}; .const[3] .u32 three[2] = {30, 31}; .const[10] .u32 eleven = 100;
 .entry k(.param .u32 out) {
-  .reg .u32 %r<8>; ld.param.u32 %r0, [out]; ld.const.u32 %r1, [zero+4]; ld.const.u32 %r2, [three];
-  ld.const.u32 %r3, [eleven]; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;
+  .reg .u32 %r<8>; ld.param.u32 %r0, [out]; ld.const.u32 %r1, [zero+4]; ld.const[3].u32 %r2, [three];
+  ld.const[10].u32 %r3, [eleven]; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;
   st.global.u32 [%r0], %r1; exit; }
 """
 
