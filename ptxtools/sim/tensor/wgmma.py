@@ -32,7 +32,11 @@ _KEY = "wgmma"
 
 @dataclass(frozen=True)
 class Plan:
-    """An opcode of wgmma.mma_async; k: logical columns of A; stored: columns of A in memory."""
+    """An instruction wgmma.mma_async with its immediate operands.
+
+    k: logical columns of A; stored: columns of A in memory; negated: the product's sign changes; transposed: letters
+    of the matrices that are MN-major; in_memory: A is in shared memory.
+    """
 
     n: int
     k: int
@@ -42,6 +46,10 @@ class Plan:
     dtype: str
     saturate: bool
     rule: Rule | None
+    negated: bool
+    transposed: str
+    sparse: bool
+    in_memory: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +60,7 @@ class _Shared:
     """
 
     b: Array | Numbers
-    key: tuple[int, ...]
+    key: tuple[int, bool]
     users: int = _WARPS
     turned: tuple[Array, Array] | None = None
 
@@ -88,9 +96,16 @@ def _plan(view: View) -> Plan:
         assert op is not None
         _, n, k = (int(part) for part in re.findall(r"\d+", op.mods["shape"]))
         atype, dtype = op.mods["atype"], op.mods["dtype"]
-        stored = k // 2 if "sp_meta" in named.sources else k
+        is_sparse = "sp_meta" in named.sources
         rule = None if dtype == "s32" else rule_for(atype, dtype, k)
-        named.plan = Plan(n, k, stored, atype, op.mods["btype"], dtype, op.has("satfinite"), rule)
+        negated = rule is not None and _signed(view, "imm_scale_a") * _signed(view, "imm_scale_b") < 0
+        transposed = "".join(
+            which for which in "ab" if has(view, name := f"imm_trans_{which}") and number(view, name, view.leader)
+        )
+        named.plan = Plan(
+            n, k, k // 2 if is_sparse else k, atype, op.mods["btype"], dtype, op.has("satfinite"), rule, negated,
+            transposed, is_sparse, has(view, "a_desc"),
+        )  # fmt: skip
     return named.plan  # type: ignore[no-any-return]
 
 
@@ -175,9 +190,8 @@ def _claim(view: View) -> Claim | None:
     plan, lane, found = _plan(view), view.leader, []
     for which, t, mn, k in (("a", plan.atype, _WARPS * _ROWS, plan.stored), ("b", plan.btype, plan.n, plan.k)):
         if has(view, f"{which}_desc"):
-            transposed = f"imm_trans_{which}"
-            mn_major = has(view, transposed) and bool(number(view, transposed, lane))
             descriptor = shared.warpgroup_descriptor(number(view, f"{which}_desc", lane))
+            mn_major = which in plan.transposed
             found += chunks(view.cta, shared.chunks_of(descriptor, mn, k, BITS[t], mn_major=mn_major))
     return check.begin(view, lane, "wgmma.mma_async", found)
 
@@ -201,7 +215,7 @@ def _floats(view: View, plan: Plan, found: _Shared, codes: Array, add: bool) -> 
     assert plan.rule is not None
     a, b = numbers(plan.atype, codes), found.b
     assert isinstance(b, Numbers)
-    if _signed(view, "imm_scale_a") * _signed(view, "imm_scale_b") < 0:
+    if plan.negated:
         a = a.negated()
     rule = chosen(view, plan.rule)
     half = plan.dtype == "f16"
@@ -246,11 +260,12 @@ def _signed(view: View, name: str) -> int:
 
 def _rows_of_a(view: View, plan: Plan, warp: int) -> Array:
     """Bits of a warp's 16 rows, which it reads when it executes: it may have written them just before."""
-    if has(view, "a_desc"):
-        stored = _matrix(view, "a", plan.atype, _WARPS * _ROWS, plan.stored, slice(_ROWS * warp, _ROWS * (warp + 1)))
+    if plan.in_memory:
+        some = slice(_ROWS * warp, _ROWS * (warp + 1))
+        stored = _matrix(view, number(view, "a_desc", view.leader), "a", plan, _WARPS * _ROWS, some)
     else:
         stored = factor_rows(registers(view, "a"), BITS[plan.atype])
-    if not has(view, "sp_meta"):
+    if not plan.sparse:
         return stored
     selector = number(view, "sp_sel", view.leader)
     limit = 1 if BITS[plan.atype] == 8 else 2
@@ -263,11 +278,10 @@ def _rows_of_a(view: View, plan: Plan, warp: int) -> Array:
 def _factor_b(view: View, plan: Plan, group: Warpgroup, warp: int) -> _Shared:
     """B in shared memory, read when the first of the four warps comes."""
     issued = group.executed[warp]
-    lane = view.leader
-    key = (number(view, "b_desc", lane), number(view, "imm_trans_b", lane) if has(view, "imm_trans_b") else 0)
+    key = number(view, "b_desc", view.leader), "b" in plan.transposed
     found = group.matrices.get(issued)
     if found is None:
-        codes = _matrix(view, "b", plan.btype, plan.n, plan.k)
+        codes = _matrix(view, key[0], "b", plan, plan.n)
         b = numbers(plan.btype, codes) if plan.rule is not None else _whole(plan.btype, codes)
         found = group.matrices[issued] = _Shared(b, key)
     elif found.key != key:
@@ -278,14 +292,13 @@ def _factor_b(view: View, plan: Plan, group: Warpgroup, warp: int) -> _Shared:
     return found
 
 
-def _matrix(view: View, which: str, t: str, mn: int, k: int, some: slice | None = None) -> Array:
-    lane = view.leader
-    transposed = f"imm_trans_{which}"
-    mn_major = has(view, transposed) and bool(number(view, transposed, lane))
+def _matrix(view: View, code: int, which: str, plan: Plan, mn: int, some: slice | None = None) -> Array:
+    """Elements of a matrix in shared memory, by its descriptor."""
+    t, k = (plan.atype, plan.stored) if which == "a" else (plan.btype, plan.k)
     try:
-        descriptor = shared.warpgroup_descriptor(number(view, f"{which}_desc", lane))
+        descriptor = shared.warpgroup_descriptor(code)
         memory = np.frombuffer(view.cta.shared, np.uint8)
-        return shared.matrix(memory, descriptor, mn, k, BITS[t], mn_major=mn_major, some=some)
+        return shared.matrix(memory, descriptor, mn, k, BITS[t], mn_major=which in plan.transposed, some=some)
     except shared.DescriptorError as problem:
         raise view.trap(f"{which}-desc: {problem}") from None
 
