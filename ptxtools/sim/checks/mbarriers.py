@@ -1,4 +1,4 @@
-"""synccheck on mbarriers (9.7.13.15): initialised before they are used, once, and touched by nothing else while they are
+"""synccheck on mbarriers (9.7.13.15): initialised before they are used, once, and touched by nothing else while
 in use; and shared memory of other CTAs, which ends with them (9.7.13.2)."""
 
 from __future__ import annotations
