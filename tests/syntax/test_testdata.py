@@ -19,7 +19,7 @@ def test_real_file(path):
     assert result.diagnostics == []
     assert result.module.version >= (6, 0)
     assert result.module.target.startswith("sm_")
-    assert result.module.entries
+    assert result.module.functions
     printed = print_module(result.module)
     again = parse(printed)
     assert again.diagnostics == []
