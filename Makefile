@@ -42,9 +42,10 @@ bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python star
 docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 	$(BIN)/python tools/make_docs.py
 
-sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case with several seeds and threads
+sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case with several seeds, every verdict of ptxas
 	$(BIN)/python tools/sweep_semantics.py
 	$(BIN)/python tools/sweep_cases.py
+	$(BIN)/python tools/sweep_ptxas.py
 
 clean:  ## Remove the virtual environment and what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -24,6 +24,12 @@ _ONLY = {
     **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "createpolicy", "discard"), frozenset({"global"})),
     "mbarrier": frozenset({"shared"}),
 }
+#: Instructions that take 32-bit registers as addresses on every target.
+_SHORT = frozenset({
+    "ldmatrix", "stmatrix", "st.async", "red.async", "st.bulk", "clusterlaunchcontrol.try_cancel", "tcgen05.alloc",
+    "tcgen05.commit", "cp.async", "cp.async.mbarrier.arrive", "cp.async.bulk", "cp.async.bulk.tensor", "createpolicy",
+    "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor",
+})  # fmt: skip
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
 _GENERIC = frozenset({"global", "shared", "local"})
 
@@ -85,9 +91,15 @@ def _register(
     elif spec.space == "tmem" and info.bits != 32:
         message = f"'{name}' has {info.bits} bits; addresses in tensor memory have 32"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "9.7.16.1")
-    elif setting.wide_only and info.bits == 32 and setting.address_bits == 64 and spec.space in (None, "global"):
+    elif _too_short(op, spec, info.bits, setting):
         message = f"'{name}' has 32 bits; addresses in {'.global' if spec.space else 'generic space'} have 64 here"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "6.4.1")
+
+
+def _too_short(op: Opcode, spec: OperandSpec, bits: int, setting: Setting) -> bool:
+    """Whether 64-bit addressing asks for more. Where an address leads to shared memory whatever its space, 32 bits do."""
+    wide = setting.wide_only and setting.address_bits == 64
+    return wide and bits == 32 and spec.space in (None, "global") and op.name not in _SHORT and op.family != "tensormap"
 
 
 def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value) -> Iterator[Problem]:

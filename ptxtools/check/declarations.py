@@ -246,7 +246,7 @@ class _Values:
     def _symbol(self, part: SymbolValue) -> None:
         if part.generic:
             self.context.require(
-                "generic() in an initialiser", (Need((), (3, 1), ("sm_20",)),), self.variable.name_span, "5.4.4"
+                "generic() in an initialiser", (Need((), (3, 1), ()),), self.variable.name_span, "5.4.4"
             )
         if part.mask is not None:
             self.context.require("a mask in an initialiser", (Need((), (7, 1), ()),), self.variable.name_span, "5.4.4")

@@ -457,6 +457,8 @@ class _Fit:
         name = getattr(operand, "name", "")
         if found.kind == "unknown":
             yield undeclared(name, self.scope, self.index, part)
+        elif found.kind == "function" and isinstance(operand, SymbolOffset):
+            yield self._problem(codes.OPERAND_KIND, f"'{name}' is a function: nothing lies behind its start", part)
         elif found.kind not in ("memory", "function") or "symbol" not in spec.kinds:
             code = codes.OPERAND_KIND if found.kind == "memory" else codes.WRONG_KIND_OF_NAME
             help = (

@@ -1,0 +1,45 @@
+"""ptx-lint against recorded verdicts of ptxas 13.0: a fixed sample here, all of them by `make sweep`."""
+
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tools.conformance import replay
+from tools.conformance.record import Record, read
+
+DATA = Path(__file__).parents[2] / "testdata" / "conformance"
+RECORDS = read(DATA / "verdicts.xz")
+REVIEWED = replay.deviations(DATA / "deviations.tsv")
+TOPICS = sorted({record.topic for record in RECORDS})
+
+
+def chosen(record: Record) -> bool:
+    """One probe in sixteen, always the same."""
+    return zlib.crc32(record.text.encode()) % 16 == 0
+
+
+def test_there_are_enough_probes() -> None:
+    assert len(RECORDS) >= 60_000
+    assert sum(map(chosen, RECORDS)) >= 5_000
+    assert 0.2 < sum(record.accepted for record in RECORDS) / len(RECORDS) < 0.8
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_we_say_what_ptxas_says(topic: str) -> None:
+    sample = [record for record in RECORDS if record.topic == topic and chosen(record)]
+    found = [d for d in replay.differences(sample) if not any(deviation.covers(d) for deviation in REVIEWED)]
+    assert not found, "\n".join(map(str, found[:20]))
+
+
+def test_every_deviation_gives_its_section() -> None:
+    assert [d.text.pattern for d in REVIEWED if "(" not in d.reason or not any(c.isdigit() for c in d.reason)] == []
+
+
+def test_a_difference_is_noticed() -> None:
+    """The replay itself: a wrong verdict, a wrong requirement, and a right one."""
+    good = Record("9.0/sm_90", "line", "modifier", "add.s32 %r1, %r2, %r3;", True)
+    old = Record("3.0/sm_20", "line", "requirement", "redux.sync.add.s32 %r1, %r2, %r3;", False, "7.0 sm_80")
+    wrong = [good._replace(accepted=False), old._replace(requires="8.0 sm_80"), old._replace(requires="7.0 sm_90")]
+    assert list(replay.differences([good, old])) == []
+    assert [d.record for d in replay.differences(wrong)] == wrong

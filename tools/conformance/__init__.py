@@ -1,0 +1,1 @@
+"""What ptxas accepts, probe by probe, and whether ptx-lint agrees: see `tools/sweep_ptxas.py`."""

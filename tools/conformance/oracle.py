@@ -1,0 +1,136 @@
+"""Asking ptxas about many probes at once."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxtools.isa.targets import Target
+
+from .setting import LINE, MODULE, module_of, where
+
+_ERROR = re.compile(r"ptxas (?!<).*?, line (\d+); (error|fatal)\s*: (.*)")
+_VERSION = re.compile(r"requires PTX ISA \.version (\d+\.\d+)")
+_TARGET = re.compile(r"requires \.target (sm_\w+)")
+
+
+class Verdict(NamedTuple):
+    """accepted: by ptxas. requires: what it named, such as "7.0 sm_80", or ""; messages: all that it said."""
+
+    accepted: bool
+    requires: str = ""
+    messages: tuple[str, ...] = ()
+
+    @property
+    def crashed(self) -> bool:
+        """ptxas ended without a word: no verdict."""
+        return self.messages == ("crash",)
+
+
+class Oracle:
+    """One ptxas."""
+
+    def __init__(self, command: str = "ptxas") -> None:
+        self.command = command
+        self.calls = 0
+
+    def ask(self, setting: str, place: str, probes: Sequence[str]) -> list[Verdict]:
+        """The verdict on each probe. Lines found wrong are taken out until the rest passes as a whole, since an
+        early error hides later ones; a module that makes ptxas crash is halved."""
+        said: dict[int, list[str]] = {}
+        if place == MODULE:
+            for at, probe in enumerate(probes):
+                status, messages, _ = self._run(setting, place, [probe])
+                if status:
+                    said[at] = [text for texts in messages.values() for text in texts]
+                    said[at] = said[at] or ["crash" if status < 0 else "refused as a whole"]
+        else:
+            self._ask(setting, place, probes, list(range(len(probes))), said)
+        return [_verdict(said.get(at)) for at in range(len(probes))]
+
+    def _ask(
+        self, setting: str, place: str, probes: Sequence[str], live: list[int], said: dict[int, list[str]]
+    ) -> None:
+        live = self._first_pass(setting, place, probes, live, said)
+        while live:
+            status, messages, _ = self._run(setting, place, [probes[at] for at in live])
+            if not status:
+                return
+            for index, texts in messages.items():
+                said.setdefault(live[index], []).extend(texts)
+            if messages:
+                live = [at for at in live if at not in said]
+            elif len(live) == 1:
+                said[live[0]] = ["crash" if status < 0 else "refused as a whole"]
+                return
+            else:
+                middle = len(live) // 2
+                self._ask(setting, place, probes, live[:middle], said)
+                self._ask(setting, place, probes, live[middle:], said)
+                return
+
+    def _first_pass(
+        self, setting: str, place: str, probes: Sequence[str], live: list[int], said: dict[int, list[str]]
+    ) -> list[int]:
+        """A syntax error ends ptxas: go on behind it."""
+        start = 0
+        while start < len(live):
+            part = live[start:]
+            _, messages, fatal = self._run(setting, place, [probes[at] for at in part])
+            for index, texts in messages.items():
+                if fatal is None or index <= fatal:
+                    said.setdefault(part[index], []).extend(texts)
+            if fatal is None:
+                break
+            start += fatal + 1
+        return [at for at in live if at not in said]
+
+    def _run(self, setting: str, place: str, probes: list[str]) -> tuple[int, dict[int, list[str]], int | None]:
+        """Exit status, messages by probe, and the probe with a syntax error."""
+        self.calls += 1
+        lines, first = module_of(setting, place, probes)
+        number = Target(where(setting)[1]).number
+        target = where(setting)[1]
+        arch = "sm_110" + target[6:] if number == 101 else target if number >= 75 else "sm_75"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "probe.ptx")
+            path.write_text("\n".join(lines))
+            command = [self.command, f"-arch={arch}", "-O0", "-o", str(Path(folder, "out")), str(path)]
+            if _version(lines) >= (3, 1):
+                command.append("-c")
+            done = subprocess.run(command, capture_output=True, check=False, timeout=300)
+        messages: dict[int, list[str]] = {}
+        fatal = None
+        for found in _ERROR.finditer((done.stderr + done.stdout).decode(errors="replace")):
+            at = 0 if place == MODULE else int(found[1]) - first - 1
+            if at < 0:
+                raise RuntimeError(f"{setting}: ptxas refuses what stands before the probes: {found[0]}")
+            if at >= len(probes):
+                continue
+            messages.setdefault(at, []).append(found[3])
+            if found[2] == "fatal" and "Parsing" in found[3]:
+                fatal = at
+        return done.returncode, messages, fatal
+
+
+def _version(lines: list[str]) -> tuple[int, ...]:
+    """What the module declares; nonsense counts as new."""
+    found = re.search(r"^\.version (\d+)\.(\d+)$", "\n".join(lines), re.MULTILINE)
+    return (int(found[1]), int(found[2])) if found else (9, 9)
+
+
+def _verdict(messages: list[str] | None) -> Verdict:
+    if messages is None:
+        return Verdict(True)
+    text = "\n".join(messages)
+    versions = [tuple(map(int, v.split("."))) for v in _VERSION.findall(text)]
+    named = [".".join(map(str, max(versions)))] if versions else []
+    named += sorted(set(_TARGET.findall(text)))
+    return Verdict(False, " ".join(named), tuple(dict.fromkeys(messages)))
+
+
+__all__ = ["LINE", "Oracle", "Verdict"]

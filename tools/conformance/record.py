@@ -1,0 +1,48 @@
+"""Recorded verdicts: an xz-compressed text, `@ setting place topic` lines and below them `+probe` or `-probe`.
+
+Behind a tab a refused probe has the version and target that ptxas named: `-elect.sync %r1|%p2, %r2;<tab>8.0 sm_90`.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Record(NamedTuple):
+    """One probe with its verdict. requires: what ptxas named, such as "8.0 sm_90", or ""."""
+
+    setting: str
+    place: str
+    topic: str
+    text: str
+    accepted: bool
+    requires: str = ""
+
+
+def write(path: Path, records: Iterable[Record]) -> None:
+    lines: list[str] = []
+    head = ""
+    for record in sorted(set(records), key=lambda r: (r.setting, r.place, r.topic, r.text)):
+        group = f"@ {record.setting} {record.place} {record.topic}"
+        if group != head:
+            lines.append(group)
+            head = group
+        requires = f"\t{record.requires}" if record.requires else ""
+        lines.append(f"{'+' if record.accepted else '-'}{record.text}{requires}")
+    data = ("\n".join(lines) + "\n").encode()
+    path.write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
+
+
+def read(path: Path) -> list[Record]:
+    records: list[Record] = []
+    setting = place = topic = ""
+    for line in lzma.decompress(path.read_bytes()).decode().splitlines():
+        if line[0] == "@":
+            _, setting, place, topic = line.split()
+            continue
+        text, _, requires = line[1:].partition("\t")
+        records.append(Record(setting, place, topic, text, line[0] == "+", requires))
+    return records

@@ -1,0 +1,122 @@
+"""Whether ptx-lint says what ptxas said."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxtools.check import check
+from ptxtools.diagnostics import Diagnostic, Severity
+from ptxtools.isa.targets import provides
+from ptxtools.syntax import parse
+
+from .record import Record
+from .setting import MODULE, module_of
+
+#: Probes of one module: few enough that no limit on findings is met.
+_BATCH = 150
+
+
+class Deviation(NamedTuple):
+    """A reviewed difference: regular expressions for topic, probe, setting and our verdict, and the reason."""
+
+    topic: re.Pattern[str]
+    text: re.Pattern[str]
+    setting: re.Pattern[str]
+    verdict: re.Pattern[str]
+    reason: str
+
+    def covers(self, difference: Difference) -> bool:
+        record = difference.record
+        return (
+            self.verdict.fullmatch(difference.verdict) is not None
+            and self.topic.fullmatch(record.topic) is not None
+            and self.setting.fullmatch(record.setting) is not None
+            and self.text.fullmatch(record.text) is not None
+        )
+
+
+class Difference(NamedTuple):
+    """A probe that we judge otherwise. ours: accepted; None: another requirement is named. said: our findings."""
+
+    record: Record
+    ours: bool | None
+    said: tuple[Diagnostic, ...]
+
+    @property
+    def verdict(self) -> str:
+        """What we say: "accept", or the code of the first finding."""
+        return self.said[0].code if self.said else "accept"
+
+    def __str__(self) -> str:
+        theirs = "accepts" if self.record.accepted else f"refuses ({self.record.requires})"
+        what = "; ".join(f"{d.code} {d.message}" for d in self.said) or "nothing"
+        return f"{self.record.setting} {self.record.topic}: {self.record.text}\n    ptxas {theirs}, ours: {what}"
+
+
+def deviations(path: Path) -> list[Deviation]:
+    """The reviewed list: tab-separated topic, probe, setting, our verdict ("accept", "PTX221", …), reason."""
+    found = []
+    for line in path.read_text().splitlines():
+        if line and not line.startswith("#"):
+            topic, text, setting, verdict, reason = line.split("\t")
+            patterns = [re.compile(pattern, re.DOTALL) for pattern in (topic, text, setting, verdict)]
+            found.append(Deviation(*patterns, reason))
+    return found
+
+
+def findings(setting: str, place: str, probes: Sequence[str]) -> list[list[Diagnostic]]:
+    """The error findings of each probe."""
+    lines, first = module_of(setting, place, list(probes))
+    result = parse("\n".join(lines))
+    said: list[list[Diagnostic]] = [[] for _ in probes]
+    for diagnostic in [*result.diagnostics, *check(result.module)]:
+        if diagnostic.severity is Severity.ERROR:
+            at = 0 if place == MODULE else diagnostic.line - 1 - first
+            said[min(max(at, 0), len(said) - 1)].append(diagnostic)
+    return said
+
+
+def differences(records: Iterable[Record]) -> Iterator[Difference]:
+    """Every record on which ptx-lint and ptxas differ. Probes share modules; what differs is tried again alone."""
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        groups[record.setting, record.place].append(record)
+    for (setting, place), members in groups.items():
+        size = 1 if place == MODULE else _BATCH
+        for start in range(0, len(members), size):
+            part = members[start : start + size]
+            for record, said in zip(part, findings(setting, place, [r.text for r in part]), strict=True):
+                if not _agrees(record, said) and not _agrees(
+                    record, said := findings(setting, place, [record.text])[0]
+                ):
+                    yield Difference(record, None if not record.accepted and said else not said, tuple(said))
+
+
+def _agrees(record: Record, said: list[Diagnostic]) -> bool:
+    if record.accepted or not said:
+        return record.accepted == (not said)
+    only_lacks = all(diagnostic.requires is not None for diagnostic in said)
+    return not record.requires or not only_lacks or _names(record.requires, said)
+
+
+def _names(requires: str, said: list[Diagnostic]) -> bool:
+    """Whether what ptxas names follows from what a finding demands. ptxas names the first things that it misses, a
+    finding all; the exact boundaries are probes of their own."""
+    words = requires.split()
+    targets = [word for word in words if word.startswith("sm_")]
+    for diagnostic in said:
+        ours = diagnostic.requires
+        if ours is None or (targets != words and _number(ours.ptx) < _number(words[0])):
+            continue
+        # `sm_100f` and `sm_100a` stand above every plain target that is not newer.
+        if all(provides(have, want.rstrip("af")) for want in targets for have in ours.targets):
+            return True
+    return False
+
+
+def _number(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))

@@ -1,0 +1,168 @@
+"""Hold ptx-lint against ptxas: `testdata/conformance/verdicts.xz`, one recorded verdict for each probe.
+
+Usage: python tools/sweep_ptxas.py [--ptxas PATH] [--record] [--only TOPIC] [--show PATTERN]
+
+Replays every recorded verdict, prints what differs beyond the reviewed list, and writes docs/conformance.md. Where
+ptxas 13.0 is at hand a sample is asked anew. `--record` asks it about every probe and writes the records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+from conformance import instructions, structure  # noqa: E402
+from conformance.oracle import Oracle  # noqa: E402
+from conformance.record import Record, read, write  # noqa: E402
+from conformance.replay import Difference, deviations, differences  # noqa: E402
+
+DATA = ROOT / "testdata" / "conformance"
+VERDICTS, REVIEWED = DATA / "verdicts.xz", DATA / "deviations.tsv"
+PAGE = ROOT / "docs" / "conformance.md"
+TOPICS = {
+    "availability": "at, and just below, the first version and target of every opcode and directive",
+    "call": "functions, prototypes, arguments, labels and branches",
+    "constant": "spellings of constants, and what takes them",
+    "declaration": "every space with every type, shape, alignment, linkage and attribute",
+    "directive": "directives with all kinds of arguments, in all places, in pairs",
+    "function": "parameters, results, linkage, repeated declarations, aliases",
+    "guard": "predicates before instructions",
+    "header": "every version with every target; options; order",
+    "initialiser": "initial values that name symbols",
+    "modifier": "each value in each modifier slot of every form",
+    "operand": "every kind of operand in every operand's place",
+    "operands": "operands missing, superfluous, swapped, optional",
+    "register": "special registers: types, components, places",
+    "requirement": "what an old version and target lack, as ptxas names it",
+    "spoilt": "modifiers missing, doubled, out of order, foreign",
+    "statement": "what is no instruction",
+}
+#: Probes of one module for ptxas.
+BATCH = 2000
+
+
+def ask(oracle: Oracle, probes: list[instructions.Probe]) -> list[Record]:
+    """The verdicts on probes."""
+    groups: dict[tuple[str, str], list[instructions.Probe]] = defaultdict(list)
+    for probe in probes:
+        groups[probe.setting, probe.place].append(probe)
+    records: list[Record] = []
+    for (setting, place), members in sorted(groups.items()):
+        for start in range(0, len(members), BATCH):
+            part = members[start : start + BATCH]
+            for probe, verdict in zip(part, oracle.ask(setting, place, [p.text for p in part]), strict=True):
+                if not verdict.crashed:
+                    records.append(Record(*probe, verdict.accepted, verdict.requires))
+    return records
+
+
+def ask_again(oracle: Oracle, records: list[Record]) -> list[Record]:
+    """What differs from ours is asked alone: in company a bad line may look accepted, and the other way round."""
+    surprising = {difference.record for difference in differences(records)}
+    print(f"{len(surprising)} probes asked again alone")
+    out = []
+    for record in records:
+        if record in surprising:
+            verdict = oracle.ask(record.setting, record.place, [record.text])[0]
+            if verdict.crashed:
+                continue
+            record = record._replace(accepted=verdict.accepted, requires=verdict.requires)
+        out.append(record)
+    return out
+
+
+def asked_anew(ptxas: str, records: list[Record]) -> list[Record]:
+    """Of a sample of the records, those that ptxas judges otherwise now; none without the ptxas that was recorded."""
+    if shutil.which(ptxas) is None:
+        return []
+    version = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=False).stdout
+    if "release 13.0" not in version:
+        return []
+    oracle = Oracle(ptxas)
+    sample = random.Random(5).sample(records, min(len(records), 300))
+    return [r for r in sample if oracle.ask(r.setting, r.place, [r.text])[0].accepted != r.accepted]
+
+
+def unexplained(found: list[Difference]) -> list[Difference]:
+    reviewed = deviations(REVIEWED)
+    return [d for d in found if not any(deviation.covers(d) for deviation in reviewed)]
+
+
+def report(records: list[Record], found: list[Difference], wrong: list[Difference]) -> str:
+    """docs/conformance.md: the table of agreement, and every reviewed deviation with its number of probes."""
+    lines = [
+        "# Agreement with ptxas", "",
+        "`make sweep` holds ptx-lint against what ptxas 13.0 said about each of these probes: one line or small module",
+        "each, legal and illegal, with versions and targets from PTX 1.0 to 9.0 and sm_10 to sm_121f. `agree` counts",
+        "probes that both accept, or both refuse with requirements that do not contradict each other; `reviewed` are",
+        "differences with a reason, listed below.", "",
+        "| topic | probes | ptxas accepts | agree | reviewed | unexplained | what |", "|---|--:|--:|--:|--:|--:|---|",
+    ]  # fmt: skip
+    counts = {name: Counter(r.topic for r in group) for name, group in (
+        ("all", records), ("accepted", [r for r in records if r.accepted]), ("found", [d.record for d in found]),
+        ("wrong", [d.record for d in wrong]))}  # fmt: skip
+    for topic in [*sorted(counts["all"]), ""]:
+        total, accepted, differ, bad = (counter[topic] if topic else counter.total() for counter in counts.values())
+        name, what = (topic, TOPICS[topic]) if topic else ("**all**", "")
+        lines.append(f"| {name} | {total} | {accepted} | {total - differ} | {differ - bad} | {bad} | {what} |")
+    settings = len({r.setting for r in records})
+    lines += ["", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.", "`tools/sweep_ptxas.py --show PATTERN` prints recorded verdicts.", "",
+              "## Reviewed deviations", "",
+              "| probes | topic | ours | reason |", "|--:|---|---|---|"]  # fmt: skip
+    for deviation in deviations(REVIEWED):
+        number = sum(deviation.covers(d) for d in found)
+        topic, verdict = (p.pattern.replace("|", ", ") for p in (deviation.topic, deviation.verdict))
+        reason = deviation.reason.replace("|", "\\|")
+        lines.append(f"| {number} | {topic} | {verdict} | {reason} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ptxas", default="ptxas")
+    parser.add_argument("--record", action="store_true", help="ask about every probe and write the records")
+    parser.add_argument("--only", default="", help="topics (regular expression)")
+    parser.add_argument("--show", metavar="PATTERN", help="print recorded verdicts")
+    arguments = parser.parse_args()
+    if arguments.show:
+        for record in read(VERDICTS):
+            if re.search(arguments.show, record.text):
+                print(
+                    f"{record.setting:12} {record.topic:12} {'+-'[not record.accepted]} {record.text} {record.requires}"
+                )
+        return 0
+    wanted = re.compile(arguments.only or ".*")
+    if arguments.record:
+        oracle = Oracle(arguments.ptxas)
+        kept = [r for r in read(VERDICTS) if not wanted.fullmatch(r.topic)] if VERDICTS.exists() else []
+        probes = [p for p in dict.fromkeys([*instructions.probes(), *structure.probes()]) if wanted.fullmatch(p.topic)]
+        asked = ask_again(oracle, ask(oracle, probes))
+        write(VERDICTS, [*kept, *asked])
+        print(f"{len(asked)} probes asked in {oracle.calls} calls")
+    records = [r for r in read(VERDICTS) if wanted.fullmatch(r.topic)]
+    found = list(differences(records))
+    wrong = unexplained(found)
+    if not arguments.only:
+        PAGE.write_text(report(records, found, wrong))
+    elif arguments.record:
+        print("docs/conformance.md is written by a run over all topics")
+    for difference in wrong:
+        print(difference)
+    print(f"{len(records)} probes, {len(wrong)} unexplained differences")
+    changed = [] if arguments.record else asked_anew(arguments.ptxas, records)
+    for record in changed:
+        print(f"ptxas now says otherwise: {record.setting} {record.text}")
+    return bool(wrong or changed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
