@@ -42,7 +42,7 @@ bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python star
 docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 	$(BIN)/python tools/make_docs.py
 
-sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case with several seeds, every verdict of ptxas
+sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case with seeds, threads and late completion
 	$(BIN)/python tools/sweep_semantics.py
 	$(BIN)/python tools/sweep_cases.py
 	$(BIN)/python tools/sweep_ptxas.py
