@@ -115,9 +115,11 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         name, what = (topic, TOPICS[topic]) if topic else ("**all**", "")
         lines.append(f"| {name} | {total} | {accepted} | {total - differ} | {differ - bad} | {bad} | {what} |")
     settings = len({r.setting for r in records})
-    lines += ["", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.", "`tools/sweep_ptxas.py --show PATTERN` prints recorded verdicts.", "",
-              "## Reviewed deviations", "",
-              "| probes | topic | ours | reason |", "|--:|---|---|---|"]  # fmt: skip
+    lines += [
+        "", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.",
+        "`tools/sweep_ptxas.py --show PATTERN` prints recorded verdicts.", "", "## Reviewed deviations", "",
+        "| probes | topic | ours | reason |", "|--:|---|---|---|",
+    ]  # fmt: skip
     for deviation in deviations(REVIEWED):
         number = sum(deviation.covers(d) for d in found)
         topic, verdict = (p.pattern.replace("|", ", ") for p in (deviation.topic, deviation.verdict))

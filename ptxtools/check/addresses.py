@@ -97,7 +97,7 @@ def _register(
 
 
 def _too_short(op: Opcode, spec: OperandSpec, bits: int, setting: Setting) -> bool:
-    """Whether 64-bit addressing asks for more. Where an address leads to shared memory whatever its space, 32 bits do."""
+    """Whether 64-bit addressing asks for more. Where the object lies in shared memory, 32 bits do."""
     wide = setting.wide_only and setting.address_bits == 64
     return wide and bits == 32 and spec.space in (None, "global") and op.name not in _SHORT and op.family != "tensormap"
 
