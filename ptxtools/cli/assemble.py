@@ -304,7 +304,12 @@ def _version(text: str | None) -> tuple[int, int] | None:
     found = re.fullmatch(r"(\d+)\.(\d+)", text)
     if found is None:
         raise click.UsageError(f"--ptx-version: '{text}' is no version; write it like 8.0")
-    return int(found[1]), int(found[2])
+    version = int(found[1]), int(found[2])
+    from ptxtools.isa.targets import NEWEST, VERSIONS, version_text
+
+    if version not in VERSIONS:
+        raise click.UsageError(f"unknown PTX version '{text}'; the newest known one is {version_text(NEWEST)}")
+    return version
 
 
 def _check_target(name: str | None) -> None:

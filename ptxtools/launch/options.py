@@ -22,9 +22,13 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
     tolerance = Tolerance(options["rtol"] or 0.0, options["atol"] or 0.0)
     for text in options["expects"]:
         plan = _plan(buffers, *parse_indexed(text, "--expect", len(arguments)), "--expect", text)
+        if plan.expect:
+            raise SpecError(f"--expect {text}: that argument has --expect already")
         plan.expect, plan.tolerance = text.partition("=")[2], tolerance
     for text in options["saves"]:
         plan = _plan(buffers, *parse_indexed(text, "--save", len(arguments)), "--save", text)
+        if plan.save:
+            raise SpecError(f"--save {text}: that argument has --save already")
         plan.save = text.partition("=")[2]
     if options["grid"] is None:
         raise SpecError("--grid is missing: how many CTAs?")

@@ -432,7 +432,7 @@ def test_module_variables_beside_host_memory() -> None:
     assert out[0] == 3
 
 
-@pytest.mark.parametrize("address", [0, 8, 1 << 46, (1 << 64) - 8])
+@pytest.mark.parametrize("address", [0, 8, 1 << 46, (1 << 64) - 8, (1 << 64) - 4])
 def test_memory_that_the_process_does_not_have(address: int) -> None:
     out = np.zeros(4, np.float32)
     for args in ([address, out.ctypes.data, 1.0, 1], [out.ctypes.data, address, 1.0, 1]):

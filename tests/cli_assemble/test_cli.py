@@ -237,6 +237,7 @@ def test_faulty_response_files(run, files, message):
     (["--target", "sm_9", "a.ptx"], "no known target"),
     (["--target", "volta", "a.ptx"], "no known target"),
     (["--ptx-version", "eight", "a.ptx"], "no version"),
+    (["--ptx-version", "99.9", "a.ptx"], "unknown PTX version '99.9'"),
     (["--emit", "exe", "a.ptx"], "exe"),
     (["missing.ptx"], "cannot be read"),
     (["a.ptx", "-o", "no/such/folder/x"], "cannot be written"),

@@ -97,6 +97,20 @@ def test_quiet_and_verbose(run, store: str) -> None:
     assert re.search(r"\d+ thread-instructions in [\d.]+ s", verbose.err) and "s32[3]" in verbose.out
 
 
+@pytest.mark.parametrize("option", ["--save", "--expect"])
+def test_an_argument_is_saved_or_compared_once(run, store: str, tmp_path: Path, option: str) -> None:
+    launch = [store, "--grid", "1", "--block", "1", "--arg", "zeros:s32[1]", "--arg", "1"]
+    ran = run(*launch, option, f"0={tmp_path}/a.npy", option, f"0={tmp_path}/b.npy")
+    assert ran.status == 2 and "already" in ran.err
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_few_instructions_are_limited_too(run, store: str, engine: str) -> None:
+    launch = [store, "--grid", "1", "--block", "1", "--arg", "zeros:s32[1]", "--arg", "1", "--engine", engine]
+    ran = run(*launch, "--max-instructions", "3")
+    assert ran.status == 1 and "timeout: more than 3 instructions" in ran.err
+
+
 def test_save_and_expect(run, store: str, tmp_path: Path) -> None:
     launch = (store, "--grid", "1", "--block", "4", "--arg", "zeros:s32[4]", "--arg", "9")
     saved = run(*launch, "--save", f"0={tmp_path}/got.npy")

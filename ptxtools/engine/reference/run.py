@@ -170,7 +170,7 @@ class _Loop:
         ENDINGS[end.kind](m, end, threads)
         self._take_turns(number, threads)
         self.steps += 1
-        if self.steps % _CLOCK == 0:
+        if self.steps % _CLOCK == 0 or m.launch.max_instructions is not None:
             self._check_limits(threads[0], end.where)
 
     def _guarded(self, op: Op, threads: Threads) -> Threads:

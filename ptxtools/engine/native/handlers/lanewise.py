@@ -121,10 +121,12 @@ range:
   %end.p = getelementptr i64, ptr %first.p, i32 1
   %range.first = load i64, ptr %first.p
   %range.end = load i64, ptr %end.p
-  %last = add i64 %address, %size
+  %room = sub i64 %range.end, %address
   %after = icmp uge i64 %address, %range.first
-  %before = icmp ule i64 %last, %range.end
-  %within = and i1 %after, %before
+  %before = icmp ult i64 %address, %range.end
+  %enough = icmp ule i64 %size, %room
+  %begins = and i1 %after, %before
+  %within = and i1 %begins, %enough
   br i1 %within, label %range.go, label %range.next
 range.next:
   %i.next = add i32 %i, 1
