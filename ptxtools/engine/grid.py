@@ -58,7 +58,7 @@ def _host_bytes(address: int, size: int) -> memoryview:
 class Launch:
     """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
 
-    numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.tensorcore.generation_of`);
+    numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.generations.generation_of`);
     resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads;
     late: asynchronous work completes as late as it may, or, with a seed, some of it;
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import Argument, Content
 from .compare import Tolerance
-from .tensormaps import TensorMapPlan
 
 if TYPE_CHECKING:
     from ptxtools.sim.kernel import Dim3
+
+    from .tensormaps import TensorMapPlan
 
 #: What `expect_failure` may name.
 FAILURES = (

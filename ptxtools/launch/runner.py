@@ -30,7 +30,6 @@ from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
-from .tensormaps import tensor_map
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -203,6 +202,10 @@ class _Runner:
         return pointer_bytes(buffer.address + argument.offset, index, parameter)
 
     def _make_tensormaps(self) -> None:
+        if not self._job.tensormaps:
+            return
+        from .tensormaps import tensor_map
+
         for plan in self._job.tensormaps.values():
             address = self._buffers[plan.buffer].address + plan.offset
             try:

@@ -20,7 +20,6 @@ from .products import Product
 
 #: What `Launch.numerics` may be: IEEE arithmetic, or the generation whose tensor cores are imitated.
 IEEE = "ieee"
-_GENERATIONS = {7: "volta", 8: "ampere", 9: "hopper", 10: "blackwell", 11: "blackwell", 12: "rtx_blackwell"}
 
 #: Bits kept below the largest exponent, and bytes of K that are added at once.
 _FRACTIONS = {"volta": 23, "turing": 24, "ampere": 24, "ada": 24, "hopper": 25, "blackwell": 25, "rtx_blackwell": 25}
@@ -33,14 +32,6 @@ LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126, "e4m3": -6, "e5m2"
 _EXPONENT = 0x7FF0_0000_0000_0000
 _SIGN = 1 << 63
 NAN32 = 0x7FFF_FFFF
-
-
-def generation_of(target: str) -> str:
-    """The generation of tensor cores that a target such as "sm_90a" has."""
-    number = int("".join(c for c in target if c.isdigit()) or 75)
-    if number in (75, 89):
-        return "turing" if number == 75 else "ada"
-    return _GENERATIONS.get(number // 10, "hopper")
 
 
 @dataclass(frozen=True)

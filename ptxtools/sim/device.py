@@ -260,7 +260,7 @@ class Device:
         extra: dict[str, Any],
     ) -> RunResult:
         from ptxtools.engine.grid import Launch
-        from ptxtools.semantics.tensorcore import generation_of
+        from ptxtools.semantics.generations import generation_of
 
         started = time.monotonic()
         launch = Launch(

@@ -7,7 +7,6 @@ import time
 from math import prod
 
 from ptxtools.engine.grid import Launch, Outcome
-from ptxtools.engine.native import faults
 from ptxtools.engine.native.encode import Encoded, encode
 from ptxtools.engine.native.worker import QUANTUM, Shape, Tables, Worker
 
@@ -104,6 +103,8 @@ class _Run:
                 if steps >= next_look:
                     next_look = 2 * steps
                     if worker.watch.only_looks():
+                        from ptxtools.engine.native import faults
+
                         raise faults.polling(worker)
         except BaseException as error:
             self.failures.append(error)
@@ -114,12 +115,18 @@ class _Run:
     def _check_limits(self, worker: Worker) -> None:
         deadline = self.launch.deadline
         if deadline is not None and time.monotonic() > deadline:
+            from ptxtools.engine.native import faults
+
             raise faults.interrupted(worker, "the time limit is over")
         limit = self.launch.max_instructions
         if limit is not None and self._instructions() > limit:
+            from ptxtools.engine.native import faults
+
             raise faults.interrupted(worker, f"more than {limit} instructions")
 
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions
         if limit is not None and total > limit:
+            from ptxtools.engine.native import faults
+
             raise faults.interrupted(self.workers[0], f"more than {limit} instructions")

@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ptxtools.engine.grid import constants, is_launch_special, launch_special, local_bytes
-from ptxtools.engine.native import events, faults, library, structures
+from ptxtools.engine.native import events, library, structures
 from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
 from ptxtools.engine.native.polling import Polls, Watch
 from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
@@ -219,9 +219,13 @@ class Worker:
         return False
 
     def trap(self) -> Trap:
+        from ptxtools.engine.native import faults
+
         return faults.trap(self)
 
     def _serve(self, answer: int) -> None:
+        from ptxtools.engine.native import faults
+
         if answer == structures.RUN_HOST:
             if not self._open_range():
                 self.set("stop_code", structures.TRAP_ADDRESS)
@@ -277,6 +281,8 @@ class Worker:
 
     def _stuck(self) -> None:
         """Nobody in the present cluster can move: see what is due, let others run, or report."""
+        from ptxtools.engine.native import faults
+
         schedule = self.schedule
         if schedule.run_due():
             return
