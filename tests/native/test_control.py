@@ -172,7 +172,8 @@ def test_a_million_ctas():
     assert memory.get(counter, np.uint32, 1)[0] == 1_000_000
 
 
-ENDLESS = body_kernel("L: bra L;", 4)
+#: Ends when a counter wraps, long after any limit here; a loop that changed nothing would be a deadlock.
+ENDLESS = body_kernel("L: add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 exit; bra L;", 4)
 
 
 def test_a_deadline_ends_an_endless_kernel():
