@@ -247,6 +247,8 @@ class Device(sim.Device):
         self.load(kernel.module.loadable)
         args = list(args)
         check_count(entry, len(args))
+        if timeout is not None and not timeout > 0:
+            raise LaunchError(f"timeout {timeout!r}: it must be a number of seconds above 0")
         uploads = _Uploads(self)
         try:
             values = [uploads.value(n, arg, entry.parameters[n]) for n, arg in enumerate(args)]
@@ -419,6 +421,8 @@ class _Uploads:
 def _check_dtype(array: Array, what: str) -> None:
     if array.dtype.hasobject:
         raise LaunchError(f"{what}: an array of Python objects has no bytes to copy")
+    if not array.dtype.isnative:
+        raise LaunchError(f"{what}: the device is little-endian; give astype(dtype.newbyteorder('<')) of the array")
 
 
 def _variable_type(variable: Storage) -> tuple[np.dtype[Any], tuple[int, ...]]:

@@ -84,7 +84,7 @@ def cluster_shape(asked: Dim3 | None, grid: Dim3, bounds: Bounds, limits: Device
 
 def check_shared(static: int, dynamic: int, limits: DeviceLimits) -> None:
     """Raise `LaunchError` when a CTA asks for more shared memory than the device gives one."""
-    if dynamic < 0:
+    if not hasattr(dynamic, "__index__") or dynamic < 0:
         raise LaunchError(f"{dynamic} bytes of dynamic shared memory")
     if static + dynamic > limits.shared_cta:
         raise LaunchError(

@@ -224,6 +224,19 @@ def test_buffers_of_another_device(scale) -> None:
         ptxtools.Device().launch(scale, 1, 1, [x, x, 1, 1])
 
 
+@pytest.mark.parametrize("options", [{"shared": 1.5}, {"shared": -1}, {"timeout": 0}, {"timeout": float("nan")}])
+def test_impossible_launches(scale, options: dict) -> None:
+    x = np.zeros(10, np.float32)
+    with pytest.raises(ptxtools.LaunchError):
+        ptxtools.Device().launch(scale, 1, 1, [x, x, 1, 1], **options)
+
+
+def test_big_endian_arrays_are_refused(scale) -> None:
+    x, swapped = np.zeros(10, np.float32), np.ones(10, ">f4")
+    with pytest.raises(ptxtools.LaunchError, match="little-endian"):
+        ptxtools.Device().launch(scale, 1, 1, [swapped, x, 1, 1])
+
+
 def test_launches_leave_no_memory_behind(scale) -> None:
     device = ptxtools.Device()
     x = np.zeros(10, np.float32)
