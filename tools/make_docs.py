@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 
 def rules() -> str:
@@ -23,17 +24,34 @@ def rules() -> str:
     return markdown(all_pages())
 
 
-PAGES: dict[str, Callable[[], str]] = {"docs/rules.md": rules}
+def pages() -> dict[str, Callable[[], str]]:
+    """Every page with the function that makes it."""
+    import reference_pages as reference
+
+    from ptxtools.isa.index import CHAPTERS
+
+    found: dict[str, Callable[[], str]] = {"docs/rules.md": rules, "docs/coverage.md": reference.coverage}
+    found["docs/isa/README.md"] = reference.index
+    for family in CHAPTERS:
+        found[f"docs/isa/{family}.md"] = partial(reference.instruction_page, family)
+    return found
 
 
 def main() -> int:
     stale = []
-    for name, make in PAGES.items():
+    wanted = pages()
+    for name in [str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "isa").glob("*.md")]:
+        if name not in wanted:
+            stale.append(name)
+            if "--check" not in sys.argv:
+                (ROOT / name).unlink()
+    for name, make in wanted.items():
         path, text = ROOT / name, make()
         if path.exists() and path.read_text("utf-8") == text:
             continue
         stale.append(name)
         if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, "utf-8")
             print(f"wrote {name}")
     if "--check" in sys.argv and stale:
