@@ -103,13 +103,21 @@ def command(**options: Any) -> int:
     if options["requirements"]:
         return _print_requirements(names, settings, options["format_"] or config.format or "text")
     if options["fix"] or options["diff"]:
-        names = _fix(names, settings, write=options["fix"] and not options["diff"])
+        unfixed: list[Diagnostic] = []
+        names = _fix(names, settings, unfixed, write=options["fix"] and not options["diff"])
         if options["diff"] and not options["fix"]:
             return FINDINGS if names else OK
+        if unfixed:
+            from .common import print_diagnostics
+
+            print_diagnostics(unfixed, style_for(options["color"], sys.stderr), sys.stderr)
+        status = _status(unfixed, options, config)
         if not names:
-            return OK
+            return status
+    else:
+        status = OK
     reports = _lint_all(names, settings, options)
-    return _print_reports(reports, options, config)
+    return max(status, _print_reports(reports, options, config))
 
 
 def main() -> NoReturn:
@@ -269,8 +277,11 @@ def _lint_module(module: Module, syntax: list[Diagnostic], settings: _Settings) 
 # --- fixes ------------------------------------------------------------------------------------------------------------
 
 
-def _fix(names: Sequence[str], settings: _Settings, *, write: bool) -> list[str]:
-    """Apply or show the fixes of each file; the names of those that are left to report (with `--diff`: changed)."""
+def _fix(names: Sequence[str], settings: _Settings, unfixed: list[Diagnostic], *, write: bool) -> list[str]:
+    """Apply or show the fixes of each file; the names of those that are left to report (with `--diff`: changed).
+
+    Fixed standard input goes to standard output; what is still wrong in it is added to `unfixed`.
+    """
     from ptxtools.diagnostics.decode import decode
     from ptxtools.lint.fixes import apply_fixes, unified_diff
 
@@ -291,6 +302,7 @@ def _fix(names: Sequence[str], settings: _Settings, *, write: bool) -> list[str]
             continue
         if name == STDIN:
             sys.stdout.write(changed)
+            unfixed += lint_data(changed.encode() if count else data, shown, settings)
             continue
         if count:
             write_output(name, changed.encode())
@@ -319,6 +331,11 @@ def _print_reports(reports: list[_Report], options: dict[str, Any], config: Conf
         sys.stderr.write(f"ptx-lint: error: {failure}\n")
     if failures:
         return USAGE
+    return _status(findings, options, config)
+
+
+def _status(findings: list[Diagnostic], options: dict[str, Any], config: Config) -> int:
+    """The exit status that these findings call for."""
     strict = config.strict if options["strict"] is None else options["strict"]
     counting = [f for f in findings if strict or f.severity is Severity.ERROR]
     exit_zero = config.exit_zero if options["exit_zero"] is None else options["exit_zero"]

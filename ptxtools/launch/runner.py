@@ -260,6 +260,11 @@ class _Runner:
         for plan, expected in self._globals:
             if expected is not None:
                 address, size = self._variable(plan.name)
+                if expected.nbytes != size:
+                    differs = f"variable '{plan.name}' differs from {plan.expect}"
+                    sizes = f"{expected.nbytes} bytes are expected, but it has {size}"
+                    self._report.failures.append([f"{differs}: {sizes}"])
+                    continue
                 got, element = bytes_as(bytes(self._device.arena.view(address, size)), expected)
                 self._expect(got, element, expected, Tolerance(), f"variable '{plan.name}'", plan.expect)
         if self._job.expect_printed:

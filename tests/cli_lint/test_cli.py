@@ -277,6 +277,12 @@ def test_fix_of_standard_input_goes_to_standard_output(run):
     assert status == 0 and out == GENERIC.replace("ld.b32", "ld.shared.b32")
 
 
+def test_what_fixes_leave_of_standard_input_is_reported(run):
+    status, out, err = run("--fix", stdin=GENERIC.replace("ret;", "nonsense.u32 r;").encode())
+    assert status == 1 and "ld.shared.b32" in out and "nonsense.u32 r;" in out
+    assert "<stdin>:" in err and "nonsense" in err
+
+
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 

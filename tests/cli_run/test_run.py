@@ -213,6 +213,10 @@ def test_globals(run, tmp_path: Path) -> None:
     assert run("--launch", str(tmp_path / "good.toml")).status == 0
     ran = run("--launch", str(tmp_path / "bad.toml"))
     assert ran.status == 1 and "variable 'counter' differs" in ran.err and "[1]" in ran.err
+    np.save(tmp_path / "long.npy", np.zeros(3, np.uint32))
+    (tmp_path / "size.toml").write_text(text % "long.npy")
+    ran = run("--launch", str(tmp_path / "size.toml"))
+    assert ran.status == 1 and "variable 'counter' differs" in ran.err and "12 bytes are expected" in ran.err
     ran = run("--launch", str(tmp_path / "name.toml"))
     assert ran.status == 2 and "did you mean 'counter'" in ran.err
     np.save(tmp_path / "in.npy", np.array([5], np.uint32))
