@@ -21,9 +21,13 @@ def locate(trap: Trap, program: Program, find_source: Callable[[], Source | None
         if source is not None:
             trap.file, trap.line = source.name_of(start), source.line_of(start)
             starts = [program.lines[place][1] if place >= 0 else None for place in trap.places]
-            trap.details = tuple(
-                text if start is None else f"line {source.line_of(start)}: {text}"
-                for text, start in zip(trap.details, starts, strict=True)
-            ) if starts else trap.details
+            trap.details = (
+                tuple(
+                    text if start is None else f"line {source.line_of(start)}: {text}"
+                    for text, start in zip(trap.details, starts, strict=True)
+                )
+                if starts
+                else trap.details
+            )
     trap.args = (trap.describe(),)
     return trap

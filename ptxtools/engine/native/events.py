@@ -152,7 +152,6 @@ class NativeView(View):
         self.schedule.wait(wait)
 
 
-
 class Residents:
     """Clusters of a worker that Python knows: those in which an event has happened."""
 

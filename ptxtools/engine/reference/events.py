@@ -74,7 +74,6 @@ class ReferenceView(View):
         self.schedule.wait(wait)
 
 
-
 def release(m: Machine, wait: Wait) -> None:
     """Let the lanes of a wait try again."""
     first = wait.frame
