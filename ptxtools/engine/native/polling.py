@@ -48,6 +48,8 @@ class Watch:
     def __init__(self, worker: Worker, polls: Polls) -> None:
         self.worker, self.polls = worker, polls
         self.seen = self.since = self.looks = 0
+        #: Workers that had not finished at the last look: what one wrote before it finished must be looked at anew.
+        self.live = 0
         #: Others must act before anything here can change.
         self.rests = False
         #: When the worker began, and when it may look again at what it waits for.
@@ -64,14 +66,15 @@ class Watch:
         digest, now = self._digest(), worker.schedule.now()
         ended = time.monotonic()
         self.next = ended + _SHARE * (ended - began)
-        if digest != self.seen:
-            self.seen, self.since, self.looks = digest, now, 0
+        live = self.polls.live
+        if digest != self.seen or live != self.live:
+            self.seen, self.since, self.looks, self.live = digest, now, 0, live
             self.polls.idle.pop(worker.number, None)
             return False
         self.looks += 1
         if self.looks < _LOOKS or now - self.since <= 2 * worker.schedule.longest():
             return False
-        if self.polls.live == 1:
+        if live == 1:
             return True
         self.rests = True
         return self.looks & (self.looks - 1) == 0 and self.polls.settled(worker.number, self._memory())
