@@ -73,10 +73,12 @@ def tensor_map(address: int, **fields: Any) -> bytes:
     lists = {key: tuple(int(value) for value in fields.get(key, ())) for key in _LISTS}
     type_, shape = TYPES[fields["type"]], lists["shape"]
     made = TensorMap(
-        address, type_, shape, lists["strides"] if "strides" in fields else _dense(type_, shape),
+        address, type_, shape, lists["strides"],
         element_strides=lists["element_strides"], swizzle=fields.get("swizzle", "none"),
         interleave=fields.get("interleave", "none"), fill=fields.get("fill", "zero"),
     )  # fmt: skip
+    if "strides" not in fields:
+        made.strides = _dense(made)
     im2col = [key for key in _IM2COL if key in fields]
     if im2col and "box" in fields:
         raise LaunchError(f"a tensor map has either box or {im2col[0]}")
@@ -92,9 +94,10 @@ def tensor_map(address: int, **fields: Any) -> bytes:
         raise LaunchError(str(error)) from None
 
 
-def _dense(type_: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _dense(map_: TensorMap) -> tuple[int, ...]:
     """Byte strides of dimensions 1 and up of a tensor without gaps."""
-    strides, stride = [], shape[0] * type_.memory // type_.group if shape else 0
+    strides, shape, type_ = [], map_.shape, map_.type
+    stride = shape[0] * (map_.slice_bytes or type_.memory) // (1 if map_.slice_bytes else type_.group) if shape else 0
     for size in shape[1:]:
         strides.append(stride)
         stride *= size

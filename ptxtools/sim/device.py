@@ -108,8 +108,9 @@ class Device:
         self.on_print = on_print
         self.checks = parse_checks(checks)
         self.late = seed is not None or "asynccheck" in self.checks
-        # Looks of checkers run one after another in any case; reports come in the same order each time.
-        one = self.late or bool(self.checks & LOOKING)
+        # Looks of checkers run one after another in any case; reports come in the same order each time. The reference
+        # engine has one worker.
+        one = self.late or bool(self.checks & LOOKING) or engine == "reference"
         self.threads = 1 if one else threads or len(os.sched_getaffinity(0))
         self._threads_chosen = threads is not None
         self.runtime = Runtime(self)

@@ -5,7 +5,6 @@ All devices of a run share one address space, so that a device is the owner of a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -18,13 +17,13 @@ from ptxtools.engine.events import View, serves
 from ptxtools.engine.program import LANES
 from ptxtools.semantics.atomic import OPERATIONS, combine
 from ptxtools.semantics.types import bits_of
+from ptxtools.sim.asynchronous.reductions import update_of
 
 Array: TypeAlias = npt.NDArray[Any]
 
 #: Multicast addresses have this byte on top, where no other address has it; objects lie a terabyte apart.
 _BASE, _STEP = 0x0400_0000_0000_0000, 1 << 40
 _NARROW = {"e5m2": "float8_e5m2", "e4m3": "float8_e4m3fn"}
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +66,10 @@ def multimem(view: View) -> None:
     step = bits_of(types[0]) // 8
     size = step * len(types)
     places = [_places(view, lane, size) for lane in view.lanes()]
-    with _lock:
-        if loads:
-            _load(view, places, step)
-        else:
-            _write(view, places, step, reduces=opcode.name == "multimem.red")
+    if loads:
+        _load(view, places, step)
+    else:
+        _write(view, places, step, reduces=opcode.name == "multimem.red")
 
 
 def _places(view: View, lane: int, size: int) -> list[memoryview]:
@@ -98,16 +96,24 @@ def _load(view: View, places: list[list[memoryview]], step: int) -> None:
 
 
 def _write(view: View, places: list[list[memoryview]], step: int, *, reduces: bool) -> None:
+    """Lanes one after another: several may have one address."""
     lanes = list(view.lanes())
     for number, type_ in enumerate(view.op.src_types[1:]):
         part = slice(number * step, (number + 1) * step)
-        given = view.source(1 + number)[lanes]
-        for lane, value in enumerate(given):  # lanes one after another: several may have one address
-            for target in places[lane]:
-                new = np.array([value])
-                if reduces:
-                    new = _reduced(view, type_, [_words([target[part]]).astype(new.dtype), new], wide="")
-                target[part] = new.astype(f"<u{step}").tobytes()
+        update = update_of(view, _operation(view), type_) if reduces else None
+        for place, value in zip(places, view.source(1 + number)[lanes], strict=True):
+            new = np.frombuffer(np.array(value, f"<u{step}").tobytes(), np.uint8)
+            for target in place:
+                if update is not None:
+                    update(np.frombuffer(target[part], np.uint8), new)
+                else:
+                    target[part] = new.tobytes()
+
+
+def _operation(view: View) -> str:
+    opcode = view.op.opcode
+    assert opcode is not None
+    return next(name for name in OPERATIONS if opcode.has(name))
 
 
 def _words(parts: list[memoryview]) -> Array:
@@ -126,9 +132,7 @@ def _accumulator(view: View) -> str:
 
 def _reduced(view: View, type_: str, columns: list[Array], *, wide: str) -> Array:
     """Values of all devices reduced, in their order."""
-    opcode = view.op.opcode
-    assert opcode is not None
-    operation = next(name for name in OPERATIONS if opcode.has(name))
+    operation = _operation(view)
     element = type_.partition("x")[0]
     if element in _NARROW or (wide and operation == "add"):
         return _in_floats(element, operation, columns, wide)

@@ -256,7 +256,7 @@ end:
 def edge_values(t: str) -> list[int]:
     """Patterns near every boundary of a type's word, integer and floating-point alike."""
     bits = word_bits(t)
-    values = {0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 0x8000, 0x7FFF, 0xFFFF}
+    values = {0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 0x8000, 0x7FF7, 0x7FFF, 0xFFFF}
     for i in range(0, bits, 3 if bits > 16 else 1):
         values |= {1 << i, (1 << i) - 1, (1 << i) + 1, -(1 << i), ~(1 << i)}
     layouts = {16: [(5, 10), (8, 7)], 32: [(8, 23)], 64: [(11, 52)]}[min(bits, 64)]

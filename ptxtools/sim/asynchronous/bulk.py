@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import Any
-
 import numpy as np
 
 from ptxtools.engine.events import View, serves
 from ptxtools.isa.types import TYPES
 from ptxtools.sim.checks.asynccheck import Span, span_at
-from ptxtools.sim.tensormap.tiles import reduction_of
+from ptxtools.sim.tensormap.boxes import Update
 
 from .barriers import Barrier, barrier_at, guarded
 from .operands import Array, Operands, bytes_of, targets
 from .queue import Step, queue_of
-
-#: Reductions on global memory by several workers.
-REDUCING = Lock()
-_REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-
-
-def _format(type_: str) -> str:
-    """NumPy's name of a PTX type; "bf16" has none."""
-    info = TYPES[type_]
-    if type_ == "bf16":
-        return type_
-    return ("f" if info.kind == "float" else "i" if info.signed else "u") + str(info.bits // 8)
+from .reductions import update_of
 
 
 def signal(view: View, lane: int, barrier: Barrier, size: int) -> Step:
@@ -47,13 +33,13 @@ def copy(view: View) -> None:
             _to_global(view, operands, lane, size)
 
 
-def _change(view: View) -> Any:
-    """What a reduction does to memory; None for a plain copy."""
+def _update(view: View, *, shared: bool) -> Update | None:
+    """What a reduction does to memory; None for a plain copy. In global memory add.f32 has no subnormals."""
     opcode = view.op.opcode
     assert opcode is not None
-    if opcode.family != "cp" or "redOp" not in opcode.mods:
+    if "redOp" not in opcode.mods:
         return None
-    return reduction_of(opcode.mods["redOp"], _format(opcode.mods["type"]))
+    return update_of(view, opcode.mods["redOp"], opcode.mods["type"], flushes=True, shared=shared)
 
 
 def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
@@ -61,19 +47,22 @@ def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
     source = operands.memory("srcMem", lane, size, write=False, align=16)
     cta, offset = operands.shared("dstMem", lane, size, align=16)
     barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
-    multicast, change = operands.has("ctaMask"), _change(view)
+    multicast, update = operands.has("ctaMask"), _update(view, shared=True)
 
     def run() -> None:
         for target in targets(view, operands, lane, cta):
             there = bytes_of(target, offset, size)
-            there[:] = change(there.copy(), source) if change else source
+            if update is not None:
+                update(there, source.copy())
+            else:
+                there[:] = source
             own = Barrier(target, barrier.offset) if multicast else barrier
             signal(view, lane, own, size)()
 
     text = f"a bulk copy of {size} bytes to shared {offset:#x}, for the mbarrier at {barrier}"
 
     def spans() -> list[list[Span]]:
-        kind = "reduce" if change else "write"
+        kind = "reduce" if update else "write"
         written = [Span(c, offset, offset + size, kind) for c in targets(view, operands, lane, cta)]
         read = span_at(view, lane, operands.one("srcMem", lane), size, operands.spaces["srcMem"], "read")
         return [[*written, *read]]
@@ -85,15 +74,14 @@ def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
     """From the CTA's shared memory to global memory; counted in bulk groups."""
     source = operands.memory("srcMem", lane, size, write=False, align=16)
     target = operands.memory("dstMem", lane, size, write=True, align=16)
-    change = _change(view)
+    update = _update(view, shared=False)
     mask = _byte_mask(operands.one("byteMask", lane)) if operands.has("byteMask") else None
     taken: list[Array] = []
 
     def write() -> None:
         data = taken[0]
-        if change:
-            with REDUCING:
-                target[:] = change(target.copy(), data)
+        if update is not None:
+            update(target, data)
         elif mask is not None:
             target.reshape(-1, 16)[:, mask] = data.reshape(-1, 16)[:, mask]
         else:
@@ -102,7 +90,7 @@ def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
     text = f"a bulk copy of {size} bytes to global {operands.one('dstMem', lane):#x}"
 
     def spans() -> list[list[Span]]:
-        kind = "reduce" if change else "write"
+        kind = "reduce" if update else "write"
         return [
             span_at(view, lane, operands.one(name, lane), size, operands.spaces[name], how)
             for name, how in (("srcMem", "read"), ("dstMem", kind))
@@ -147,8 +135,9 @@ def store(view: View) -> None:
     assert opcode is not None
     type_ = opcode.mods["type"]
     width = TYPES[type_].bits // 8
-    operation = next((name for name in _REDUCTIONS if opcode.family == "red" and opcode.has(name)), "")
-    change = reduction_of(operation, _format(type_)) if operation else None
+    update = None
+    if opcode.name == "red.async":
+        update = update_of(view, opcode.mods["op"], type_, shared=operands.has("mbar"))
     for lane in view.lanes():
         values = operands.vector("b", lane)
         data = np.frombuffer(b"".join((v & (1 << 8 * width) - 1).to_bytes(width, "little") for v in values), np.uint8)
@@ -156,9 +145,9 @@ def store(view: View) -> None:
         barrier = None
         if operands.has("mbar"):
             barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
-        step = _Store(view, lane, target, data, change, barrier)
+        step = _Store(view, lane, target, data, update, barrier)
         text = f"an asynchronous store of {len(data)} bytes" + (f", for the mbarrier at {barrier}" if barrier else "")
-        kind = "reduce" if change else "write"
+        kind = "reduce" if update else "write"
 
         def spans(lane: int = lane, size: int = len(data), kind: str = kind) -> list[list[Span]]:
             return [span_at(view, lane, operands.one("a", lane), size, operands.spaces["a"], kind)]
@@ -169,13 +158,17 @@ def store(view: View) -> None:
 class _Store:
     """The one step of an asynchronous store."""
 
-    def __init__(self, view: View, lane: int, target: Array, data: Array, change: Any, barrier: Barrier | None) -> None:
+    def __init__(
+        self, view: View, lane: int, target: Array, data: Array, update: Update | None, barrier: Barrier | None
+    ) -> None:
         self.view, self.lane, self.target, self.data = view, lane, target, data
-        self.change, self.barrier = change, barrier
+        self.update, self.barrier = update, barrier
 
     def __call__(self) -> None:
-        with REDUCING:
-            self.target[:] = self.change(self.target.copy(), self.data) if self.change else self.data
+        if self.update is not None:
+            self.update(self.target, self.data)
+        else:
+            self.target[:] = self.data
         if self.barrier is not None:
             signal(self.view, self.lane, self.barrier, len(self.data))()
 

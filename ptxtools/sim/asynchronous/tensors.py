@@ -10,16 +10,18 @@ import numpy as np
 from ptxtools.engine.events import View, serves
 from ptxtools.sim.checks.asynccheck import Span
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
-from ptxtools.sim.tensormap.boxes import Memory, Region, region
+from ptxtools.sim.tensormap.boxes import Memory, Region
 from ptxtools.sim.tensormap.descriptor import ALIGNMENT
 from ptxtools.sim.tensormap.fields import replace
+from ptxtools.sim.tensormap.modes import region
 from ptxtools.sim.tensormap.swizzle import ROW
-from ptxtools.sim.tensormap.tiles import load, reduction, shared_bytes, take
+from ptxtools.sim.tensormap.tiles import check_reduction, check_store, layout, load, take
 
 from .barriers import Barrier, barrier_at
-from .bulk import REDUCING, signal
+from .bulk import signal
 from .operands import Array, Operands, bytes_of, targets
 from .queue import Step, queue_of
+from .reductions import update_of
 
 T = TypeVar("T")
 
@@ -58,25 +60,28 @@ def copy(view: View) -> None:
     operands, opcode = Operands(view), view.op.opcode
     assert opcode is not None
     mode = opcode.mods.get("load_mode", "tile")
+    loads, operation = operands.has("mbar"), opcode.mods.get("redOp")
     for lane in view.lanes():
         map_ = _map(view, operands, lane)
         coordinates = operands.vector("tensorCoords", lane, signed=True)
         offsets = operands.vector("im2colInfo", lane)
-        box = _trapping(view, lane, lambda: region(map_, mode, coordinates, offsets))  # noqa: B023 - called at once
-        if operands.has("mbar"):
-            _to_shared(view, operands, lane, map_, box)
+
+        def box(map_: TensorMap = map_, at: list[int] = coordinates, offsets: list[int] = offsets) -> Region:
+            if not loads:
+                check_store(map_)
+            if operation is not None:
+                check_reduction(map_, operation)
+            return region(map_, mode, at, offsets)
+
+        found = _trapping(view, lane, box)
+        if loads:
+            _to_shared(view, operands, lane, map_, found)
         else:
-            _to_global(view, operands, lane, map_, box)
-
-
-def _rows(size: int) -> int:
-    """A swizzled tile may reach to the end of its last row."""
-    return -(-size // ROW) * ROW
+            _to_global(view, operands, lane, map_, found)
 
 
 def _to_shared(view: View, operands: Operands, lane: int, map_: TensorMap, box: Region) -> None:
-    size = shared_bytes(map_, box)
-    whole = _rows(size) if map_.swizzle != "none" else size
+    size, whole = box.bytes, layout(map_, box).extent
     cta, offset = operands.shared("dstMem", lane, whole, align=ROW)
     barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
     opcode = view.op.opcode
@@ -107,24 +112,22 @@ def _signalled(rank: int, barrier: Barrier, pair: bool) -> Barrier:
 def _to_global(view: View, operands: Operands, lane: int, map_: TensorMap, box: Region) -> None:
     opcode = view.op.opcode
     assert opcode is not None
-    size = shared_bytes(map_, box)
-    whole = _rows(size) if map_.swizzle != "none" else size
+    size, whole = box.bytes, layout(map_, box, store=True).extent
     cta, offset = operands.shared("srcMem", lane, whole, align=ROW)
-    change = None
+    update = None
     if "redOp" in opcode.mods:
-        change = _trapping(view, lane, lambda: reduction(opcode.mods["redOp"], map_.type))
+        type_, _, flushes = map_.type.name.partition(".")
+        update = update_of(view, opcode.mods["redOp"], type_, flushes=bool(flushes))
     taken: list[Array] = []
 
     def read() -> None:
-        taken.append(_trapping(view, lane, lambda: take(map_, box, bytes_of(cta, offset, whole), offset)).copy())
+        taken.append(take(map_, box, bytes_of(cta, offset, whole), offset).copy())
 
     def write() -> None:
-        memory = _memory(view, lane)
-        if change is None:
-            box.store(memory, taken[0])
-            return
-        with REDUCING:
-            box.change(memory, taken[0], change)
+        if update is None:
+            box.store(_memory(view, lane), taken[0])
+        else:
+            box.change(_memory(view, lane), taken[0], update)
 
     steps: list[Step] = [read, write]
     text = f"a tensor copy of {size} bytes from shared {offset:#x}"

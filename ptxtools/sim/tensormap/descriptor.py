@@ -52,12 +52,17 @@ TYPES: dict[str, ElementType] = {
 }  # fmt: skip
 _BY_CODE = {t.code: t for t in TYPES.values()}
 
-INTERLEAVES = ("none", "16B", "32B")
+#: Bytes of channels that an interleaved layout keeps together.
+SLICES = {"none": 0, "16B": 16, "32B": 32}
+INTERLEAVES = tuple(SLICES)
 #: Name in launch files: (mode, atomicity).
 SWIZZLES: dict[str, tuple[int, int]] = {
     "none": (0, 0), "32B": (1, 0), "64B": (2, 0), "128B": (3, 0),
     "128B_atom_32B": (3, 1), "128B_atom_32B_flip_8B": (3, 2), "128B_atom_64B": (3, 3),
 }  # fmt: skip
+#: Swizzle modes that im2col::w modes and padded types go with (9.7.9.25.5.1, cuTensorMapEncodeIm2colWide).
+_WIDE_SWIZZLES = ("64B", "128B", "128B_atom_32B")
+_PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
 _SWIZZLE_NAMES = {value: name for name, value in SWIZZLES.items()}
 #: Bytes of the rows that a swizzle mode mixes.
 SWIZZLE_SPAN = (0, 32, 64, 128)
@@ -84,7 +89,8 @@ class TensorMap:
     """A tensor in global memory and the boxes in which it is copied.
 
     address: device address; type: element type; shape: elements, innermost first; strides: bytes between elements of
-    dimension 1 and up; box, element_strides: elements; swizzle, interleave, fill: names of launch files; mode: "tile",
+    dimension 1 and up; box, element_strides: elements (of interleaved tensors dimension 0 counts pixels, the last but
+    one slices); swizzle, interleave, fill: names of launch files; mode: "tile",
     "im2col" or "im2col_w"; of im2col modes lower and upper corner of the bounding box (W first), channels of a pixel,
     pixels of a column.
     """
@@ -110,6 +116,16 @@ class TensorMap:
     @property
     def rank(self) -> int:
         return len(self.shape)
+
+    @property
+    def slice_bytes(self) -> int:
+        """Bytes of channels of a pixel of an interleaved tensor (5.5.6); 0: not interleaved."""
+        return SLICES[self.interleave]
+
+    @property
+    def corner_bits(self) -> int:
+        """Bits of a corner of the bounding box, and of an im2col offset."""
+        return 16 if self.mode == "im2col_w" else _CORNER_BITS[self.rank]
 
     @property
     def span(self) -> int:
@@ -161,18 +177,20 @@ class TensorMap:
             raise TensorMapError(f"box {_list(self.box)}: one size of 1 to 256 for each dimension")
         if self.type.padded and self.row() != 128:
             raise TensorMapError(f"rows of a box have 128 elements of {self.type.name}, not {self.row()}")
-        if self.row_bytes() % 16 or self.row() % self.type.group:
+        if not self.slice_bytes and (self.row_bytes() % 16 or self.row() % self.type.group):
             raise TensorMapError(f"rows of a box have {self.row_bytes()} bytes; a multiple of 16 is needed")
 
     def _check_im2col(self) -> None:
-        count, bits = self.rank - 2, _CORNER_BITS[self.rank]
-        if self.mode == "im2col_w":
-            count, bits = 1, 16
+        count, bits = 1 if self.mode == "im2col_w" else self.rank - 2, self.corner_bits
         for corner in (self.lower, self.upper):
             if len(corner) != count or not all(-(1 << bits - 1) <= c < 1 << bits - 1 for c in corner):
                 raise TensorMapError(f"corner {_list(corner)}: {count} values of {bits} bits, signed")
         if not 1 <= self.channels <= 256 or not 1 <= self.pixels <= 1024:
             raise TensorMapError("1 to 256 channels of a pixel and 1 to 1024 pixels of a column are possible")
+        sizes = self.shape[0 if self.slice_bytes else 1 :]
+        for d, (size, low, high) in enumerate(zip(sizes, self.lower, self.upper, strict=False)):
+            if low > size - 1 + high:
+                raise TensorMapError(f"the bounding box is empty along {'WHD'[d]}: {low} to {size - 1 + high}")
 
     def _check_layout(self) -> None:
         if self.interleave == "none":
@@ -182,6 +200,10 @@ class TensorMap:
             raise TensorMapError("interleaved tensors have 3 to 5 dimensions, whole bytes and no im2col::w mode")
         if self.interleave == "32B" and self.swizzle != "32B":
             raise TensorMapError("interleave 32B needs swizzle 32B")
+        if self.mode == "im2col_w" and self.swizzle not in _WIDE_SWIZZLES:
+            raise TensorMapError(f"im2col::w needs swizzle {' or '.join(_WIDE_SWIZZLES)}, not {self.swizzle}")
+        if self.type.padded and self.swizzle not in _PADDED_SWIZZLES:
+            raise TensorMapError(f"{self.type.name} elements go with swizzle none or 128B, not {self.swizzle}")
         if self.fill == "nan" and self.type.format not in ("f2", "f4", "f8", "bf16"):
             raise TensorMapError(f"fill nan is for floating-point types, not {self.type.name}")
 
@@ -206,7 +228,7 @@ class TensorMap:
     def _window(self) -> int:
         if self.mode == "tile":
             return sum(size - 1 << 8 * d for d, size in enumerate(self.box[1:]))
-        bits = 16 if self.mode == "im2col_w" else _CORNER_BITS[self.rank]
+        bits = self.corner_bits
         low, high = (sum((c & (1 << bits) - 1) << bits * d for d, c in enumerate(x)) for x in (self.lower, self.upper))
         return low | high << 16
 

@@ -1,11 +1,13 @@
-"""How swizzled tiles lie in shared memory (5.5.7): an exclusive or of address bits inside rows of 128 bytes.
+"""How the rows of a tile lie in shared memory, swizzled or not (5.5.7).
 
-It acts on addresses in shared memory, not on offsets in the tile. Which rows `128B_atom_32B_flip_8B` flips is not
-written down: we flip the odd ones.
+Swizzling is an exclusive or of address bits inside rows of 128 bytes. It acts on addresses in shared memory, not on
+offsets in the tile; `128B_atom_32B_flip_8B` also swaps the halves of 16 bytes in odd rows. Rows shorter than the span
+that a mode mixes begin a span apart.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -35,29 +37,61 @@ def swizzled(address: Any, mode: str) -> Any:
     return address ^ ((address >> 4) & 8) if mode.endswith("flip_8B") else address
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A tile in shared memory: `rows` of `pieces`, each `data` bytes at the start of `room` bytes; rows begin `pitch`
+    bytes apart. What lies between is not touched."""
+
+    mode: str
+    rows: int
+    pieces: int
+    data: int
+    room: int
+    pitch: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the tile itself."""
+        return self.rows * self.pieces * self.data
+
+    @property
+    def extent(self) -> int:
+        """Bytes from the tile's first to its last; a swizzled one may reach to the end of its last 128-byte row."""
+        size = (self.rows - 1) * self.pitch + self.pieces * self.room
+        return size if self.mode == "none" else -(-size // ROW) * ROW
+
+    @property
+    def _plain(self) -> bool:
+        return self.mode == "none" and self.data == self.room and self.pitch == self.pieces * self.room
+
+    def scatter(self, tile: Array, region: Array, start: int) -> None:
+        """Put a dense tile (bytes) into shared memory. region: shared memory from the tile's address `start` on."""
+        if self._plain:
+            region[: self.bytes] = tile
+        else:
+            words, order = self._words(region, start)
+            words[order] = tile.view(words.dtype)
+
+    def gather(self, region: Array, start: int) -> Array:
+        """The dense tile that lies in shared memory; the inverse of `scatter`."""
+        if self._plain:
+            return region[: self.bytes]
+        words, order = self._words(region, start)
+        found: Array = words[order].view(np.uint8)
+        return found
+
+    def _words(self, region: Array, start: int) -> tuple[Array, Array]:
+        """Shared memory as words, and the word where each of the tile lies."""
+        width = 4 if self.data % 8 else 8
+        return region[: len(region) // width * width].view(f"u{width}"), _order(self, start % PERIOD, width)
+
+
 @lru_cache(maxsize=256)
-def _order(mode: str, start: int, words: int) -> Array:
-    """For each 8-byte word of a tile that begins `start` bytes into a period: the word where it lies."""
-    places = swizzled(start + 8 * np.arange(words), mode)
-    order: Array = (places - start) // 8
+def _order(layout: Layout, start: int, width: int) -> Array:
+    """For each word of a tile that begins `start` bytes into a period: the word where it lies."""
+    rows, pieces = np.arange(layout.rows), np.arange(layout.pieces)
+    within = np.arange(layout.data // width) * width
+    places = start + (rows * layout.pitch)[:, None, None] + (pieces * layout.room)[:, None] + within
+    order: Array = (swizzled(places, layout.mode) - start).reshape(-1) // width
+    order.setflags(write=False)
     return order
-
-
-def scatter(tile: Array, region: Array, start: int, mode: str) -> None:
-    """Put a dense tile (bytes) into shared memory. region: shared memory from the tile's address `start` on."""
-    size = len(tile)
-    if mode == "none":
-        region[:size] = tile
-        return
-    words = size // 8
-    whole = region[: len(region) // 8 * 8].view(np.uint64)
-    whole[_order(mode, start % PERIOD, words)] = tile.view(np.uint64)
-
-
-def gather(region: Array, size: int, start: int, mode: str) -> Array:
-    """The dense tile of `size` bytes that lies in shared memory; the inverse of `scatter`."""
-    if mode == "none":
-        return region[:size]
-    whole = region[: len(region) // 8 * 8].view(np.uint64)
-    found: Array = whole[_order(mode, start % PERIOD, size // 8)].view(np.uint8)
-    return found

@@ -1,4 +1,7 @@
-"""Tiles on their way between global and shared memory: fill, padding of sub-byte types, swizzle."""
+"""Tiles on their way between global and shared memory: fill, conversions, padding of sub-byte types, swizzle.
+
+What an observed chip does where the manual leaves it open: `docs/tensormap.md`.
+"""
 
 from __future__ import annotations
 
@@ -7,108 +10,82 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from . import swizzle
+from ptxtools.semantics.half import OOB_NAN
+
 from .boxes import Memory, Region
-from .descriptor import ElementType, TensorMap, TensorMapError
+from .descriptor import TensorMap, TensorMapError
+from .swizzle import Layout
 
 Array: TypeAlias = npt.NDArray[Any]
 
-#: What `fill nan` writes. Of f16 it is the pattern that fma.oob looks for; the others are canonical NaNs.
-_NAN = {"f2": 0x7EFF, "bf16": 0x7FFF, "f4": 0x7FFF_FFFF, "f8": 0x7FFF_FFFF_FFFF_FFFF}
+#: What becomes of NaNs in tf32 elements.
+_TF32_NAN = 0x7FFF_E000
 
 
-def shared_bytes(map_: TensorMap, region: Region) -> int:
-    """Bytes of the tile in shared memory, which are the bytes that its mbarrier counts."""
-    return region.bytes // map_.type.memory * map_.type.shared
+def layout(map_: TensorMap, region: Region, *, store: bool = False) -> Layout:
+    """How the region's tile lies in shared memory. store: as a copy to global memory reads it."""
+    row, type_ = region.row_bytes, map_.type
+    pieces, data, room = 1, row, row
+    if type_.padded:
+        pieces, room = row // type_.memory, type_.shared
+        data = room if store else type_.memory
+    return Layout(map_.swizzle, region.bytes // row, pieces, data, room, max(pieces * room, map_.span))
 
 
 def _blank(map_: TensorMap, size: int) -> Array:
     """A tile of what is outside of the tensor."""
     if map_.fill == "zero":
         return np.zeros(size, np.uint8)
-    width = map_.type.memory
-    return np.full(size // width, _NAN[map_.type.format], f"u{width}").view(np.uint8)
+    return np.full(size // 2, OOB_NAN, np.uint16).view(np.uint8)
+
+
+def _to_tf32(data: Array) -> Array:
+    """Elements of tf32 maps lose their low 13 bits, rounded to nearest even; NaNs are canonical."""
+    bits = data.reshape(-1).view(np.uint32)
+    rounded = (bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFF_E000)
+    nan = (bits & np.uint32(0x7FFF_FFFF)) > np.uint32(0x7F80_0000)
+    converted: Array = np.where(nan, np.uint32(_TF32_NAN), rounded).view(np.uint8).reshape(data.shape)
+    return converted
 
 
 def load(map_: TensorMap, region: Region, memory: Memory, target: Array, start: int) -> None:
-    """Copy a box into shared memory. target: shared memory from the tile's address `start` on, to whole rows."""
+    """Copy a box into shared memory. target: shared memory from the tile's address `start` on, as far as it goes."""
     tile = _blank(map_, region.bytes)
-    region.load(memory, tile)
-    if map_.type.name.endswith(".ftz"):
-        values = tile.view(np.uint32)
-        values[(values & 0x7F80_0000) == 0] &= 0x8000_0000
-    if map_.type.padded:
-        padded = np.zeros((len(tile) // map_.type.memory, map_.type.shared), np.uint8)
-        padded[:, : map_.type.memory] = tile.reshape(-1, map_.type.memory)
-        tile = padded.reshape(-1)
-    swizzle.scatter(tile, target, start, map_.swizzle)
+    region.load(memory, tile, _to_tf32 if map_.type.name.startswith("tf32") else None)
+    layout(map_, region).scatter(tile, target, start)
 
 
 def take(map_: TensorMap, region: Region, source: Array, start: int) -> Array:
-    """The tile that lies in shared memory, as global memory wants it. Raises `TensorMapError`."""
-    tile = swizzle.gather(source, shared_bytes(map_, region), start, map_.swizzle)
+    """The tile that lies in shared memory, as global memory wants it."""
+    tile = layout(map_, region, store=True).gather(source, start)
     if not map_.type.padded:
         return np.ascontiguousarray(tile)
-    if map_.type.name != "b6x16_p32":
-        raise TensorMapError(f"{map_.type.name} elements are copied to shared memory only")
     bits = np.unpackbits(tile.reshape(-1, 16), axis=1, bitorder="little").reshape(-1, 16, 8)[:, :, :6]
     return np.packbits(bits.reshape(-1, 96), axis=1, bitorder="little").reshape(-1)
 
 
+def check_store(map_: TensorMap) -> None:
+    """Copies to global memory (9.7.9.25.5.1): raise `TensorMapError` where they cannot be made."""
+    if map_.type.name == "b4x16_p64":
+        raise TensorMapError(f"{map_.type.name} elements are copied to shared memory only")
+    if map_.swizzle.endswith("flip_8B"):
+        raise TensorMapError(f"swizzle {map_.swizzle} is for copies to shared memory only")
+    if any(corner < 0 for corner in map_.lower) or any(corner > 0 for corner in map_.upper):
+        raise TensorMapError("the bounding box of a copy to global memory reaches outside of the tensor")
+
+
 # --- reductions -------------------------------------------------------------------------------------------------------
 
-_INTEGERS = ("u4", "i4", "u8")
-#: Formats that each operation takes (9.7.9.25.4.2, 9.7.9.25.5.3).
-_FORMATS: dict[str, tuple[str, ...]] = {
-    "add": (*_INTEGERS, "f2", "bf16", "f4", "f8"), "min": (*_INTEGERS, "i8", "f2", "bf16"),
-    "max": (*_INTEGERS, "i8", "f2", "bf16"), "inc": ("u4",), "dec": ("u4",),
-    "and": ("u4", "i4", "u8", "i8"), "or": ("u4", "i4", "u8", "i8"), "xor": ("u4", "i4", "u8", "i8"),
-}  # fmt: skip
-_FUNCTIONS: dict[str, Any] = {
-    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "inc": lambda old, limit: np.where(old >= limit, np.uint32(0), old + np.uint32(1)),
-    "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - np.uint32(1)),
+_INTEGERS = ("u32", "s32", "u64")
+#: Element types that each operation takes (9.7.9.25.5.3).
+_REDUCED: dict[str, tuple[str, ...]] = {
+    "add": (*_INTEGERS, "f16", "bf16", "f32", "f32.ftz"), "min": (*_INTEGERS, "s64", "f16", "bf16"),
+    "max": (*_INTEGERS, "s64", "f16", "bf16"), "inc": ("u32",), "dec": ("u32",),
+    "and": (*_INTEGERS, "s64"), "or": (*_INTEGERS, "s64"), "xor": (*_INTEGERS, "s64"),
 }  # fmt: skip
 
 
-def reduction(operation: str, type_: ElementType) -> Any:
-    """Function (memory, tile) -> memory over bytes for a reduction. Raises `TensorMapError`."""
-    if type_.format not in _FORMATS[operation]:
-        raise TensorMapError(f"there is no reduction .{operation} of {type_.name} elements")
-    return reduction_of(operation, type_.format)
-
-
-def reduction_of(operation: str, format_: str) -> Any:
-    """The same for a NumPy format, "bf16" included."""
-    floating = format_[0] in "fb"
-    function = {"min": np.fmin, "max": np.fmax}.get(operation) if floating else None
-    function = function or _FUNCTIONS[operation]
-    if format_ == "bf16":
-        return lambda old, new: _bfloat16(function, old, new)
-
-    def change(old: Array, new: Array) -> Array:
-        with np.errstate(all="ignore"):
-            changed: Array = function(old.view(format_), new.view(format_))
-        if floating:
-            changed = np.where(np.isnan(changed), _quiet(format_), changed)
-        return np.ascontiguousarray(changed, format_).view(np.uint8)
-
-    return change
-
-
-def _quiet(format_: str) -> Any:
-    """The canonical NaN (of f64 the quiet one)."""
-    bits = {"f2": 0x7FFF, "f4": 0x7FFF_FFFF, "f8": 0x7FF8_0000_0000_0000}[format_]
-    return np.array(bits, f"u{format_[1]}").view(format_)
-
-
-def _bfloat16(function: Any, old: Array, new: Array) -> Array:
-    """In f32, which holds sums of two bf16 values well enough to round once more, to nearest even."""
-    wide = [x.view(np.uint16).astype(np.uint32) << np.uint32(16) for x in (old, new)]
-    with np.errstate(all="ignore"):
-        result = function(wide[0].view(np.float32), wide[1].view(np.float32))
-    bits = result.view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
-    narrow = np.where(np.isnan(result), np.uint32(0x7FFF), rounded).astype(np.uint16)
-    return np.ascontiguousarray(narrow).view(np.uint8)
+def check_reduction(map_: TensorMap, operation: str) -> None:
+    """Raise `TensorMapError` unless the map's elements can be reduced so."""
+    if map_.type.name not in _REDUCED[operation]:
+        raise TensorMapError(f"there is no reduction .{operation} of {map_.type.name} elements")
