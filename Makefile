@@ -46,6 +46,7 @@ sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case wit
 	$(BIN)/python tools/sweep_semantics.py
 	$(BIN)/python tools/sweep_cases.py
 	$(BIN)/python tools/sweep_ptxas.py
+	$(BIN)/python tools/manual_examples.py
 
 clean:  ## Remove the virtual environment and what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance import instructions, structure  # noqa: E402
+from conformance import examples, instructions, structure  # noqa: E402
 from conformance.oracle import Oracle  # noqa: E402
 from conformance.record import Record, read, write  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
@@ -125,7 +125,26 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         topic, verdict = (p.pattern.replace("|", ", ") for p in (deviation.topic, deviation.verdict))
         reason = deviation.reason.replace("|", "\\|")
         lines.append(f"| {number} | {topic} | {verdict} | {reason} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *examples_section()]) + "\n"
+
+
+def examples_section() -> list[str]:
+    """The part of docs/conformance.md about the manual's examples."""
+    outcomes = [examples.outcome(row) for row in examples.read(examples.EXAMPLES)]
+    reviewed = examples.reviews(examples.REVIEWED)
+    summary, *_ = examples.report(outcomes, reviewed)
+    lines = [
+        "", "## Examples of the manual", "",
+        "Every statement of the examples in the editions 6.4, 7.8 (chapters 1 to 8), 8.7 and 9.0 (tcgen05), each in a",
+        "module that declares what it names, at a version and target that it needs. `make test` lints all of them;",
+        "`tools/manual_examples.py` prints each refusal. \"Slip\": the manual's own mistake.", "", f"{summary}.", "",
+        "| examples | refused by | reason |", "|--:|---|---|",
+    ]  # fmt: skip
+    who = {"both": "both", "ours": "ptx-lint", "ptxas": "ptxas"}
+    for review in reviewed:
+        reason = review.reason.replace("|", "\\|")
+        lines.append(f"| {sum(map(review.covers, outcomes))} | {who[review.verdict]} | {reason} |")
+    return lines
 
 
 def main() -> int:

@@ -13,8 +13,8 @@ from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 from . import codes
 from .values import CONSTANTS, Scope, Signature, Value
 
-#: Special registers that were 16 bits wide in PTX 1.x and may still be read as such (chapter 10).
-_ONCE_16_BIT = ("%tid", "%ntid", "%ctaid", "%nctaid")
+#: Widths that special registers had in PTX 1.x and 2.x, with which they may still be read (chapter 10).
+_ONCE_NARROWER = {**dict.fromkeys(("%tid", "%ntid", "%ctaid", "%nctaid"), (16,)), "%gridid": (16, 32)}
 #: Instructions whose scalar result may be discarded; elsewhere `_` stands only inside vectors and pairs.
 _DISCARDING = frozenset({"atom", "setp", "lop3", "elect", "mbarrier"})
 #: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4).
@@ -306,7 +306,8 @@ class _Fit:
 
     def _negated(self, operand: Negated) -> Iterator[Problem]:
         inner = operand.operand
-        if "negatable" not in self.spec.kinds and not (self.spec.type == "pred" and self.spec.role == "src"):
+        wanted = "negatable" if operand.operator == "!" else "minus"
+        if wanted not in self.spec.kinds and not (self.spec.type == "pred" and self.spec.role == "src"):
             message = f"operand '{self.spec.name}' of '{self.op.text}' cannot be negated"
             yield self._problem(codes.NEGATION, message)
         elif (operand.operator == "!") != (self.spec.type == "pred"):
@@ -571,7 +572,7 @@ def _special_fits(spec: OperandSpec, have: str, name: str) -> bool:
         return False
     if accepts(wanted, have, spec.width):
         return True
-    return TYPES[wanted].bits == 16 and have == "u32" and name.partition(".")[0] in _ONCE_16_BIT
+    return TYPES[wanted].bits in _ONCE_NARROWER.get(name.partition(".")[0], ())
 
 
 def same_space(wanted: str, have: str) -> bool:

@@ -13,7 +13,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     .vec  = { .v2, .v4 };
     .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    st.async{.mmio}.release.scope{.ss}.type               [a], b;
+    st.async{.mmio}.release{.scope}{.ss}.type             [a], b;
     .scope = { .gpu, .sys };
     .ss    = { .global };
     .type  = { .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };

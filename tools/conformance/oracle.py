@@ -52,6 +52,10 @@ class Oracle:
             self._ask(setting, place, probes, list(range(len(probes))), said)
         return [_verdict(said.get(at)) for at in range(len(probes))]
 
+    def accepts(self, setting: str, lines: Sequence[str]) -> bool:
+        """Whether this whole module passes."""
+        return self._call(setting, lines).returncode == 0
+
     def _ask(
         self, setting: str, place: str, probes: Sequence[str], live: list[int], said: dict[int, list[str]]
     ) -> None:
@@ -91,18 +95,8 @@ class Oracle:
 
     def _run(self, setting: str, place: str, probes: list[str]) -> tuple[int, dict[int, list[str]], int | None]:
         """Exit status, messages by probe, and the probe with a syntax error."""
-        self.calls += 1
         lines, first = module_of(setting, place, probes)
-        number = Target(where(setting)[1]).number
-        target = where(setting)[1]
-        arch = "sm_110" + target[6:] if number == 101 else target if number >= 75 else "sm_75"
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "probe.ptx")
-            path.write_text("\n".join(lines))
-            command = [self.command, f"-arch={arch}", "-O0", "-o", str(Path(folder, "out")), str(path)]
-            if _version(lines) >= (3, 1):
-                command.append("-c")
-            done = subprocess.run(command, capture_output=True, check=False, timeout=300)
+        done = self._call(setting, lines)
         messages: dict[int, list[str]] = {}
         fatal = None
         for found in _ERROR.finditer((done.stderr + done.stdout).decode(errors="replace")):
@@ -116,8 +110,21 @@ class Oracle:
                 fatal = at
         return done.returncode, messages, fatal
 
+    def _call(self, setting: str, lines: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+        self.calls += 1
+        target = where(setting)[1]
+        number = Target(target).number
+        arch = "sm_110" + target[6:] if number == 101 else target if number >= 75 else "sm_75"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "probe.ptx")
+            path.write_text("\n".join(lines))
+            command = [self.command, f"-arch={arch}", "-O0", "-o", str(Path(folder, "out")), str(path)]
+            if _version(lines) >= (3, 1):
+                command.append("-c")
+            return subprocess.run(command, capture_output=True, check=False, timeout=300)
 
-def _version(lines: list[str]) -> tuple[int, ...]:
+
+def _version(lines: Sequence[str]) -> tuple[int, ...]:
     """What the module declares; nonsense counts as new."""
     found = re.search(r"^\.version (\d+)\.(\d+)$", "\n".join(lines), re.MULTILINE)
     return (int(found[1]), int(found[2])) if found else (9, 9)

@@ -22,7 +22,10 @@ _CYCLES_PER_RECORD = 4
 def special_register(h: Handler) -> None:
     """dst[0] = the register that `detail` names."""
     name = str(h.op.detail)
-    h.results([_value(h, name)])
+    value = _value(h, name)
+    if h.op.dst_types[0].endswith("16"):  # %tid and its kin as in PTX 1.x
+        value = h.e.value(f"trunc <32 x i32> {value} to <32 x i16>")
+    h.results([value])
 
 
 def _value(h: Handler, name: str) -> Value:
