@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from ptxtools.engine.native.templates import expand
 
-#: Charge the block that ends here: `extra` of its terminator is its number of instructions.
-ACCOUNT = """
-  %weight = get rec.extra
+#: Charge the block that ends here: its weight, `extra` of its terminator is its number of instructions.
+_CHARGE = """
   %old.slice = get ctx.slice
   %cost = add i32 %weight, 1
   %left = sub i32 %old.slice, %cost
@@ -26,17 +25,32 @@ ACCOUNT = """
   %new.count = add i64 %old.count, %threads64
   set ctx.count, %new.count
 """
+ACCOUNT = "  %weight = get rec.extra" + _CHARGE
 
 
-def land(block: str, step: str, mask: str, label: str) -> str:
-    """Go on at `block`, whose first record is `step` bytes from this one; `label` and its kin must be free."""
+def halves(pair: str, low: str, high: str) -> str:
+    """Two fields of a record by one load: what a loop's branch reads competes with its vectors."""
+    return f"""
+  {pair} = get rec.{pair.removeprefix("%")}
+  {low} = trunc i64 {pair} to i32
+  {pair}.upper = lshr i64 {pair}, 32
+  {high} = trunc i64 {pair}.upper to i32
+"""
+
+
+def land(block: str, step: str, mask: str, label: str, left: str = "") -> str:
+    """Go on at `block`, whose first record is `step` bytes from this one; `label` and its kin must be free.
+
+    left: the value of ctx.slice, if that is at hand.
+    """
+    now = left or f"%{label}.now"
+    load = "" if left else f"  {now} = get ctx.slice\n"
     return f"""
 {label}:
   %{label}.pend = get warp.pend
   %{label}.ip = getelementptr i8, ptr %ip, i32 {step}
   %{label}.near = icmp ult i32 {block}, %{label}.pend
-  %{label}.now = get ctx.slice
-  %{label}.time = icmp sge i32 %{label}.now, 0
+{load}  %{label}.time = icmp sge i32 {now}, 0
   %{label}.ok = and i1 %{label}.near, %{label}.time
   br i1 %{label}.ok, label %{label}.go, label %{label}.stop, !prof !0
 {label}.go:
@@ -158,19 +172,18 @@ handler @trap {                                   ; lanes %mask cannot go on: ct
 JUMP = f"""
 handler @t_jump {{
   {ACCOUNT}
-  %block = get rec.s0
-  %step = get rec.s1
+{halves("%s0_pair", "%block", "%step")}
   br label %land
-{land("%block", "%step", "%mask", "land")}
+{land("%block", "%step", "%mask", "land", "%left")}
 }}
 
 handler @t_branch {{                              ; s0 s1: block and distance if the guard holds; s2 s3: if not
-  {ACCOUNT}
-  %block = get rec.s0
-  %step = get rec.s1
+{halves("%guard_pair", "%guard", "%weight")}
+{_CHARGE}
+{halves("%s0_pair", "%block", "%step")}
   %other = get rec.s2
   %other.step = get rec.s3
-  %taken = guarded %mask
+  %taken = guarded %mask by %guard
   %stay = xor i32 %taken, %mask
   %all = icmp eq i32 %stay, 0
   br i1 %all, label %land, label %some
@@ -193,9 +206,9 @@ split:                                            ; the lanes at the lower block
   %pend.new = call i32 @llvm.umin.i32(i32 %pend, i32 %high)
   set warp.pend, %pend.new
   br label %part
-{land("%block", "%step", "%mask", "land")}
-{land("%other", "%other.step", "%mask", "pass")}
-{land("%low", "%low.step", "%low.mask", "part")}
+{land("%block", "%step", "%mask", "land", "%left")}
+{land("%other", "%other.step", "%mask", "pass", "%left")}
+{land("%low", "%low.step", "%low.mask", "part", "%left")}
 }}
 
 handler @t_switch {{                              ; s0: index slot; s1: number of targets; imm: table of blocks

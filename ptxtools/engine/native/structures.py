@@ -33,8 +33,11 @@ def size_of(type_: str) -> int:
     return _SIZES[type_]
 
 
-def _structure(name: str, size: int, text: str) -> Structure:
-    """Fields in order, each at its natural alignment."""
+def _structure(name: str, size: int, text: str, pairs: str = "") -> Structure:
+    """Fields in order, each at its natural alignment; `pairs`: i64 fields that read two i32 at once, the named one low.
+
+    A pair is called by its first field's name with "_pair" behind.
+    """
     fields: dict[str, tuple[int, str]] = {}
     at = 0
     for line in text.strip().splitlines():
@@ -46,6 +49,7 @@ def _structure(name: str, size: int, text: str) -> Structure:
             fields[field] = (at, type_.strip())
             at += step
     assert at <= size, f"{name} needs {at} bytes"
+    fields |= {f"{first}_pair": (fields[first][0], "i64") for first in pairs.split()}
     return Structure(name, fields, size)
 
 
@@ -159,6 +163,7 @@ RECORD = _structure(
     i32: guard extra
     i64: imm
     """,
+    pairs="s0 guard",
 )
 
 #: One row of the function table: first block, sizes, and its constants (rows of CONSTANT).

@@ -113,18 +113,18 @@ def _blend(t: Template, result: str, bits: str, lanes: str, new: str, old: str) 
     return f"  {result} = select <32 x i1> {lanes}, {v} {new}, {v} {old}"
 
 
-def _guarded(t: Template, result: str, mask: str) -> str:
+def _guarded(t: Template, result: str, mask: str, guard: str | None) -> str:
     n = result + ".g"
+    load = "" if guard else f"{_get(t, n + 'r', 'rec.guard', None)}\n"
     return f"""\
-  {n}p = getelementptr i8, ptr %ip, i64 {structures.RECORD.offset("guard")}
-  {n}r = load i32, ptr {n}p
-  {n}o = and i32 {n}r, -2
+{load}\
+  {n}o = and i32 {guard or n + "r"}, -2
   {n}a = getelementptr i8, ptr %fp, i32 {n}o
   {n}v = load i32, ptr {n}a
-  {n}n = and i32 {n}r, 1
+  {n}n = and i32 {guard or n + "r"}, 1
   {n}s = sub i32 0, {n}n
   {n}x = xor i32 {n}v, {n}s
-  {n}z = icmp eq i32 {n}r, 0
+  {n}z = icmp eq i32 {guard or n + "r"}, 0
   {n}w = select i1 {n}z, i32 -1, i32 {n}x
   {result} = and i32 {n}w, {mask}"""
 
@@ -168,7 +168,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[..., str]]] = [
     (re.compile(rf"{_V} = bits {_V}"), lambda t, r, m: f"  {r} = bitcast <32 x i1> {m} to i32"),
     (re.compile(rf"{_V} = splat(32|64) {_V}"), _splat),
     (re.compile(rf"{_V} = blend(32|64) {_V}, (.+), (.+)"), _blend),
-    (re.compile(rf"{_V} = guarded {_V}"), _guarded),
+    (re.compile(rf"{_V} = guarded {_V}(?: by {_V})?"), _guarded),
     (re.compile(rf"{_V} = depth {_V}"), _depth),
     (re.compile(rf"goto {_V}, {_V}, {_V}"), _goto),
     (re.compile(rf"tail (@[\w.]+) {_V}, {_V}, {_V}"), _tail),
