@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any
 
-from ptxtools.diagnostics import Span
+from ptxtools.diagnostics import span_at
 from ptxtools.ir import Instruction, Label, Loc, Name, Scope, Statement
 
 from .codec import Strings, decode_numbers, encode_numbers, pack_column, unpack_column, width_for
@@ -209,34 +208,37 @@ def decode_joined_columns(data: memoryview, shapes: Shapes, pool: OperandPool) -
 
 
 def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Iterable[LocRow],
-                record: Callable[[int, Span], Any], spans: Iterable[Span]) -> list[Any]:  # fmt: skip
-    """The statements of a body. locs: those of the function; record: makes the node of a record."""
+                record: Callable[[int, int], Any], places: Iterable[int]) -> list[Any]:  # fmt: skip
+    """The statements of a body. locs: those of the function; record: makes the node of a record at a place."""
     heads, numbers, extras = columns
     operands, guards = tuple(map(pool.operands.__getitem__, numbers)), pool.guards
     items: list[Any] = []
     stack: list[list[Any]] = []
-    add = items.append
+    add, blank = items.append, object.__new__
     rows, unread = iter(locs), iter(extras)
     extra = unread.__next__
     at = 0
-    # This loop is most of what decoding costs.
-    for (kind, opcode, count), span in zip(map(shapes.rows.__getitem__, heads), spans, strict=False):
+    # This loop is most of what decoding costs. To set the fields of a blank node is quicker than to call its class.
+    for (kind, opcode, count), place in zip(map(shapes.rows.__getitem__, heads), places, strict=False):
         end = at + count
-        if kind == PLAIN:
-            add(Instruction(opcode, operands[at:end], None, span))
-        elif kind == GUARDED:
-            add(Instruction(opcode, operands[at:end], guards[extra()], span))
+        if kind <= GUARDED:
+            item = blank(Instruction)
+            item.opcode = opcode
+            item.operands = operands[at:end]
+            item.guard = guards[extra()] if kind else None
+            item.place = place
+            add(item)
         elif kind == RECORD:
-            add(record(extra(), span))
+            add(record(extra(), place))
         elif kind == LABEL:
             if type(operands[at]) is not Name:
                 raise Damage("a label that is none")
-            add(Label(operands[at].name, span))
+            add(Label(operands[at].name, span_at(place)))
         elif kind == LOC:
             file, line, column = next(rows)
-            add(Loc(file, line, column, None, 0, None, span))
+            add(Loc(file, line, column, None, 0, None, span_at(place)))
         elif kind == OPEN and len(stack) < _MOST_SCOPES:
-            scope = Scope([], span)
+            scope = Scope([], span_at(place))
             add(scope)
             stack.append(items)
             items = scope.items
@@ -250,20 +252,6 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
     if stack or at != len(operands) or next(unread, None) is not None:
         raise Damage("a function body ends in the middle")
     return items
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Keep the garbage collector from running while many nodes, none of them garbage, are made."""
-    import gc
-
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def ordinals(body: Scope) -> Iterator[tuple[int, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import cached_property
 from typing import Any, TypeVar
 
-from ptxtools.diagnostics import PtxError, Span
+from ptxtools.diagnostics import PtxError, Span, span_at
 from ptxtools.ir import (
     BranchTargets,
     CallPrototype,
@@ -21,6 +21,7 @@ from ptxtools.ir import (
     Scope,
     Variable,
 )
+from ptxtools.ir.collector import CollectorOff
 
 from . import elf, note
 from .code import (
@@ -32,7 +33,6 @@ from .code import (
     cumulative,
     decode_columns,
     decode_joined_columns,
-    no_collection,
 )
 from .codec import Cursor, decode_numbers, decode_plain_strings, decode_strings, unpack_column
 from .data import image_reader
@@ -40,7 +40,7 @@ from .errors import DAMAGE, DAMAGED, NEWER, Damage, fail
 from .layout import REGISTER_CLASSES, Descriptor
 from .pool import OperandPool
 from .records import FUNCTION, LINKAGE, read_attributes, read_directives, read_record
-from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origins, span_of, spans_of_body
+from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origins, places_of_body, span_of
 from .tables import ORIGINS, tables_of
 
 T = TypeVar("T")
@@ -56,13 +56,16 @@ def read(data: bytes, name: str = "<container>", *, canonical: Canonical | None 
     canonical gives the same module parsed from its printed text: it is called when somebody asks for a line.
     Everything is verified by the content hash first; bodies are decoded on first touch.
     """
-    with no_collection():
-        return Container(data, name, canonical).module
+    with CollectorOff():
+        container = Container(data, name)
+        module = container.guarded(container.module)
+        module.source = container.source(canonical)
+    return module
 
 
 def decode_all(module: Module) -> Module:
     """Decode every header and body now, quicker than one by one. Returns the module itself; raises PtxError."""
-    with no_collection():
+    with CollectorOff():
         for function in module.functions:
             if isinstance(function, LazyFunction):
                 function.decode()
@@ -72,25 +75,22 @@ def decode_all(module: Module) -> Module:
 
 
 class Container:
-    """An open container: its tables, decoded as they are needed."""
+    """An open container: its tables, decoded as they are needed. It knows no module made of it: that makes no cycle."""
 
-    def __init__(self, data: bytes, name: str = "<container>", canonical: Canonical | None = None) -> None:
+    def __init__(self, data: bytes, name: str) -> None:
         self.name = name
-        self.file = self.guarded(lambda: _verified(data, name))
-        #: Bytes of code that bodies may still have: when many symbols share one place, it is soon used up.
-        self._code_left = _FREE + _MOST_RATIO * len(data)
+        self.file = self.guarded(_verified, data, name)
+        #: Bytes of code that the bodies of a module may have together, and may still have.
+        self._most_code = self._code_left = _FREE + _MOST_RATIO * len(data)
         self.notes = note.decode_notes(bytes(self.file.find(note.SECTION).data))
         self._patterns: dict[int, tuple[Any, ...]] = {}
         #: What makes another node for a record that was decoded before: its type and fields.
         self._flat: dict[int, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
-        self.module = Module()
-        self.guarded(self._open)
-        self.module.source = self._source(canonical)
 
-    def guarded(self, decode: Callable[[], T]) -> T:
+    def guarded(self, decode: Callable[..., T], *args: Any) -> T:
         """Run a decoder; bytes that make no sense become a PtxError."""
         try:
-            return decode()
+            return decode(*args)
         except PtxError:
             raise
         except DAMAGE as error:
@@ -142,7 +142,7 @@ class Container:
     def origins(self) -> Origins:
         take = iter(decode_numbers(bytes(self._tables[ORIGINS]))).__next__
         origins: Origins = []
-        for _ in self.module.items:
+        for _ in range(self._records[0]):
             name = self.strings[take()]
             origins.append((name, [(take(), take(), take()) for _ in range(take())]))
         return origins
@@ -185,10 +185,12 @@ class Container:
 
     # --- the module -----------------------------------------------------------------------------------------------
 
-    def _open(self) -> None:
+    def module(self) -> Module:
+        """A new tree, without a source."""
+        self._code_left = self._most_code
         count = self._records[0]
         functions = self._functions()
-        items = self.module.items
+        items: list[Any] = []
         for number in range(count):
             function = functions.get(number)
             if function is None:
@@ -201,6 +203,7 @@ class Container:
                 items.append(function)
         if len(functions) > count or (functions and max(functions) >= count):
             raise Damage("a function is no item of the module")
+        return Module(items)
 
     def _functions(self) -> dict[int, Function]:
         numbers = decode_numbers(bytes(self._tables["functions"]))
@@ -210,7 +213,7 @@ class Container:
         found: dict[int, Function] = {}
         rows = iter(numbers)
         for item, flags, name, linkage, symbol, locs in zip(*[rows] * _FUNCTION_FIELDS, strict=True):
-            place = symbols[symbol] if flags & HAS_BODY else None
+            place = symbols.place(symbol) if flags & HAS_BODY else None
             if not last < item < self._records[0]:
                 raise Damage("the table of functions is in no order")
             last = item
@@ -260,24 +263,24 @@ class Container:
         d.shared, d.local, d.const, d.instructions = [c.next() for _ in range(4)]
         return d
 
-    def body(self, item: int, place: elf.Symbol, locs: range) -> list[Any]:
+    def body(self, item: int, place: elf.Place, locs: range) -> list[Any]:
         """The statements of a function."""
-        self._code_left -= place.size
+        section, start, size = place
+        self._code_left -= size  # when many symbols share one place, it is soon used up
         if self._code_left < 0:
             raise Damage("function bodies overlap")
-        content = self.file.content(self.file.sections[place.section])
-        with no_collection():
-            columns = self._columns(content[place.value : place.value + place.size])
+        with CollectorOff():
+            columns = self._columns(self.file.content(self.file.sections[section])[start : start + size])
             rows = self.locs[locs.start : locs.stop] if locs else ()
-            spans = spans_of_body(item, len(columns[0]))
-            return build_items(columns, self.shapes, self.pool, rows, self._statement, spans)
+            places = places_of_body(item, len(columns[0]))
+            return build_items(columns, self.shapes, self.pool, rows, self._statement, places)
 
     def _columns(self, code: memoryview) -> Columns:
         return decode_columns(code) if self.major >= 2 else decode_joined_columns(code, self.shapes, self.pool)
 
-    def _statement(self, number: int, span: Span) -> Any:
+    def _statement(self, number: int, place: int) -> Any:
         """A new node for a record in a body."""
-        known = self._flat.get(number)
+        span, known = span_at(place), self._flat.get(number)
         if known is not None:
             make, values = known
             return make(*values, span)
@@ -287,7 +290,8 @@ class Container:
         node.span = span
         return node
 
-    def _source(self, canonical: Canonical | None) -> ContainerSource:
+    def source(self, canonical: Canonical | None) -> ContainerSource:
+        """Where positions in a module of the container are looked up."""
         name = self.guarded(self.original_name)
         if name is None:
             return ContainerSource(self.name, self.module, canonical)
@@ -323,22 +327,25 @@ _HEADER_FIELDS = ("params", "returns", "directives", "attributes", "variadic")
 class LazyScope(Scope):
     """A function's outermost scope whose statements are decoded on first touch."""
 
-    __slots__ = ("_decode",)
+    __slots__ = ("_body", "_container")
     __hash__ = None  # type: ignore[assignment]
 
-    _decode: Callable[[], list[Any]] | None
+    _container: Container | None
+    #: What the container calls it: item, place, rows of lines.
+    _body: tuple[int, elf.Place, range]
 
     @classmethod
-    def of(cls, decode: Callable[[], list[Any]], span: Span) -> LazyScope:
+    def of(cls, container: Container, body: tuple[int, elf.Place, range], span: Span) -> LazyScope:
         self = cls.__new__(cls)
-        self._decode, self.span = decode, span
+        self._container, self._body, self.span = container, body, span
         return self
 
     def __getattr__(self, name: str) -> Any:
-        if name != "items" or self._decode is None:
+        container = self._container
+        if name != "items" or container is None:
             raise AttributeError(name)
-        self.items = self._decode()
-        self._decode = None
+        self.items = container.guarded(container.body, *self._body)
+        self._container = None
         return self.items
 
     def __eq__(self, other: object) -> bool:
@@ -362,24 +369,21 @@ class LazyFunction(Function):
     _header: dict[str, Any] | None
 
     @classmethod
-    def of(cls, container: Container, item: int, flags: int, name: str, linkage: str, place: elf.Symbol | None,
+    def of(cls, container: Container, item: int, flags: int, name: str, linkage: str, place: elf.Place | None,
            locs: range) -> LazyFunction:  # fmt: skip
         self = cls.__new__(cls)
         self._container, self._item, self._header = container, item, None
         self.kind = "entry" if flags & ENTRY else "func"
         self.name, self.linkage = name, linkage
         self.span, self.name_span = span_of(item), span_of(item, NAME_PART)
-        self.body = None
-        if place is not None:
-            self.body = LazyScope.of(
-                lambda: container.guarded(lambda: container.body(item, place, locs)), self.span)  # fmt: skip
+        self.body = None if place is None else LazyScope.of(container, (item, place, locs), self.span)
         return self
 
     def decode(self) -> dict[str, Any]:
         """The fields of the header. One that was set meanwhile is not asked for."""
         if self._header is None:
-            container, item = self._container, self._item
-            self._header = container.guarded(lambda: container.header(item)[0])
+            container = self._container
+            self._header, _ = container.guarded(container.header, self._item)
         return self._header
 
     def __getattr__(self, name: str) -> Any:
@@ -392,8 +396,7 @@ class LazyFunction(Function):
     @property
     def descriptor(self) -> Descriptor:
         """The stored figures."""
-        container, item = self._container, self._item
-        return container.guarded(lambda: container.descriptor(item))
+        return self._container.guarded(self._container.descriptor, self._item)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Function):

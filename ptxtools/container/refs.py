@@ -146,7 +146,7 @@ def _renamed_scope(scope: Scope, names: Mapping[str, str]) -> Scope:
 def _renamed_statement(item: Statement, names: Mapping[str, str]) -> Statement:
     if isinstance(item, Instruction):
         operands = tuple([renamed_operand(operand, names) for operand in item.operands])
-        return Instruction(item.opcode, operands, item.guard, item.span)
+        return Instruction(item.opcode, operands, item.guard, item.place)
     if isinstance(item, Scope):
         return _renamed_scope(item, names)
     if isinstance(item, Label):

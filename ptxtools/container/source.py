@@ -13,15 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ptxtools.diagnostics import NO_SPAN, Source, Span
+from ptxtools.diagnostics import NO_SPAN, WHOLE, Source, Span, span_at
 from ptxtools.ir import Function, Module
 
 from .code import ordinals
 
-ITEM_SHIFT, STATEMENT_SHIFT = 48, 20
+ITEM_SHIFT, STATEMENT_SHIFT = 48, WHOLE.bit_length()
 STATEMENT_MASK = (1 << ITEM_SHIFT - STATEMENT_SHIFT) - 1
 NAME_PART = STATEMENT_MASK
-END = (1 << STATEMENT_SHIFT) - 1
 
 #: Statements of an original line that stand further right than this follow each other without their distance.
 _WIDEST = 400
@@ -34,15 +33,13 @@ Origins = list[tuple[str, Sequence[tuple[int, int, int]]]]
 
 def span_of(item: int, statement: int = 0) -> Span:
     """The span that stands for a statement (0: the item itself)."""
-    start = item + 1 << ITEM_SHIFT | statement << STATEMENT_SHIFT
-    return start, start | END
+    return span_at(item + 1 << ITEM_SHIFT | statement << STATEMENT_SHIFT)
 
 
-def spans_of_body(item: int, count: int) -> zip[Span]:
-    """Those of all statements of a function's body."""
+def places_of_body(item: int, count: int) -> range:
+    """Where all statements of a function's body are."""
     start, step = span_of(item, 1)[0], 1 << STATEMENT_SHIFT
-    stop = start + count * step
-    return zip(range(start, stop, step), range(start + END, stop + END, step), strict=True)
+    return range(start, start + count * step, step)
 
 
 class ContainerSource(Source):
@@ -50,7 +47,8 @@ class ContainerSource(Source):
 
     __slots__ = ("_bodies", "_canonical", "_made", "_module")
 
-    def __init__(self, name: str, module: Module, canonical: Canonical | None) -> None:
+    def __init__(self, name: str, module: Callable[[], Module], canonical: Canonical | None) -> None:
+        """module: makes the module anew."""
         self.name = name
         self._starts = None
         self._module = module
@@ -65,8 +63,11 @@ class ContainerSource(Source):
 
     def _parsed(self) -> Module:
         if self._made is None:
-            self._made = Module(source=Source("", self.name)) if self._canonical is None else (
-                self._canonical(self._module))  # fmt: skip
+            self._made = Module(source=Source("", self.name))
+            if self._canonical is not None:
+                module = self._module()
+                module.source = self._made.source
+                self._made = self._canonical(module)
         return self._made
 
     def real(self, offset: int) -> int:
@@ -74,7 +75,7 @@ class ContainerSource(Source):
         if offset >> ITEM_SHIFT == 0:
             return offset
         start, end = self._real_span((offset >> ITEM_SHIFT) - 1, offset >> STATEMENT_SHIFT & STATEMENT_MASK)
-        return min(start + (offset & END), end)
+        return min(start + (offset & WHOLE), end)
 
     def real_span(self, span: Span) -> Span:
         """The span in the canonical text."""
@@ -111,7 +112,8 @@ class OriginalSource(ContainerSource):
 
     __slots__ = ("_lines", "_origins")
 
-    def __init__(self, name: str, module: Module, canonical: Canonical | None, origins: Callable[[], Origins]) -> None:
+    def __init__(self, name: str, module: Callable[[], Module], canonical: Canonical | None,
+                 origins: Callable[[], Origins]) -> None:  # fmt: skip
         super().__init__(name, module, canonical)
         self._origins = origins
         self._lines: dict[int, str] | None = None
@@ -125,7 +127,7 @@ class OriginalSource(ContainerSource):
         if not rows:
             return super().position(offset)
         line, column, length = rows[statement if statement < len(rows) else 0]
-        return (line, column + min(offset & END, length)) if line else super().position(offset)
+        return (line, column + min(offset & WHOLE, length)) if line else super().position(offset)
 
     def name_of(self, offset: int) -> str:
         item = (offset >> ITEM_SHIFT) - 1

@@ -23,7 +23,7 @@ def info(data: bytes, name: str = "<container>") -> dict[str, Any]:
 
 
 def _info(container: Container, size: int) -> dict[str, Any]:
-    module, notes = container.module, container.notes
+    module, notes = container.module(), container.notes
     major, minor = (int.from_bytes(notes[note.NT_FORMAT][1][n : n + 2], "little") for n in (0, 2))
     functions = [f for f in module.functions if f.body is not None]
     compressed = any(s.flags & elf.SHF_COMPRESSED for s in container.file.sections)

@@ -7,9 +7,10 @@ from typing import Any
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
 from ptxtools.ir import Alias, File, Function, Label, Loc, Module, Scope, Section, Statement, Variable
+from ptxtools.ir.collector import CollectorOff
 
 from . import elf, note
-from .code import ENTRY, HAS_BODY, Body, CodeWriter, no_collection, ordinals
+from .code import ENTRY, HAS_BODY, Body, CodeWriter, ordinals
 from .codec import Builder, Strings, encode_numbers, pack_column, width_for
 from .data import R_OPERAND, DataSections, binding_of
 from .debug import section_image, section_labels
@@ -32,7 +33,7 @@ def write(module: Module, *, debug: bool = False, strip_debug: bool = False, com
     if strip_debug:
         module = without_debug(module)
     try:
-        with no_collection():
+        with CollectorOff():
             return _Writer(module, compress).write(debug)
     except (ValueError, OverflowError, struct.error) as error:
         fail(UNWRITABLE, f"the module cannot be written: {error}", module.source.name if module.source else "<module>")

@@ -1,17 +1,20 @@
 """Findings, their positions, their rendering, and the error classes. Stands on nothing."""
 
 from .diagnostic import Diagnostic, Fix, LaunchError, PtxError, Requires, Severity, Trap
-from .source import NO_SPAN, Source, Span
+from .source import NO_SPAN, WHOLE, Place, Source, Span, span_at
 
 __all__ = [
     "NO_SPAN",
+    "WHOLE",
     "Diagnostic",
     "Fix",
     "LaunchError",
+    "Place",
     "PtxError",
     "Requires",
     "Severity",
     "Source",
     "Span",
     "Trap",
+    "span_at",
 ]

@@ -10,6 +10,16 @@ Span: TypeAlias = tuple[int, int]
 
 NO_SPAN: Span = (0, 0)
 
+#: A span, or only its start: then `WHOLE` follows from it. There are many thousands of these.
+Place: TypeAlias = "Span | int"
+#: What the end of a span that is given by its start has set; offsets of characters in a text are not as large.
+WHOLE = (1 << 20) - 1
+
+
+def span_at(place: Place) -> Span:
+    """The span that a place stands for."""
+    return (place, place | WHOLE) if isinstance(place, int) else place
+
 
 class Source:
     """A named text. Offsets count characters; lines and columns count from 1, a tab is one column."""

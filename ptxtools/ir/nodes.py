@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from ptxtools.diagnostics import NO_SPAN, Source, Span
+from ptxtools.diagnostics import NO_SPAN, Place, Source, Span, span_at
 
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
@@ -122,7 +122,11 @@ class Instruction:
     opcode: str
     operands: tuple[Operand, ...] = ()
     guard: Guard | None = None
-    span: Span = _span()
+    place: Place = field(default=NO_SPAN, compare=False, repr=False)
+
+    @property
+    def span(self) -> Span:
+        return span_at(self.place)
 
     @property
     def op(self) -> Opcode:

@@ -331,7 +331,7 @@ class Actions:
         if p[2].guard is not None:
             raise Fault("PTX108", "an instruction has one guard", self._span(p, 1))
         p[0] = p[2]
-        p[0].guard, p[0].span = p[1], self._whole(p)
+        p[0].guard, p[0].place = p[1], self._whole(p)
 
     @rule("guard : '@' WORD | '@' '!' WORD")
     def p_guard(self, p: Any) -> None:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.ir import Module
+from ptxtools.ir.collector import CollectorOff
 
 from .reader import Reader, Units
-from .shapes import ShapeParser, collector_off
+from .shapes import ShapeParser
 
 
 class ParseResult(NamedTuple):
@@ -25,7 +26,7 @@ def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResul
     """
     units = _units(cache)
     reader = Reader(Source(text, name), units)
-    with collector_off():
+    with CollectorOff():
         reader.read()
     units.close()
     reader.diagnostics.sort(key=lambda diagnostic: diagnostic.span)

@@ -10,9 +10,7 @@ Operand nodes, guards and opcode texts are shared: `%r1` is one `Name` in the wh
 from __future__ import annotations
 
 import contextlib
-import gc
 import re
-from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -302,8 +300,9 @@ class ShapeParser:
         return operand
 
     def close(self) -> None:
-        """Keep new shapes for the next process."""
+        """Keep new shapes for the next process; nothing can be read any more."""
         self._store.save()
+        del self._operands, self._data_values  # which know this parser: a cycle
 
 
 def _pieces(rest: str) -> list[str]:
@@ -316,15 +315,3 @@ def _pieces(rest: str) -> list[str]:
 def _gap(text: str, at: int) -> int:
     """How far before `at` the word `.loc` begins."""
     return at - text.rindex(".loc", 0, at)
-
-
-@contextlib.contextmanager
-def collector_off() -> Iterator[None]:
-    """Spare the garbage collector walks through a tree that only grows (a quarter of the time)."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -145,7 +145,7 @@ class _Maker:
         if isinstance(value, ir.SymbolValue) and value.mask is not None:
             raise NotRegularError  # which masks are allowed depends on their value
         made = [
-            self._span(getattr(value, field.name)) if "span" in field.name else self.make(getattr(value, field.name))
+            self.make(getattr(value, field.name)) if field.compare else self._span(getattr(value, field.name))
             for field in fields(value)
         ]
         return ("node", type(value).__name__, tuple(made))

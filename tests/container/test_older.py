@@ -13,7 +13,8 @@ TEXT = (FOLDER / "everything.ptx").read_text()
 
 
 def test_there_is_one_of_each_kind():
-    assert {p.stem for p in OLDER} >= {"format-1.0", "format-1.0-compressed", "format-1.0-debug"}
+    kinds = ("", "-compressed", "-debug")
+    assert {p.stem for p in OLDER} >= {f"format-{version}{kind}" for version in ("1.0", "2.0") for kind in kinds}
 
 
 @pytest.mark.parametrize("path", OLDER, ids=lambda p: p.stem)

@@ -36,10 +36,10 @@ def spans(node):
         found = []
         for field in fields(node):
             value = getattr(node, field.name)
-            if "span" in field.name:
-                found.append((type(node).__name__, field.name, value))
-            elif field.name != "source":
+            if field.compare:
                 found += spans(value)
+            elif field.name != "source":
+                found.append((type(node).__name__, field.name, value))
         return found
     if isinstance(node, (list, tuple)):
         return [span for item in node for span in spans(item)]
