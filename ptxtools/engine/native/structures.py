@@ -18,11 +18,16 @@ _SIZES = {"i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[16 x i32]": 64, "<32 x i32>":
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Offsets and IR types of the fields of one structure."""
+    """Offsets and IR types of the fields of one structure; pairs: of neighbouring fields that can be read as one."""
 
     name: str
     fields: dict[str, tuple[int, str]]
     size: int
+    pairs: dict[str, tuple[int, str]]
+
+    def place(self, field: str) -> tuple[int, str]:
+        """Offset and IR type of a field or pair."""
+        return self.pairs[field] if field in self.pairs else self.fields[field]
 
     def offset(self, field: str) -> int:
         return self.fields[field][0]
@@ -49,8 +54,8 @@ def _structure(name: str, size: int, text: str, pairs: str = "") -> Structure:
             fields[field] = (at, type_.strip())
             at += step
     assert at <= size, f"{name} needs {at} bytes"
-    fields |= {f"{first}_pair": (fields[first][0], "i64") for first in pairs.split()}
-    return Structure(name, fields, size)
+    both = {f"{first}_pair": (fields[first][0], "i64") for first in pairs.split()}
+    return Structure(name, fields, size, both)
 
 
 #: slice: records that the running warp may still execute; status: why the threaded code returned (STATUS_*).
