@@ -55,6 +55,11 @@ def pending(schedule: Schedule, cluster: Cluster | None) -> list[str]:
     return [] if cluster is None else [f"pending: {text}" for text in schedule.pending(cluster)]
 
 
+def overflow(callee: str, depth: int, local: int) -> str:
+    """Why a call is a trap: a thread's local memory has no room for another frame."""
+    return f"stack overflow in a call of {callee}, {depth} calls deep: a thread has {local} bytes of local memory"
+
+
 def missing(came: int, expected: int) -> str:
     return f"{came} of {expected} threads came, {max(0, expected - came)} are missing"
 

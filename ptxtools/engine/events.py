@@ -99,6 +99,16 @@ class View(ABC):
 
     @property
     @abstractmethod
+    def tops(self) -> Array:
+        """Where the free part of each lane's local memory ends (u64, a copy); what `alloca` takes lies above. Set it
+        for all lanes."""
+
+    @tops.setter
+    @abstractmethod
+    def tops(self, values: Array) -> None: ...
+
+    @property
+    @abstractmethod
     def algebra(self) -> NumpyAlgebra:
         """Values of PTX types as arrays."""
 

@@ -1,35 +1,37 @@
-"""Memory that threads take from their stack as they run (9.7.17): the end of local memory, from above."""
+"""Memory that threads take from their stack as they run (9.7.17): the end of local memory, from above.
+
+Calls take it from below (`program.STACK_POINTER`); each checks that it does not meet the other.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
-from .events import View, serves
+from .events import Array, View, serves
 from .program import LANES
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 @serves("stack")
 def stack(view: View) -> None:
     """`op.detail`: "save", "restore", or ("allocate", alignment)."""
-    tops = _tops(view)
+    tops = view.tops
     chosen = np.array([view.mask >> lane & 1 for lane in range(LANES)], np.bool_)
     action = view.op.detail
     if action == "restore":
         wanted = view.source(0).astype(np.uint64)
+        if view.op.opcode is not None:
+            _check_restored(view, wanted, tops, chosen)
         np.copyto(tops, wanted, where=chosen)
+        view.tops = tops
         return
     if action != "save":
         _allocate(view, tops, chosen, action[1])
+        view.tops = tops
     if view.op.dst[0] is not None:
         view.result(0, tops if view.op.dst_types[0] == "u64" else tops.astype(np.uint32))
 
 
-def _allocate(view: View, tops: npt.NDArray[Any], chosen: npt.NDArray[Any], alignment: int) -> None:
+def _allocate(view: View, tops: Array, chosen: Array, alignment: int) -> None:
     sizes, frames = view.source(0).astype(np.uint64), view.source(1)
     mask = ~np.uint64(alignment - 1)
     lowest = frames + np.uint64(view.op.imm)
@@ -41,10 +43,10 @@ def _allocate(view: View, tops: npt.NDArray[Any], chosen: npt.NDArray[Any], alig
         tops[lane] = place
 
 
-def _tops(view: View) -> npt.NDArray[Any]:
-    """Where the stacks of a warp end: below lies what is free."""
-    warps: dict[int, npt.NDArray[Any]] = view.cta.state.setdefault("stack", {})
-    found = warps.get(view.warp)
-    if found is None:
-        found = warps[view.warp] = np.full(LANES, view.local_bytes & ~7, np.uint64)
-    return found
+def _check_restored(view: View, wanted: Array, tops: Array, chosen: Array) -> None:
+    """The stack only shrinks: to where it has been, and that lies above."""
+    bad = np.flatnonzero(chosen & ((wanted < tops) | (wanted > np.uint64(view.local_bytes))))
+    if len(bad):
+        lane = int(bad[0])
+        now = f"from {int(tops[lane]):#x} to {view.local_bytes:#x} are taken"
+        raise view.trap(f"stackrestore of {int(wanted[lane]):#x}, which is no place of the stack: {now}", lane)

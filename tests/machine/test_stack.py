@@ -86,6 +86,78 @@ def test_a_function_frees_what_it_took(engine):
     assert run(engine, body, FUNCTION).tolist() == [80 if t % 2 == 0 else 40090 for t in range(32)]
 
 
+#: Takes 64 bytes at each level, and checks on the way back that they still hold what was written.
+DEEPER = """.func (.reg .u32 r) f(.reg .u32 n) {
+    .reg .b64 %d<4>; .reg .b32 %r<4>; .reg .pred %p; .local .b32 mine;
+    alloca.u64 %d1, 64; st.local.u32 [%d1], n; st.local.u32 [%d1+60], n; st.local.u32 [mine], n;
+    mov.u32 r, 0; setp.eq.u32 %p, n, 0; @%p bra BACK; sub.u32 %r1, n, 1; call (r), f, (%r1);
+    BACK: ld.local.u32 %r1, [%d1]; ld.local.u32 %r2, [%d1+60]; ld.local.u32 %r3, [mine];
+    setp.ne.u32 %p, %r1, n; @%p trap; setp.ne.u32 %p, %r2, n; @%p trap; setp.ne.u32 %p, %r3, n; @%p trap;
+    add.u32 r, r, n; ret;
+}
+"""
+
+
+@both
+def test_recursion_keeps_what_it_took(engine):
+    got = run(engine, "call (%r1), f, (%t); st.global.u32 [%out], %r1; ret;", DEEPER)
+    assert got.tolist() == [t * (t + 1) // 2 for t in range(32)]
+
+
+@both
+def test_what_a_frame_took_and_deeper_frames_never_meet(engine):
+    """Frames grow from below, allocations from above: the one that comes second is the trap."""
+    with pytest.raises(Trap, match="stack overflow") as failure:
+        run(engine, "call (%r1), f, (100000); st.global.u32 [%out], %r1; ret;", DEEPER)
+    assert failure.value.text in ("call (r), f, (%r1)", "alloca.u64 %d1, 64")
+
+
+COUNT = """.func (.reg .u32 r) f(.reg .u32 n) {
+    .reg .b32 %r<4>; .reg .pred %p; mov.u32 r, 0; setp.eq.u32 %p, n, 0; @%p ret;
+    sub.u32 %r1, n, 1; call (r), f, (%r1); add.u32 r, r, 1; ret;
+}
+"""
+
+
+@both
+@pytest.mark.parametrize("stack", [1024, 16384, 65536])
+def test_how_deep_a_recursion_goes_depends_on_the_stack(engine, stack):
+    """A call takes 16 bytes beside the callee's variables."""
+    body = "call (%r1), f, (%r2); st.global.u32 [%out], %r1; ret;"
+    depth = stack // 16
+    fits = f"mov.u32 %r2, {depth - 1}; {body}"
+    text = HEAD + COUNT + ENTRY.replace(".local .b32 mine[2];", "")
+    assert output(engine, f"{text}{fits}}}", 32, local_bytes=stack) == [depth - 1] * 32
+    with pytest.raises(Trap) as failure:
+        output(engine, f"{text}mov.u32 %r2, {depth}; {body}}}", 32, local_bytes=stack)
+    assert failure.value.reason == (
+        f"stack overflow in a call of f, {depth + 1} calls deep: a thread has {stack} bytes of local memory"
+    )
+    assert failure.value.text == "call (r), f, (%r1)"
+
+
+@both
+def test_a_call_finds_no_room_beside_what_was_taken(engine):
+    before = ".func f() { .local .b8 room[4096]; .reg .b32 %r1; mov.u32 %r1, 1; st.local.u32 [room], %r1; ret; }\n"
+    text = HEAD + before + ENTRY.replace(".local .b32 mine[2];", "")
+    fits = "alloca.u64 %d1, 4080; call f; st.global.u32 [%out], 3; ret;}"
+    assert output(engine, text + fits, 32, local_bytes=8192) == [3] * 32
+    with pytest.raises(Trap, match="stack overflow in a call of f, 1 calls deep"):
+        output(engine, text + fits.replace("4080", "4088"), 32, local_bytes=8192)
+
+
+@both
+@pytest.mark.parametrize("place", ["0", "0x100000", "%d2"])
+def test_restoring_what_was_never_saved_is_a_trap(engine, place):
+    """Above the stack, below it, and a place that has been freed since."""
+    body = f"""
+    stacksave.u64 %d1; alloca.u64 %d2, 64; stackrestore.u64 %d1; setp.ne.u32 %p1, %t, 5; @%p1 exit;
+    mov.u64 %d3, {place}; stackrestore.u64 %d3; ret;"""
+    with pytest.raises(Trap, match=r"stackrestore of 0x[0-9a-f]+, which is no place of the stack") as failure:
+        run(engine, body)
+    assert failure.value.thread == (5, 0, 0)
+
+
 @both
 def test_too_much_is_a_trap(engine):
     with pytest.raises(Trap, match="stack overflow: 100000 bytes asked for") as failure:

@@ -77,7 +77,9 @@ def test_endless_recursion_is_a_stack_overflow():
     before = """.func deep(.reg .u32 a) { .reg .u32 %x; .local .b8 room[256]; add.u32 %x, a, 1;
         call deep, (%x); ret; }"""
     trap = trapped("call deep, (%t); ret;", before, local_bytes=4096)
-    assert re.fullmatch(r"stack overflow in a call of deep, \d+ calls deep", trap.reason)
+    assert re.fullmatch(
+        r"stack overflow in a call of deep, \d+ calls deep: a thread has 4096 bytes of local memory", trap.reason
+    )
 
 
 def test_a_call_to_no_function():

@@ -13,6 +13,7 @@ from ptxtools.isa.registers import lookup as special_register
 
 from ..grid import is_launch_special
 from ..layout import (
+    CALL_BYTES,
     LOCAL_ALIGNMENT,
     Signature,
     align_up,
@@ -92,7 +93,7 @@ class FunctionLowering(Values):
                     align = max(align, variable_alignment(item))
                     self.local_offsets[id(item)] = offset
                     offset += variable_size(item)
-        self.local_bytes = align_up(offset, align)
+        self.local_bytes = align_up(offset + (0 if self.entry else CALL_BYTES), align)
 
     def _instruction(self, instruction: Instruction, names: Names) -> None:
         if not self.open:

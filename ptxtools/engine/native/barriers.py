@@ -6,7 +6,7 @@ whole: when its last living lane arrives, the lanes that it no longer has, or ne
 
 from __future__ import annotations
 
-from ptxtools.engine.native.control import ACCOUNT, land
+from ptxtools.engine.native.control import ACCOUNT, WAIT_AT, land
 from ptxtools.engine.native.templates import expand
 
 #: What each reduction gathers from the lanes whose predicate is %votes: popc and or count them, and counts the others.
@@ -110,7 +110,7 @@ _EVERYBODY = """
   %extra = add i32 0, 0
 """
 
-_WAIT = """
+_WAIT = f"""
   store i32 %here, ptr %waiting.p
   set warp.wait_ip, %ip
   %warp.id = get warp.id
@@ -138,6 +138,7 @@ others:
   %who = lanes %mask
   %pc.new = blend32 %who, %block.all, %pc
   set warp.pc, %pc.new
+  {WAIT_AT.format(lanes="%who")}
   tail @dispatch %fp, %ip, %mask
 """
 

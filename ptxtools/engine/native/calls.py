@@ -108,10 +108,11 @@ stack:
   %sp.new = add <32 x i64> %sp, %local.all
   %more = get fun.local_bytes
   %more64 = zext i32 %more to i64
-  %room = get ctx.local_bytes
-  %last = sub i64 %room, %more64
-  %last.all = splat64 %last
-  %beyond = icmp sgt <32 x i64> %sp.new, %last.all
+  %more.all = splat64 %more64
+  %end.new = add <32 x i64> %sp.new, %more.all
+  %tops = get warp.top
+  %room = zext <32 x i32> %tops to <32 x i64>
+  %beyond = icmp sgt <32 x i64> %end.new, %room
   %beyond.here = and <32 x i1> %beyond, %who
   %beyond.mask = bits %beyond.here
   %fits = icmp eq i32 %beyond.mask, 0

@@ -6,7 +6,7 @@ waiting is for the completion of the phase in which it arrived.
 
 from __future__ import annotations
 
-from ptxtools.engine.native.control import ACCOUNT, land
+from ptxtools.engine.native.control import ACCOUNT, WAIT_AT, land
 from ptxtools.engine.native.templates import expand
 
 _RELEASE = """
@@ -132,6 +132,7 @@ wait:
   %pc = get warp.pc
   %pc.new = blend32 %who, %block.all, %pc
   set warp.pc, %pc.new
+  {WAIT_AT.format(lanes="%who")}
   %waiting = get warp.cl_waiting
   %waiting.new = or i32 %waiting, %stay
   set warp.cl_waiting, %waiting.new

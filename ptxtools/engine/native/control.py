@@ -61,6 +61,19 @@ def land(block: str, step: str, mask: str, label: str, left: str = "") -> str:
 """
 
 
+#: Note for `{lanes}` (32 flags) at which record they begin to wait.
+WAIT_AT = """
+  %code.start = get ctx.code
+  %code.first = ptrtoint ptr %code.start to i64
+  %code.here = ptrtoint ptr %ip to i64
+  %code.distance = sub i64 %code.here, %code.first
+  %code.offset = trunc i64 %code.distance to i32
+  %code.offsets = splat32 %code.offset
+  %wait.at = get warp.wait_at
+  %wait.at.new = blend32 {lanes}, %code.offsets, %wait.at
+  set warp.wait_at, %wait.at.new
+"""
+
 #: Pick the next group of lanes. Uses neither %fp, %ip nor %mask.
 DISPATCH = """
 handler @dispatch {

@@ -21,7 +21,7 @@ _MANY = 128
 def run(launch: Launch) -> Outcome:
     """Run a grid to its end. Raises `Trap`."""
     encoded = _encoded(launch)
-    shape = Shape(launch, encoded)
+    shape = Shape(launch)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
     return _Run(launch, encoded, shape).run()

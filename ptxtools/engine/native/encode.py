@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ptxtools.engine.layout import CALL_BYTES
 from ptxtools.engine.native import library, runs, structures
 from ptxtools.engine.native.keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 from ptxtools.engine.program import Block, FunctionCode, Op, Program, Ref, Terminator
@@ -18,8 +19,8 @@ from ptxtools.engine.program import Block, FunctionCode, Op, Program, Ref, Termi
 #: Handlers that have variants for kernels which may use host addresses.
 _MEMORY = frozenset({"ld", "st", "atom", "red"})
 _OPEN_SPACES = frozenset({"global", "const", "generic"})
-#: Frames of its largest function that a kernel with recursion or indirect calls may have at a time.
-_OPEN_FRAMES = 1024
+#: Most bytes that the frames of one warp may take.
+_MOST_FRAMES = 1 << 30
 
 _RECORD = struct.Struct("<Q10iIiq")
 _FUNCTION = struct.Struct("<4iQ40x")
@@ -35,7 +36,7 @@ class Encoded:
     """The tables of one program; what their addresses point to lives as long as this does.
 
     where: index into `Program.lines` for each record; operations: what each record was made of;
-    specials: names of special registers, by their place in the launch's table; frame_area: bytes of a warp's frames.
+    specials: names of special registers, by their place in the launch's table.
     """
 
     program: Program
@@ -46,7 +47,6 @@ class Encoded:
     where: list[int]
     operations: list[Op | Terminator | None]
     specials: list[str]
-    frame_area: int
     calls: bool
     run: Callable[[int], int]
 
@@ -83,7 +83,7 @@ class _Encoder:
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
         return Encoded(
             program, self.code, (ctypes.c_int32 * len(table))(*table), self._functions(), self.keep, self.where,
-            self.operations, list(self.specials), _frame_area(program), calls,
+            self.operations, list(self.specials), calls,
             prototype(self.addresses[library.BASE]),
         )  # fmt: skip
 
@@ -267,11 +267,15 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _frame_area(program: Program) -> int:
-    """Bytes for the frames of a warp: the longest chain of calls; where that is open, a fixed number of frames."""
+def frame_area(program: Program, local: int) -> int:
+    """Bytes for the frames of a warp: the longest chain of calls; where that is open, as many frames as `local` bytes
+    of local memory have room for."""
+    first = program.functions[0].frame_bytes
     if program.max_frames:
-        return max(program.frame_bytes, program.functions[0].frame_bytes)
-    return _OPEN_FRAMES * max(f.frame_bytes for f in program.functions)
+        return max(program.frame_bytes, first)
+    others = program.functions[1:] or program.functions
+    frames = max(0, local - program.functions[0].local_bytes) // max(CALL_BYTES, min(f.local_bytes for f in others))
+    return min(first + frames * max(f.frame_bytes for f in others), _MOST_FRAMES)
 
 
-__all__ = ["Encoded", "Ref", "constant_table", "encode", "set_constants"]
+__all__ = ["Encoded", "Ref", "constant_table", "encode", "frame_area", "set_constants"]

@@ -138,6 +138,17 @@ class NativeView(View):
     def local_bytes(self) -> int:
         return self.worker.shape.local
 
+    def _tops(self) -> Any:
+        return np.frombuffer(self.worker.memory, np.uint32, LANES, self.origin + WARP.offset("top"))
+
+    @property
+    def tops(self) -> Any:
+        return self._tops().astype(np.uint64)
+
+    @tops.setter
+    def tops(self, values: Any) -> None:
+        self._tops()[:] = values
+
     def thread(self, lane: int) -> tuple[int, int, int]:
         x, y, _ = self.launch.block
         linear = LANES * self.warp + lane

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Trap
-from ptxtools.engine.deadlock import Waiting, missing, pending, report
+from ptxtools.engine.deadlock import Waiting, missing, overflow, pending, report
 from ptxtools.engine.native import structures
 from ptxtools.engine.native.keys import RECORD_BYTES
 from ptxtools.engine.native.structures import CTA, WARP, Structure
@@ -57,7 +57,10 @@ def record_of(worker: Worker, ip: int) -> int:
 
 def where_of(worker: Worker, ip: int) -> int:
     """Index into the program's lines of the record at an address, or -1."""
-    record = record_of(worker, ip)
+    return _where(worker, record_of(worker, ip))
+
+
+def _where(worker: Worker, record: int) -> int:
     return worker.encoded.where[record] if 0 <= record < len(worker.encoded.where) else -1
 
 
@@ -144,7 +147,7 @@ def _overflow(worker: Worker) -> str:
     callee = end.callee
     if callee < 0:
         callee = end.targets[(_content(worker, end.index) - CODE_BASE) // CODE_STEP]
-    return f"stack overflow in a call of {program.functions[callee].name}, {_depth(worker) + 1} calls deep"
+    return overflow(program.functions[callee].name, _depth(worker) + 1, worker.shape.local)
 
 
 def _depth(worker: Worker) -> int:
@@ -235,24 +238,43 @@ def _waiting(worker: Worker, cta: int) -> list[Waiting]:
     """What the warps of a CTA wait for. Lanes that Python has stopped are in the schedule."""
     found: list[Waiting] = []
     for warp in _warps(worker, cta):
-        where = where_of(worker, warp_field(warp, "wait_ip"))
         for number in range(BARRIERS):
             arrived = _item(cta, CTA, "arrived", number)
             expected = _item(cta, CTA, "expected", number) or cta_field(cta, "alive")
             what = f"at barrier {number}: {missing(arrived, expected)}"
-            _note(worker, found, warp, _item(warp, WARP, "waiting", number), what, where)
+            _note(worker, found, warp, _item(warp, WARP, "waiting", number), what)
         leader = cta_field(cta, "leader")
         expected = cta_field(leader, "cl_alive") if worker.shape.cluster > 1 else cta_field(cta, "alive")
         what = f"at the cluster barrier: {missing(cta_field(leader, 'cl_came'), expected)}"
-        _note(worker, found, warp, warp_field(warp, "cl_waiting"), what, where)
-        _note(worker, found, warp, warp_field(warp, "parked"), "for other lanes of the warp", where)
+        _note(worker, found, warp, warp_field(warp, "cl_waiting"), what)
+        _note(worker, found, warp, warp_field(warp, "parked"), "for other lanes of the warp")
     return found
 
 
-def _note(worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str, where: int) -> None:
-    if lanes:
-        first = _thread(worker.launch, warp, (lanes & -lanes).bit_length() - 1)
-        found.append(Waiting(_cta(warp), warp_field(warp, "id"), lanes, what, where, first))
+def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
+    """Lines at which lanes of a warp wait, and which lanes wait there."""
+    together = warp_field(warp, "group") & lanes
+    found: dict[int, int] = {}
+    if together:
+        found[where_of(worker, warp_field(warp, "wait_ip"))] = together
+    parked = warp_field(warp, "parked")
+    for lane in range(LANES):
+        if (lanes & ~together) >> lane & 1:
+            if parked >> lane & 1:  # at the block that has nothing but the instruction
+                where = worker.launch.program.blocks[_item(warp, WARP, "pc", lane) // 2].terminator.where
+            else:
+                where = _where(worker, _item(warp, WARP, "wait_at", lane) // RECORD_BYTES)
+            found[where] = found.get(where, 0) | 1 << lane
+    return found
+
+
+def _note(worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str, where: int | None = None) -> None:
+    """One entry for each place at which lanes wait; `where`: all at this line."""
+    places = _places(worker, warp, lanes) if where is None else {where: lanes}
+    for place, there in sorted(places.items()):
+        if there:
+            first = _thread(worker.launch, warp, (there & -there).bit_length() - 1)
+            found.append(Waiting(_cta(warp), warp_field(warp, "id"), there, what, place, first))
 
 
 def _all_waiting(worker: Worker) -> tuple[list[str], list[Waiting]]:

@@ -122,6 +122,7 @@ placed:
   %z32 = phi i32 [%z.first, %begin], [%z.sum, %inside]
   set cta.left, %size
   set cta.cl_came, 0
+  set cta.rest, 0
   %sms = get ctx.sms
   %sms64 = zext i32 %sms to i64
   %home = urem i64 %id, %sms64
@@ -186,6 +187,10 @@ each:
   br i1 %simple, label %done, label %frames
 frames:
   set warp.frame, zeroinitializer
+  %room = get ctx.local_bytes
+  %top = trunc i64 %room to i32
+  %tops = splat32 %top
+  set warp.top, %tops
   br label %done
 done:
   %warp.next = getelementptr i8, ptr %warp, i64 %warp.bytes
@@ -311,11 +316,18 @@ due:
   %alarm = get ctx.alarm
   %time = get ctx.clock
   %late = icmp sge i64 %time, %alarm
-  br i1 %late, label %call, label %round
+  br i1 %late, label %call, label %begin
 call:
   ret i32 RUN_ALARM
+begin:                                            ; those first that had no turn when the last slice was over
+  %left.over = get cta.rest
+  %left.ready = and i32 %left.over, %ready
+  %fresh = icmp eq i32 %left.ready, 0
+  %todo.begin = select i1 %fresh, i32 %ready, i32 %left.ready
+  set cta.rest, 0
+  br label %round
 round:
-  %todo = phi i32 [%ready, %due], [%todo.rest, %on]
+  %todo = phi i32 [%todo.begin, %begin], [%todo.rest, %on]
   %random = get ctx.random
   %orderly = icmp eq i64 %random, 0
   br i1 %orderly, label %lowest, label %shuffle
@@ -410,6 +422,7 @@ next:
 on:
   br i1 %more, label %round, label %turn
 expired:
+  set cta.rest, %todo.rest
   %living = get cta.alive
   %gone = icmp eq i32 %living, 0
   %result = select i1 %gone, i32 -2, i32 -1

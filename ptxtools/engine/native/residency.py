@@ -111,10 +111,13 @@ go:
   %cta = phi ptr [%here, %visit], [%leader, %begin]
   %whole = get ctx.cta_slice                      ; behind an event it has what it had left, or it would never tire
   %kept = get ctx.cta_left
-  %goes.on = icmp eq i32 %again, RESUME_EXACT
+  %exact = icmp eq i32 %again, RESUME_EXACT
+  %same = icmp eq i32 %again, RESUME_SAME
+  %goes.on = or i1 %exact, %same
   %share = select i1 %goes.on, i64 %kept, i64 %whole
   set ctx.cta_left, %share
-  %answer = call i32 @run_cta(ptr %ctx, ptr %cta, i32 %again)
+  %how = select i1 %exact, i32 %again, i32 0
+  %answer = call i32 @run_cta(ptr %ctx, ptr %cta, i32 %how)
   %rest = get ctx.cta_left
   %used = sub i64 %share, %rest
   %quantum = get ctx.quantum

@@ -111,7 +111,7 @@ CTX = _structure(
 #: waiting: warps that wait at each barrier. value: what a barrier's reduction has gathered so far.
 #: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA,
 #: which counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
-#: external: Python wants to know when the CTA ends.
+#: external: Python wants to know when the CTA ends. rest: warps that have not had their turn since all had one.
 CTA = _structure(
     "cta",
     512,
@@ -128,18 +128,21 @@ CTA = _structure(
     i32: rank left cl_alive cl_came
     i64: window
     ptr: leader
+    i32: rest
     """,
 )
 
 #: ready: lanes that can run; alive: lanes that have not exited; parked: lanes at a warp-level synchronisation.
 #: group, group_ip, group_block: lanes that stopped together, and where they go on; their entries in `pc` are stale.
 #: pend: lowest block of the other lanes in the running frame; rotate: prefer another group next time (`rotor` on).
-#: frame: frame offset of each lane, always valid. wait_ip: record at which lanes last began to wait.
+#: frame: frame offset of each lane, always valid. top: where each lane's local memory ends; `alloca` lowers it.
+#: wait_ip: record at which lanes last began to wait; wait_at: the same as offset in the code, of each lane that began
+#: to wait while others of its warp could run.
 #: waiting: lanes at each barrier; result: value of its reduction. cl_pending: lanes that came to the cluster barrier,
 #: which is not complete yet; cl_waiting: those that wait for it.
 WARP = _structure(
     "warp",
-    1024,
+    1152,
     """
     i32: ready alive group pend
     ptr: group_ip cta
@@ -155,6 +158,8 @@ WARP = _structure(
     <32 x i32>: tid_x
     <32 x i32>: tid_y
     <32 x i32>: tid_z
+    <32 x i32>: top
+    <32 x i32>: wait_at
     """,
 )
 
@@ -184,8 +189,8 @@ STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)
 
 #: What the native loop answers.
 RUN_FINISHED, RUN_QUANTUM, RUN_TRAP, RUN_EVENT, RUN_HOST, RUN_STUCK, RUN_ALARM, RUN_ENDED = range(8)
-#: `ctx.resume`: exactly where an event stopped; with the next CTA.
-RESUME_EXACT, RESUME_NEXT = 1, 2
+#: `ctx.resume`: exactly where an event stopped; with the next CTA; with the same one, for what its slice has left.
+RESUME_EXACT, RESUME_NEXT, RESUME_SAME = 1, 2, 3
 
 #: `ctx.stop_code` of a trap.
 (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.engine.grid import constants, is_launch_special, launch_special, local_bytes
 from ptxtools.engine.native import events, library, structures
-from ptxtools.engine.native.encode import Encoded, constant_table, set_constants
+from ptxtools.engine.native.encode import Encoded, constant_table, frame_area, set_constants
 from ptxtools.engine.native.polling import Polls, Watch
 from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
 from ptxtools.engine.residents import RANK_SHIFT, Schedule, take_back
@@ -48,14 +48,15 @@ _spare_lock = threading.Lock()
 class Shape:
     """Sizes of a CTA's memory, the same for all workers of a launch."""
 
-    def __init__(self, launch: Launch, encoded: Encoded) -> None:
+    def __init__(self, launch: Launch) -> None:
         x, y, z = launch.block
         self.threads = x * y * z
         self.warps = -(-self.threads // 32)
         self.shared = launch.program.static_shared + launch.dynamic_shared
         self.local = local_bytes(launch)
+        self.frames = frame_area(launch.program, self.local)
         self.warps_offset = _up(CTA.size + self.shared + 64, 64)
-        self.warp_bytes = _up(WARP.size + encoded.frame_area, 64) | 64  # warps begin at different cache sets
+        self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
         self.local_warp = 32 * self.local
         self.slot = _up(self.local_offset + self.warps * self.local_warp, _PAGE) + 64
@@ -127,7 +128,8 @@ class Worker:
             "ranges": ctypes.addressof(self.ranges), "slots": self.ctx + _PAGE,
             "arena": memory.host - memory.base, "base": memory.base, "size": memory.size,
             "const_base": memory.const[0], "const_size": memory.const[1] - memory.const[0],
-            "open_host": memory.open_host, "has_calls": encoded.calls, "param_bytes": len(launch.params),
+            "open_host": memory.open_host, "has_calls": encoded.calls or launch.program.takes_stack,
+            "param_bytes": len(launch.params),
             "total": shape.clusters, "grid_x": gx, "grid_y": gy, "grid_z": gz,
             "block_x": bx, "block_y": by, "block_z": bz, "cluster_x": cx, "cluster_y": cy, "cluster_z": cz,
             "cluster_size": shape.cluster, "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER,
@@ -135,7 +137,7 @@ class Worker:
             "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster,
             "warps_offset": shape.warps_offset,
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
-            "shared_bytes": shape.shared, "frame_limit": encoded.frame_area, "local_bytes": shape.local,
+            "shared_bytes": shape.shared, "frame_limit": shape.frames, "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
             "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
         }  # fmt: skip
@@ -205,6 +207,7 @@ class Worker:
                 self._stuck()
             elif answer == structures.RUN_ALARM:
                 self.schedule.run_due()
+                self.set("resume", structures.RESUME_SAME)
             elif answer == structures.RUN_ENDED:
                 self.residents.ended(self.get("slot_current"))
             else:
@@ -285,6 +288,8 @@ class Worker:
 
         schedule = self.schedule
         if schedule.run_due():
+            if self._others():  # who sleeps for a short while only must not keep them from running
+                self.set("resume", structures.RESUME_NEXT)
             return
         cluster = self.residents.known(self.get("slot_current"))
         if cluster is None or not schedule.has_due(cluster):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..deadlock import overflow
 from ..program import CODE_BASE, CODE_STEP, Terminator
 from .barriers import arrive, leave_barriers
 from .clusters import cluster_barrier, leave_clusters
 from .machine import GONE, Machine
 from .registry import Array, Threads, ends
-
-#: Calls may be nested this deep; deeper means that a recursion does not end.
-MAX_DEPTH = 4096
 
 
 def holds(m: Machine, end: Terminator, threads: Threads) -> Array:
@@ -94,11 +92,10 @@ def _enter(m: Machine, end: Terminator, callee: int, threads: Threads) -> None:
     blocks[threads], frames[threads] = end.other, m.here
     stack = m.stack_pointer(m.here)[threads] + np.uint64(caller.local_bytes)
     m.stack_pointer(frame)[threads] = stack
-    over = np.flatnonzero(stack + np.uint64(code.local_bytes) > np.uint64(m.local_bytes))
-    deep = int(m.depth[threads[0]]) + 1
-    if len(over) or deep > MAX_DEPTH:
-        thread = threads[over[0]] if len(over) else threads[0]
-        raise m.trap(f"stack overflow in a call of {code.name}, {deep} calls deep", thread, end.where)
+    over = np.flatnonzero(stack + np.uint64(code.local_bytes) > m.top[threads])
+    if len(over):
+        deep = int(m.depth[threads[0]]) + 1
+        raise m.trap(overflow(code.name, deep, m.local_bytes), threads[over[0]], end.where)
     m.depth[threads] += 1
     m.frame[threads] = frame
     m.pc[threads] = code.first

@@ -64,6 +64,14 @@ class ReferenceView(View):
     def local_bytes(self) -> int:
         return self.m.local_bytes
 
+    @property
+    def tops(self) -> Any:
+        return self.m.top[self.everyone]
+
+    @tops.setter
+    def tops(self, values: Any) -> None:
+        self.m.top[self.everyone] = values
+
     def thread(self, lane: int) -> tuple[int, int, int]:
         return self.m.thread_coordinates(self.first + lane)
 

@@ -87,6 +87,7 @@ class Machine:
         self.shared_stride = -(-self.shared_bytes // 16) * 16
         self.shared = Buffer.zeros(self.shared_stride * self.slots)
         self.local = Buffer.zeros(self.local_bytes * count)
+        self.top = np.zeros(count, np.uint64)  # what `alloca` has taken lies above
         self.params = Buffer.copy_of(launch.params)
         self.memory = Buffer.at(launch.memory.host, launch.memory.size)
 

@@ -85,6 +85,7 @@ class _Loop:
         m.blocked[threads] = m.parked[threads] = m.resting[threads] = m.at_cluster_barrier[threads] = False
         m.cluster_waiting[threads] = False
         m.stack_pointer(0)[threads] = 0
+        m.top[threads] = m.local_bytes
         m.shared.bytes[slot * m.shared_stride : (slot + 1) * m.shared_stride] = 0
         for key in [key for key in m.barriers if key[0] == slot]:
             del m.barriers[key]
