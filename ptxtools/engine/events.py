@@ -34,9 +34,11 @@ from ptxtools.diagnostics import Trap
 
 from .program import LANES, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Op, Ref
 from .residents import OFFSET_MASK, RANK_SHIFT, Cluster, Cta, Schedule, Wait
+from .warpgroup import Record
 
 if TYPE_CHECKING:
     from .grid import Launch
+    from .native.cells import Cell
     from .reference.algebra import NumpyAlgebra
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -180,9 +182,21 @@ class View(ABC):
         for slot, row in zip(slots, values, strict=True):
             self.set_values(Ref(int(slot), "b32"), row)
 
-    def frame_address(self) -> int | None:
-        """Host address that slots count from, where native code may work on registers in place."""
+    # --- native code that can take over -------------------------------------------------------------------------------
+
+    @property
+    def cell(self) -> Cell | None:
+        """Where a service may leave native code that serves this event from now on; None where that is not possible."""
         return None
+
+    def lend(self, size: int) -> None:
+        """See to it that native code has memory to work in; the same size for all. Only where there is a `cell`."""
+        raise NotImplementedError
+
+    def issued_by(self, warp: int) -> Record:
+        """What a warp of the CTA has issued of wgmma."""
+        record: Record = self.cta.state.setdefault(f"wgmma of warp {warp}", Record.empty())
+        return record
 
     # --- memory -------------------------------------------------------------------------------------------------------
 

@@ -42,9 +42,9 @@ HOMES: dict[str, str] = {
     "tex": "textures.fetches",
     "tld4": "textures.fetches",
     "txq": "textures.queries",
-    "wgmma.commit_group": "tensor.wgmma",
+    "wgmma.commit_group": "tensor.warpgroup",
     "wgmma.mma_async": "tensor.wgmma",
-    "wgmma.wait_group": "tensor.wgmma",
+    "wgmma.wait_group": "tensor.warpgroup",
 }
 
 

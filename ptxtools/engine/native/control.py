@@ -361,12 +361,39 @@ bad:
 {land("%block", "%step", "%mask", "land")}
 }}
 
-handler @t_event {{                               ; s0 s1: where the lanes go on when Python has done its part
+handler @t_event {{                               ; s0 s1: where the lanes go on when it is done; imm: its cell
   {ACCOUNT}
   %block = get rec.s0
   %step = get rec.s1
   %next = getelementptr i8, ptr %ip, i32 %step
   %who = guarded %mask
+  %imm = get rec.imm
+  %cell = inttoptr i64 %imm to ptr
+  %serve = load atomic ptr, ptr %cell acquire, align 8
+  %foreign = icmp eq ptr %serve, null
+  br i1 %foreign, label %python, label %native
+native:
+  %answer = call i32 %serve(ptr %ctx, ptr %warp, ptr %fp, i32 %who, ptr %cell)
+  switch i32 %answer, label %python [
+    i32 SERVED_DONE, label %land
+    i32 SERVED_LATER, label %later
+  ]
+{land("%block", "%step", "%mask", "land")}
+later:                                            ; the warp's slice ends here, and the rest of it is not charged
+  set ctx.count, %old.count
+  %here = get rec.s2
+  %here.depth = depth %fp
+  set warp.group, %mask
+  set warp.group_ip, %ip
+  set warp.group_block, %here
+  set warp.group_frame, %here.depth
+  %left64 = sext i32 %left to i64
+  %given = get ctx.given
+  %used = sub i64 %given, %left64
+  set ctx.given, %used
+  set ctx.slice, 0
+  leave STATUS_SLICED
+python:
   set ctx.stop_mask, %who
   set ctx.stop_ip, %ip
   set ctx.stop_warp, %warp

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from ptxtools.engine.layout import CALL_BYTES
 from ptxtools.engine.native import library, runs, structures
+from ptxtools.engine.native.cells import Cell
 from ptxtools.engine.native.keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 from ptxtools.engine.program import Block, FunctionCode, Op, Program, Ref, Terminator
 
@@ -36,7 +37,8 @@ class Encoded:
     """The tables of one program; what their addresses point to lives as long as this does.
 
     where: index into `Program.lines` for each record; operations: what each record was made of;
-    specials: names of special registers, by their place in the launch's table.
+    specials: names of special registers, by their place in the launch's table;
+    cells: those of events, by the identity of the operation.
     """
 
     program: Program
@@ -48,6 +50,7 @@ class Encoded:
     operations: list[Op | Terminator | None]
     specials: list[str]
     calls: bool
+    cells: dict[int, Cell]
     run: Callable[[int], int]
 
 
@@ -64,6 +67,7 @@ class _Encoder:
         self.handlers: dict[str, Op] = {}
         self.specials: dict[str, int] = {}
         self.keep: list[object] = []
+        self.cells: dict[int, Cell] = {}
 
     def encode(self) -> Encoded:
         program = self.program
@@ -83,7 +87,7 @@ class _Encoder:
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
         return Encoded(
             program, self.code, (ctypes.c_int32 * len(table))(*table), self._functions(), self.keep, self.where,
-            self.operations, list(self.specials), calls,
+            self.operations, list(self.specials), calls, self.cells,
             prototype(self.addresses[library.BASE]),
         )  # fmt: skip
 
@@ -215,7 +219,8 @@ class _Encoder:
 
     def _event(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
         assert end.op is not None
-        return "t_event", [*self._distance(at, end.other), 2 * number + 1], 0
+        cell = self.cells.setdefault(id(end.op), Cell())
+        return "t_event", [*self._distance(at, end.other), 2 * number + 1], cell.address
 
     # --- tables -------------------------------------------------------------------------------------------------------
 

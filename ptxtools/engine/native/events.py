@@ -12,8 +12,10 @@ from ptxtools.engine.events import HANDLERS, View, find, serves
 from ptxtools.engine.native.structures import CTA, WARP
 from ptxtools.engine.program import LANES, SLOT_BYTES, Op, Ref
 from ptxtools.engine.residents import Cluster, Cta, Wait
+from ptxtools.engine.warpgroup import KEYS, MARKS, Record
 
 if TYPE_CHECKING:
+    from ptxtools.engine.native.cells import Cell
     from ptxtools.engine.native.worker import Worker
     from ptxtools.engine.reference.algebra import NumpyAlgebra
 
@@ -24,6 +26,8 @@ _SIZES = {"i32": 4, "i64": 8, "ptr": 8}
 _LANE = {"b16": struct.Struct("<H"), "b32": _WORD, "b64": struct.Struct("<Q")}
 _BITS = np.arange(LANES, dtype=np.uint32)
 _EVERYBODY = (1 << LANES) - 1
+#: Words of a warp's `Record`, which are neighbours.
+_ISSUED_WORDS = 4 + MARKS
 
 
 @cache
@@ -112,8 +116,17 @@ class NativeView(View):
         rows = np.frombuffer(self.worker.memory, np.uint32)
         rows[(self.frame + slots)[:, None] // 4 + _BITS] = values
 
-    def frame_address(self) -> int:
-        return self.worker.ctx + self.frame
+    @property
+    def cell(self) -> Cell:
+        return self.worker.encoded.cells[id(self.op)]
+
+    def lend(self, size: int) -> None:
+        self.worker.lend(size)
+
+    def issued_by(self, warp: int) -> Record:
+        at = self.origin + (warp - self.warp) * self.worker.shape.warp_bytes
+        words = np.frombuffer(self.worker.memory, np.uint32, _ISSUED_WORDS, at + WARP.offset("wg_issued"))
+        return Record(words, np.frombuffer(self.worker.memory, np.uint64, KEYS, at + WARP.offset("wg_keys")))
 
     # --- local memory: words of a lane lie 128 bytes apart ------------------------------------------------------------
 

@@ -184,6 +184,10 @@ each:
   set warp.rotate, 0
   set warp.cl_pending, 0
   set warp.cl_waiting, 0
+  set warp.wg_issued, 0
+  set warp.wg_commits, 0
+  set warp.wg_watched, 0
+  set warp.wg_tries, 0
   br i1 %simple, label %done, label %frames
 frames:
   set warp.frame, zeroinitializer

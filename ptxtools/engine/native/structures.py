@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_SIZES = {"i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[16 x i32]": 64, "<32 x i32>": 128}
+_SIZES = {
+    "i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[8 x i32]": 32, "[16 x i32]": 64, "[16 x i64]": 128, "<32 x i32>": 128,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "") -> Structure:
 #: next: grid-wide counter of clusters that were started, shared by all workers; total: how many there are.
 #: round: warps of the present CTA that have not had their turn when an event stopped it. alarm: clock at which Python
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
+#: scratch: memory that native services work in, null until one asks for it.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total.
 CTX = _structure(
@@ -102,6 +105,7 @@ CTX = _structure(
     i32: cluster_size clusters_x clusters_y round
     i64: alarm random
     i64: stride start rank_step
+    ptr: scratch
     """,
 )
 
@@ -140,9 +144,10 @@ CTA = _structure(
 #: to wait while others of its warp could run.
 #: waiting: lanes at each barrier; result: value of its reduction. cl_pending: lanes that came to the cluster barrier,
 #: which is not complete yet; cl_waiting: those that wait for it.
+#: wg_*: `ptxtools.engine.warpgroup`.
 WARP = _structure(
     "warp",
-    1152,
+    1280,
     """
     i32: ready alive group pend
     ptr: group_ip cta
@@ -151,6 +156,8 @@ WARP = _structure(
     i32: rotate rotor
     ptr: local wait_ip
     i32: cl_pending cl_waiting
+    i32: wg_issued wg_commits wg_watched wg_tries
+    [8 x i32]: wg_marks
     [16 x i32]: waiting
     [16 x i32]: result
     <32 x i32>: pc
@@ -160,6 +167,7 @@ WARP = _structure(
     <32 x i32>: tid_z
     <32 x i32>: top
     <32 x i32>: wait_at
+    [16 x i64]: wg_keys
     """,
 )
 
@@ -182,7 +190,34 @@ FUNCTION = _structure("fun", 64, "i32: first frame_bytes local_bytes constants\n
 #: kind: bits of the storage class, 1 for predicates.
 CONSTANT = _structure("con", 32, "i32: slot kind\ni64: low high")
 
-STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT)}
+#: An event's cell. serve: the function that does the event's work without leaving the loop, null if there is none;
+#: it is called as (ctx, warp, frame, lanes, cell) and answers SERVED_*. The rest is for wgmma. factor_a, factor_b,
+#: product: functions of `tilefactors` and `tileblocks`. registers: places of A's chunks in the frame, null for A in
+#: memory; offsets: of D's registers; tables_a, tables_b: TABLES rows of TABLE. *_slot: of descriptors, scale-d (`flag`:
+#: a predicate) and the number of groups. groups: of 16 columns; a_bytes: of a warp's part of a table of A; sign: is
+#: added to A's; key: bits for the layout of B. The last four: `tiles.Rounding`.
+CELL = _structure(
+    "cell",
+    192,
+    """
+    ptr: serve factor_a factor_b product expand
+    ptr: registers offsets tables_a tables_b
+    i32: a_slot b_slot scale_slot flag
+    i32: columns groups k a_bytes
+    i32: sign fraction least n_slot
+    i64: key mask odd
+    """,
+)
+
+#: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
+TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
+#: Rows of a table of tables, in which a descriptor is looked for from its hash on.
+TABLES = 64
+
+STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, CELL, TABLE)}
+
+#: What a native service answers: the event is left to Python; done; others first, then again.
+SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)
 
 #: `ctx.status`: nothing more to do in this warp now; its slice is used up; trap; event; host memory to be mapped.
 STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)

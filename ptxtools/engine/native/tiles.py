@@ -19,9 +19,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .tilecode import GROUP, HALVES, NAMES, WIDTH, module
+from . import tileblocks, tilefactors
+from .tilecode import GROUP, HALVES, NAMES, ROWS_NAMES, module
+from .tileparts import WIDTH
 
-__all__ = ["GROUP", "MASKS", "NARROW", "WIDTH", "Rounding", "functions", "grouped", "halves", "rows", "warp"]
+__all__ = ["GROUP", "MASKS", "NARROW", "WIDTH", "Rounding", "addresses", "functions", "grouped", "halves", "rows"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -48,35 +50,44 @@ MASKS = {
 
 
 @cache
-def functions() -> dict[str, Any] | None:
-    """The compiled functions by name, from the disk cache where possible; None without llvmlite."""
+def addresses() -> dict[str, int] | None:
+    """Where the compiled functions are, by name, from the disk cache where possible; None without llvmlite."""
     try:
         from . import jit, library
     except ImportError:
         return None
     disk = library.store()
-    addresses: dict[str, int] | None = None
     pieces = disk.pack(NAMES)
     if pieces is not None:
         try:
-            addresses = jit.link_object(pieces[0][1], NAMES)
+            return jit.link_object(pieces[0][1], NAMES)
         except RuntimeError:  # whole, but not code for this machine: as good as none
-            addresses = None
-    if addresses is None:
-        pieces = [(list(NAMES), jit.compile_object(module(jit.attributes(widest=True))))]
-        disk.save_pack(NAMES, pieces)
-        addresses = jit.link_object(pieces[0][1], NAMES)
-    return callable_functions(addresses)
+            pass
+    pieces = [(list(NAMES), jit.compile_object(module(jit.attributes(widest=True))))]
+    disk.save_pack(NAMES, pieces)
+    return jit.link_object(pieces[0][1], NAMES)
+
+
+@cache
+def functions() -> dict[str, Any] | None:
+    """The functions that Python calls, by name; None without llvmlite."""
+    known = addresses()
+    return None if known is None else callable_functions(known)
 
 
 def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
     """What can be called from Python, from the addresses of all functions."""
     pointer, long, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-    kind = ctypes.CFUNCTYPE(
-        None, *[pointer] * 6, *[long] * 5, word, ctypes.c_uint64, ctypes.c_uint64, word, ctypes.c_uint32
-    )
-    found: dict[str, Any] = {name: kind(at) for name, at in addresses.items()}
+    rounding = (word, ctypes.c_uint64, ctypes.c_uint64, word, ctypes.c_uint32)
+    rows = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding)
+    found: dict[str, Any] = {name: rows(addresses[name]) for name in ROWS_NAMES}
     found[HALVES] = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, long)(addresses[HALVES])
+    factor = ctypes.CFUNCTYPE(word, pointer, pointer, long, long, pointer, pointer)
+    found.update((name, factor(addresses[name])) for name in tilefactors.NAMES)
+    block = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding, ctypes.c_bool)
+    for plain in (False, True):
+        name = tileblocks.name_of("rows", plain=plain)
+        found[name] = block(addresses[name])
     return found
 
 
@@ -105,27 +116,6 @@ def rows(a: tuple[Array, Array], b: tuple[Array, Array], c: Array | None, roundi
         _at(values), _at(powers), _at(right), _at(right_powers), _at(source),
         _at(out), m, right.shape[1], k, source.strides[0] // 4, out.strides[0] // 4, rounding.fraction,
         rounding.mask, rounding.odd, (127 - 14) << 23 if rounding.odd else 1 << 23, 0 if c is None else 0xFFFF_FFFF,
-    )  # fmt: skip
-    return True
-
-
-def warp(
-    a: tuple[Array, Array], b: tuple[Array, Array], frame: int, offsets: Array, rounding: Rounding, *, add: bool
-) -> bool:
-    """D = A * B, + D where `add`, in place in the registers of a warp; false if there is no native code for it.
-
-    a: values and powers, 2 x K x 32 (upper and lower 8 rows; lane); b: N/8 x 2 x K x 4 (even and odd columns); all f32,
-    or all f64. frame: address that `offsets` (i64, one for each of N/2 registers) count from.
-    """
-    known = functions()
-    if known is None:
-        return False
-    values, powers = a
-    right, right_powers = b
-    known["tile_warp_" + _form(values.dtype, rounding)](
-        _at(values), _at(powers), _at(right), _at(right_powers), _at(offsets),
-        frame, 16, 2 * len(right), values.shape[1], 0, 0, rounding.fraction, rounding.mask, rounding.odd, 1 << 23,
-        0xFFFF_FFFF if add else 0,
     )  # fmt: skip
     return True
 

@@ -170,6 +170,12 @@ class Worker:
         offset, type_ = CTX.fields[name]
         return int(_FORMATS[type_].unpack_from(self.memory, offset)[0])
 
+    def lend(self, size: int) -> None:
+        """Give native services memory to work in."""
+        if not self.get("scratch"):
+            self.scratch = ctypes.create_string_buffer(size + 64)
+            self.set("scratch", _up(ctypes.addressof(self.scratch), 64))
+
     def slot_offset(self, slot: int) -> int:
         """Where the CTA of a slot lies in the worker's memory."""
         return self.first_slot + slot * self.shape.slot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ptxtools.engine.events import View
+from ptxtools.engine.program import Ref
 
 from .numbers import Array
 
@@ -19,6 +20,13 @@ def number(view: View, name: str, lane: int) -> int:
         return value
     wide = named.spaces[name] != "tensor" and (ref is None or ref.type == "b64")
     return value + offset & (0xFFFF_FFFF_FFFF_FFFF if wide else 0xFFFF_FFFF)
+
+
+def place(view: View, name: str) -> Ref | None:
+    """The slot of an operand of one register, if it has one and nothing is added to it."""
+    named = view.op.detail
+    ref: Ref | None = view.op.src[named.sources[name][0]]
+    return None if named.offsets.get(name) else ref
 
 
 def has(view: View, name: str) -> bool:

@@ -96,6 +96,11 @@ def _zero(value: int, ranges: tuple[tuple[int, int], ...]) -> None:
             raise DescriptorError(f"matrix descriptor: bits {low}-{high} are {found:#x}; they must be 0")
 
 
+def layout_bit(mn_major: bool) -> int:
+    """A bit beside those of a descriptor of wgmma, for its matrix's major."""
+    return mn_major << 61
+
+
 # --- layouts ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,33 +1,32 @@
 """wgmma: products of warpgroups (9.7.15).
 
 Each of the four warps computes its 16 rows when it executes the instruction, which is one of the moments the manual
-allows; B in shared memory is read once for all four. A warp that waits for a group also waits until the other
-three have issued what the group holds, because on the chips the group is complete for the warpgroup as a whole.
+allows. The first time an instruction comes here; then native code does most of them (`shortcuts`).
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ptxtools.engine.events import View, serves
-from ptxtools.engine.native import tiles
+from ptxtools.engine.warpgroup import WARPS
 from ptxtools.semantics.fragments import sparse_elements
 from ptxtools.semantics.tensorcore import IEEE, Rule
 from ptxtools.sim.checks.asynccheck import Claim, checker_of, chunks
 
-from . import shared, sparse
+from . import shared, shortcuts, sparse
 from .issued import issued
 from .numbers import BITS, Array, Numbers, integers, numbers, unpack_bits
 from .operands import has, number, registers, set_registers, slots
 from .product import multiply, multiply_integers
+from .warpgroup import Warpgroup, records, warpgroup_of
 
-_WARPS, _ROWS = 4, 16
-_ALL_LANES = 0xFFFF_FFFF
-_KEY = "wgmma"
+_ROWS = 16
+#: Instructions whose B is kept for the other warps; it may be read again.
+_KEPT = 4
 
 
 @dataclass(frozen=True)
@@ -50,43 +49,6 @@ class Plan:
     transposed: str
     sparse: bool
     in_memory: bool
-
-
-@dataclass(slots=True, eq=False)
-class _Shared:
-    """B of one instruction, as its first warp found it in shared memory; users: warps that have not used it yet.
-
-    key: what all warps must agree on; turned: B's numbers as native code wants them.
-    """
-
-    b: Array | Numbers
-    key: tuple[int, bool]
-    users: int = _WARPS
-    turned: tuple[Array, Array] | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Warpgroup:
-    """What a warpgroup has issued, by warp, and how much of it is executed; late: what is left, in late runs;
-    groups: issued instructions at each commit; matrices: those in use."""
-
-    issued: list[int] = field(default_factory=lambda: [0] * _WARPS)
-    executed: list[int] = field(default_factory=lambda: [0] * _WARPS)
-    late: list[deque[tuple[View, Claim | None]]] = field(default_factory=lambda: [deque() for _ in range(_WARPS)])
-    groups: list[list[int]] = field(default_factory=lambda: [[] for _ in range(_WARPS)])
-    matrices: dict[int, _Shared] = field(default_factory=dict)
-
-
-def _warpgroup(view: View) -> tuple[Warpgroup, int]:
-    key = f"{_KEY} {view.warp // _WARPS}"
-    state = view.cta.state
-    found = state.get(key)
-    if found is None:
-        x, y, z = view.launch.block
-        if x * y * z <= 32 * (view.warp // _WARPS * _WARPS + 3):
-            raise view.trap("wgmma needs a whole warpgroup: four warps, the first of them a multiple of four")
-        found = state[key] = Warpgroup()
-    return found, view.warp % _WARPS
 
 
 def _plan(view: View) -> Plan:
@@ -174,12 +136,27 @@ _sparse_places: dict[tuple[str | int, int, int], tuple[Array, ...]] = {}
 @serves("wgmma.mma_async")
 def product(view: View) -> None:
     """One warp's part of an instruction (9.7.15.5.2, 9.7.15.6.3); in late runs until somebody waits for it."""
-    group, warp = _warpgroup(view)
-    group.issued[warp] += 1
+    group, warp = warpgroup_of(view)
+    plan, everybody = _plan(view), records(view)
+    place = everybody[warp].issued
+    key = number(view, "b_desc", view.leader) | shared.layout_bit("b" in plan.transposed)
+    if any(record.key_of(place) not in (None, key) for record in everybody):
+        raise view.trap("the warps of the warpgroup give different descriptors or layouts of B")
+    everybody[warp].issue(key)
     if view.launch.late and (group.late[warp] or view.schedule.lags()):
-        group.late[warp].append((issued(view, slots(view, "d")), _claim(view)))
-    else:
-        _execute(view, group, warp)
+        later, claim = issued(view, slots(view, "d")), _claim(view)
+        group.late[warp].append(lambda: _finish(later, plan, group, place, claim))
+        return
+    group.executed[warp] = place + 1
+    _execute(view, plan, group, place)
+    if plan.rule is not None:
+        shortcuts.product(view, plan, chosen(view, plan.rule))
+
+
+def _finish(view: View, plan: Plan, group: Warpgroup, place: int, claim: Claim | None) -> None:
+    _execute(view, plan, group, place)
+    if claim is not None:
+        claim.end()
 
 
 def _claim(view: View) -> Claim | None:
@@ -188,7 +165,7 @@ def _claim(view: View) -> Claim | None:
     if check is None:
         return None
     plan, lane, found = _plan(view), view.leader, []
-    for which, t, mn, k in (("a", plan.atype, _WARPS * _ROWS, plan.stored), ("b", plan.btype, plan.n, plan.k)):
+    for which, t, mn, k in (("a", plan.atype, WARPS * _ROWS, plan.stored), ("b", plan.btype, plan.n, plan.k)):
         if has(view, f"{which}_desc"):
             descriptor = shared.warpgroup_descriptor(number(view, f"{which}_desc", lane))
             mn_major = which in plan.transposed
@@ -196,58 +173,25 @@ def _claim(view: View) -> Claim | None:
     return check.begin(view, lane, "wgmma.mma_async", found)
 
 
-def _execute(view: View, group: Warpgroup, warp: int) -> None:
-    plan = _plan(view)
-    found = _factor_b(view, plan, group, warp)
-    codes = _rows_of_a(view, plan, warp)
-    add = bool(number(view, "scale_d", view.leader))
-    if plan.rule is not None:
-        _floats(view, plan, found, codes, add)
-    else:
-        c = accumulator_rows(registers(view, "d"), half=False) if add else None
-        assert isinstance(found.b, np.ndarray)
-        result = multiply_integers(_whole(plan.atype, codes), found.b, c, saturate=plan.saturate)
-        set_registers(view, "d", accumulator_registers(result))
-    group.executed[warp] += 1
-
-
-def _floats(view: View, plan: Plan, found: _Shared, codes: Array, add: bool) -> None:
-    assert plan.rule is not None
-    a, b = numbers(plan.atype, codes), found.b
-    assert isinstance(b, Numbers)
-    if plan.negated:
-        a = a.negated()
-    rule = chosen(view, plan.rule)
+def _execute(view: View, plan: Plan, group: Warpgroup, place: int) -> None:
+    """place: number of the instruction among those of the warpgroup."""
+    b = _factor_b(view, plan, group, place)
+    codes = _rows_of_a(view, plan)
     half = plan.dtype == "f16"
-    if not half and a.finite and b.finite and _in_place(view, found, a, b, rule, add):
-        return
-    c = accumulator_rows(registers(view, "d"), half).view(np.float16 if half else np.float32) if add else None
-    set_registers(view, "d", accumulator_registers(multiply(a, b, c, rule)))
-
-
-def _in_place(view: View, found: _Shared, a: Numbers, b: Numbers, rule: Rule, add: bool) -> bool:
-    """Have native code work on the registers; false where it cannot."""
-    frame = view.frame_address()
-    if frame is None or view.mask != _ALL_LANES:
-        return False
-    t = np.float32 if a.values.dtype == b.values.dtype == np.float32 or not rule.fraction else np.float64
-    if found.turned is None or found.turned[0].dtype != t:
-        found.turned = (_turned_b(b.values, t), _turned_b(b.powers, t))
-    left = (_turned_a(a.values, t), _turned_a(a.powers, t))
-    rounding = tiles.Rounding(rule.fraction, *tiles.MASKS[rule.result])
-    return tiles.warp(left, found.turned, frame, slots(view, "d"), rounding, add=add)
-
-
-def _turned_a(rows: Array, t: type) -> Array:
-    """16 x K as `tiles.warp` takes it."""
-    parts = rows.reshape(2, 8, -1).transpose(0, 2, 1)
-    return np.repeat(parts, 4, axis=2).astype(t, copy=False)
-
-
-def _turned_b(columns: Array, t: type) -> Array:
-    """N x K as `tiles.warp` takes it."""
-    parts = columns.reshape(-1, 4, 2, columns.shape[1]).transpose(0, 2, 3, 1)
-    return np.ascontiguousarray(parts, dtype=t)
+    add = bool(number(view, "scale_d", view.leader))
+    c = accumulator_rows(registers(view, "d"), half) if add else None
+    if plan.rule is None:
+        assert isinstance(b, np.ndarray)
+        result = multiply_integers(_whole(plan.atype, codes), b, c, saturate=plan.saturate)
+    else:
+        assert isinstance(b, Numbers)
+        a = numbers(plan.atype, codes)
+        if plan.negated:
+            a = a.negated()
+        if c is not None:
+            c = c.view(np.float16 if half else np.float32)
+        result = multiply(a, b, c, chosen(view, plan.rule))
+    set_registers(view, "d", accumulator_registers(result))
 
 
 def _whole(t: str, codes: Array) -> Array:
@@ -258,11 +202,12 @@ def _signed(view: View, name: str) -> int:
     return -1 if number(view, name, view.leader) >> 31 else 1
 
 
-def _rows_of_a(view: View, plan: Plan, warp: int) -> Array:
+def _rows_of_a(view: View, plan: Plan) -> Array:
     """Bits of a warp's 16 rows, which it reads when it executes: it may have written them just before."""
     if plan.in_memory:
-        some = slice(_ROWS * warp, _ROWS * (warp + 1))
-        stored = _matrix(view, number(view, "a_desc", view.leader), "a", plan, _WARPS * _ROWS, some)
+        first = _ROWS * (view.warp % WARPS)
+        some = slice(first, first + _ROWS)
+        stored = _matrix(view, number(view, "a_desc", view.leader), "a", plan, WARPS * _ROWS, some)
     else:
         stored = factor_rows(registers(view, "a"), BITS[plan.atype])
     if not plan.sparse:
@@ -275,20 +220,15 @@ def _rows_of_a(view: View, plan: Plan, warp: int) -> Array:
     return sparse.expand(stored, places)
 
 
-def _factor_b(view: View, plan: Plan, group: Warpgroup, warp: int) -> _Shared:
+def _factor_b(view: View, plan: Plan, group: Warpgroup, place: int) -> Array | Numbers:
     """B in shared memory, read when the first of the four warps comes."""
-    issued = group.executed[warp]
-    key = number(view, "b_desc", view.leader), "b" in plan.transposed
-    found = group.matrices.get(issued)
+    found: Array | Numbers | None = group.matrices.get(place)
     if found is None:
-        codes = _matrix(view, key[0], "b", plan, plan.n)
-        b = numbers(plan.btype, codes) if plan.rule is not None else _whole(plan.btype, codes)
-        found = group.matrices[issued] = _Shared(b, key)
-    elif found.key != key:
-        raise view.trap("the warps of the warpgroup give different descriptors or layouts of B")
-    found.users -= 1
-    if not found.users:
-        del group.matrices[issued]
+        codes = _matrix(view, number(view, "b_desc", view.leader), "b", plan, plan.n)
+        found = numbers(plan.btype, codes) if plan.rule is not None else _whole(plan.btype, codes)
+        for old in [p for p in group.matrices if p < place - _KEPT]:
+            del group.matrices[old]
+        group.matrices[place] = found
     return found
 
 
@@ -301,37 +241,3 @@ def _matrix(view: View, code: int, which: str, plan: Plan, mn: int, some: slice 
         return shared.matrix(memory, descriptor, mn, k, BITS[t], mn_major=which in plan.transposed, some=some)
     except shared.DescriptorError as problem:
         raise view.trap(f"{which}-desc: {problem}") from None
-
-
-# --- groups (9.7.15.7) ------------------------------------------------------------------------------------------------
-
-
-@serves("wgmma.commit_group")
-def commit(view: View) -> None:
-    """The instructions since the last commit form a group."""
-    group, warp = _warpgroup(view)
-    group.groups[warp].append(group.issued[warp])
-    view.cluster.wake((_KEY, view.cta.rank, view.warp // _WARPS))
-
-
-@serves("wgmma.wait_group")
-def wait(view: View) -> None:
-    """Wait until no more than n groups of the warpgroup are incomplete."""
-    group, warp = _warpgroup(view)
-    allowed = number(view, "n", view.leader)
-    done = group.groups[warp]
-    if len(done) <= allowed:
-        return
-    wanted = done[len(done) - allowed - 1]
-    missing = [str(w) for w in range(_WARPS) if group.issued[w] < wanted]
-    if missing:
-        first = view.warp // _WARPS * _WARPS
-        who = ", ".join(str(first + int(w)) for w in missing)
-        view.wait((_KEY, view.cta.rank, view.warp // _WARPS), f"wgmma group: warp {who} has not issued its part")
-        return
-    while group.late[warp] and group.executed[warp] < wanted:
-        left, claim = group.late[warp].popleft()
-        _execute(left, group, warp)
-        if claim is not None:
-            claim.end()
-    del done[: len(done) - allowed]

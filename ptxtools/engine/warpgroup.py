@@ -1,0 +1,79 @@
+"""What the warps of a warpgroup have issued of wgmma (9.7.15.7): numbers that native code and services share.
+
+Each warp counts its products and its commits, and keeps for its last commits how many products had been issued then. A
+warp that waits for a group looks whether the other three have issued what the group holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+
+#: Warps of a warpgroup; a multiple of four is the first.
+WARPS = 4
+#: Products at a warp's last commits; descriptors of B of its last products, with a bit for the layout.
+MARKS, KEYS = 8, 16
+#: Turns that a warp gives to others before it waits in earnest.
+PATIENCE = 8
+
+
+class Record:
+    """A warp's numbers: `words` (u32: issued products, commits, whether somebody waits for the warpgroup, turns given
+    to others, products at each of the last commits) and `keys` (u64)."""
+
+    __slots__ = ("keys", "words")
+
+    def __init__(self, words: Array, keys: Array) -> None:
+        self.words, self.keys = words, keys
+
+    @staticmethod
+    def empty() -> Record:
+        return Record(np.zeros(4 + MARKS, np.uint32), np.zeros(KEYS, np.uint64))
+
+    @property
+    def issued(self) -> int:
+        """Products."""
+        return int(self.words[0])
+
+    @property
+    def commits(self) -> int:
+        return int(self.words[1])
+
+    @property
+    def watched(self) -> bool:
+        """Whether a commit must wake somebody."""
+        return bool(self.words[2])
+
+    @watched.setter
+    def watched(self, value: bool) -> None:
+        self.words[2] = value
+
+    def issue(self, key: int) -> None:
+        """One more product, with a key that must be the same for all four warps."""
+        self.keys[self.issued % KEYS] = key
+        self.words[0] += 1
+
+    def commit(self) -> None:
+        """What is issued and not yet in a group becomes one."""
+        self.words[4 + self.commits % MARKS] = self.words[0]
+        self.words[1] += 1
+
+    def wanted(self, allowed: int) -> int:
+        """How many products must be complete when `allowed` groups may still be pending."""
+        if self.commits <= allowed or allowed >= MARKS:
+            return 0
+        return int(self.words[4 + (self.commits - allowed - 1) % MARKS])
+
+    def waits(self, waiting: bool) -> None:
+        """Whether the warp waits in a service, so that native code leaves it alone."""
+        self.words[3] = PATIENCE + 1 if waiting else 0
+
+    def key_of(self, number: int) -> int | None:
+        """The key of a product; None if it is not issued yet, or long ago."""
+        if not 0 < self.issued - number <= KEYS:
+            return None
+        return int(self.keys[number % KEYS])

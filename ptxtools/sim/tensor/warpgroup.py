@@ -1,0 +1,98 @@
+"""Groups of wgmma (9.7.15.7): what is issued, committed and waited for by the four warps of a warpgroup.
+
+A warp that waits for a group also waits until the other three have issued what the group holds, because on the chips
+the group is complete for the warpgroup as a whole. What is executed late, is executed when its group is waited for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptxtools.engine.events import View, serves
+from ptxtools.engine.warpgroup import WARPS, Record
+
+from . import shortcuts
+from .operands import number
+
+_KEY = "wgmma"
+
+
+@dataclass(slots=True, eq=False)
+class Warpgroup:
+    """Of a warpgroup: B of some instructions, by their number; in late runs what is left to do, by warp, and how many
+    products were issued at each commit."""
+
+    matrices: dict[int, Any] = field(default_factory=dict)
+    late: list[deque[Callable[[], None]]] = field(default_factory=lambda: [deque() for _ in range(WARPS)])
+    executed: list[int] = field(default_factory=lambda: [0] * WARPS)
+    groups: list[list[int]] = field(default_factory=lambda: [[] for _ in range(WARPS)])
+
+    def catch_up(self, warp: int, wanted: int) -> None:
+        """Do what was left, until so many products of a warp are executed."""
+        while self.late[warp] and self.executed[warp] < wanted:
+            self.executed[warp] += 1
+            self.late[warp].popleft()()
+
+
+def warpgroup_of(view: View) -> tuple[Warpgroup, int]:
+    """The warpgroup, and the warp's number in it. Raises `Trap` where it lacks warps."""
+    key = f"{_KEY} {view.warp // WARPS}"
+    state = view.cta.state
+    found = state.get(key)
+    if found is None:
+        x, y, z = view.launch.block
+        if x * y * z <= 32 * (view.warp // WARPS * WARPS + WARPS - 1):
+            raise view.trap("wgmma needs a whole warpgroup: four warps, the first of them a multiple of four")
+        found = state[key] = Warpgroup()
+    return found, view.warp % WARPS
+
+
+def records(view: View) -> list[Record]:
+    """What the four warps have issued."""
+    first = view.warp // WARPS * WARPS
+    return [view.issued_by(first + warp) for warp in range(WARPS)]
+
+
+def _key(view: View) -> tuple[str, int, int]:
+    return _KEY, view.cta.rank, view.warp // WARPS
+
+
+@serves("wgmma.commit_group")
+def commit(view: View) -> None:
+    """The instructions since the last commit form a group."""
+    group, warp = warpgroup_of(view)
+    everybody = records(view)
+    everybody[warp].commit()
+    if view.launch.late:
+        group.groups[warp].append(everybody[warp].issued)
+    if everybody[warp].watched:
+        for record in everybody:
+            record.watched = False
+        view.cluster.wake(_key(view))
+    shortcuts.commit(view)
+
+
+@serves("wgmma.wait_group")
+def wait(view: View) -> None:
+    """Wait until no more than n groups of the warpgroup are incomplete."""
+    group, warp = warpgroup_of(view)
+    everybody = records(view)
+    allowed = number(view, "n", view.leader)
+    done = group.groups[warp]
+    if view.launch.late:
+        wanted = done[len(done) - allowed - 1] if len(done) > allowed else 0
+    else:
+        wanted = everybody[warp].wanted(allowed)
+    missing = [str(view.warp // WARPS * WARPS + w) for w in range(WARPS) if everybody[w].issued < wanted]
+    everybody[warp].waits(bool(missing))
+    if missing:
+        for record in everybody:
+            record.watched = True
+        view.wait(_key(view), f"wgmma group: warp {', '.join(missing)} has not issued its part")
+        return
+    group.catch_up(warp, wanted)
+    del done[: max(0, len(done) - allowed)]
+    shortcuts.wait(view)
