@@ -73,6 +73,26 @@ def modules_in(data: str | bytes, name: str, *, target: str | None = None,
     return [module]
 
 
+def parsed(data: str | bytes, name: str) -> list[tuple[ir.Module, list[Diagnostic]]]:
+    """The modules in a file, each with what is wrong with its syntax; nothing else is checked. Raises `PtxError`."""
+    from ptxtools.container import detect, embedded, read
+    from ptxtools.diagnostics.decode import decode
+    from ptxtools.syntax import parse
+
+    kind = "text" if isinstance(data, str) else detect(data)
+    if isinstance(data, str) or kind not in ("ptxo", "fatbin", "elf"):
+        result = parse(data if isinstance(data, str) else decode(data, name), name)
+        return [(result.module, result.diagnostics)]
+    if kind == "ptxo":
+        return [(canonical(read(data, name)), [])]
+    found = []
+    for entry in embedded(data, name):
+        inner = f"{name}({entry.target})" if entry.target else name
+        result = parse(decode(entry.text, inner), inner)
+        found.append((result.module, result.diagnostics))
+    return found
+
+
 def canonical(module: ir.Module) -> ir.Module:
     """The same module with the positions of its canonical text, which is `module.source.text`."""
     from ptxtools.syntax import parse, print_module

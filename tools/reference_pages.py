@@ -179,6 +179,7 @@ def _availability(page: Page, forms: list[Form]) -> list[str]:
                 continue
             wanted = [f"PTX {version_text(clause.ptx)}"] if clause.ptx > (1, 0) else []
             wanted += [describe(clause.targets)] if clause.targets else []
+            wanted += [f"{name} from PTX {version_text(since)} on" for name, since in clause.late]
             subject = condition_text(clause.condition) or "the instruction"
             if word == "needs":
                 lines.append(f"- {subject}: {', '.join(wanted)}")
@@ -213,7 +214,8 @@ def _term(term: object) -> str:
     if term.kind == "slot":
         return f"{bang}`{values}` as `.{term.key}`"
     if term.kind == "operand":
-        kinds = {"reg": " as a register", "imm": " as a constant", "unified": ".unified", "vec": " as a vector"}
+        kinds = {"reg": " as a register", "imm": " as a constant", "unified": ".unified", "vec": " as a vector",
+                 "handle": " by an address in a register", "entry": " as a kernel"}  # fmt: skip
         return f"{bang}operand `{term.key}`{kinds.get(term.values[0], '') if term.values else ''}"
     return f"{bang}`{values or term.key}`"
 

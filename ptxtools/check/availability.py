@@ -11,8 +11,7 @@ from ptxtools.isa import targets
 from ptxtools.isa.targets import FIRST_VERSION, NEWEST, VERSIONS, provides, provides_any, version_text
 
 Version = tuple[int, int]
-#: A need reduced to what counts: the lowest version, and targets of which one suffices (empty: any).
-Demand = tuple[Version, tuple[str, ...]]
+_NEVER: Version = (NEWEST[0] + 1, 0)
 
 
 class AnyNeed(Protocol):
@@ -20,6 +19,29 @@ class AnyNeed(Protocol):
     def ptx(self) -> Version: ...
     @property
     def targets(self) -> tuple[str, ...]: ...
+    @property
+    def late(self) -> tuple[tuple[str, Version], ...]: ...
+
+
+class Demand(NamedTuple):
+    """A need reduced to what counts: the lowest version, and targets of which one suffices (empty: any), some of them
+    from a later version on."""
+
+    ptx: Version
+    targets: tuple[str, ...] = ()
+    late: tuple[tuple[str, Version], ...] = ()
+
+    def since(self, target: str) -> Version:
+        """The first version at which a target that meets the demand does so."""
+        if not self.late:
+            return self.ptx
+        late = dict(self.late)
+        return min((late.get(name, self.ptx) for name in self.targets if provides(target, name)), default=self.ptx)
+
+
+def demands_of(needs: Iterable[AnyNeed]) -> tuple[Demand, ...]:
+    """The different demands of some needs."""
+    return tuple(dict.fromkeys(Demand(need.ptx, need.targets, need.late) for need in needs))
 
 
 class Lack(NamedTuple):
@@ -46,32 +68,54 @@ class Declared(NamedTuple):
 
 def lack(subject: str, needs: Iterable[AnyNeed], declared: Declared) -> Lack | None:
     """What keeps `subject` from being valid for the declared version and target, or None when nothing does."""
-    demands = tuple((need.ptx, need.targets) for need in needs)
-    too_old = [ptx for ptx, _ in demands if declared.version != (0, 0) and declared.version < ptx]
-    refused = [names for _, names in demands if declared.target and not provides_any(declared.target, names)]
+    version, target = declared.version, declared.target
+    demands = demands_of(needs)
+    first = [demand.since(target) if target else demand.ptx for demand in demands]
+    too_old = [ptx for ptx in first if version != (0, 0) and version < ptx]
+    refused = [demand.targets for demand in demands if target and not provides_any(target, demand.targets)]
     if not too_old and not refused:
         return None
-    wanted = [f"PTX {version_text(max(too_old))}"] if too_old else []
+    late = f" for {target}" if too_old and max(too_old) > max(demand.ptx for demand in demands) else ""
+    wanted = [f"PTX {version_text(max(too_old))}{late}"] if too_old else []
     wanted += [targets.describe(names) for names in dict.fromkeys(refused)]
     message = f"{subject} needs {' and '.join(wanted)} ({declared})"
-    return Lack(bool(too_old), message, requirement(demands, declared.version))
+    return Lack(bool(too_old), message, requirement(demands, version))
+
+
+def is_gone(need: AnyNeed, version: Version, target: str) -> bool:
+    """Whether what was removed as `need` says is no more there; for an unknown target only what no target has."""
+    return version >= need.ptx and (not need.targets or (bool(target) and provides_any(target, need.targets)))
 
 
 @lru_cache(maxsize=1024)
-def requirement(demands: tuple[Demand, ...], declared: Version) -> Requires:
+def requirement(demands: tuple[Demand, ...], declared: Version, gone: tuple[Demand, ...] = ()) -> Requires:
     """The lowest version at which some target meets all demands, and the lowest such targets at the higher of that
-    and the declared version."""
-    lowest = max((ptx for ptx, _ in demands), default=VERSIONS[0])
-    able = {
-        name: max(first, lowest)
-        for name, first in FIRST_VERSION.items()
-        if all(provides_any(name, wanted) for _, wanted in demands)
-    }
+    and the declared version. gone: what is used, and was removed at that version for those targets.
+
+    No target at all meets demands that exclude each other: then every one that some demand names is listed.
+    """
+    able = able_targets(demands, gone)
     if not able:
-        return Requires(version_text(lowest), tuple(dict.fromkeys(n for _, names in demands for n in names)))
+        lowest = max((demand.ptx for demand in demands), default=VERSIONS[0])
+        return Requires(version_text(lowest), tuple(dict.fromkeys(n for demand in demands for n in demand.targets)))
     version = min(able.values())
     at = max(version, min(declared, NEWEST))
     return Requires(version_text(version), lowest_targets(name for name, first in able.items() if first <= at))
+
+
+def able_targets(demands: tuple[Demand, ...], gone: tuple[Demand, ...] = ()) -> dict[str, Version]:
+    """The targets that meet all demands, each with the first version at which it does."""
+    able = {
+        name: max((first, *(demand.since(name) for demand in demands)))
+        for name, first in FIRST_VERSION.items()
+        if all(provides_any(name, demand.targets) for demand in demands)
+    }
+    return {name: first for name, first in able.items() if first < _end(name, gone)} if gone else able
+
+
+def _end(target: str, gone: Iterable[Demand]) -> Version:
+    """The version from which on `target` lacks something of `gone`."""
+    return min((removal.ptx for removal in gone if provides_any(target, removal.targets)), default=_NEVER)
 
 
 def lowest_targets(names: Iterable[str]) -> tuple[str, ...]:

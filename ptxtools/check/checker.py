@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ptxtools.diagnostics import Diagnostic
-from ptxtools.ir.nodes import Alias, Function, Loc, Module, Pragma, Variable
+from ptxtools.ir.nodes import Alias, File, Function, Loc, Module, Pragma, Section, Variable
 
 from . import codes
 from .context import Context, Enough, Gathered
@@ -65,6 +65,10 @@ def _walk(context: Context) -> None:
         elif isinstance(item, Loc):
             message = ".loc cannot stand at module level; it belongs to a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.5.4")
+        elif isinstance(item, (File, Section)):
+            from .debugging import check_debugging
+
+            check_debugging(context, item)
     check_undefined(context)
 
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Requires, Source, Span
 from ptxtools.ir.nodes import Module
-from ptxtools.isa.targets import FIRST_VERSION, VERSIONS
+from ptxtools.isa import Need
+from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, describe, version_text
 
 from . import codes
-from .availability import AnyNeed, Declared, lack
+from .availability import AnyNeed, Declared, is_gone, lack
 from .operands import Setting
 
 if TYPE_CHECKING:
@@ -20,16 +21,21 @@ if TYPE_CHECKING:
 MOST_FINDINGS = 1000
 
 
+#: Targets from sm_90 on have no 32-bit addresses.
+NARROW = Need((), (0, 0), ("sm_90",))
+
+
 class Enough(Exception):  # noqa: N818 - ends a check, no error of ours
     """There are too many findings to go on."""
 
 
 class Gathered(NamedTuple):
-    """A requirement of something in the module."""
+    """A requirement of something in the module. gone: from these versions on it is not there for these targets."""
 
     subject: str
     needs: tuple[AnyNeed, ...]
     span: Span
+    gone: tuple[AnyNeed, ...] = ()
 
 
 class Context:
@@ -47,7 +53,7 @@ class Context:
         self.declared = Declared(
             wanted if wanted in VERSIONS else (0, 0), name if name in FIRST_VERSION else "", bool(target or version)
         )
-        wide_only = bool(self.declared.target) and int(name[3:].rstrip("af")) >= 90
+        wide_only = is_gone(NARROW, *self.declared[:2])
         self.setting = Setting(module.address_size, wide_only)
         self.diagnostics: list[Diagnostic] = []
         #: With a list here, requirements are gathered instead of judged.
@@ -100,4 +106,40 @@ class Context:
             return True
         code = codes.NEEDS_VERSION if found.version else codes.NEEDS_TARGET
         self.report(code, found.message, span, section=section, requires=found.requires)
+        return False
+
+    def require_directive(self, name: str, span: Span) -> bool:
+        """As `require`, for a directive of the table."""
+        from ptxtools.isa.directives import DIRECTIVES
+
+        info = DIRECTIVES[name]
+        return self.require(name, (Need((), info.ptx, (info.target,)),), span, info.section)
+
+    def require_addition(self, subject: str, span: Span) -> bool:
+        """As `require`, for a smaller addition to a directive (`isa.directives.ADDITIONS`)."""
+        from ptxtools.isa.directives import ADDITIONS
+
+        info = ADDITIONS[subject]
+        return self.require(subject, (Need((), info.ptx, (info.target,)),), span, info.section)
+
+    def refuse_removed(
+        self,
+        subject: str,
+        need: AnyNeed,
+        span: Span,
+        message: str = "",
+        *,
+        code: str = codes.REMOVED,
+        help: tuple[str, ...] = (),
+        section: str | None = None,
+    ) -> bool:
+        """Report what the declared version has no more for the declared target (`need`); whether it is still there."""
+        if self.gathered is not None:
+            self.gathered.append(Gathered(subject, (), span, (need,)))
+            return True
+        if not is_gone(need, *self.declared[:2]):
+            return True
+        where = f" for target {describe(need.targets)}" if need.targets else ""
+        message = message or f"{subject} was removed in PTX ISA {version_text(need.ptx)}{where}"
+        self.report(code, message, span, help=help, section=section)
         return False

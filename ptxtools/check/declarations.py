@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import Function, Immediate, Initializer, SymbolValue, Variable
 from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
@@ -9,6 +12,9 @@ from ptxtools.isa.types import TYPES
 from . import codes
 from .context import Context
 from .values import Scope
+
+if TYPE_CHECKING:
+    from ptxtools.isa.directives import AttributeInfo
 
 #: Spaces that a function body and the module may declare. With the ABI, .reg and .local are local to functions.
 _IN_FUNCTION = frozenset({"reg", "local", "shared", "global", "const", "param"})
@@ -19,8 +25,9 @@ _MAX_VECTOR_BITS = 128
 _MAX_PARAM_ALIGNMENT = 128
 #: Types that an address, or a byte of one, can initialise.
 _ADDRESSES, _MASKED = ("u32", "u64"), ("u8", "u32", "u64")
-#: Linkage directives with their first version.
-_LINKAGE = {"weak": Need((), (3, 1), ()), "common": Need((), (5, 0), ())}
+_CALLED = {"func": "a function", "entry": "a kernel"}
+#: Linkage that was not there from the start.
+_DATED = frozenset({"weak", "common"})
 
 
 def check_variable(context: Context, variable: Variable, scope: Scope, *, in_function: bool) -> None:
@@ -46,14 +53,20 @@ def _space(context: Context, v: Variable, in_function: bool) -> bool:
         message = f"'{v.name}': .{v.space} variables cannot be declared {where}"
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.1")
         return False
-    if v.space == "tex" and context.declared.version >= (1, 5):
+    if v.space == "tex":
         message = f"'{v.name}': the .tex space was removed in PTX ISA 1.5"
         help = ("declare a .global .texref",)
-        context.report(codes.REMOVED, message, v.name_span, help=help, section="5.1.8")
-    if v.bank is not None and context.declared.version >= (2, 2):
-        message = "constant banks were removed in PTX ISA 2.2"
-        context.report(codes.REMOVED, message, v.name_span, help=("write .const",), section="5.1.3.1")
+        context.refuse_removed(".tex", Need((), (1, 5), ()), v.name_span, message, help=help, section="5.1.8")
+    if v.bank is not None:
+        refuse_banks(context, v.name_span)
     return True
+
+
+def refuse_banks(context: Context, span: Span) -> None:
+    """Constant banks are gone since PTX 2.2 (5.1.3.1)."""
+    message = "constant banks were removed in PTX ISA 2.2"
+    context.refuse_removed("a constant bank", Need((), (2, 2), ()), span, message,
+                           help=("write .const",), section="5.1.3.1")  # fmt: skip
 
 
 def _in_function(context: Context, v: Variable) -> None:
@@ -157,9 +170,8 @@ def _linkage(context: Context, v: Variable) -> None:
     if v.linkage == "common" and v.space != "global":
         message = f"'{v.name}': .common variables live in .global"
         context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
-    need = _LINKAGE.get(v.linkage)
-    if need is not None:
-        context.require(f".{v.linkage}", (need,), context.word(v.span, f".{v.linkage}"), "11.6")
+    if v.linkage in _DATED:
+        context.require_directive(f".{v.linkage}", context.word(v.span, f".{v.linkage}"))
     if v.linkage == "extern" and v.init is not None:
         message = f"'{v.name}' is defined elsewhere (.extern): it has no initialiser here"
         context.report(codes.INITIALISER_PLACE, message, v.name_span, section="11.6.1")
@@ -180,7 +192,12 @@ def _attributes(context: Context, v: Variable) -> None:
             message = f"attribute {attribute} takes {info.arguments} arguments, found {len(args)}"
             context.report(codes.ATTRIBUTE, message, v.name_span, section="5.4.8")
         else:
-            context.require(f"attribute {attribute}", (Need((), info.ptx, (info.target,)),), v.name_span, "5.4.8")
+            require_attribute(context, info, v.name_span)
+
+
+def require_attribute(context: Context, info: AttributeInfo, span: Span) -> None:
+    """The version and target that an attribute needs."""
+    context.require(f"attribute {info.name}", (Need((), info.ptx, (info.target,)),), span, "5.4.8")
 
 
 # --- initialisers (5.4.4) ---------------------------------------------------------------------------------------------
@@ -245,11 +262,9 @@ class _Values:
 
     def _symbol(self, part: SymbolValue) -> None:
         if part.generic:
-            self.context.require(
-                "generic() in an initialiser", (Need((), (3, 1), ()),), self.variable.name_span, "5.4.4"
-            )
+            self.context.require_addition("generic() in an initialiser", self.variable.name_span)
         if part.mask is not None:
-            self.context.require("a mask in an initialiser", (Need((), (7, 1), ()),), self.variable.name_span, "5.4.4")
+            self.context.require_addition("a mask in an initialiser", self.variable.name_span)
         symbol = self.scope.lookup(part.name)
         span = self.context.word(self.variable.span, part.name)
         if symbol is None:
@@ -263,6 +278,8 @@ class _Values:
             self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
         elif self.variable.type not in (_ADDRESSES if part.mask is None else _MASKED):
             self._say(codes.INITIALISER_TYPE, f"an address does not fit a .{self.variable.type}")
+        elif isinstance(symbol, Function):
+            self.context.require_addition(f"the address of {_CALLED[symbol.kind]} as an initial value", span)
 
     def _say(self, code: str, message: str) -> None:
         if code not in self.said:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from ptxtools.ir.nodes import Directive, Pragma
 from ptxtools.isa import Need
-from ptxtools.isa.directives import DIRECTIVES, IN_BODY, DirectiveInfo
-from ptxtools.isa.targets import version_text
+from ptxtools.isa.directives import DIRECTIVES, PRAGMAS, DirectiveInfo
 
 from . import codes
 from .context import Context
@@ -16,9 +15,6 @@ from .context import Context
 _STRICT = frozenset({".blocksareclusters"})
 #: Counts of registers, not of threads.
 _MAY_BE_ZERO = frozenset({".abi_preserve", ".abi_preserve_control"})
-#: Removed, not merely replaced.
-_GONE = {".maxnctapersm": (2, 1)}
-
 
 _PLACES = {
     "entry": "an .entry",
@@ -46,10 +42,7 @@ def check_directives(
         if info is None:
             continue
         _arguments(context, item, info)
-        context.require(item.name, (Need((), info.ptx, (info.target,)),), item.span, info.section)
-        if info.removed is not None and context.declared.version >= info.removed:
-            message = f"{item.name} was removed in PTX ISA {version_text(info.removed)}"
-            context.report(codes.REMOVED, message, item.span, section=info.section)
+        context.require_directive(item.name, item.span)
         for other in present.intersection(info.excludes) - {item.name}:
             pair = frozenset((item.name, other))
             if pair not in conflicts:
@@ -67,10 +60,15 @@ def check_directives(
 
 
 def check_pragma(context: Context, item: Pragma, *, in_body: bool) -> None:
-    """Pragmas came with PTX 2.0, and some say something about the statements around them only (11.4.7)."""
-    context.require(".pragma", (Need((), (2, 0), ()),), item.span, "11.4.7")
+    """What pragmas need, and where those stand that say something about the statements around them (11.4.7)."""
+    context.require_directive(".pragma", item.span)
     for text in item.strings:
-        if not in_body and text.split(" ")[0] in IN_BODY:
+        info = PRAGMAS.get(text.split(" ")[0])
+        if info is None:
+            continue
+        span = context.word(item.span, text)
+        context.require(f"pragma '{text}'", (Need((), info.ptx, (info.target,)),), span, info.section)
+        if info.in_body and not in_body:
             message = f"pragma '{text}' belongs to a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.4.7")
 
@@ -95,11 +93,11 @@ def _placed(context: Context, item: Directive, place: str) -> DirectiveInfo | No
         message = f"{item.name} cannot stand at {_PLACES[place]}; it belongs to {allowed}"
         context.report(codes.DIRECTIVE_PLACE, message, item.span, section=info.section)
         return None
-    gone = _GONE.get(item.name)
-    if gone is not None and context.declared.version >= gone:
-        message = f"{item.name} was removed in PTX ISA {gone[0]}.{gone[1]}"
-        context.report(codes.REMOVED, message, item.span, help=("use .minnctapersm",), section=info.section)
-        return None
+    if info.removed is not None:
+        help = (f"use {info.replacement}",) if info.replacement else ()
+        need = Need((), info.removed, ())
+        if not context.refuse_removed(item.name, need, item.span, help=help, section=info.section):
+            return None
     return info
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptxtools.ir.nodes import Alias, Function, Variable
-from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
 from . import codes
 from .context import Context
-from .declarations import check_alignment, check_type
+from .declarations import check_alignment, check_type, require_attribute
 from .values import Scope
 
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
-#: Bytes of kernel parameters (5.1.6.1): 256 on sm_1x, 4352 up to PTX 8.0, then 32764 from sm_70 on.
-_ENTRY_BYTES_OLD, _ENTRY_BYTES, _ENTRY_BYTES_NEW, _NEW_SINCE = 256, 4352, 32764, (8, 1)
+#: Bytes of kernel parameters (5.1.6.1): what newer versions and targets allow at most, and what earlier ones did.
+_ENTRY_BYTES_NEW, _ENTRY_BYTES = 32764, (4352, 256)
 _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 
 
@@ -33,14 +32,24 @@ def check_function_header(context: Context, function: Function) -> None:
         message = f"'{function.name}' is .extern, and yet has a body"
         help = ("drop .extern, or end the declaration with ';'",)
         context.report(codes.LINKAGE, message, function.name_span, help=help, section="11.6.1")
-    for name, _ in function.attributes:
-        if name.lstrip(".") != "unified":
-            message = f"attribute {name} is for variables"
-            context.report(codes.ATTRIBUTE, message, function.name_span, section="5.4.8")
+    if function.attributes:
+        _attributes(context, function)
     if function.linkage == "weak":
-        context.require(".weak", (Need((), (3, 1), ()),), context.word(function.span, ".weak"), "11.6.3")
+        context.require_directive(".weak", context.word(function.span, ".weak"))
     if function.linkage == "common":
         context.report(codes.LINKAGE, "a function cannot be .common", function.name_span, section="11.6.4")
+
+
+def _attributes(context: Context, function: Function) -> None:
+    from ptxtools.isa.directives import ATTRIBUTES
+
+    for name, _ in function.attributes:
+        info = ATTRIBUTES.get(f".{name.lstrip('.')}")
+        if info is None or "func" not in info.places:
+            message = f"attribute {name} is for variables"
+            context.report(codes.ATTRIBUTE, message, function.name_span, section="5.4.8")
+        else:
+            require_attribute(context, info, function.name_span)
 
 
 def _narrow(context: Context, function: Function) -> None:
@@ -98,13 +107,13 @@ def _parameter(context: Context, v: Variable, kind: str) -> None:
 
 
 def _since(context: Context, v: Variable, kind: str) -> None:
-    """Parameters of entries came with PTX 1.4, those of functions with 2.0, the last of which may lack a size."""
+    """Parameters of entries came first, then those of functions, the last of which may lack a size."""
     if kind == "entry":
-        context.require("a list of parameters", (Need((), (1, 4), ()),), v.name_span, "11.2.1")
+        context.require_addition("a list of parameters", v.name_span)
     elif None in v.dims:
-        context.require("an array parameter without size", (Need((), (6, 0), ("sm_30",)),), v.name_span, "11.2.2")
+        context.require_addition("an array parameter without size", v.name_span)
     else:
-        context.require("a function parameter in .param", (Need((), (2, 0), ("sm_20",)),), v.name_span, "7.1")
+        context.require_addition("a function parameter in .param", v.name_span)
 
 
 def _param_space(context: Context, v: Variable, kind: str) -> None:
@@ -137,7 +146,7 @@ def _pointer(context: Context, v: Variable, kind: str) -> None:
         context.report(codes.PARAMETER, message, context.word(v.span, ".ptr"), section="5.1.6.3")
     else:
         check_alignment(context, align, v)
-        context.require(".ptr", (Need((), (2, 2), ()),), context.word(v.span, ".ptr"), "5.1.6.3")
+        context.require_directive(".ptr", context.word(v.span, ".ptr"))
 
 
 def _entry_size(context: Context, function: Function) -> None:
@@ -151,14 +160,13 @@ def _entry_size(context: Context, function: Function) -> None:
             size *= n or 0
         align = max(1, v.align or info.bytes * v.vector)
         offset = -(-offset // align) * align + size
-    version, target = context.declared.version, context.declared.target
-    new = version >= _NEW_SINCE and bool(target) and int(target[3:].rstrip("af")) >= 70
-    limit = _ENTRY_BYTES_NEW if new else _ENTRY_BYTES
-    if target and int(target[3:].rstrip("af")) < 20:
-        limit = _ENTRY_BYTES_OLD
-    if offset > limit:
-        message = f"the parameters of '{function.name}' take {offset} bytes; {limit} are possible"
+    if offset > _ENTRY_BYTES_NEW:
+        message = f"the parameters of '{function.name}' take {offset} bytes; {_ENTRY_BYTES_NEW} are possible"
         context.report(codes.TOO_LARGE, message, function.name_span, section="5.1.6.1")
+        return
+    large = next((limit for limit in _ENTRY_BYTES if offset > limit), None)
+    if large is not None:
+        context.require_addition(f"more than {large} bytes of parameters", function.name_span)
 
 
 # --- repeated declarations --------------------------------------------------------------------------------------------
@@ -228,7 +236,7 @@ def check_repeated_variable(context: Context, earlier: Variable, later: Variable
 
 def check_alias(context: Context, alias: Alias, scope: Scope) -> None:
     """`.alias name, target`: both are functions with equal prototypes, the target is defined (11.2.3)."""
-    context.require(".alias", (Need((), (6, 3), ("sm_30",)),), context.word(alias.span, ".alias"), "11.2.3")
+    context.require_directive(".alias", context.word(alias.span, ".alias"))
     symbols = []
     for name in (alias.name, alias.target):
         symbol = scope.lookup(name)

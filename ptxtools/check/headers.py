@@ -8,9 +8,11 @@ from ptxtools.isa import Need
 from ptxtools.isa.targets import FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, version_text
 
 from . import codes
-from .availability import requirement
-from .context import Context
+from .availability import Demand, requirement
+from .context import NARROW, Context
 
+#: Targets from sm_13 on compute in double precision.
+_DOUBLES = Need((), (0, 0), ("sm_13",))
 _ORDER = (".version", ".target", ".address_size")
 
 
@@ -28,7 +30,7 @@ def check_headers(context: Context) -> None:
         elif header.name == ".target":
             _target(context, header)
         elif header.name == ".address_size":
-            context.require(".address_size", (Need((), (2, 3), ()),), header.span, "11.1.3")
+            context.require_directive(".address_size", header.span)
             _address_size(context, header)
     if context.forced_target or context.forced_version:
         _forced(context)
@@ -128,7 +130,7 @@ def _target_version(context: Context, name: str, span: Span) -> None:
     version = context.declared.version
     if version < first:
         message = f"target {name} needs PTX ISA {version_text(first)} (the module declares {version_text(version)})"
-        needs = requirement(((first, (name,)),), version)
+        needs = requirement((Demand(first, (name,)),), version)
         context.report(codes.TARGET_NEEDS_VERSION, message, span, section="11.1.2", requires=needs)
 
 
@@ -146,10 +148,10 @@ def _options(context: Context, options: list[str], header: Header) -> None:
         if groups.setdefault(info.group, name) != name:
             message = f".target options {groups[info.group]} and {name} exclude each other"
             context.report(codes.TARGET_OPTION, message, span, section="11.1.2")
-        target = context.declared.target
-        if name == "map_f64_to_f32" and target and int(target[3:].rstrip("af")) >= 13:
-            message = f"map_f64_to_f32 is for targets without .f64; {target} has it"
-            context.report(codes.TARGET_OPTION, message, span, section="11.1.2")
+        if name == "map_f64_to_f32":
+            message = f"map_f64_to_f32 is for targets without .f64; {context.declared.target} has it"
+            context.refuse_removed(f".target option {name}", _DOUBLES, span, message,
+                                   code=codes.TARGET_OPTION, section="11.1.2")  # fmt: skip
 
 
 def _address_size(context: Context, header: Header) -> None:
@@ -157,9 +159,10 @@ def _address_size(context: Context, header: Header) -> None:
         found = header.args[0] if header.args else "nothing"
         message = f".address_size is 32 or 64, found {found}"
         context.report(codes.ADDRESS_SIZE, message, header.span, section="11.1.3")
-    elif header.args[0] == "32" and context.setting.wide_only:
+    elif header.args[0] == "32":
         message = f"32-bit addresses are not supported on {context.declared.target}"
-        context.report(codes.ADDRESS_SIZE, message, header.span, help=("write .address_size 64",), section="11.1.3")
+        context.refuse_removed(".address_size 32", NARROW, header.span, message, code=codes.ADDRESS_SIZE,
+                               help=("write .address_size 64",), section="11.1.3")  # fmt: skip
 
 
 def _forced(context: Context) -> None:

@@ -16,6 +16,7 @@ from ptxtools.ir.nodes import (
     Immediate,
     Instruction,
     Label,
+    Loc,
     Name,
     Operand,
     Pair,
@@ -30,8 +31,9 @@ from ptxtools.ir.nodes import (
 from ptxtools.isa import Need, Opcode, OpcodeError, resolve
 
 from . import codes
-from .context import Context
-from .declarations import check_variable
+from .availability import is_gone
+from .context import NARROW, Context
+from .declarations import check_variable, refuse_banks
 from .operands import Problem, describe, examine, signature, undeclared
 from .particular import needs_particular, particular
 from .values import CONSTANTS, Scope
@@ -111,10 +113,12 @@ class BodyChecker:
 
     def _first(self, item: Instruction, scope: Scope) -> int:
         """Check an instruction whose like was not met before; the verdict for those to come."""
-        before = len(self.context.diagnostics)
+        context = self.context
+        before = len(context.diagnostics), context.gathered and len(context.gathered)
         each = self._instruction(item, scope)
-        if len(self.context.diagnostics) != before:
+        if len(context.diagnostics) != before[0]:
             return _BAD
+        each = each or before[1] != (context.gathered and len(context.gathered))
         return _EACH if each else _GOOD
 
     # --- one instruction ----------------------------------------------------------------------------------------------
@@ -132,25 +136,33 @@ class BodyChecker:
             span = context.word(span, atom[1]) if atom else span
             context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
-        if "const[" in item.opcode and context.declared.version >= (2, 2):
-            message = "constant banks were removed in PTX ISA 2.2"
-            span = context.parts(item.span).opcode
-            context.report(codes.REMOVED, message, span, help=("write .const",), section="5.1.3.1")
+        if "const[" in item.opcode:
+            refuse_banks(context, context.parts(item.span).opcode)
         if op.family == "call":
             from .calls import check_call
 
             check_call(context, item, op, scope)
             self._requirements(item, op, scope)
             return True
-        problems = examine(op, item.operands, scope, context.setting) or list(
-            particular(op, item.operands, context.setting)
-        )
-        for problem in problems:
+        for problem in self._problems(item, op, scope):
             self._report(item, op, problem)
         self._requirements(item, op, scope)
         return needs_particular(op) or any(
             spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape
         )
+
+    def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
+        """What is wrong with the operands. When requirements are gathered, 32-bit addresses are one (6.4.1)."""
+        context = self.context
+        wide = context.setting if context.gathered is None else context.setting._replace(wide_only=True)
+        problems = examine(op, item.operands, scope, wide) or list(particular(op, item.operands, wide))
+        if not problems or context.gathered is None:
+            return problems
+        narrow = wide._replace(wide_only=False)
+        if examine(op, item.operands, scope, narrow) or list(particular(op, item.operands, narrow)):
+            return problems
+        context.refuse_removed("a 32-bit address", NARROW, item.span, section="6.4.1")
+        return []
 
     def _guard(self, item: Instruction, scope: Scope) -> None:
         guard = item.guard
@@ -189,7 +201,7 @@ class BodyChecker:
     def _requirements(self, item: Instruction, op: Opcode, scope: Scope) -> None:
         context = self.context
         needs = list(op.requirements)
-        needs += [need for need in op.operand_requirements if _written(op, need, item.operands)]
+        needs += [need for need in op.operand_requirements if _written(op, need, item.operands, scope)]
         gathering = context.gathered is not None
         lacking = [need for need in needs if gathering or _fails(need, context)]
         if lacking:
@@ -199,21 +211,10 @@ class BodyChecker:
             subject = f"'{''.join(atoms)}' in '{op.name}'" if atoms else f"'{op.name}'"
             context.require(subject, tuple(needs), span, op.section)
         for need in op.removals:
-            self._removed(item, op, need)
+            if gathering or is_gone(need, *context.declared[:2]):
+                context.refuse_removed(f"'{op.name}'", need, context.parts(item.span).opcode, section=op.section)
         for name in _special_names(item, scope):
             self._special(item, name)
-
-    def _removed(self, item: Instruction, op: Opcode, need: Need) -> None:
-        from ptxtools.isa.targets import describe as describe_targets
-        from ptxtools.isa.targets import provides_any, version_text
-
-        version, target = self.context.declared.version, self.context.declared.target
-        if version < need.ptx or not target or not provides_any(target, need.targets):
-            return
-        where = f" for target {describe_targets(need.targets)}" if need.targets else ""
-        message = f"'{op.name}' was removed in PTX ISA {version_text(need.ptx)}{where}"
-        span = self.context.parts(item.span).opcode
-        self.context.report(codes.REMOVED, message, span, section=op.section)
 
     def _special(self, item: Instruction, name: str) -> None:
         from ptxtools.isa import registers
@@ -228,13 +229,13 @@ class BodyChecker:
     # --- other statements ---------------------------------------------------------------------------------------------
 
     def _other(self, item: Statement, scope: Scope) -> None:
+        if type(item) is Loc:
+            if item.function_name is not None:
+                self.context.require_addition("inlined_at in .loc", item.span)
+            return
         name = _LISTS.get(type(item))
         if name is not None:
-            from ptxtools.isa.directives import DIRECTIVES
-
-            info = DIRECTIVES[name]
-            needs = (Need((), info.ptx, (info.target,)),)
-            self.context.require(name, needs, self.context.word(item.span, name), info.section)
+            self.context.require_directive(name, self.context.word(item.span, name))
         if isinstance(item, Variable):
             check_variable(self.context, item, scope, in_function=True)
             self._declare(item.name, item, scope, item.name_span)
@@ -297,7 +298,7 @@ def _fails(need: Need, context: Context) -> bool:
     return lack("", (need,), context.declared) is not None
 
 
-def _written(op: Opcode, need: Need, operands: tuple[Operand, ...]) -> bool:
+def _written(op: Opcode, need: Need, operands: tuple[Operand, ...], scope: Scope) -> bool:
     """Whether the operand that a requirement depends on is there, in the kind that it names."""
     index = next((i for i, spec in enumerate(op.operands) if spec.name == need.operand), None)
     if index is None:
@@ -314,6 +315,11 @@ def _written(op: Opcode, need: Need, operands: tuple[Operand, ...]) -> bool:
         return isinstance(operand, Address) and operand.suffix == "unified"
     if need.kind == "vec":
         return isinstance(operand, Vector)
+    if need.kind == "handle":
+        base = operand.base if isinstance(operand, Address) else None
+        return isinstance(base, Name) and scope.resolve(base.name).kind == "reg"
+    if need.kind == "entry":
+        return isinstance(operand, Name) and scope.resolve(operand.name).role == "entry"
     return True
 
 

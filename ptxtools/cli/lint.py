@@ -24,17 +24,17 @@ from .common import (
     common_options,
     examples,
     input_names,
+    print_diagnostics,
     progress,
     read_input,
     run_command,
     tool_version,
     write_output,
 )
+from .settings import FORMATS, Settings, SettingsFinder
 
 if TYPE_CHECKING:
     from ptxtools.ir import Module
-    from ptxtools.lint.config import Config
-    from ptxtools.lint.requirements import Requirements
 
 _EXAMPLES = examples(
     "ptx-lint kernel.ptx",
@@ -45,26 +45,16 @@ _EXAMPLES = examples(
     "ptx-lint --select PTX1,PTX2 --strict kernel.ptx",
     "ptx-lint --explain PTX301",
 )
-_FORMATS = ("text", "json", "sarif", "github")
 #: From this many files on, worker processes pay.
 _PARALLEL_FROM = 16
 
 
-class _Settings(NamedTuple):
-    """What a worker must know to lint one file."""
-
-    targets: tuple[str, ...] = ()
-    version: tuple[int, int] | None = None
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    stdin_name: str = STDIN_NAME
-
-
 class _Report(NamedTuple):
-    """What was found in one file; `failure` says why it could not be read."""
+    """What was found in one file; `failure` says why it could not be read, `fails` that the findings count."""
 
     name: str
     findings: list[Diagnostic]
+    fails: bool = False
     failure: str = ""
     seconds: float = 0.0
 
@@ -72,7 +62,7 @@ class _Report(NamedTuple):
 @click.command(name="ptx-lint", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Find mistakes in PTX.")  # fmt: skip
 @click.argument("files", nargs=-1, metavar="[FILES]...")
-@click.option("--format", "format_", type=click.Choice(_FORMATS), help="How findings are written; default: text.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="How findings are written; default: text.")
 @click.option("--target", "targets", metavar="TARGET", multiple=True,
               help="Check as if the module declared this target; may be repeated.")  # fmt: skip
 @click.option("--ptx-version", metavar="X.Y", help="Check as if the module declared this version.")
@@ -98,26 +88,25 @@ def command(**options: Any) -> int:
     if options["explain"] is not None:
         return _explain(options["explain"], options)
     names = input_names(options["files"])
-    config = _config(options["config"])
-    settings = _settings(options, config)
+    settings = SettingsFinder(options)
+    format_ = settings.format()
     if options["requirements"]:
-        return _print_requirements(names, settings, options["format_"] or config.format or "text")
-    if options["fix"] or options["diff"]:
-        unfixed: list[Diagnostic] = []
-        names = _fix(names, settings, unfixed, write=options["fix"] and not options["diff"])
-        if options["diff"] and not options["fix"]:
-            return FINDINGS if names else OK
-        if unfixed:
-            from .common import print_diagnostics
+        from .requirements import print_requirements
 
-            print_diagnostics(unfixed, style_for(options["color"], sys.stderr), sys.stderr)
-        status = _status(unfixed, options, config)
+        return print_requirements(names, options["stdin_filename"] or STDIN_NAME, options["color"], format_)
+    status = OK
+    if options["diff"]:
+        return FINDINGS if _fix(names, settings, write=False) else OK
+    if options["fix"]:
+        fixed = _fix(names, settings, write=True)
+        for report in fixed:  # standard input, whose text went to standard output
+            print_diagnostics(report.findings, style_for(options["color"], sys.stderr), sys.stderr)
+            status = FINDINGS if report.fails else status
+        names = [name for name in names if name != STDIN]
         if not names:
             return status
-    else:
-        status = OK
-    reports = _lint_all(names, settings, options)
-    return max(status, _print_reports(reports, options, config))
+    reports = _lint_all([(name, settings.for_file(name)) for name in names], options)
+    return max(status, _print_reports(reports, options, format_))
 
 
 def main() -> NoReturn:
@@ -125,77 +114,15 @@ def main() -> NoReturn:
     run_command(command, "ptx-lint")
 
 
-# --- settings ---------------------------------------------------------------------------------------------------------
-
-
-def _config(path: str | None) -> Config:
-    """The settings in a file, or in the nearest `pyproject.toml` that has our section."""
-    from ptxtools.lint.config import NO_SETTINGS, ConfigError, find_config, read_config
-
-    found = path or find_config(os.getcwd())
-    try:
-        return read_config(found) if found else NO_SETTINGS
-    except ConfigError as error:
-        raise Failure(str(error)) from None
-
-
-def _settings(options: dict[str, Any], config: Config) -> _Settings:
-    version = options["ptx_version"] or config.ptx_version
-    return _Settings(
-        tuple(_target(name) for name in dict.fromkeys(options["targets"] or config.target)),
-        _version(version) if version else None,
-        _codes(options["select"]) or config.select,
-        _codes(options["ignore"]) or config.ignore,
-        options["stdin_filename"] or STDIN_NAME,
-    )
-
-
-def _target(name: str) -> str:
-    from ptxtools.isa.targets import FIRST_VERSION
-
-    if name not in FIRST_VERSION:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, FIRST_VERSION, 3)
-        hint = f" (did you mean {', '.join(near)}?)" if near else ""
-        raise click.UsageError(f"unknown target '{name}'{hint}")
-    return name
-
-
-def _version(text: str) -> tuple[int, int]:
-    from ptxtools.isa.targets import NEWEST, VERSIONS, version_text
-
-    try:
-        major, minor = (int(part) for part in text.split("."))
-    except ValueError:
-        raise click.UsageError(f"--ptx-version takes a version such as 8.0, found '{text}'") from None
-    if (major, minor) not in VERSIONS:
-        raise click.UsageError(f"unknown PTX version '{text}'; the newest known one is {version_text(NEWEST)}")
-    return major, minor
-
-
-def _codes(values: Sequence[str]) -> tuple[str, ...]:
-    """Codes from comma-separated options. An unknown prefix is a usage error."""
-    codes = tuple(word.strip().upper() for value in values for word in value.split(",") if word.strip())
-    if codes:
-        from .pages import all_pages
-
-        known = all_pages()
-        for code in codes:
-            if not any(k.startswith(code) for k in known):
-                raise click.UsageError(f"no rule has the code '{code}'")
-    return codes
-
-
 # --- checking ---------------------------------------------------------------------------------------------------------
 
 
-def _lint_all(names: Sequence[str], settings: _Settings, options: dict[str, Any]) -> list[_Report]:
-    jobs = options["jobs"] or (os.cpu_count() or 1 if len(names) >= _PARALLEL_FROM else 1)
-    jobs = min(jobs, len(names))
+def _lint_all(files: Sequence[tuple[str, Settings]], options: dict[str, Any]) -> list[_Report]:
+    jobs = options["jobs"] or (os.cpu_count() or 1 if len(files) >= _PARALLEL_FROM else 1)
+    jobs = min(jobs, len(files))
     reports: list[_Report] = []
-    with progress("checking", len(names), options["quiet"]) as step:
-        for report in _reports(names, settings, jobs):
+    with progress("checking", len(files), options["quiet"]) as step:
+        for report in _reports(files, jobs):
             reports.append(report)
             step()
             if options["verbose"]:
@@ -203,69 +130,56 @@ def _lint_all(names: Sequence[str], settings: _Settings, options: dict[str, Any]
     return reports
 
 
-def _reports(names: Sequence[str], settings: _Settings, jobs: int) -> Iterable[_Report]:
-    if jobs < 2 or STDIN in names:
-        return (_report(name, settings) for name in names)
-    return _parallel(names, settings, jobs)
+def _reports(files: Sequence[tuple[str, Settings]], jobs: int) -> Iterable[_Report]:
+    if jobs < 2 or any(name == STDIN for name, _ in files):
+        return map(_report, files)
+    return _parallel(files, jobs)
 
 
-def _parallel(names: Sequence[str], settings: _Settings, jobs: int) -> Iterable[_Report]:
+def _parallel(files: Sequence[tuple[str, Settings]], jobs: int) -> Iterable[_Report]:
     from concurrent.futures import ProcessPoolExecutor
-    from itertools import repeat
 
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(_report, names, repeat(settings), chunksize=max(1, len(names) // (4 * jobs)))
+        yield from pool.map(_report, files, chunksize=max(1, len(files) // (4 * jobs)))
 
 
-def _report(name: str, settings: _Settings) -> _Report:
+def _report(file: tuple[str, Settings]) -> _Report:
     """Lint one file. Runs in a worker process, too."""
-    shown = settings.stdin_name if name == STDIN else name
+    name, settings = file
     started = time.perf_counter()
     try:
         data = read_input(name)
     except Failure as error:
-        return _Report(shown, [], error.message)
+        return _Report(_shown(name, settings), [], failure=error.message)
+    return _report_of(data, name, settings, started)
+
+
+def _report_of(data: bytes, name: str, settings: Settings, started: float = 0.0) -> _Report:
+    shown = _shown(name, settings)
     findings = lint_data(data, shown, settings)
-    return _Report(shown, findings, "", time.perf_counter() - started)
+    counting = settings.strict or any(finding.severity is Severity.ERROR for finding in findings)
+    fails = bool(findings) and counting and not settings.exit_zero
+    return _Report(shown, findings, fails, "", time.perf_counter() - started)
 
 
-def lint_data(data: bytes, name: str, settings: _Settings) -> list[Diagnostic]:
+def _shown(name: str, settings: Settings) -> str:
+    return settings.stdin_name if name == STDIN else name
+
+
+def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
     """The findings in the bytes of one file."""
+    from ptxtools.api import parsed
+
     findings: list[Diagnostic] = []
     try:
-        for module, syntax in _modules(data, name):
+        for module, syntax in parsed(data, name):
             findings += _lint_module(module, syntax, settings)
     except PtxError as error:
         findings += error.diagnostics
     return findings
 
 
-def _modules(data: bytes, name: str) -> list[tuple[Module, list[Diagnostic]]]:
-    """The modules in a file, each with what is wrong with its syntax. Raises PtxError."""
-    from ptxtools.diagnostics.decode import decode
-    from ptxtools.syntax import parse
-
-    if not data.startswith((b"\x7fELF", b"\x50\xed\x55\xba")):
-        result = parse(decode(data, name), name)
-        return [(result.module, result.diagnostics)]
-    from ptxtools.container import detect
-
-    if detect(data) == "ptxo":
-        from ptxtools.api import canonical
-        from ptxtools.container import read
-
-        return [(canonical(read(data, name)), [])]
-    from ptxtools.container import embedded
-
-    found = []
-    for entry in embedded(data, name):
-        inner = f"{name}({entry.target})" if entry.target else name
-        result = parse(decode(entry.text, inner), inner)
-        found.append((result.module, result.diagnostics))
-    return found
-
-
-def _lint_module(module: Module, syntax: list[Diagnostic], settings: _Settings) -> list[Diagnostic]:
+def _lint_module(module: Module, syntax: list[Diagnostic], settings: Settings) -> list[Diagnostic]:
     from ptxtools.lint import chosen, lint_targets, suppressed, without_echoes
 
     found = lint_targets(module, settings.targets, settings.version)
@@ -277,49 +191,42 @@ def _lint_module(module: Module, syntax: list[Diagnostic], settings: _Settings) 
 # --- fixes ------------------------------------------------------------------------------------------------------------
 
 
-def _fix(names: Sequence[str], settings: _Settings, unfixed: list[Diagnostic], *, write: bool) -> list[str]:
-    """Apply or show the fixes of each file; the names of those that are left to report (with `--diff`: changed).
-
-    Fixed standard input goes to standard output; what is still wrong in it is added to `unfixed`.
-    """
+def _fix(names: Sequence[str], finder: SettingsFinder, *, write: bool) -> list[_Report]:
+    """Apply or show the fixes of each file. With `write` the reports of what fixes leave in standard input, which goes
+    to standard output; without, those of the files that would change."""
     from ptxtools.diagnostics.decode import decode
     from ptxtools.lint.fixes import apply_fixes, unified_diff
 
-    left: list[str] = []
+    left: list[_Report] = []
     for name in names:
+        settings = finder.for_file(name)
         data = read_input(name)
-        shown = settings.stdin_name if name == STDIN else name
+        report = _report_of(data, name, settings)
         try:
-            text = decode(data, shown)
-        except PtxError:
-            left.append(name)
+            text = decode(data, report.name)
+        except PtxError:  # binary: there is no text to change
+            left += [report] if name == STDIN and write else []
             continue
-        changed, count = apply_fixes(text, lint_data(data, shown, settings))
+        changed, count = apply_fixes(text, report.findings)
         if not write:
             if count:
-                sys.stdout.write(unified_diff(text, changed, shown))
-                left.append(name)
-            continue
-        if name == STDIN:
+                sys.stdout.write(unified_diff(text, changed, report.name))
+                left.append(report)
+        elif name == STDIN:
             sys.stdout.write(changed)
-            unfixed += lint_data(changed.encode() if count else data, shown, settings)
-            continue
-        if count:
+            left.append(_report_of(changed.encode() if count else data, name, settings))
+        elif count:
             write_output(name, changed.encode())
             sys.stderr.write(f"{name}: {count} {'fix' if count == 1 else 'fixes'} applied\n")
-        left.append(name)
     return left
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _print_reports(reports: list[_Report], options: dict[str, Any], config: Config) -> int:
+def _print_reports(reports: list[_Report], options: dict[str, Any], format_: str) -> int:
     findings = [finding for report in reports for finding in report.findings]
     style = style_for(options["color"], sys.stdout)
-    format_ = options["format_"] or config.format or "text"
-    if format_ not in _FORMATS:
-        raise Failure(f"unknown format '{format_}' in the settings")
     if options["statistics"]:
         sys.stdout.write(_statistics(findings, format_))
     else:
@@ -329,17 +236,7 @@ def _print_reports(reports: list[_Report], options: dict[str, Any], config: Conf
     failures = [report.failure for report in reports if report.failure]
     for failure in failures:
         sys.stderr.write(f"ptx-lint: error: {failure}\n")
-    if failures:
-        return USAGE
-    return _status(findings, options, config)
-
-
-def _status(findings: list[Diagnostic], options: dict[str, Any], config: Config) -> int:
-    """The exit status that these findings call for."""
-    strict = config.strict if options["strict"] is None else options["strict"]
-    counting = [f for f in findings if strict or f.severity is Severity.ERROR]
-    exit_zero = config.exit_zero if options["exit_zero"] is None else options["exit_zero"]
-    return FINDINGS if counting and not exit_zero else OK
+    return USAGE if failures else FINDINGS if any(report.fails for report in reports) else OK
 
 
 def _print_text(findings: list[Diagnostic], style: Style) -> None:
@@ -399,46 +296,14 @@ def _statistics(findings: list[Diagnostic], format_: str) -> str:
     return "".join(f"{count:>7}  {code}  {describe(code)[0]}\n" for code, count in counts)
 
 
-def _print_requirements(names: Sequence[str], settings: _Settings, format_: str) -> int:
-    """`--requirements`: one line, or one JSON object, for each file. A file with errors has none."""
-    from ptxtools.lint.requirements import requirements
-
-    found: list[Requirements] = []
-    status = OK
-    for name in names:
-        shown = settings.stdin_name if name == STDIN else name
-        data = read_input(name)
-        errors = [d for d in lint_data(data, shown, _Settings()) if d.severity is Severity.ERROR]
-        errors = [d for d in errors if not d.code.startswith("PTX3")]  # a version or target is what is asked for
-        if errors:
-            from .common import print_diagnostics
-
-            print_diagnostics(errors, style_for("auto", sys.stderr), sys.stderr)
-            status = FINDINGS
-            continue
-        found += [requirements(module, module.source.name if module.source else shown)
-                  for module, _ in _modules(data, shown)]  # fmt: skip
-    if format_ == "json":
-        import json
-
-        sys.stdout.write("".join(json.dumps(item.to_json()) + "\n" for item in found))
-    else:
-        sys.stdout.write("".join(f"{item.to_text()}\n" for item in found))
-    return status
-
-
 def _explain(code: str, options: dict[str, Any]) -> int:
     from ptxtools.lint.explain import page
 
-    from .pages import all_pages
+    from .pages import all_pages, near
 
     found = page(code.upper(), all_pages())
     if found is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(code.upper(), all_pages(), 3)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise click.UsageError(f"no rule has the code '{code}'{hint}")
+        raise click.UsageError(f"no rule has the code '{code}'{near(code)}")
     style = style_for(options["color"], sys.stdout)
     head, _, rest = found.partition("\n")
     sys.stdout.write(f"{style.paint(head, 'bold')}\n{rest}\n")

@@ -20,3 +20,11 @@ def all_pages() -> dict[str, tuple[str, str]]:
 def describe(code: str) -> tuple[str, str]:
     """Title and page of a code; its own name for one that has none."""
     return all_pages().get(code, (code, code))
+
+
+def near(code: str) -> str:
+    """`; did you mean PTX201?` for the codes that look most like an unknown one, or nothing."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(code.upper(), all_pages(), 3)
+    return f"; did you mean {' or '.join(found)}?" if found else ""

@@ -12,6 +12,7 @@ from .source import NO_SPAN, Source, Span
 class Severity(Enum):
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"  # no finding: what `--requirements` tells to formats that know findings only
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,9 @@ class Diagnostic:
         return self.source.position(self.span[1])[1] if self.source else 1
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `--format json` prints for this finding."""
+        """The object that `--format json` prints; "target" is there when the finding is for one of several."""
         needs = self.requires
-        return {
+        found: dict[str, Any] = {
             "file": self.file,
             "line": self.line,
             "column": self.column,
@@ -81,6 +82,9 @@ class Diagnostic:
             "requires": None if needs is None else {"ptx": needs.ptx, "targets": list(needs.targets)},
             "section": self.section,
         }
+        if self.target is not None:
+            found["target"] = self.target
+        return found
 
 
 class PtxError(Exception):

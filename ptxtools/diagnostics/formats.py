@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from .diagnostic import Diagnostic
-from .text import notes
+from .diagnostic import Diagnostic, Severity
+from .text import headline, notes
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -33,8 +33,9 @@ def _annotation(d: Diagnostic) -> str:
         properties["endLine"] = d.end_line
     properties["title"] = d.code
     listed = ",".join(f"{key}={_escape_property(str(value))}" for key, value in properties.items())
-    message = "\n".join([d.message, *(f"{head} {text}" for head, text in notes(d))])
-    return f"::{d.severity.value} {listed}::{_escape(message)}"
+    message = "\n".join([headline(d), *(f"{head} {text}" for head, text in notes(d))])
+    kind = "notice" if d.severity is Severity.NOTE else d.severity.value
+    return f"::{kind} {listed}::{_escape(message)}"
 
 
 def _escape(text: str) -> str:
@@ -67,7 +68,7 @@ def to_sarif(diagnostics: Sequence[Diagnostic], describe: Callable[[str], tuple[
 
 
 def _result(d: Diagnostic, rule_index: int) -> dict[str, Any]:
-    text = "\n".join([d.message, *(f"{head} {text}" for head, text in notes(d))])
+    text = "\n".join([headline(d), *(f"{head} {text}" for head, text in notes(d))])
     region = {"startLine": d.line, "startColumn": d.column, "endLine": d.end_line, "endColumn": d.end_column}
     place = {"artifactLocation": {"uri": _uri(d.file)}, "region": region}
     result: dict[str, Any] = {

@@ -11,7 +11,7 @@ from .source import Span
 #: Longest part of a source line that is shown; longer lines are cut around the caret.
 _WIDTH = 160
 _MARGIN = 40
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 
 
 def render(diagnostic: Diagnostic, style: Style = PLAIN) -> str:
@@ -19,11 +19,16 @@ def render(diagnostic: Diagnostic, style: Style = PLAIN) -> str:
     d = diagnostic
     where = printable(f"{d.file}:{d.line}:{d.column}:")
     severity = style.paint(f"{d.severity.value}:", _COLOURS[d.severity])
-    message = printable(d.message) + (f" (target {d.target})" if d.target else "")
+    message = printable(headline(d))
     lines = [f"{style.paint(where, 'bold')} {severity} {style.paint(message, 'bold')} [{d.code}]"]
     lines.extend(_excerpt(d, style))
     lines.extend(f"  {style.paint(head, 'cyan')} {printable(text)}" for head, text in notes(d))
     return "\n".join(lines)
+
+
+def headline(diagnostic: Diagnostic) -> str:
+    """The message, with the target that the finding is for when there are several."""
+    return diagnostic.message + (f" (target {diagnostic.target})" if diagnostic.target else "")
 
 
 def notes(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:

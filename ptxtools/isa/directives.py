@@ -16,7 +16,7 @@ class DirectiveInfo(NamedTuple):
     "target", "" (none), "declaration", "other" (own grammar). range: inclusive bounds of an integer argument.
     ptx, target: first version and target. excludes: directives that may not stand beside it. wants: one of these
     should stand beside it. deprecated: version since which another directive replaces it. removed: version since which
-    no assembler takes it. section: of the manual.
+    no assembler takes it; replacement: what to write instead. section: of the manual.
     """
 
     name: str
@@ -31,6 +31,7 @@ class DirectiveInfo(NamedTuple):
     wants: tuple[str, ...] = ()
     deprecated: Version | None = None
     removed: Version | None = None
+    replacement: str = ""
 
 
 def _d(
@@ -47,10 +48,12 @@ def _d(
     wants: tuple[str, ...] = (),
     deprecated: Version | None = None,
     removed: Version | None = None,
+    replacement: str = "",
 ) -> DirectiveInfo:
     return DirectiveInfo(
-        name, frozenset(places.split()), counts, kind, section, ptx, target, range, excludes, wants, deprecated, removed
-    )
+        name, frozenset(places.split()), counts, kind, section, ptx, target, range, excludes, wants, deprecated,
+        removed, replacement,
+    )  # fmt: skip
 
 
 _COUNT = (0, 2**32 - 1)
@@ -90,7 +93,7 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
         _d(".reqntid", "entry", (1, 3), "int", "11.4.3", (2, 1), range=_DIM, excludes=(".maxntid",)),
         _d(".minnctapersm", "entry", (1, 1), "int", "11.4.4", (2, 0), range=_COUNT, wants=(".maxntid", ".reqntid")),
         _d(".maxnctapersm", "entry", (1, 1), "int", "11.4.5", (1, 3), range=_COUNT, deprecated=(2, 0),
-           removed=(2, 1)),
+           removed=(2, 1), replacement=".minnctapersm"),
         _d(".noreturn", "func prototype", (0, 0), "", "11.4.6", (6, 4), "sm_30"),
         _d(".pragma", "module entry func statement", (1, None), "string", "11.4.7", (2, 0)),
         _d(".abi_preserve", "func prototype", (1, 1), "int", "11.4.8", (9, 0), "sm_80", range=(0, 255)),
@@ -135,29 +138,50 @@ ATTRIBUTES: dict[str, AttributeInfo] = {
     )
 }
 
-#: `.pragma` strings that ptxas defines (chapter 13 of the manual): first version.
-PRAGMAS: dict[str, Version] = {
-    "nounroll": (2, 0),
-    "used_bytes_mask": (8, 3),
-    "enable_smem_spilling": (9, 0),
-    "frequency": (9, 0),
+
+class PragmaInfo(NamedTuple):
+    """A `.pragma` string that ptxas defines (chapter 14): first version and target; whether it belongs to a body."""
+
+    ptx: Version
+    target: str
+    in_body: bool
+    section: str
+
+
+#: By the first word of the string. The sections of the last two are those of PTX 9.0.
+PRAGMAS: dict[str, PragmaInfo] = {
+    "nounroll": PragmaInfo((2, 0), "sm_10", False, "14.1"),
+    "used_bytes_mask": PragmaInfo((8, 3), "sm_50", True, "14.2"),
+    "enable_smem_spilling": PragmaInfo((8, 7), "sm_75", True, "14.3"),
+    "frequency": PragmaInfo((9, 0), "sm_10", True, "14.4"),
 }
 
-#: Pragmas that stand inside function bodies only.
-IN_BODY = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
 
-#: Versions of smaller additions to directives: feature -> (version, target, section).
-ADDITIONS: dict[str, tuple[Version, str, str]] = {
-    "function parameter in .param space": ((2, 0), "sm_20", "7.1"),
-    "unsized array parameter": ((6, 0), "sm_30", "11.2.2"),
-    ".ptr attribute of a kernel parameter": ((2, 2), "sm_10", "5.1.6.3"),
-    ".file timestamp and size": ((3, 2), "sm_10", "11.5.3"),
-    ".loc function_name and inlined_at": ((7, 2), "sm_10", "11.5.4"),
-    ".b16 in .section": ((6, 0), "sm_10", "11.5.2"),
-    "label in .section": ((7, 2), "sm_10", "11.5.2"),
-    "label+imm in .section": ((3, 2), "sm_10", "11.5.2"),
-    "label1-label2 in .section": ((7, 5), "sm_10", "11.5.2"),
-    "negative number in .section": ((7, 5), "sm_10", "11.5.2"),
-    "initialiser with generic()": ((3, 1), "sm_20", "5.4.4"),
-    "initialiser with mask()": ((7, 1), "sm_10", "5.4.4"),
+class Addition(NamedTuple):
+    """A smaller addition to a directive: first version and target; section of the manual."""
+
+    ptx: Version
+    target: str
+    section: str
+
+
+#: Additions to directives, under the names that findings give them. Labels in debug sections and `inlined_at` are
+#: dated as ptxas does, which compilers relied on: the manual says 7.2.
+ADDITIONS: dict[str, Addition] = {
+    "a list of parameters": Addition((1, 4), "sm_10", "11.2.1"),
+    "a function parameter in .param": Addition((2, 0), "sm_20", "7.1"),
+    "an array parameter without size": Addition((6, 0), "sm_30", "11.2.2"),
+    "more than 256 bytes of parameters": Addition((1, 4), "sm_20", "5.1.6.1"),
+    "more than 4352 bytes of parameters": Addition((8, 1), "sm_70", "5.1.6.1"),
+    "a time stamp in .file": Addition((3, 2), "sm_10", "11.5.3"),
+    "inlined_at in .loc": Addition((7, 0), "sm_10", "11.5.4"),
+    ".b16 in a debug section": Addition((6, 0), "sm_10", "11.5.2"),
+    "a label in a debug section": Addition((7, 0), "sm_10", "11.5.2"),
+    "a label with an offset in a debug section": Addition((3, 2), "sm_10", "11.5.2"),
+    "a difference of labels in a debug section": Addition((7, 5), "sm_10", "11.5.2"),
+    "a negative number in a debug section": Addition((7, 5), "sm_10", "11.5.2"),
+    "the address of a function as an initial value": Addition((2, 0), "sm_20", "5.4.4"),
+    "the address of a kernel as an initial value": Addition((3, 1), "sm_35", "5.4.4"),
+    "generic() in an initialiser": Addition((3, 1), "sm_10", "5.4.4"),
+    "a mask in an initialiser": Addition((7, 1), "sm_10", "5.4.4"),
 }

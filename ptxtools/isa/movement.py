@@ -10,7 +10,8 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     .vec  = { .v2, .v4 };
     .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
     only .v4   => !.b64,.u64,.s64,.f64
-    needs .f64 => sm_13
+    needs .f64     => sm_13
+    needs @a:entry => ptx 3.1, sm_35
 
 # 9.7.9.4 mov
     mov.type  d(reg vec), a(reg imm sreg symbol vec);

@@ -5,7 +5,8 @@ A chapter is a text of pages. A page starts with `# section names…`; then, in 
     add{.rnd}{.ftz}.f32  d, a, b;        a syntax form: modifiers in canonical order, then operand patterns
     .rnd = { .rn, .rz };                 a modifier set: binds to the forms above that still lack it, and to forms below
     .ss  = { .shared{::cta, ::cluster} };
-    needs .bf16x2 => ptx 7.8, sm_90      availability (see `conditions`); several targets: one of them suffices
+    needs .bf16x2 => ptx 7.8, sm_90      availability (see `conditions`); several targets: one of them suffices;
+                                         sm_89@8.1 suffices from that version on only
     only .sat => type=.s32               a combination that the forms alone would not exclude
     removed => ptx 6.4, sm_70            gone at that version together with that target
     marks .cc => carry_out               a property of the opcode
@@ -42,6 +43,7 @@ class Clause(NamedTuple):
     condition: Condition
     ptx: Version
     targets: tuple[str, ...]
+    late: tuple[tuple[str, Version], ...] = ()
 
 
 class Page:
@@ -180,20 +182,27 @@ class _PageReader:
             clause = Clause(Condition(condition), *self._requirement(effect))
             (self.needs if keyword == "needs" else self.removed).append(clause)
 
-    def _requirement(self, text: str) -> tuple[Version, tuple[str, ...]]:
-        """`ptx 8.0, sm_90a, sm_100a` as ((8, 0), ("sm_90a", "sm_100a"))."""
+    def _requirement(self, text: str) -> tuple[Version, tuple[str, ...], tuple[tuple[str, Version], ...]]:
+        """`ptx 8.0, sm_90a, sm_100a@8.6` as ((8, 0), ("sm_90a", "sm_100a"), (("sm_100a", (8, 6)),))."""
         version: Version = (1, 0)
         targets: list[str] = []
+        late: list[tuple[str, Version]] = []
         for item in text.split(","):
             word = item.strip()
             if word.startswith("ptx "):
-                major, _, minor = word[4:].partition(".")
-                version = int(major), int(minor)
+                version = _version(word[4:])
             elif word.startswith("sm_"):
-                targets.append(word)
+                name, _, since = word.partition("@")
+                targets.append(name)
+                late += [(name, _version(since))] if since else []
             else:
                 raise self._wrong(f"requirement '{word}'")
-        return version, tuple(targets)
+        return version, tuple(targets), tuple(late)
+
+
+def _version(text: str) -> Version:
+    major, _, minor = text.partition(".")
+    return int(major), int(minor)
 
 
 def _without_gaps(form: str) -> list[str]:

@@ -17,10 +17,11 @@ from .types import TYPES
 
 
 class Need(NamedTuple):
-    """A requirement: PTX version `ptx` at least, and one of `targets` (empty: any).
+    """A requirement: PTX version `ptx` at least, and one of `targets` (empty: any); those in `late` came later.
 
     atoms: the modifiers (with dots) that cause it; empty when the instruction itself does. operand, kind: it holds
-    only if that operand is written (kind "": at all; "reg": as a register; "imm": as an immediate).
+    only if that operand is written (kind "": at all; "reg": as a register; "imm": as an immediate; others: see
+    `conditions`).
     """
 
     atoms: tuple[str, ...]
@@ -28,6 +29,7 @@ class Need(NamedTuple):
     targets: tuple[str, ...]
     operand: str = ""
     kind: str = ""
+    late: tuple[tuple[str, tuple[int, int]], ...] = ()
 
 
 class Opcode:
@@ -233,7 +235,7 @@ def _applied(clause: Clause, context: Context) -> Iterator[Need]:
         elif term.kind == "suffix" and not term.negated:
             atoms += [f".{atom}" for atom in context.atoms if atom.endswith(term.key)]
     kind = operand.values[0] if operand and operand.values else ""
-    yield Need(tuple(atoms), clause.ptx, clause.targets, operand.key if operand else "", kind)
+    yield Need(tuple(atoms), clause.ptx, clause.targets, operand.key if operand else "", kind, clause.late)
 
 
 def _all_shapes(op: Opcode) -> tuple[tuple[OperandSpec, ...], ...]:

@@ -18,6 +18,7 @@ PAGES = """
     needs .cop         => ptx 2.0, sm_20
     needs .clamp !.trap => ptx 2.0, sm_20
     needs .3d,.a1d,.a2d => ptx 3.0, sm_20
+    needs @a:handle     => ptx 3.1, sm_20
 
 # 9.7.11.2 sust
     sust.b.geom{.cop}{.vec}.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype*vec+;
@@ -35,6 +36,7 @@ PAGES = """
     needs .cop | .p     => ptx 2.0, sm_20
     needs .clamp !.trap => ptx 2.0, sm_20
     needs .3d,.a1d,.a2d => ptx 3.0, sm_20
+    needs @a:handle     => ptx 3.1, sm_20
 
 # 9.7.11.3 sured
     sured.b.op.geom.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype;
@@ -59,6 +61,7 @@ PAGES = """
     needs                           => ptx 2.0, sm_20
     needs .3d                       => ptx 3.0
     needs .min,.max .u64,.s64,.b64  => ptx 8.1, sm_50
+    needs @a:handle                 => ptx 3.1, sm_20
 
 # 9.7.11.4 suq
     suq.query.b32  d, [a]@generic;
@@ -67,6 +70,7 @@ PAGES = """
     needs .channel_data_type,.channel_order => ptx 2.1
     needs .array_size                       => ptx 4.1
     needs .memory_layout                    => ptx 4.2
+    needs @a:handle                         => ptx 3.1, sm_20
 """
 
 

@@ -160,5 +160,16 @@ def known(name: str) -> bool:
     return name in FIRST_VERSION
 
 
+def check_target(name: str) -> str:
+    """The name itself, if it is that of a known target; else a ValueError with a message that names similar ones."""
+    if name in FIRST_VERSION:
+        return name
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, FIRST_VERSION, 3)
+    hint = f" (did you mean {', '.join(near)}?)" if near else ""
+    raise ValueError(f"unknown target '{name}'{hint}")
+
+
 def version_text(version: Version) -> str:
     return f"{version[0]}.{version[1]}"

@@ -49,6 +49,7 @@ let extras = {, e:any(reg vec)}{, f:f32}
     needs .grad .cube,.acube   => ptx 4.3, sm_20
     needs @e                   => ptx 4.3, sm_30
     needs @p                   => ptx 7.1, sm_60
+    needs @a:handle            => ptx 3.1, sm_20
 
 # 9.7.10.4 tld4
     tld4.comp.geom.v4.dtype.f32  d:dtype*4{|p:pred}, $fetch$extras;
@@ -60,6 +61,7 @@ let extras = {, e:any(reg vec)}{, f:f32}
     needs .a2d,.cube,.acube => ptx 4.3, sm_30
     needs @e                => ptx 4.3, sm_30
     needs @p                => ptx 7.1, sm_60
+    needs @a:handle         => ptx 3.1, sm_20
 
 # 9.7.10.5 txq
     txq.query.b32        d, [a]@generic;
@@ -78,6 +80,7 @@ let extras = {, e:any(reg vec)}{, f:f32}
     needs .num_mipmap_levels                          => sm_20
     needs .num_samples                                => sm_30
     needs .level                                      => ptx 4.3, sm_30
+    needs @a:handle                                   => ptx 3.1, sm_20
 
 # 9.7.10.6 istypep
     istypep.kind  p:pred, a:u64(reg);

@@ -31,7 +31,7 @@ NO_SETTINGS = Config()
 
 
 def find_config(directory: str) -> str | None:
-    """The nearest `pyproject.toml` at or above a directory that has our section."""
+    """The nearest `pyproject.toml` at or above a directory that has our section; one without it is passed over."""
     directory = os.path.abspath(directory)
     while True:
         path = os.path.join(directory, "pyproject.toml")
@@ -42,7 +42,8 @@ def find_config(directory: str) -> str | None:
                     found = f"tool.{SECTION}" in file.read()
             except OSError:
                 found = False
-            return path if found else None
+            if found:
+                return path
         above = os.path.dirname(directory)
         if above == directory:
             return None

@@ -45,8 +45,7 @@ def lint(
 
     target, version: as if the module declared these. select, ignore: prefixes of codes ("PTX1", "PTX203").
     """
-    findings = check(module, target=target, version=version)
-    findings += warnings(module, target=target, version=version)
+    findings = lint_targets(module, (target,) if target else (), version)
     findings = suppressed(chosen(findings, select, ignore), module.source)
     return sorted(findings, key=lambda d: (d.span, d.code))
 
@@ -56,14 +55,13 @@ def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int
 
     A finding that not all targets share says which one it is for.
     """
-    if len(targets) < 2:
-        target = targets[0] if targets else None
-        found = check(module, target=target, version=version)
-        return found + warnings(module, target=target, version=version)
-    found = []
+    found: list[Diagnostic] = []
     seen: dict[tuple[str, Span, str], list[Diagnostic]] = {}
-    for target in targets:
-        for finding in check(module, target=target, version=version):
+    for target in targets or (None,):
+        each = check(module, target=target, version=version) + warnings(module, target=target, version=version)
+        if len(targets) < 2:
+            return each
+        for finding in each:
             finding.target = target
             seen.setdefault((finding.code, finding.span, finding.message), []).append(finding)
     for alike in seen.values():
@@ -72,7 +70,7 @@ def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int
             found.append(alike[0])
         else:
             found += alike
-    return found + warnings(module, target=targets[0], version=version)
+    return found
 
 
 def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:

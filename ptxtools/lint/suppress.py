@@ -12,8 +12,8 @@ _COMMENT = r"//\s*ptx-lint:\s*(disable|disable-file)\s*=\s*([\w, \t]+)"
 
 
 def matches(code: str, prefixes: Iterable[str]) -> bool:
-    """Whether a code is one of `prefixes`, or begins with one; "all" matches everything."""
-    return any(prefix == "all" or code.startswith(prefix) for prefix in prefixes)
+    """Whether a code is one of `prefixes`, or begins with one, in either case; "all" matches everything."""
+    return any(prefix == "ALL" or code.startswith(prefix) for prefix in map(str.upper, prefixes))
 
 
 def chosen(diagnostics: Iterable[Diagnostic], select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
@@ -22,9 +22,14 @@ def chosen(diagnostics: Iterable[Diagnostic], select: Sequence[str], ignore: Seq
 
 
 def _chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
-    wanted = max((len(p) for p in select if matches(code, (p,))), default=0 if not select else -1)
-    refused = max((len(p) for p in ignore if matches(code, (p,))), default=-1)
+    wanted = max((_length(p) for p in select if matches(code, (p,))), default=0 if not select else -1)
+    refused = max((_length(p) for p in ignore if matches(code, (p,))), default=-1)
     return wanted > refused
+
+
+def _length(prefix: str) -> int:
+    """How much of a code a prefix says; "all" says nothing."""
+    return 0 if prefix.upper() == "ALL" else len(prefix)
 
 
 def suppressed(diagnostics: list[Diagnostic], source: Source | None) -> list[Diagnostic]:

@@ -215,6 +215,20 @@ def test_targets(run):
     assert status == 1 and "(target sm_75)" in out and "(target sm_90)" not in out
 
 
+def test_warnings_of_several_targets(run):
+    """Both errors and warnings are looked for under each target."""
+    text = HEAD + ".entry k()\n{\n.reg .pred p; .reg .b32 r;\nsetp.eq.s32 p, 1, 1;\nvote.ballot.b32 r, p;\nret;\n}\n"
+    arguments = ["--target", "sm_75", "--target", "sm_60"]
+    status, out, _ = run(*arguments, stdin=text.encode())
+    assert status == 1 and "warning: 'vote' is deprecated" in out
+    assert "(target sm_60) [PTX601]" in out and "(target sm_75) [PTX307]" in out
+    found = json.loads(run(*arguments, "--format", "json", stdin=text.encode())[1])
+    assert [(f["code"], f["target"]) for f in found] == [("PTX307", "sm_75"), ("PTX601", "sm_60")]
+    assert "(target sm_75)" in run(*arguments, "--format", "github", stdin=text.encode())[1]
+    assert "(target sm_75)" in run(*arguments, "--format", "sarif", stdin=text.encode())[1]
+    assert "target" not in json.loads(run("--format", "json", stdin=text.encode())[1])[0]
+
+
 def test_ptx_version(run):
     text = HEAD + REDUX
     status, out, _ = run("--ptx-version", "6.5", "--target", "sm_80", stdin=text.encode())
@@ -258,6 +272,28 @@ def test_requirements_of_a_broken_module(run, files):
     assert status == 1 and out.startswith("good.ptx: needs") and "[PTX201]" in err
 
 
+def test_requirements_in_other_formats(run):
+    text = HEAD + "// first\n" + REDUX
+    document = json.loads(run("--requirements", "--format", "sarif", stdin=text.encode())[1])
+    results = document["runs"][0]["results"]
+    assert [result["level"] for result in results] == ["note", "note"]
+    assert results[0]["message"]["text"] == "needs PTX 7.0, sm_80 or later (declares 8.0, sm_80)"
+    assert results[1]["locations"][0]["physicalLocation"]["region"]["startLine"] == 5
+    lines = run("--requirements", "--format", "github", stdin=text.encode())[1].splitlines()
+    assert lines[1].startswith("::notice file=<stdin>,line=5,") and lines[1].endswith("needs PTX 7.0, sm_80 or later")
+
+
+def test_requirements_that_no_target_meets(run):
+    text = HEAD + ".entry k() { .reg .pred p; .reg .b32 r; vote.ballot.b32 r, p; elect.sync r|p, -1; ret; }"
+    status, out, _ = run("--requirements", "--format", "json", stdin=text.encode())
+    assert status == 1 and json.loads(out)["lowest"] == {"ptx": "8.0", "targets": []}
+
+
+def test_requirements_go_on_after_an_unreadable_file(run, files):
+    status, out, err = run("--requirements", "absent.ptx", "good.ptx")
+    assert status == 2 and out.startswith("good.ptx: needs") and "absent.ptx: cannot be read" in err
+
+
 GENERIC = HEAD + ".entry k()\n{\n.reg .b32 r;\n.shared .b32 t[4];\nld.b32 r, [t];\nret;\n}\n"
 
 
@@ -292,13 +328,64 @@ def test_pyproject(run, files):
     assert run("--ignore", "PTX5", "bad.ptx")[0] == 1, "options win"
 
 
-def test_nearest_pyproject_only(run, files, monkeypatch):
+def test_the_pyproject_nearest_to_each_file_counts(run, files, monkeypatch):
+    """As with ruff: looked for from each file's folder up, and one without our section is passed over."""
     (files / "pyproject.toml").write_text('[tool.ptx-lint]\nignore = ["PTX201"]\n')
     inner = files / "inner"
     inner.mkdir()
-    (inner / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    (inner / "bad.ptx").write_text(BAD)
     monkeypatch.chdir(inner)
-    assert run("../bad.ptx")[0] == 1
+    assert run("../bad.ptx") == (0, "", "") and run("bad.ptx") == (0, "", "")
+    (inner / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert run("bad.ptx") == (0, "", "")
+    (inner / "pyproject.toml").write_text("[tool.ptx-lint]\nstrict = true\n")
+    status, out, _ = run("bad.ptx", "../bad.ptx", "../warn.ptx")
+    assert status == 1 and out.count(": error: ") == 1 and out.count("PTX550") == 1
+    assert run("../warn.ptx")[0] == 0
+    (inner / "warn.ptx").write_text(WARN)
+    assert run("warn.ptx")[0] == 1, "strict, there"
+
+
+def test_the_pyproject_of_standard_input(run, files, monkeypatch):
+    (files / "pyproject.toml").write_text('[tool.ptx-lint]\nignore = ["PTX201"]\n')
+    inner = files / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text('[tool.ptx-lint]\nselect = ["PTX"]\n')
+    assert run("-", stdin=BAD.encode())[0] == 0
+    assert run("-", "--stdin-filename", "inner/x.ptx", stdin=BAD.encode())[0] == 1
+    monkeypatch.chdir(inner)
+    assert run("-", stdin=BAD.encode())[0] == 1
+
+
+def test_settings_of_many_files(run, files):
+    """Worker processes know the settings of each file."""
+    (files / "pyproject.toml").write_text('[tool.ptx-lint]\nignore = ["PTX201"]\n')
+    inner = files / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text("[tool.ptx-lint]\n")
+    names = [f"{folder}{n}.ptx" for folder in ("", "inner/") for n in range(9)]
+    for name in names:
+        (files / name).write_text(BAD)
+    status, out, _ = run("-j", "2", *names)
+    assert status == 1 and out.count("PTX201") == 9
+
+
+def test_unknown_codes(run, files):
+    status, out, err = run("--select", "PTX20,PTX9Q9", "good.ptx")
+    assert (status, out) == (2, "") and "no rule has the code 'PTX9Q9'" in err
+    assert "did you mean PTX203" in run("--ignore", "PT203", "good.ptx")[2]
+    (files / "pyproject.toml").write_text('[tool.ptx-lint]\nignore = ["PTX99"]\n')
+    status, _, err = run("good.ptx")
+    assert status == 2 and "pyproject.toml" in err and "no rule has the code 'PTX99'" in err
+    (files / "mine.toml").write_text('select = ["nonsense"]\n')
+    status, _, err = run("--config", "mine.toml", "good.ptx")
+    assert status == 2 and "mine.toml" in err and "nonsense" in err.lower()
+
+
+def test_all_codes(run, files):
+    assert run("--ignore", "all", "bad.ptx") == (0, "", "")
+    assert run("--ignore", "ALL", "--select", "ptx2", "bad.ptx")[0] == 1
+    assert run("--select", "all", "--ignore", "PTX201", "bad.ptx") == (0, "", "")
 
 
 def test_config_file(run, files):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ptxtools import isa
-from ptxtools.check.availability import requirement
+from ptxtools.check.availability import demands_of, requirement
 from ptxtools.isa.form import Form
 from ptxtools.isa.index import CHAPTERS
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, provides_any, version_text
@@ -200,7 +200,7 @@ def _home(op: isa.Opcode) -> str:
 
 def _availability(op: isa.Opcode) -> Iterator[Probe]:
     """At the lowest version and target, just below either, and what ptxas names when both are old."""
-    demands = tuple((need.ptx, need.targets) for need in op.requirements)
+    demands = demands_of(op.requirements)
     lowest = requirement(demands, (1, 0))
     if not lowest.targets or op.family in ("tex", "tld4", "txq", "suld", "sust", "sured", "suq"):
         return

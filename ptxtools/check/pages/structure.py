@@ -167,7 +167,7 @@ Better:
     .alias g, f;
 
 # PTX433 | too much parameter space | 5.1.6.1
-What: the parameters of an entry are larger than the parameter space: 4352 bytes, or 32764 from PTX 8.1 and sm_70 on.
+What: the parameters of an entry take more than 32764 bytes. (More than 4352 need PTX 8.1 and sm_70: PTX301, PTX302.)
 Why: the driver cannot pass more.
 Example:
     .entry k(.param .b8 a[40000]) { ret; }

@@ -1,0 +1,79 @@
+"""`ptx-lint --requirements`: what each file needs, in each format."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ptxtools.diagnostics import Diagnostic, PtxError
+from ptxtools.diagnostics.colour import style_for
+
+from .common import FINDINGS, OK, STDIN, USAGE, Failure, print_diagnostics, read_input, tool_version
+
+if TYPE_CHECKING:
+    from ptxtools.lint.requirements import Requirements
+
+
+def print_requirements(names: Sequence[str], stdin_name: str, colour: str, format_: str) -> int:
+    """`--requirements` for each file. One that has errors whatever it declares has none: its errors are printed."""
+    found: list[Requirements] = []
+    errors: list[Diagnostic] = []
+    unreadable = False
+    for name in names:
+        shown = stdin_name if name == STDIN else name
+        try:
+            for needs, wrong in _needs(read_input(name), shown):
+                errors += wrong
+                found += [] if wrong else [needs]
+        except PtxError as error:
+            errors += error.diagnostics
+        except Failure as error:
+            unreadable = True
+            sys.stderr.write(f"ptx-lint: error: {error.message}\n")
+    print_diagnostics(errors, style_for(colour, sys.stderr), sys.stderr)
+    sys.stdout.write(_REQUIREMENTS[format_](found))
+    impossible = any(not needs.lowest.targets for needs in found)
+    return USAGE if unreadable else FINDINGS if errors or impossible else OK
+
+
+def _needs(data: bytes, name: str) -> Iterable[tuple[Requirements, list[Diagnostic]]]:
+    """What each module of a file needs, and its errors for which that is no remedy."""
+    from ptxtools.api import parsed
+    from ptxtools.lint.requirements import remaining_errors, requirements
+
+    for module, syntax in parsed(data, name):
+        needs = requirements(module, module.source.name if module.source else name)
+        yield needs, syntax or remaining_errors(module, needs)
+
+
+def _requirements_json(found: list[Requirements]) -> str:
+    import json
+
+    return "".join(json.dumps(needs.to_json()) + "\n" for needs in found)
+
+
+def _requirements_sarif(found: list[Requirements]) -> str:
+    from ptxtools.diagnostics.formats import to_sarif
+    from ptxtools.lint.requirements import TITLE
+
+    notes = [note for needs in found for note in needs.notes()]
+    return to_sarif(notes, lambda _: (TITLE, TITLE), tool_version()) + "\n"
+
+
+def _requirements_github(found: list[Requirements]) -> str:
+    from ptxtools.diagnostics.formats import to_github
+
+    return "".join(f"{to_github(needs.notes())}\n" for needs in found)
+
+
+def _requirements_text(found: list[Requirements]) -> str:
+    return "".join(f"{needs.to_text()}\n" for needs in found)
+
+
+_REQUIREMENTS: dict[str, Callable[[list[Requirements]], str]] = {
+    "text": _requirements_text,
+    "json": _requirements_json,
+    "github": _requirements_github,
+    "sarif": _requirements_sarif,
+}
