@@ -45,6 +45,7 @@ docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case with seeds, threads and late completion
 	$(BIN)/python tools/sweep_semantics.py
 	$(BIN)/python tools/sweep_cases.py
+	$(BIN)/python tools/sweep_cases.py --engine reference
 	$(BIN)/python tools/sweep_ptxas.py
 	$(BIN)/python tools/manual_examples.py
 

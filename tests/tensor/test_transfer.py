@@ -276,3 +276,29 @@ def test_shift() -> None:
     groups, old = wanted[0].reshape(4, 32, 64), cells[0].reshape(4, 32, 64)
     groups[:, :31, :8] = old[:, 1:, :8]
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_lanes_that_met_for_a_collective_stay_together(engine: str, seed: int | None) -> None:
+    """Each lane's loop has a length of its own; a second execution by some lanes would free what is free."""
+    lanes = "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.le.u32 %p, %r1, %r0; @%p bra L;"
+    text = f"""
+.visible .entry k(.param .u64 out) {{
+    .reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .pred %p, %q;
+    .shared .align 4 .b32 place;
+    mov.u32 %r0, %tid.x; ld.param.u64 %rd0, [out]; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd0, %rd0, %rd1;
+    mov.u32 %r3, 0;
+AGAIN:
+    {lanes}
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 64;
+    ld.shared.u32 %r2, [place];
+    {lanes.replace("L", "M")}
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 64;
+    add.u32 %r3, %r3, 1; setp.lt.u32 %q, %r3, 8; @%q bra AGAIN;
+    st.global.u32 [%rd0], %r3; ret;
+}}
+"""
+    out = np.zeros(32, np.uint32)
+    kernels.run(text, 32, [out], target="sm_100a", engine=engine, seed=seed)
+    assert (out == 8).all()

@@ -114,8 +114,8 @@ class _Loop:
             first = int(self.random.choice(np.flatnonzero(ready)))
         else:
             first = int(np.where(ready, m.pc - (m.depth << 32), np.iinfo(np.int64).max).argmin())
-        chosen = ready & (m.pc == m.pc[first]) & (m.frame == m.frame[first])
-        return np.flatnonzero(chosen)
+        # Those that rest go along: lanes that have met for an operation of the whole warp stay together.
+        return np.flatnonzero(able & (m.pc == m.pc[first]) & (m.frame == m.frame[first]))
 
     def _able(self) -> Array:
         """Threads that wait for nothing."""
