@@ -9,7 +9,7 @@ makes a checked run slower by orders of magnitude. What serves the events is reg
                 (fewer than 32 in matrix loads)
 "check.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None),
                 detail = (what, guard negated): what "bar", "arrive", "cluster" or "mbarrier"
-"check.leave"   behind it
+"check.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask, what "warp"
 "check.fence"   before fence.proxy.async: src = (None, None, guard), detail as above
 """
 
@@ -35,6 +35,7 @@ def instrument(program: Program) -> Program:
 class _Rewriter:
     def __init__(self, program: Program) -> None:
         self.blocks: list[Block] = []
+        self._lines = program.lines
         self._starts: list[int] = []
         for block in program.blocks:
             self._starts.append(len(self.blocks))
@@ -68,6 +69,11 @@ class _Rewriter:
         for look in () if op is None else _before(op):
             ops = self._cut(ops, look)
         leave = None if op is None else _behind(op)
+        if end.kind == "warpsync" and "bar.warp.sync" in self._lines[end.where][2]:
+            src = (end.index, None, None)
+            leave = Op(
+                "check.leave", None, (), src, (), ("b32", "u32", "pred"), detail=("warp", False), where=end.where
+            )
         end = replace(end)
         self.blocks.append(Block(ops, end))
         if leave is not None:
@@ -161,6 +167,8 @@ def _meeting(op: Op, kind: str) -> Op | None:
         what, number = f"cluster {op.detail}", None
     elif op.kind in ("mbarrier", "mbarrier.slow"):
         what = f"mbarrier {op.detail}"
+    elif op.kind == "async.copy.arrive":
+        what = "mbarrier arrive"
     else:
         return None
     src = (number, count, op.guard)

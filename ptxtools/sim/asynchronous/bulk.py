@@ -6,7 +6,7 @@ import numpy as np
 
 from ptxtools.engine.events import View, serves
 from ptxtools.isa.types import TYPES
-from ptxtools.sim.checks.asynccheck import Span, span_at
+from ptxtools.sim.checks.asynccheck import Span, checker_of, span_at
 from ptxtools.sim.tensormap.boxes import Update
 
 from .barriers import Barrier, barrier_at, guarded
@@ -150,7 +150,7 @@ def store(view: View) -> None:
         kind = "reduce" if update else "write"
 
         def spans(lane: int = lane, size: int = len(data), kind: str = kind) -> list[list[Span]]:
-            return [span_at(view, lane, operands.one("a", lane), size, operands.spaces["a"], kind)]
+            return [span_at(view, lane, operands.one("a", lane), size, operands.spaces["a"], kind, generic=True)]
 
         queue_of(view).submit(view, lane, [step], text, spans)
 
@@ -176,9 +176,12 @@ class _Store:
 @serves("bulk.clear")
 def clear(view: View) -> None:
     """st.bulk: zeros (9.7.9.13)."""
-    operands = Operands(view)
+    operands, check = Operands(view), checker_of(view)
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 8:
             raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
         operands.memory("a", lane, size, write=True, align=8)[:] = 0
+        if check is not None:
+            cta, offset = operands.shared("a", lane, size, align=8)
+            check.generic(view, [(lane, cta, offset, size)])

@@ -50,12 +50,14 @@ def copy(view: View) -> None:
 def _spans(view: View, targets: Array, size: int, sources: Array, counts: Array) -> list[Span]:
     """What the copies of all lanes write, neighbouring ones as one, and read."""
     if (check := checker_of(view)) is not None:
-        check.generic(view, [(view.cta, int(targets[lane]) & OFFSET_MASK, size) for lane in view.lanes()])
+        check.generic(view, [(lane, view.cta, int(targets[lane]) & OFFSET_MASK, size) for lane in view.lanes()])
     space = "" if view.op.space == "generic" else view.op.space
-    found = [span for lane in view.lanes() for span in span_at(view, lane, int(targets[lane]), size, "shared", "write")]
+    found: list[Span] = []
+    for lane in view.lanes():
+        found += span_at(view, lane, int(targets[lane]), size, "shared", "write", generic=True)
     for lane in view.lanes():
         if counts[lane]:
-            found += span_at(view, lane, int(sources[lane]), int(counts[lane]), space, "read")
+            found += span_at(view, lane, int(sources[lane]), int(counts[lane]), space, "read", generic=True)
     return joined(found)
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from ptxtools.engine.events import View, serves
-from ptxtools.sim.checks.asynccheck import Span
+from ptxtools.sim.checks.asynccheck import Span, span_of_rows
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
 from ptxtools.sim.tensormap.boxes import Memory, Region
 from ptxtools.sim.tensormap.descriptor import ALIGNMENT
@@ -97,7 +97,8 @@ def _to_shared(view: View, operands: Operands, lane: int, map_: TensorMap, box: 
     text = f"a tensor copy of {size} bytes to shared {offset:#x}, for the mbarrier at {barrier}"
 
     def spans() -> list[list[Span]]:
-        return [[Span(c, offset, offset + whole, "write") for c in targets(view, operands, lane, cta)]]
+        written = [Span(c, offset, offset + whole, "write") for c in targets(view, operands, lane, cta)]
+        return [[*written, *span_of_rows(*box.pieces(), "read")]]
 
     queue_of(view).submit(view, lane, [run], text, spans)
 
@@ -131,7 +132,12 @@ def _to_global(view: View, operands: Operands, lane: int, map_: TensorMap, box: 
 
     steps: list[Step] = [read, write]
     text = f"a tensor copy of {size} bytes from shared {offset:#x}"
-    queue_of(view).submit(view, lane, steps, text, lambda: [[Span(cta, offset, offset + whole, "read")]])
+
+    def spans() -> list[list[Span]]:
+        kind = "write" if update is None else "reduce"
+        return [[Span(cta, offset, offset + whole, "read")], span_of_rows(*box.pieces(), kind)]
+
+    queue_of(view).submit(view, lane, steps, text, spans)
 
 
 # --- tensor maps ------------------------------------------------------------------------------------------------------

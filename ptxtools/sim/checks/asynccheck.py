@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from ptxtools.engine.residents import OFFSET_MASK, RANK_SHIFT, Cta
 
+from .proxies import WORD, Proxies
+
 if TYPE_CHECKING:
     from ptxtools.engine.events import View
 
@@ -30,7 +32,8 @@ _ALL_LANES = (1 << 128) - 1
 @dataclass(frozen=True, slots=True)
 class Span:
     """Bytes from `start` up to `end`: of a CTA's shared memory, of global memory (owner None), or columns of tensor
-    memory (`tensor`), there only of some lanes. kind: "read", "write" or "reduce"."""
+    memory (`tensor`), there only of some lanes. kind: "read", "write" or "reduce". rows: only the `row` bytes from each
+    of these places on (sorted, without overlap). generic: of the generic proxy, which needs no fence."""
 
     owner: Cta | None
     start: int
@@ -38,6 +41,9 @@ class Span:
     kind: str
     tensor: bool = False
     lanes: int = _ALL_LANES
+    rows: Numbers | None = None
+    row: int = 0
+    generic: bool = False
 
     def meets(self, other: Span) -> bool:
         """Whether the order of two accesses matters."""
@@ -48,7 +54,29 @@ class Span:
             and other.start < self.end
             and bool(self.lanes & other.lanes)
             and (self.kind != other.kind or self.kind == "write")
+            and bool(self.touches(*other.pieces()).any())
         )
+
+    def pieces(self) -> tuple[Numbers, int]:
+        """Where its pieces begin, and bytes of each."""
+        if self.rows is None:
+            return np.array([self.start]), self.end - self.start
+        return self.rows, self.row
+
+    def touches(self, starts: Numbers, size: int) -> Numbers:
+        """Which of some pieces of `size` bytes have bytes of this span."""
+        mine, width = self.pieces()
+        before = np.searchsorted(mine, starts + size) - 1  # the last of its rows that begins before a piece ends
+        found: Numbers = (before >= 0) & (mine[before] + width > starts)
+        return found
+
+    def words(self) -> Numbers:
+        """Numbers of the 4-byte words that it has bytes of."""
+        starts, size = self.pieces()
+        first = starts // WORD
+        count = -(-(size + (WORD - 1 if len(starts) > 1 else int(starts[0]) % WORD)) // WORD)
+        words: Numbers = np.unique((first[:, None] + np.arange(count)).reshape(-1))
+        return words[(words >= self.start // WORD) & (words < -(-self.end // WORD))]
 
 
 @dataclass(slots=True, eq=False)
@@ -78,6 +106,7 @@ class AsyncCheck:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._claims: dict[Claim, None] = {}
+        self.proxies = Proxies()
 
     # --- work ---------------------------------------------------------------------------------------------------------
 
@@ -101,7 +130,7 @@ class AsyncCheck:
             for claim in others:
                 if any(span.meets(other) for other in claim.spans):
                     self._report(view, lane, f"{text} {_VERBS[span.kind]} memory", claim)
-            if span.kind == "read" and span.owner is not None and not span.tensor:
+            if span.kind != "write" and not (span.tensor or span.generic):
                 self._check_proxy(view, lane, text, span)
 
     def forgotten(self, claim: Claim, what: str) -> None:
@@ -115,13 +144,15 @@ class AsyncCheck:
     # --- accesses of threads ------------------------------------------------------------------------------------------
 
     def access(self, view: View, access: Access) -> None:
-        """Loads, stores and atomics against outstanding work; stores to shared memory are of the generic proxy."""
+        """Loads, stores and atomics against outstanding work; stores are of the generic proxy."""
         if access.space not in ("shared", "global") or access.action == "copy":
             return
         for owner, lanes, offsets in self._by_owner(view, access):
             self._access_to(view, access, owner, lanes, offsets)
-            if owner is not None and access.writes:
-                note_generic(owner, offsets, access.size, view.op.where)
+            if access.writes:
+                self.proxies.store(view, owner, lanes, offsets, access.size)
+            if access.strong or access.action == "atomic":
+                self.proxies.flags(view, owner, lanes, offsets, access.action)
 
     def _access_to(self, view: View, access: Access, owner: Cta | None, lanes: Numbers, offsets: Numbers) -> None:
         for claim in self._claims:
@@ -129,6 +160,8 @@ class AsyncCheck:
                 if span.owner is not owner or span.tensor or (span.kind == "read" and not access.writes):
                     continue
                 hit = np.flatnonzero((offsets < span.end) & (offsets + access.size > span.start))
+                if span.rows is not None and len(hit):
+                    hit = hit[span.touches(offsets[hit], access.size)]
                 if len(hit):
                     place = int(offsets[hit[0]])
                     what = f"{access.space} {access.action} of {access.size} bytes at {place:#x}"
@@ -156,36 +189,28 @@ class AsyncCheck:
         details = (f"outstanding: {where}{' '.join(text.split())}",)
         self._session.report(view, lane, _NAME, message, (view.op.where, there), details)
 
-    def generic(self, view: View, places: Iterable[tuple[Cta, int, int]]) -> None:
-        """Stores of the generic proxy: CTA, offset and bytes of each."""
-        for cta, offset, size in places:
-            note_generic(cta, np.array([offset]), size, view.op.where)
+    def generic(self, view: View, places: Iterable[tuple[int, Cta, int, int]]) -> None:
+        """Stores of the generic proxy to shared memory: lane, CTA, offset and bytes of each."""
+        for lane, cta, offset, size in places:
+            self.proxies.store(view, cta, np.array([lane]), np.array([offset]), size)
 
     # --- proxies ------------------------------------------------------------------------------------------------------
 
-    def fence(self, view: View) -> None:
-        """fence.proxy.async: what generic stores wrote so far can be read by the asynchronous proxy (9.7.13.4)."""
-        for cta in view.cluster.ctas:
-            cta.state.pop(_GENERIC, None)
-
     def _check_proxy(self, view: View, lane: int, text: str, span: Span) -> None:
-        assert span.owner is not None
-        lines = span.owner.state.get(_GENERIC)
-        if lines is None:
+        there = self.proxies.unfenced(view, lane, span.owner, span.words())
+        if there is None:
             return
-        found = lines[span.start // 4 : -(-span.end // 4)]
-        written = np.flatnonzero(found)
-        if len(written):
-            there = int(found[written[0]]) - 1
-            _, line, source = self._session.place(view.launch.program, there)
-            where = f"line {line}: " if line is not None else ""
-            message = f"{text} reads what was written without fence.proxy.async behind it"
-            details = (f"written: {where}{' '.join(source.split())}",)
-            self._session.report(view, lane, _NAME, message, (view.op.where, there, "proxy"), details)
+        _, line, source = self._session.place(view.launch.program, there)
+        where = f"line {line}: " if line is not None else ""
+        message = f"{text} {_VERBS[span.kind]} what was written without fence.proxy.async behind it"
+        details = [f"written: {where}{' '.join(source.split())}"]
+        if self.proxies.fenced_at_all(view):
+            details.append(_ELSEWHERE)
+        self._session.report(view, lane, _NAME, message, (view.op.where, there, "proxy"), tuple(details))
 
 
+_ELSEWHERE = "there are fences, but none after the write in a thread that knew of it and that this one was told by"
 _VERBS = {"read": "reads", "write": "writes", "reduce": "changes"}
-_GENERIC = "generic stores"
 
 
 def checker_of(view: View) -> AsyncCheck | None:
@@ -195,23 +220,23 @@ def checker_of(view: View) -> AsyncCheck | None:
     return found
 
 
-def note_generic(cta: Cta, offsets: Numbers, size: int, where: int) -> None:
-    """Generic stores of `size` bytes each at offsets of a CTA's shared memory, by a place in the program."""
-    lines = cta.state.get(_GENERIC)
-    if lines is None:
-        lines = cta.state[_GENERIC] = np.zeros(-(-len(cta.shared) // 4), np.int32)
-    for part in range(0, size, 4):
-        words = (offsets + part) // 4
-        lines[words[words < len(lines)]] = where + 1
-
-
-def span_at(view: View, lane: int, address: int, size: int, space: str, kind: str) -> list[Span]:
+def span_at(
+    view: View, lane: int, address: int, size: int, space: str, kind: str, *, generic: bool = False
+) -> list[Span]:
     """The span of an address operand; none for memory of the thread's own."""
     found, place = view.resolve(address, space)
     if found == "shared":
         offset = place & OFFSET_MASK
-        return [Span(view.shared_owner(place, lane=lane), offset, offset + size, kind)]
-    return [Span(None, place, place + size, kind)] if found in ("global", "const") else []
+        return [Span(view.shared_owner(place, lane=lane), offset, offset + size, kind, generic=generic)]
+    return [Span(None, place, place + size, kind, generic=generic)] if found in ("global", "const") else []
+
+
+def span_of_rows(starts: Numbers, row: int, kind: str) -> list[Span]:
+    """Pieces of global memory of `row` bytes each, by their addresses."""
+    if not len(starts):
+        return []
+    rows = np.unique(starts)
+    return [Span(None, int(rows[0]), int(rows[-1]) + row, kind, rows=rows, row=row)]
 
 
 def mask_of(lanes: Numbers) -> int:

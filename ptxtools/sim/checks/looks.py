@@ -94,8 +94,10 @@ def arrive(view: View) -> None:
         return
     if session.meetings is not None:
         session.meetings.arrive(session, view, what, lanes)
-    if session.races is not None:
+    if session.races is not None and what != "warp":
         session.races.arrive(view, what, lanes)
+    if session.outstanding is not None:
+        session.outstanding.proxies.arrive(view, what, lanes)
 
 
 @serves("check.leave")
@@ -108,13 +110,15 @@ def leave(view: View) -> None:
         return
     if session.meetings is not None:
         session.meetings.leave(session, view, what, lanes)
-    if session.races is not None:
+    if session.races is not None and what != "warp":
         session.races.leave(view, what, lanes)
+    if session.outstanding is not None:
+        session.outstanding.proxies.leave(view, what, lanes)
 
 
 @serves("check.fence")
 def fence(view: View) -> None:
     """Show a fence between proxies."""
-    session = session_of(view)
-    if session.outstanding is not None and len(guarded(view, 2, view.op.detail[1])):
-        session.outstanding.fence(view)
+    session, lanes = session_of(view), guarded(view, 2, view.op.detail[1])
+    if session.outstanding is not None and len(lanes):
+        session.outstanding.proxies.fence(view, lanes)

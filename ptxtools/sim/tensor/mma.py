@@ -62,7 +62,7 @@ def product(view: View) -> None:
 
 
 def _spans(call: Call) -> list[Span]:
-    """What a product reads, but for metadata and scale factors, and D."""
+    """What a product reads, and D."""
     shape, found = call.shape, []
     origin, first = split(call.d)
     lanes, _ = layout.accumulator(call.path, shape.n)
@@ -76,7 +76,29 @@ def _spans(call: Call) -> list[Span]:
             found.append(Span(cta, column, column + words, "read", tensor=True, lanes=mask))
         else:
             found += _matrix_spans(cta, call.a, shape.atype, call.path.rows, call.stored, shape.a_mn_major)
+        if call.variant.sparse:
+            found.append(_metadata_span(call, cta))
+        if shape.scale_type:
+            found.append(_scale_span(call, cta, call.scale_a, call.path.rows, shape.scale_a))
+            found.append(_scale_span(call, cta, call.scale_b, shape.n, shape.scale_b))
     return found
+
+
+def _metadata_span(call: Call, cta: Cta) -> Span:
+    lanes, columns = _metadata_cells(call)[:2]
+    first = split(call.meta)[1] + call.shape.selector
+    parts = [lanes + call.path.step * part for part in range(call.path.parts)]
+    mask = mask_of(np.stack(parts) + split(call.meta)[0])
+    return Span(cta, first, first + int(columns.max()) + 1, "read", tensor=True, lanes=mask)
+
+
+def _scale_span(call: Call, cta: Cta, address: int, count: int, first: int) -> Span:
+    """Scale factors, of which each group of 32 lanes that D has rows in has a copy."""
+    columns, column = layout.scale_places(count, call.shape.factors, first)[0], split(address)[1]
+    rows = np.concatenate([call.path.lane + call.path.step * part for part in range(call.path.parts)])
+    lanes = np.arange(_WARP) + _WARP * np.unique(rows // _WARP)[:, None]
+    return Span(cta, column + int(columns.min()), column + int(columns.max()) + 1, "read", tensor=True,
+                lanes=mask_of(lanes))  # fmt: skip
 
 
 def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_major: bool) -> list[Span]:
@@ -309,18 +331,21 @@ def _in_tensor(call: Call, cta: Cta, address: int, part: int) -> Array:
 
 def _metadata(call: Call, cta: Cta, part: int) -> Array:
     """Nibbles of the metadata: rows x chunks (9.7.16.10.8.4)."""
-    t, rows = call.shape.atype, call.path.rows
-    chunks = call.shape.k // sparse.grain_of(t).chunk
-    lanes, columns, bits = layout.metadata_places(t, rows, chunks)
+    lanes, columns, bits = _metadata_cells(call)
     origin, column = split(call.meta)
-    if call.path.half:
-        lanes = 32 * (lanes // 16) + lanes % 16
     column += call.shape.selector
     width = int(columns.max()) + 1
     cells = check_columns(call.view, cta, column, width, "tcgen05.mma: metadata", call.lane)
     words = cells[lanes + call.path.step * part + origin, columns + column]
     nibbles: Array = (words >> bits.astype(np.uint32) & np.uint32(15)).astype(np.uint8)
     return nibbles
+
+
+def _metadata_cells(call: Call) -> tuple[Array, Array, Array]:
+    """Lanes, columns and bits of the metadata's nibbles, from where it begins."""
+    t = call.shape.atype
+    lanes, columns, bits = layout.metadata_places(t, call.path.rows, call.shape.k // sparse.grain_of(t).chunk)
+    return 32 * (lanes // 16) + lanes % 16 if call.path.half else lanes, columns, bits
 
 
 # --- scale factors (9.7.16.10.7) --------------------------------------------------------------------------------------

@@ -73,6 +73,18 @@ class Block:
         view: Array = np.ndarray((*counts, self.unit), np.uint8, bytes_, strides=(*strides, 1))
         return inside, view
 
+    def pieces(self) -> tuple[Array, int]:
+        """Addresses of the pieces of memory that it touches, and bytes of each."""
+        inside = [axis.inside() for axis in self.axes]
+        dense = self.axes[-1].step * self.axes[-1].stride == self.unit
+        starts: Array = np.array(self.address)
+        for number, (axis, part) in enumerate(zip(self.axes, inside, strict=True)):
+            places = (axis.start + np.arange(part.start, part.stop) * axis.step) * axis.stride
+            if dense and number == len(self.axes) - 1:
+                places = places[:1]
+            starts = starts[..., None] + places
+        return starts.reshape(-1), self.unit * (inside[-1].stop - inside[-1].start if dense else 1)
+
     def _tile(self, tile: Array) -> Array:
         return tile.reshape(*(axis.count for axis in self.axes), self.unit)
 
@@ -141,6 +153,11 @@ class Rows:
         first, last = self.unit * part.start, self.unit * part.stop
         starts: Array = self.address + self.offsets[self.there] + self.start * self.unit + first
         return starts, first, last, int(starts.min())
+
+    def pieces(self) -> tuple[Array, int]:
+        """Addresses of the pieces of memory that it touches, and bytes of each."""
+        found = self._places()
+        return (np.zeros(0, np.int64), 1) if found is None else (found[0], found[2] - found[1])
 
     def _indices(self, memory: Memory, write: bool) -> tuple[Array, Array, int, int] | None:
         places = self._places()
