@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
-from typing import Any
+from typing import Any, TypeAlias
 
-from ptxtools.diagnostics import span_at
+from ptxtools.diagnostics import Span, span_at
 from ptxtools.ir import Instruction, Label, Loc, Name, Scope, Statement
 
 from .codec import Strings, decode_numbers, encode_numbers, pack_column, unpack_column, width_for
@@ -25,6 +25,8 @@ from .pool import OperandPool
 ENTRY, HAS_BODY = 1, 2
 #: Kinds of shapes.
 PLAIN, GUARDED, LABEL, OPEN, CLOSE, LOC, RECORD = range(7)
+#: Not in the table of shapes: all of an instruction, out of the table of repeats.
+REPEATED = 7
 #: Kind, opcode, operand numbers that the statement takes.
 Shape = tuple[int, str, int]
 #: File, line and column of a plain `.loc`.
@@ -32,7 +34,8 @@ LocRow = tuple[int, int, int]
 
 #: Scopes inside scopes that a text may have, too.
 _MOST_SCOPES = 200
-_OPCODE = re.compile(r"[A-Za-z]\w*(?:\.\w+(?:::\w+)*)*", re.ASCII)
+#: Each on a line.
+_OPCODES = re.compile(r"(?:[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+)*+\n)*+", re.ASCII)
 #: Operands that statements other than instructions take.
 _OPERANDS = {LABEL: 1, OPEN: 0, CLOSE: 0, LOC: 0, RECORD: 0}
 #: Widths of the columns of shapes, operands and extras, unused; length of each column.
@@ -151,22 +154,38 @@ _KINDS: dict[type, int] = {Instruction: PLAIN, Label: LABEL, Loc: LOC, Scope: OP
 
 
 class Shapes:
-    """The shapes of a container, checked. `rows`: by number, the kind, opcode, and operands (without guards)."""
+    """The shapes of a container, checked.
+
+    `rows`: by number, the kind, opcode, and operands (without guards). `repeat` appends those of repeated instructions:
+    kind, what is the same in all of them, 0.
+    """
 
     def __init__(self, data: bytes, strings: Sequence[str], *, joined: bool) -> None:
         """joined: guards and records count among the operands (format 1)."""
         numbers = decode_numbers(data)
         if len(numbers) % 3:
             raise Damage("the shape table is cut off")
-        self.rows: list[Shape] = []
-        opcodes = map(strings.__getitem__, numbers[1::3])
-        for kind, opcode, count in zip(numbers[::3], opcodes, numbers[2::3], strict=True):
+        self.rows: list[tuple[int, Any, int]] = []
+        opcodes: list[str] = []
+        for kind, text, count in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+            opcode = strings[text]
             count -= joined and kind in (GUARDED, RECORD)
             if kind > RECORD or count != _OPERANDS.get(kind, max(count, 0)):
                 raise Damage("a statement of an impossible shape")
-            if bool(_OPCODE.fullmatch(opcode)) != (kind in (PLAIN, GUARDED)):
-                raise Damage("an opcode that is none")
+            if kind <= GUARDED:
+                opcodes.append(f"{opcode}\n")
+            elif opcode:
+                raise Damage("an opcode where none can be")
             self.rows.append((kind, opcode, count))
+        if not _OPCODES.fullmatch("".join(opcodes)):
+            raise Damage("an opcode that is none")
+
+    def repeat(self, instructions: Iterable[Any]) -> None:
+        """Let numbers behind those of the shapes stand for these. Raises Damage."""
+        for i in instructions:
+            if type(i) is not Instruction:
+                raise Damage("what is repeated is no instruction")
+            self.rows.append((REPEATED, (i.opcode, i.operands, i.guard), 0))
 
 
 #: The columns of a body: shapes of its statements, operand numbers, and numbers of guards and of records.
@@ -207,9 +226,13 @@ def decode_joined_columns(data: memoryview, shapes: Shapes, pool: OperandPool) -
     return head_column, [*plain, *numbers], extras
 
 
+#: What makes a new node of each record, given its span.
+Records: TypeAlias = "Mapping[int, Callable[[Span], Any]]"
+
+
 def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Iterable[LocRow],
-                record: Callable[[int, int], Any], places: Iterable[int]) -> list[Any]:  # fmt: skip
-    """The statements of a body. locs: those of the function; record: makes the node of a record at a place."""
+                records: Records, places: Iterable[int]) -> list[Any]:  # fmt: skip
+    """The statements of a body. locs: those of the function."""
     heads, numbers, extras = columns
     operands, guards = tuple(map(pool.operands.__getitem__, numbers)), pool.guards
     items: list[Any] = []
@@ -221,7 +244,12 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
     # This loop is most of what decoding costs. To set the fields of a blank node is quicker than to call its class.
     for (kind, opcode, count), place in zip(map(shapes.rows.__getitem__, heads), places, strict=False):
         end = at + count
-        if kind <= GUARDED:
+        if kind == REPEATED:
+            item = blank(Instruction)
+            item.opcode, item.operands, item.guard = opcode
+            item.place = place
+            add(item)
+        elif kind <= GUARDED:
             item = blank(Instruction)
             item.opcode = opcode
             item.operands = operands[at:end]
@@ -229,7 +257,7 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
             item.place = place
             add(item)
         elif kind == RECORD:
-            add(record(extra(), place))
+            add(records[extra()](span_at(place)))
         elif kind == LABEL:
             if type(operands[at]) is not Name:
                 raise Damage("a label that is none")

@@ -163,16 +163,10 @@ def decode_strings(data: bytes) -> list[str]:
         raise Damage("the string table is cut off")
     if sum(shared) > MAX_SHARED:
         raise Damage("the string table unfolds to too many characters")
-    strings: list[str] = []
-    add, before = strings.append, ""
-    for length, rest in zip(shared, rests, strict=True):
-        if length:
-            if length > len(before):
-                raise Damage("a text shares more than there is")
-            before = before[:length] + rest
-        else:
-            before = rest
-        add(before)
+    text = ""
+    strings = [text := text[:length] + rest for length, rest in zip(shared, rests, strict=True)]
+    if sum(map(len, strings)) != sum(shared) + sum(map(len, rests)):
+        raise Damage("a text shares more than there is")
     return strings
 
 

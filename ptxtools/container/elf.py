@@ -224,6 +224,10 @@ class ElfFile:
             section.size = len(section.data)
         return memoryview(section.data)
 
+    def content_of(self, number: int) -> memoryview:
+        """The bytes of the section of a number."""
+        return self.content(self.sections[number])
+
     def _decompress(self, section: Section) -> bytes:
         kind, _, size, align = _CHDR.unpack_from(section.data)
         if kind != _ZLIB:
@@ -308,14 +312,15 @@ def parse_elf(data: bytes) -> ElfFile:
     if not 0 < strings < count or rows[strings][4] + rows[strings][5] > len(data):
         raise Damage("there is no section of section names")
     names = bytes(data[rows[strings][4] : rows[strings][4] + rows[strings][5]])
-    return ElfFile(machine, [_section(data, n, row, names) for n, row in enumerate(rows)])
+    view = memoryview(data)
+    return ElfFile(machine, [_section(view, n, row, names) for n, row in enumerate(rows)])
 
 
-def _section(data: bytes, index: int, row: tuple[int, ...], names: bytes) -> Section:
+def _section(data: memoryview, index: int, row: tuple[int, ...], names: bytes) -> Section:
     name, type_, flags, _, offset, size, link, info, align, entsize = row
     content = memoryview(b"")
     if type_ not in (SHT_NULL, SHT_NOBITS):
         if offset + size > len(data):
             raise Damage(f"section {index} reaches beyond the end of the file")
-        content = memoryview(data)[offset : offset + size]
+        content = data[offset : offset + size]
     return Section(_text(names, name), type_, content, flags, align, entsize, link, info, size, index, offset)

@@ -10,7 +10,7 @@ from .errors import Damage
 OWNER = b"ptxtools\0"
 NT_FORMAT, NT_TOOL, NT_SHA256 = 0x101, 0x102, 0x103
 #: (major, minor): a reader accepts every minor of the majors it knows.
-FORMAT = (2, 0)
+FORMAT = (3, 0)
 #: A constant rather than the installed package's version: the same text gives the same bytes, installed or not.
 TOOL = "ptxtools 0.1"
 SECTION = ".note.ptxtools"

@@ -54,11 +54,12 @@ _VECTOR, _ALIGN, _DIMS, _COUNT, _INIT, _LINKAGE, _ATTRIBUTES, _PTR, _BANK, _IMAG
 
 def write_record(node: Any, builder: Builder, image: ImageInit | None = None) -> None:
     """Append the kind and fields of `node`; `image` says where the initialiser of a variable stands instead."""
-    builder.add(KINDS[type(node)])
+    kind = Section if isinstance(node, Section) else type(node)
+    builder.add(KINDS[kind])
     if isinstance(node, Variable):
         write_variable(node, builder, image)
     else:
-        _WRITERS[type(node)](node, builder)
+        _WRITERS[kind](node, builder)
 
 
 def read_record(cursor: Cursor, image: Callable[[str, ImageInit], Initializer]) -> Any:

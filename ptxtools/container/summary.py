@@ -8,7 +8,8 @@ from ptxtools.ir import Alias, Directive, Function, Module, Pragma, Variable
 
 from . import elf, note
 from .layout import REGISTER_CLASSES, Descriptor, alignment_of, describe, size_of
-from .reader import Container, LazyFunction
+from .lazy import LazyFunction
+from .reader import Container
 
 _SECTION_TYPES = {
     elf.SHT_PROGBITS: "PROGBITS", elf.SHT_SYMTAB: "SYMTAB", elf.SHT_STRTAB: "STRTAB", elf.SHT_RELA: "RELA",

@@ -19,6 +19,7 @@ from .layout import REGISTER_CLASSES, Descriptor, describe
 from .operands import Pool
 from .records import FUNCTION, KINDS, ImageInit, write_attributes, write_directives, write_record, write_variable
 from .refs import local_names
+from .repeats import fold
 from .source import LinkedSource
 from .tables import SECTION, encode_tables
 
@@ -89,12 +90,15 @@ class _Writer:
         pool, final, first_guard = self.pool.finish(self.strings)
         for _, _, body, _ in self.functions:
             body.finish(final, first_guard)
+        named = self._named_by_operands(final)
+        repeats = fold([body for _, _, body, _ in self.functions], list(self.code.shapes), named)
         bodies = self._bodies()
         self._debug_sections(bodies)
         numbers = self.elf.add_symbols(self.symbols)
-        self._relocate(bodies, numbers, final)
+        self._relocate(bodies, numbers, named)
         shapes = self.code.encode_shapes(self.strings)
-        contents = [self._functions(numbers), self._records(), pool, shapes, self._locs()]
+        contents = [self._functions(numbers), self._records(), pool, shapes, self._locs(),
+                    repeats.encode() if repeats.heads else b""]  # fmt: skip
         if debug and self.module.source is not None:
             contents.append(self._origins())
         self.data.finish()
@@ -240,9 +244,9 @@ class _Writer:
         for number, section in self.debug:
             self._fill(self.elf.sections[number], section_image(section, lambda name: places.get(name, 0)))
 
-    def _relocate(self, bodies: list[tuple[int, int, Function, Body]], numbers: list[int], final: list[int]) -> None:
-        """Say where code and data refer to symbols of the module. final: numbers of the pool's shapes."""
-        named = self._named_by_operands(final)
+    def _relocate(self, bodies: list[tuple[int, int, Function, Body]], numbers: list[int],
+                  named: dict[int, list[str]]) -> None:  # fmt: skip
+        """Say where code and data refer to symbols of the module. named: those that operands contain."""
         for section, offset, function, body in bodies:
             used = named.keys() & set(body.operands)
             if not used:
