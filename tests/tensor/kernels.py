@@ -48,10 +48,11 @@ copy:
 def wgmma(
     opcode: str, shared: np.ndarray, d: np.ndarray, tail: str, *, a: np.ndarray | None = None,
     descriptors: tuple[int, ...] = (), metadata: np.ndarray | None = None, selector: int = 0, scale_d: int = 1,
-    **options: Any,
+    times: int = 2, **options: Any,
 ) -> np.ndarray:  # fmt: skip
     """One wgmma.mma_async: d and a are registers x 128 threads; descriptors as they are written, a's first.
 
+    It runs more than once with the same d, because native code serves what has run once.
     Returns the registers of d afterwards.
     """
     count = len(d)
@@ -80,12 +81,18 @@ def wgmma(
     mad.wide.u32 %rd7, %r0, 4, %rd7;
     ld.global.v4.u32 {{%a0, %a1, %a2, %a3}}, [%rd6];
     ld.global.u32 %m, [%rd7];
-{chr(10).join(lines + moves)}
+{chr(10).join(moves)}
     setp.ne.u32 %p1, {scale_d}, 0;
+    mov.u32 %r8, 0;
+again:
+{chr(10).join(lines)}
     wgmma.fence.sync.aligned;
     {opcode} {_vector([f"%d{i}" for i in range(count)])}, {first}, %bd, {sparse}%p1{tail};
     wgmma.commit_group.sync.aligned;
     wgmma.wait_group.sync.aligned 0;
+    add.u32 %r8, %r8, 1;
+    setp.lt.u32 %p2, %r8, {times};
+    @%p2 bra again;
 {chr(10).join(stores)}
     ret;
 }}

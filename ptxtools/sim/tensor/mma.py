@@ -11,7 +11,7 @@ from ptxtools.engine.residents import Cta
 from ptxtools.semantics.tensorcore import Rule
 from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
-from . import layout, shared, sparse
+from . import layout, quick, shared, sparse
 from .instruction import Shape, Variant, decode
 from .layout import LANES
 from .memory import check_columns, partners, split
@@ -197,6 +197,8 @@ def _check(call: Call, what: str) -> None:
 
 def _run(call: Call) -> None:
     """Compute D in every CTA that takes part."""
+    if call.shape.dtype != "s32" and quick.multiply(call, chosen(call.view, rule_for(call.shape))):
+        return
     zero, shift = (None, 0)
     if has(call.view, "zero_column_mask_desc"):
         zero, shift = layout.zero_columns(call.shape.m, call.shape.n, call.columns)

@@ -158,12 +158,16 @@ def gather(
         numbers = numbers[some]
     whole = len(memory) // CHUNK
     if highest >= whole:
-        raise DescriptorError(
-            f"matrix descriptor: the matrix reaches to byte {CHUNK * (highest + 1):#x}, "
-            f"behind the shared memory of the CTA ({len(memory):#x} bytes)"
-        )
+        raise outside(CHUNK * (highest + 1), len(memory))
     chunks = memory[: whole * CHUNK].view(_CHUNKS)
     return chunks[numbers].view(np.uint8).reshape(len(numbers), parts * CHUNK)
+
+
+def outside(end: int, size: int) -> DescriptorError:
+    """What is wrong with a matrix that ends behind the CTA's shared memory."""
+    return DescriptorError(
+        f"matrix descriptor: the matrix reaches to byte {end:#x}, behind the shared memory of the CTA ({size:#x} bytes)"
+    )
 
 
 _CHUNKS = np.dtype("V16")

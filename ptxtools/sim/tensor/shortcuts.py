@@ -6,7 +6,6 @@ stays with the services. Nothing is left to it where work completes late.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ from ptxtools.engine.native.cells import Cell, Tables
 from ptxtools.engine.warpgroup import WARPS
 from ptxtools.semantics.tensorcore import Rule
 
-from . import shared
+from . import arranged, shared
 from .numbers import BITS, Array
 from .operands import has, number, place, slots
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 #: Rows of a core matrix, and of a warp's part of A.
 _EIGHT, _ROWS = 8, 16
-_ALIGNED = 1024
 
 
 def _cell(view: View) -> tuple[Cell, dict[str, int]] | None:
@@ -118,31 +116,8 @@ def _registers(a: Array) -> Array:
 def _learn(tables: Tables, code: int, mn: int, plan: Plan, bits: int, which: str) -> None:
     if tables.knows(code):
         return
-    descriptor = shared.warpgroup_descriptor(code)
-    near = replace(descriptor, start=descriptor.start % _ALIGNED)
-    order = tilefactors.PAIRS if which == "b" else None
-    tables.add(code, *places(near, mn, plan.k, bits, mn_major=which in plan.transposed, order=order))
-
-
-def places(
-    descriptor: shared.Descriptor, mn: int, k: int, bits: int, *, mn_major: bool, order: tuple[int, ...] | None = None
-) -> tuple[Array, int]:
-    """Byte offsets of a matrix's chunks as `engine.native.tilefactors` takes them (i32), and the end of the last chunk.
-
-    order: of the rows of each 16, where K leads.
-    """
-    numbers = shared.chunks_of(descriptor, mn, k, bits, mn_major=mn_major)
-    end = shared.CHUNK * (int(numbers.max()) + 1)
-    groups = -(-mn // tilefactors.GROUP)
-    found: Array
-    if mn_major:
-        each = tilefactors.GROUP * bits // (8 * shared.CHUNK)
-        padded = np.pad(numbers, ((0, 0), (0, groups * each - numbers.shape[1])), mode="edge")
-        found = padded.reshape(k, groups, each).transpose(1, 0, 2)
-    else:
-        padded = np.pad(numbers, ((0, groups * tilefactors.GROUP - mn), (0, 0)), mode="edge")
-        found = padded.reshape(groups, tilefactors.GROUP, -1, 2)
-        if order is not None:
-            found = found[:, list(order)]
-        found = found.transpose(0, 2, 1, 3)
-    return np.ascontiguousarray(shared.CHUNK * found, np.int32), end
+    found = arranged.places(
+        shared.warpgroup_descriptor(code), mn, plan.k, bits, mn_major=which in plan.transposed,
+        order=tilefactors.PAIRS if which == "b" else None,
+    )  # fmt: skip
+    tables.add(code, found.offsets, found.end)

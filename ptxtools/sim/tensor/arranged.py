@@ -1,0 +1,53 @@
+"""Where the chunks of a matrix are, as `engine.native.tilefactors` takes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ptxtools.engine.native.tilefactors import GROUP
+
+from . import shared
+from .numbers import Array
+
+_ALIGNED = 1024
+
+
+class Places(NamedTuple):
+    """Byte offsets (i32) from `base`, a multiple of 1024; `end` of the last chunk, from there, too."""
+
+    offsets: Array
+    base: int
+    end: int
+
+    @property
+    def address(self) -> int:
+        """Host address of the offsets."""
+        return self.offsets.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+@lru_cache(2048)
+def places(
+    descriptor: shared.Descriptor, mn: int, k: int, bits: int, *, mn_major: bool, order: tuple[int, ...] | None = None
+) -> Places:
+    """Of a matrix in shared memory. order: of the rows of each 16, where K leads."""
+    base = 0 if descriptor.absolute else descriptor.start // _ALIGNED * _ALIGNED
+    near = replace(descriptor, start=descriptor.start - base)
+    numbers = shared.chunks_of(near, mn, k, bits, mn_major=mn_major)
+    groups = -(-mn // GROUP)
+    found: Array
+    if mn_major:
+        each = GROUP * bits // (8 * shared.CHUNK)
+        padded = np.pad(numbers, ((0, 0), (0, groups * each - numbers.shape[1])), mode="edge")
+        found = padded.reshape(k, groups, each).transpose(1, 0, 2)
+    else:
+        padded = np.pad(numbers, ((0, groups * GROUP - mn), (0, 0)), mode="edge")
+        found = padded.reshape(groups, GROUP, -1, 2)
+        if order is not None:
+            found = found[:, list(order)]
+        found = found.transpose(0, 2, 1, 3)
+    offsets = np.ascontiguousarray(shared.CHUNK * found, np.int32)
+    return Places(offsets, base, shared.CHUNK * (int(numbers.max()) + 1))
