@@ -1,7 +1,9 @@
 """Extended-precision integer arithmetic (9.7.2): the carry flag CC.CF as an explicit predicate.
 
-Inputs end with the carry in, outputs with the carry out, where the opcode has them. After a subtraction the flag holds
-the borrow.
+Inputs end with the carry in, outputs with the carry out, where the opcode has them. The flag is one bit, whichever
+instruction wrote it: a subtraction is a + ~b + 1, and leaves the carry of that sum, 1 where nothing was borrowed. The
+manual calls it the borrow, which is the same as long as only subtractions read it; 128-bit divisions as nvcc makes them
+read it by addc, and rely on this.
 """
 
 from __future__ import annotations
@@ -43,17 +45,13 @@ def add(A: Algebra, op: Opcode, a: Value, b: Value, carry: Value | None = None) 
 
 
 @extended("sub", "subc")
-def sub(A: Algebra, op: Opcode, a: Value, b: Value, borrow: Value | None = None) -> Outputs:
+def sub(A: Algebra, op: Opcode, a: Value, b: Value, carry: Value | None = None) -> Outputs:
     """9.7.2.3, 9.7.2.4"""
     t = _word(op)
+    if carry is not None:
+        return _sum(A, op, a, A.not_(t, b), carry)
     difference = A.sub(t, a, b)
-    out = A.compare("lt", t, a, b) if op.carry_out else None
-    if borrow is not None:
-        with_borrow = A.sub(t, difference, A.resize("pred", t, borrow))
-        if op.carry_out:
-            out = A.or_("pred", out, A.compare("gt", t, with_borrow, difference))
-        difference = with_borrow
-    return (difference, out) if op.carry_out else (difference,)
+    return (difference, A.compare("ge", t, a, b)) if op.carry_out else (difference,)
 
 
 @extended("mad", "madc")

@@ -224,11 +224,12 @@ def expected_pair(op: Opcode, *values: int) -> int:
 
 
 def expected_carry(op: Opcode, *values: int) -> list[int]:
-    """Result and carry of the exact sum; CC after a subtraction is the borrow."""
+    """Result and carry of the exact sum; CC after a subtraction says that nothing was borrowed."""
     size = 1 << bits_of(op)
-    *terms, carry = values if op.carry_in else (*values, 0)
+    *terms, carry = values if op.carry_in else (*values, int(op.family == "sub"))
     if op.family in ("sub", "subc"):
-        total = terms[0] - terms[1] - carry
+        total = terms[0] - terms[1] - (not carry)
+        return [total % size, total >= 0][: 1 + op.carry_out]
     elif op.family in ("mad", "madc"):
         total = _product(op, *terms[:2]) % size + terms[2] + carry
     else:

@@ -88,14 +88,11 @@ def _instruction(op: Opcode, shape: Shape) -> str:
             names.append(str(shape.constants[number]) if number in shape.constants else f"%a{number}")
         written.append("{" + ", ".join(names) + "}" if operand.vector else names[0])
     line = f"{op.text} {', '.join(written)};"
-    subtracts = op.family in ("sub", "subc")
     if op.carry_in:
         carry = f"%a{len(shape.inputs) - 1}"
-        start = "sub.cc.u32 %c, 0, %c" if subtracts else "add.cc.u32 %c, %c, 0xffffffff"
-        line = f"selp.u32 %c, 1, 0, {carry}; {start}; {line}"
+        line = f"selp.u32 %c, 1, 0, {carry}; add.cc.u32 %c, %c, 0xffffffff; {line}"
     if op.carry_out:
-        end = "subc.u32 %c, 0, 0" if subtracts else "addc.u32 %c, 0, 0"
-        line = f"{line} {end}; setp.ne.u32 %d1, %c, 0;"
+        line = f"{line} addc.u32 %c, 0, 0; setp.ne.u32 %d1, %c, 0;"
     return line
 
 
