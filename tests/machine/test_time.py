@@ -120,16 +120,90 @@ def test_a_time_limit_ends_a_kernel_that_sleeps_for_ever(engine):
     assert failure.value.kind == "timeout"
 
 
+#: Engine, workers, seed.
+RUNS = [
+    ("native", 1, None), ("native", 2, None), ("reference", 1, None), ("native", 1, 0), ("native", 1, 1),
+    ("reference", 1, 0), ("reference", 1, 1),
+]  # fmt: skip
+everywhere = pytest.mark.parametrize(("engine", "threads", "seed"), RUNS)
+
+
 @pytest.mark.parametrize("block", [32, 256])
-@pytest.mark.parametrize(("engine", "threads"), [("native", 1), ("native", 2), ("reference", 1)])
-def test_looking_without_end_is_a_deadlock(engine, block, threads):
+@everywhere
+def test_looking_without_end_is_a_deadlock(engine, block, threads, seed):
     """Nobody sleeps, nobody writes: the state comes back."""
     body = "LOOK: ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"
     with pytest.raises(Trap) as failure:
-        times(engine, body, block, grid=(3, 1, 1), threads=threads, resident=3, deadline=time.monotonic() + 20)
+        times(
+            engine, body, block, grid=(3, 1, 1), threads=threads, resident=3, seed=seed, deadline=time.monotonic() + 20
+        )
     assert failure.value.kind == "deadlock"
     assert failure.value.reason == "no thread can go on: all wait or look again"
     assert "wait in a loop that changes nothing" in failure.value.details[0]
+
+
+@everywhere
+def test_a_lock_that_is_never_free(engine, threads, seed):
+    """A compare-and-swap that fails writes nothing."""
+    body = """
+    TRY: atom.global.cas.b64 %d1, [%base], 7, 1; setp.ne.u64 %p2, %d1, 7; @%p2 bra TRY; ret;"""
+    with pytest.raises(Trap) as failure:
+        times(engine, body, grid=(2, 1, 1), threads=threads, resident=2, seed=seed, deadline=time.monotonic() + 20)
+    assert failure.value.kind == "deadlock"
+
+
+@everywhere
+def test_waiting_for_ctas_that_find_no_room(engine, threads, seed):
+    """A barrier of a grid of which only a part is resident."""
+    body = """
+    setp.ne.u32 %p1, %t, 0; @%p1 bra LOOK; atom.global.add.u64 %d1, [%base], 1;
+    LOOK: ld.volatile.global.u64 %d1, [%base]; setp.lt.u64 %p2, %d1, 5; @%p2 bra LOOK; ret;"""
+    with pytest.raises(Trap) as failure:
+        times(engine, body, grid=(5, 1, 1), threads=threads, resident=4, seed=seed, deadline=time.monotonic() + 20)
+    assert failure.value.kind == "deadlock"
+
+
+@everywhere
+def test_looking_inside_functions_without_end(engine, threads, seed):
+    """Lanes at four depths of a recursion."""
+    before = """.func look(.reg .u64 a, .reg .u32 n) { .reg .pred %p; .reg .b64 %x; .reg .b32 %n;
+        setp.eq.u32 %p, n, 0; @%p bra L; sub.u32 %n, n, 1; call look, (a, %n); ret;
+        L: ld.volatile.global.u64 %x, [a]; setp.eq.u64 %p, %x, 0; @%p bra L; ret; }
+    """
+    text = HEAD.replace(".visible", before + ".visible") + "and.b32 %r1, %t, 3; call look, (%base, %r1); ret; }"
+    memory = Memory()
+    launch = launch_of(
+        text, memory, [memory.put(np.zeros(32, np.uint64))], threads=threads, seed=seed, block=(64, 1, 1),
+        deadline=time.monotonic() + 20,
+    )  # fmt: skip
+    with pytest.raises(Trap) as failure:
+        go(engine, launch)
+    assert failure.value.kind == "deadlock"
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_looking_without_end_on_a_full_device(seed):
+    """Eight SMs with 2,048 threads each, shared memory and many registers: the states of all are large."""
+    body = "LOOK: ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"
+    memory = Memory()
+    shape = {"grid": (16, 1, 1), "block": (1024, 1, 1), "resident": 16, "dynamic_shared": 100 << 10, "seed": seed}
+    launch = launch_of(HEAD + body + "}", memory, [memory.put(np.zeros(16384, np.uint64))], **shape)
+    launch.deadline = time.monotonic() + 60
+    with pytest.raises(Trap) as failure:
+        go("native", launch)
+    assert failure.value.kind == "deadlock"
+
+
+def test_a_shuffled_deadlock_is_the_same_each_time():
+    def told() -> tuple[str, ...]:
+        body = """
+        setp.lt.u32 %p1, %t, 40; @%p1 bra LOOK; barrier.sync 1, 64; ret;
+        LOOK: ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"""
+        with pytest.raises(Trap) as failure:
+            times("native", body, 64, seed=3, deadline=time.monotonic() + 20)
+        return failure.value.details
+
+    assert told() == told()
 
 
 @both
@@ -146,12 +220,13 @@ def test_divided_lanes_that_look_without_end(engine):
 
 
 @pytest.mark.parametrize("what", ["add.u32 %r1, %r1, 1;", "red.global.add.u64 [%base+8], 1;"])
+@pytest.mark.parametrize("seed", [None, 0])
 @both
-def test_endless_work_is_no_deadlock(engine, what):
+def test_endless_work_is_no_deadlock(engine, what, seed):
     look = "ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"
     body = f"mov.u32 %r1, 0; LOOK: {what} {look}"
     with pytest.raises(Trap) as failure:
-        times(engine, body, deadline=time.monotonic() + 1.5)
+        times(engine, body, seed=seed, deadline=time.monotonic() + 1.5)
     assert failure.value.kind == "timeout"
 
 

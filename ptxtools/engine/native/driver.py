@@ -13,7 +13,7 @@ from ptxtools.engine.native.worker import QUANTUM, Shape, Tables, Worker
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
 #: Quanta after which a worker looks whether its warps only look at what never changes; then at twice as many each time.
-_FIRST_LOOK = 4
+_FIRST_LOOK = 1
 #: CTAs from which code outside of loops is worth more time to compile.
 _MANY = 128
 
@@ -102,7 +102,7 @@ class _Run:
                 steps += 1
                 if steps >= next_look:
                     next_look = 2 * steps
-                    if worker.watch.only_looks():
+                    if worker.watch.only_looks(steps, lambda: self._given_up(worker)):
                         from ptxtools.engine.native import faults
 
                         raise faults.polling(worker)
@@ -111,6 +111,11 @@ class _Run:
             self.stop.set()
             if worker.number == 0 and not isinstance(error, Exception):
                 raise
+
+    def _given_up(self, worker: Worker) -> bool:
+        """Whether another worker has failed. Raises `Trap` where a limit is reached."""
+        self._check_limits(worker)
+        return self.stop.is_set()
 
     def _check_limits(self, worker: Worker) -> None:
         deadline = self.launch.deadline

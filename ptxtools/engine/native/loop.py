@@ -122,7 +122,6 @@ placed:
   %z32 = phi i32 [%z.first, %begin], [%z.sum, %inside]
   set cta.left, %size
   set cta.cl_came, 0
-  set cta.rest, 0
   %sms = get ctx.sms
   %sms64 = zext i32 %sms to i64
   %home = urem i64 %id, %sms64
@@ -320,18 +319,11 @@ due:
   %alarm = get ctx.alarm
   %time = get ctx.clock
   %late = icmp sge i64 %time, %alarm
-  br i1 %late, label %call, label %begin
+  br i1 %late, label %call, label %round
 call:
   ret i32 RUN_ALARM
-begin:                                            ; those first that had no turn when the last slice was over
-  %left.over = get cta.rest
-  %left.ready = and i32 %left.over, %ready
-  %fresh = icmp eq i32 %left.ready, 0
-  %todo.begin = select i1 %fresh, i32 %ready, i32 %left.ready
-  set cta.rest, 0
-  br label %round
 round:
-  %todo = phi i32 [%todo.begin, %begin], [%todo.rest, %on]
+  %todo = phi i32 [%ready, %due], [%todo.rest, %next]
   %random = get ctx.random
   %orderly = icmp eq i64 %random, 0
   br i1 %orderly, label %lowest, label %shuffle
@@ -419,14 +411,13 @@ event:
 host:
   set ctx.round, %todo.rest
   ret i32 RUN_HOST
-next:
-  %over = icmp slt i64 %cta.left.new, 0
+next:                                             ; all warps have a turn before the CTA's slice is over
   %more = icmp ne i32 %todo.rest, 0
-  br i1 %over, label %expired, label %on
+  br i1 %more, label %round, label %on
 on:
-  br i1 %more, label %round, label %turn
+  %over = icmp slt i64 %cta.left.new, 0
+  br i1 %over, label %expired, label %turn
 expired:
-  set cta.rest, %todo.rest
   %living = get cta.alive
   %gone = icmp eq i32 %living, 0
   %result = select i1 %gone, i32 -2, i32 -1

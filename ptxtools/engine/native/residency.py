@@ -13,13 +13,12 @@ define i64 @claim(ptr %ctx) #1 {                  ; number of a cluster that nob
 none:
   ret i64 -1
 some:
-  %random = get ctx.random
-  %orderly = icmp eq i64 %random, 0
+  %stride = get ctx.stride
+  %orderly = icmp eq i64 %stride, 0
   br i1 %orderly, label %as.is, label %shuffle
 as.is:
   ret i64 %turn
 shuffle:
-  %stride = get ctx.stride
   %begin = get ctx.start
   %far = mul i64 %turn, %stride
   %sum = add i64 %far, %begin

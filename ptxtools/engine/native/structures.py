@@ -69,7 +69,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "") -> Structure:
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
 #: scratch: memory that native services work in, null until one asks for it.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
-#: (n * stride + start) % total.
+#: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
     "ctx",
     512,
@@ -115,7 +115,7 @@ CTX = _structure(
 #: waiting: warps that wait at each barrier. value: what a barrier's reduction has gathered so far.
 #: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA,
 #: which counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
-#: external: Python wants to know when the CTA ends. rest: warps that have not had their turn since all had one.
+#: external: Python wants to know when the CTA ends.
 CTA = _structure(
     "cta",
     512,
@@ -132,7 +132,6 @@ CTA = _structure(
     i32: rank left cl_alive cl_came
     i64: window
     ptr: leader
-    i32: rest
     """,
 )
 

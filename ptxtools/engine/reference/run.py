@@ -21,8 +21,8 @@ _LOADED = (clusters, compute, control, events, matrix, mbarrier, memory, warp)
 _TURN = 64
 #: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
 _POLLS = 3
-#: Rounds of turns between two looks at whether the state has come back.
-_ROUNDS = 32
+#: Rounds of turns after which it is first looked whether the state comes back, and rounds within which it has to.
+_FIRST_LOOK, _STATES = 16, 24
 #: Blocks between two looks at the clock.
 _CLOCK = 64
 
@@ -44,7 +44,10 @@ class _Loop:
     def __init__(self, machine: Machine) -> None:
         self.m = machine
         self.digest = self.same = self.since = 0
-        self.rounds = self.state = 0
+        self.rounds = 0
+        self.look = _FIRST_LOOK
+        #: States that there have been since all go in order, to see whether one comes back.
+        self.states: set[tuple[int, int]] | None = None
         self.backward = 0
         self.steps = 0
         seed = machine.launch.seed
@@ -110,7 +113,7 @@ class _Loop:
             self._refill()
             if self._comes_back():
                 raise looping(m)
-        if self.random is not None:
+        if self.random is not None and self.states is None:
             first = int(self.random.choice(np.flatnonzero(ready)))
         else:
             first = int(np.where(ready, m.pc - (m.depth << 32), np.iinfo(np.int64).max).argmin())
@@ -128,13 +131,18 @@ class _Loop:
         m = self.m
         self.rounds += 1
         memory = m.launch.memory
-        if self.rounds % _ROUNDS or self.random is not None or memory.open_host or m.schedule.next_time() is not None:
+        if self.rounds < self.look or memory.open_host:
+            return False
+        if self.rounds >= self.look + _STATES or m.schedule.next_time() is not None:
+            self.states, self.look = None, 2 * self.rounds
             return False
         digest = zlib.crc32(m.local.bytes.data, m.digest())
-        digest = zlib.crc32(memory.whole(), digest) if memory.size else digest
-        same = digest == self.state
-        self.state = digest
-        return same
+        state = zlib.crc32(memory.whole(), digest) if memory.size else digest, self.backward
+        if self.states is None:
+            self.states = set()
+        known = state in self.states
+        self.states.add(state)
+        return known
 
     def _free(self) -> bool:
         """Whether a cluster can be started."""
