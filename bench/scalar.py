@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scalar_c import program_text
+from scalar_c import FOLDER, program_text
 from scalar_forms import GROUPS, Form
 
 import ptxtools
@@ -33,10 +33,17 @@ ROUNDS, LAUNCHES = 4, 5
 
 
 def operand_types(form: Form) -> dict[str, str]:
-    """PTX type of each operand that the text names."""
+    """PTX type of each operand that the text names; elements of a vector for a scalar have a part of its type."""
     op = isa.resolve(form.opcode)
-    names = re.findall(r"\b([abcd])\b", form.text.partition(" ")[2])
-    return {name: operand.type or "b32" for name, operand in zip(names, op.operands, strict=False)}
+    types = {}
+    places = re.findall(r"{[^}]*}|[^,{}\s]+", form.text.partition(" ")[2])
+    for place, operand in zip(places, op.operands, strict=False):
+        names = re.findall(r"\b[abcd]\b", place)
+        t = operand.type or "b32"
+        if len(names) > 1 and not operand.vector:
+            t = f"b{word_bits(t) // len(names)}"
+        types |= dict.fromkeys(names, t)
+    return types
 
 
 def _register(t: str) -> str:
@@ -146,9 +153,9 @@ class Kernel:
             self.count *= 2
 
     def seconds(self) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         self.device.launch(self.kernel, (1,), (32,), [self.out, self.data, self.count])
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     def rate(self, seconds: float) -> float:
         """Million lanes a second."""
@@ -178,7 +185,19 @@ def compile_c(forms: list[Form], folder: Path) -> Path | None:
         return None
     source, binary = folder / "scalar.c", folder / "scalar"
     source.write_text(program_text([(form.c, operand_types(form)) for form in forms]))
-    command = [compiler, "-O3", "-march=native", "-fno-math-errno", "-w", str(source), "-o", str(binary), "-lm"]
+    command = [
+        compiler,
+        "-O3",
+        "-march=native",
+        "-fno-math-errno",
+        "-w",
+        "-I",
+        str(FOLDER),
+        str(source),
+        "-o",
+        str(binary),
+        "-lm",
+    ]
     subprocess.run(command, check=True)
     return binary
 

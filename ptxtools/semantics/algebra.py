@@ -184,6 +184,10 @@ class Algebra(ABC):
         """add sub mul fma div sqrt of f32 or f64 rounded rz, rm or rp."""
 
     @abstractmethod
+    def directed_float(self, source: str, target: str, rounding: str, a: Value) -> Value:
+        """An f64 as f32, or a 32- or 64-bit integer as f32 or f64, rounded rz, rm or rp. A NaN result is any NaN."""
+
+    @abstractmethod
     def fma_to_odd(self, a: Value, b: Value, c: Value) -> Value:
         """f32 a*b + c rounded to odd: rounding the result again, to at most 22 bits, rounds the true value once."""
 

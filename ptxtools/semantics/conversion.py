@@ -104,26 +104,14 @@ def _int_to_float(A: Algebra, op: Opcode, target: str, source: str, x: Value) ->
     word = source if bits_of(source) >= 32 else "s32"
     if word != source:
         x = A.resize(("s" if is_signed(source) else "u") + "16", word, x)
-    if target in ("f32", "f64") and rounding == "rn":
-        return _saturate(A, op, target, A.int_to_float(word, target, x))
+    if target in ("f32", "f64"):
+        result = A.int_to_float(word, target, x) if rounding == "rn" else A.directed_float(word, target, rounding, x)
+        return _saturate(A, op, target, result)
     if bits_of(word) == 64:
-        high, low = _halves(A, word, x)
-        if target == "f64":
-            return _saturate(A, op, target, A.directed("add", "f64", rounding, high, low))
-        double = exact.sum_to_odd(A, high, low)
+        double = exact.sum_to_odd(A, *exact.integer_halves(A, word, x))
     else:
         double = A.int_to_float(word, "f64", x)
-    if target == "f64":
-        return _saturate(A, op, target, double)
-    form = F32 if target == "f32" else _HALF_FORMATS[target]
-    return _saturate(A, op, target, exact.narrow(A, F64, form, double, rounding))
-
-
-def _halves(A: Algebra, word: str, x: Value) -> tuple[Value, Value]:
-    """A 64-bit integer as two f64 whose sum it is."""
-    high = A.int_to_float("s64" if is_signed(word) else "u64", "f64", A.and_with("u64", x, 0xFFFF_FFFF_0000_0000))
-    low = A.int_to_float("u64", "f64", A.and_with("u64", x, 0xFFFF_FFFF))
-    return high, low
+    return _saturate(A, op, target, exact.narrow(A, F64, _HALF_FORMATS[target], double, rounding))
 
 
 def _saturate(A: Algebra, op: Opcode, t: str, x: Value) -> Value:
@@ -159,9 +147,9 @@ def _to_integral(A: Algebra, t: str, rounding: str, x: Value) -> Value:
 def _change_format(A: Algebra, op: Opcode, target: str, source: str, x: Value) -> Value:
     rounding = floating.rounding_of(op)
     if source == "f64":
-        if target == "f32" and rounding == "rn":
-            return A.float_to_float("f64", "f32", x)
-        return exact.narrow(A, F64, F32 if target == "f32" else _HALF_FORMATS[target], x, rounding)
+        if target != "f32":
+            return exact.narrow(A, F64, _HALF_FORMATS[target], x, rounding)
+        return A.float_to_float("f64", "f32", x) if rounding == "rn" else A.directed_float("f64", "f32", rounding, x)
     single = x if source == "f32" else half.to_single(A, source, x)
     if target == "f64":
         return A.float_to_float("f32", "f64", single)

@@ -264,6 +264,26 @@ def directed(A: Algebra, operation: str, t: str, rounding: str, *operands: Value
     return _directed_double(A, operation, rounding, *operands)
 
 
+def directed_float(A: Algebra, source: str, target: str, rounding: str, a: Value) -> Value:
+    """Algebra.directed_float: integers through f64, of 64 bits as the sum of two."""
+    if source == "f64":
+        return narrow(A, F64, F32, a, rounding)
+    if source[1:] == "32":
+        double = A.int_to_float(source, "f64", a)
+    elif target == "f64":
+        return A.directed("add", "f64", rounding, *integer_halves(A, source, a))
+    else:
+        double = sum_to_odd(A, *integer_halves(A, source, a))
+    return double if target == "f64" else narrow(A, F64, F32, double, rounding)
+
+
+def integer_halves(A: Algebra, t: str, a: Value) -> tuple[Value, Value]:
+    """A 64-bit integer as two f64 whose sum it is."""
+    return A.int_to_float(t, "f64", A.and_with("u64", a, 0xFFFF_FFFF_0000_0000)), A.int_to_float(
+        "u64", "f64", A.and_with("u64", a, 0xFFFF_FFFF)
+    )
+
+
 def _directed_single(A: Algebra, operation: str, rounding: str, *operands: Value) -> Value:
     """Through f64, whose 53 bits hold a product exactly and never round a quotient or root onto an f32."""
     wide = [A.float_to_float("f32", "f64", operand) for operand in operands]

@@ -43,23 +43,43 @@ def prmt(A: Algebra, op: Opcode, a: Value, b: Value, c: Value) -> Value:
     mode = next((mode for mode in _PRMT_MODES if op.has(mode)), None)
     if isinstance(c, int):
         return _fixed_permutation(A, a, b, _selector(mode, c))
-    if mode is not None:
-        selectors = [_selector(mode, number) for number in range(4)]
-        selector = A.table("u32", f"prmt_{mode}", selectors, A.and_with("u32", c, 3))
-    else:
-        selector = c
     both = A.or_("u64", A.resize("u32", "u64", a), A.shl_by("u64", A.resize("u32", "u64", b), 32))
+    if mode is not None:
+        return _permute_by_mode(A, mode, a, both, A.shl_by("u32", A.and_with("u32", c, 3), 3))
     result: Value = None
     for i in range(4):
-        nibble = A.shr_by("u32", selector, 4 * i)
+        nibble = A.shr_by("u32", c, 4 * i)
         distance = A.resize("u32", "u64", A.shl_by("u32", A.and_with("u32", nibble, 7), 3))
         byte = A.resize("u64", "u32", A.shr("u64", both, distance))
-        if mode is None:
-            sign = A.shr_by("s32", A.shl_by("s32", byte, 24), 31)
-            byte = A.select("u32", A.is_nonzero("u32", A.and_with("u32", nibble, 8)), sign, byte)
+        sign = A.shr_by("s32", A.shl_by("s32", byte, 24), 31)
+        byte = A.select("u32", A.is_nonzero("u32", A.and_with("u32", nibble, 8)), sign, byte)
         byte = A.shl_by("u32", A.and_with("u32", byte, 0xFF), 8 * i)
         result = byte if result is None else A.or_("u32", result, byte)
     return result
+
+
+def _permute_by_mode(A: Algebra, mode: str, a: Value, both: Value, bits: Value) -> Value:
+    """`_PRMT_MODES` in shifts; bits: 0, 8, 16 or 24, the place of byte c."""
+    if mode == "f4e":
+        return A.resize("u64", "u32", A.shr("u64", both, A.resize("u32", "u64", bits)))
+    if mode == "b4e":  # four neighbours of the ring of eight bytes from number 5 + c on, reversed
+        left = A.sub("u64", A.const("u64", 24), A.resize("u32", "u64", bits))
+        word = A.resize("u64", "u32", A.funnel_left("u64", both, both, left))
+        even, odd = A.and_with("u32", word, 0x00FF_00FF), A.and_with("u32", word, 0xFF00_FF00)
+        even, odd = (A.funnel_left("u32", part, part, A.const("u32", n)) for part, n in ((even, 24), (odd, 8)))
+        return A.or_("u32", even, odd)
+    if mode == "rc16":
+        half = A.and_with("u32", A.shr("u32", a, A.and_with("u32", A.shl_by("u32", bits, 1), 16)), 0xFFFF)
+        return A.mul("u32", half, A.const("u32", 0x0001_0001))
+    byte = A.and_with("u32", A.shr("u32", a, bits), 0xFF)
+    everywhere = A.mul("u32", byte, A.const("u32", 0x0101_0101))
+    if mode == "rc8":
+        return everywhere
+    if mode == "ecl":  # the bytes below number c
+        replaced = A.sub("u32", A.shl("u32", A.const("u32", 1), bits), A.const("u32", 1))
+    else:  # those above
+        replaced = A.neg("u32", A.shl("u32", A.const("u32", 0x100), bits))
+    return A.or_("u32", A.and_("u32", everywhere, replaced), A.and_("u32", a, A.not_("u32", replaced)))
 
 
 def _selector(mode: str | None, c: int) -> int:

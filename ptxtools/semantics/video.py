@@ -115,16 +115,30 @@ def shift(
 ) -> Value:
     """9.7.18.1.2"""
     dtype, atype, _ = op.types
-    x, n = _part(A, a, atype, selectors.a), _part(A, b, "u32", selectors.b)
-    n = A.and_with("s64", n, 31) if op.has("wrap") else A.minimum("s64", n, A.const("s64", 32))
+    x, n = _part(A, a, atype, selectors.a), _word(A, _part(A, b, "u32", selectors.b))
+    n = A.and_with("u32", n, 31) if op.has("wrap") else A.minimum("u32", n, A.const("u32", 32))
+    if not op.has("sat") and (c is None or selectors.d):
+        return _finish(A, op, dtype[0] == "s", _short_shift(A, op, atype, x, n), c, selectors)
+    distance = A.resize("u32", "s64", n)
     if op.family == "vshr":
-        result = A.shr("s64", x, n)
+        result = A.shr("s64", x, distance)
     else:
         # A shift by 32 leaves 64 bits: only that it is out of range, its sign and its zeros below count.
         far = A.shl_by("s64", _clamp(A, x, True, 2), 40)
-        whole = A.compare("eq", "s64", n, A.const("s64", 32))
-        result = A.select("s64", whole, far, A.shl("s64", x, A.and_with("s64", n, 31)))
+        whole = A.compare("eq", "u32", n, A.const("u32", 32))
+        result = A.select("s64", whole, far, A.shl("s64", x, A.and_with("s64", distance, 31)))
     return _finish(A, op, dtype[0] == "s", result, c, selectors)
+
+
+def _short_shift(A: Algebra, op: Opcode, atype: str, x: Value, n: Value) -> Value:
+    """A shift by at most 32 of which only the lower 32 bits count."""
+    t = "s32" if atype[0] == "s" and op.family == "vshr" else "u32"
+    word = _word(A, x)
+    if t == "s32":
+        return A.resize("s32", "s64", A.shr(t, word, A.minimum("u32", n, A.const("u32", 31))))
+    result = (A.shl if op.family == "vshl" else A.shr)(t, word, A.and_with(t, n, 31))
+    inside = A.compare("lt", "u32", n, A.const("u32", 32))
+    return A.resize("u32", "s64", A.select("u32", inside, result, A.const("u32", 0)))
 
 
 @video("vset")
@@ -143,25 +157,28 @@ def _condition(op: Opcode) -> str:
 
 @video("vmad")
 def vmad(A: Algebra, op: Opcode, a: Value, b: Value, c: Value, *, selectors: Selectors = Selectors()) -> Value:
-    """9.7.18.1.3: a 128-bit sum of the product and c, scaled and saturated."""
+    """9.7.18.1.3: the sum of the product and c, scaled and saturated; of 65 bits for some unsigned factors."""
     _, atype, btype = op.types
     a_negated, b_negated, c_negated = selectors.negated
     negated = a_negated != b_negated
     signed = "s" in (atype[0], btype[0]) or negated or c_negated
     x, y = _part(A, a, atype, selectors.a), _part(A, b, btype, selectors.b)
-    low, high = A.mul("s64", x, y), A.mul_high("s64", x, y)
+    low, high = A.mul("s64", x, y), None
+    if signed and atype[0] == btype[0] == "u":  # else the sum has 64 bits
+        high = A.mul_high("s64", x, y)
     one = op.has("po") or negated or c_negated
     if negated and not op.has("po"):
-        low, high = A.not_("u64", low), A.not_("u64", high)
+        low, high = A.not_("u64", low), None if high is None else A.not_("u64", high)
     elif c_negated and not op.has("po"):
         c = A.not_("u32", c)
     third = A.resize("s32" if signed else "u32", "s64", c)
-    fill = A.shr_by("s64", third, 63)
-    low, high = _add(A, low, high, third, fill)
+    low, high = _add(A, low, high, third, A.shr_by("s64", third, 63))
     if one:
         low, high = _add(A, low, high, A.const("u64", 1), A.const("u64", 0))
     scale = 7 if op.has("shr7") else 15 if op.has("shr15") else 0
-    if scale:
+    if scale and high is None:
+        low = A.shr_by("s64" if signed else "u64", low, scale)
+    elif scale:
         low = A.or_("u64", A.shr_by("u64", low, scale), A.shl_by("u64", high, 64 - scale))
     if not op.has("sat"):
         return _word(A, low)
@@ -171,7 +188,10 @@ def vmad(A: Algebra, op: Opcode, a: Value, b: Value, c: Value, *, selectors: Sel
 
 
 def _add(A: Algebra, low: Value, high: Value, other_low: Value, other_high: Value) -> tuple[Value, Value]:
+    """A sum of 128 bits; of 64, where `high` is None."""
     total = A.add("u64", low, other_low)
+    if high is None:
+        return total, None
     carry = A.resize("pred", "u64", A.compare("lt", "u64", total, low))
     return total, A.add("u64", A.add("u64", high, other_high), carry)
 

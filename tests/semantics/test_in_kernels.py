@@ -17,7 +17,7 @@ def run(engine: str, body: str) -> list[int]:
     out = memory.put(np.zeros(32, np.uint32))
     text = f""".visible .entry k(.param .u64 out) {{
         .reg .u32 %t, %a, %b, %c, %d;
-        .reg .u64 %p, %o;
+        .reg .u64 %p, %o; .reg .pred %q;
         ld.param.u64 %p, [out];
         mov.u32 %t, %tid.x;
         mad.wide.u32 %o, %t, 4, %p;
@@ -57,3 +57,22 @@ def test_constant_selector_and_table(engine: str) -> None:
         0xBB | 0xAA00 | (0x80 + t) << 16 | 0xFF000000 for t in range(32)
     ]
     assert run(engine, "lop3.b32 %d, %a, %b, %c, 0x96;") == [(0x80 + t) ^ 0x00550000 ^ 0xAAAABBBB for t in range(32)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("space, answer", [("shared", 0), ("global", 1)])
+def test_space_of_a_32_bit_address(engine: str, space: str, answer: int) -> None:
+    assert run(engine, f"isspacep.{space} %q, %c; selp.u32 %d, 1, 0, %q;") == [answer] * 32
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_predicates_of_lanes_that_take_no_part_stay(engine: str) -> None:
+    got = run(
+        engine,
+        """setp.lt.u32 %q, %t, 8; mov.u32 %d, 0; .reg .pred %odd, %all; and.b32 %a, %t, 1; setp.eq.u32 %odd, %a, 1;
+        @%odd bra JOIN;
+        LOOP: setp.ge.u32 %q, %t, 20; setp.lt.or.u32 %all, %d, 3, %q; add.u32 %d, %d, 1; setp.lt.u32 %all, %d, 3;
+        @%all bra LOOP;
+        JOIN: selp.u32 %d, 1, 0, %q;""",
+    )
+    assert got == [int(t < 8 if t % 2 else t >= 20) for t in range(32)]

@@ -11,7 +11,7 @@ from ..program import SHARED_WINDOW, Op, Ref, Terminator
 from ..residents import RANK_SHIFT
 from .arithmetic import elements
 from .memory import Located, locate
-from .registry import LOWERERS, Unsupported, lowers
+from .registry import Unsupported, lowers
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
@@ -57,24 +57,24 @@ def getctarank(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
 
 @lowers("isspacep")
 def isspacep(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """isspacep.shared::cta is about this CTA alone where addresses tell."""
-    if f.clustered and op.space in ("shared", "shared::cta"):
-        _own_shared(f, instruction)
-    else:
-        LOWERERS["*"](f, instruction, op)
-
-
-def _own_shared(f: FunctionLowering, instruction: Instruction) -> None:
-    """isspacep.shared::cta where CTAs have addresses of their own: the bits above the offset are those of this CTA."""
+    """isspacep.shared::cta is about this CTA alone where addresses tell; 32-bit addresses are extended by zeros."""
     target, address = instruction.operands[:2]
     value = f.source(address, "u64")
-    window = f.compute("add.u64", ("u64", "u64"), (f.cta_window(), f.constant(SHARED_WINDOW, "b64")), "u64")
-    differing = f.compute("xor.b64", ("b64", "b64"), (value, window), "b64")
-    high = f.compute("shr.u64", ("u64", "u32"), (differing, f.constant(RANK_SHIFT, "b32")), "u64")
-    answer = f.compute("setp.eq.u64", ("u64", "u64"), (high, f.constant(0, "b64")), "pred")
+    if f.clustered and op.space in ("shared", "shared::cta"):
+        answer = _own_shared(f, value)
+    else:
+        answer = f.compute(op.text, ("u64",), (value,), "pred")
     destination = f.destination(target)
     if destination is not None:
         f.copy(destination, answer)
+
+
+def _own_shared(f: FunctionLowering, value: Ref) -> Ref:
+    """isspacep.shared::cta where CTAs have addresses of their own: the bits above the offset are those of this CTA."""
+    window = f.compute("add.u64", ("u64", "u64"), (f.cta_window(), f.constant(SHARED_WINDOW, "b64")), "u64")
+    differing = f.compute("xor.b64", ("b64", "b64"), (value, window), "b64")
+    high = f.compute("shr.u64", ("u64", "u32"), (differing, f.constant(RANK_SHIFT, "b32")), "u64")
+    return f.compute("setp.eq.u64", ("u64", "u64"), (high, f.constant(0, "b64")), "pred")
 
 
 @lowers("barrier.cluster")

@@ -31,12 +31,24 @@ _EMBEDDED_NAME = {
 _EMBEDDED_LANES = {"f32": 16, "f64": 8}
 _EMBEDDED_SUFFIX = {"f32": "ps", "f64": "pd"}
 
+#: Conversions with an embedded rounding mode: feature, intrinsic, lanes.
+_EMBEDDED_CONVERSIONS = {
+    ("f64", "f32"): ("avx512f", "llvm.x86.avx512.mask.cvtpd2ps.512", 8),
+    ("s32", "f32"): ("avx512f", "llvm.x86.avx512.sitofp.round.v16f32.v16i32", 16),
+    ("u32", "f32"): ("avx512f", "llvm.x86.avx512.uitofp.round.v16f32.v16i32", 16),
+    ("s64", "f32"): ("avx512dq", "llvm.x86.avx512.sitofp.round.v8f32.v8i64", 8),
+    ("u64", "f32"): ("avx512dq", "llvm.x86.avx512.uitofp.round.v8f32.v8i64", 8),
+    ("s64", "f64"): ("avx512dq", "llvm.x86.avx512.sitofp.round.v8f64.v8i64", 8),
+    ("u64", "f64"): ("avx512dq", "llvm.x86.avx512.uitofp.round.v8f64.v8i64", 8),
+}
+
 #: Truncation: feature, intrinsic, lanes, types of its operand, result and mask.
 _TRUNCATIONS = {
     ("f32", "s32"): ("avx512f", "llvm.x86.avx512.mask.cvttps2dq.512", 16, "<16 x float>", "<16 x i32>", "i16"),
     ("f64", "s32"): ("avx512f", "llvm.x86.avx512.mask.cvttpd2dq.512", 8, "<8 x double>", "<8 x i32>", "i8"),
     ("f32", "s64"): ("avx512dq", "llvm.x86.avx512.mask.cvttps2qq.512", 8, "<8 x float>", "<8 x i64>", "i8"),
     ("f64", "s64"): ("avx512dq", "llvm.x86.avx512.mask.cvttpd2qq.512", 8, "<8 x double>", "<8 x i64>", "i8"),
+    ("f32", "u64"): ("avx512dq", "llvm.x86.avx512.mask.cvttps2uqq.512", 8, "<8 x float>", "<8 x i64>", "i8"),
 }
 
 
@@ -136,7 +148,7 @@ class FloatOperations(Algebra):
         return self.select(target, self.fcompare("nan", source, a, a), self.const(target, nan), result)
 
     def _truncate(self, source: str, target: str, a: Value, nan: int) -> Value:
-        """By the CPU's instruction for signed integers, which gives the least one for all that is out of range."""
+        """By the CPU's instruction: out of range it gives the least signed integer, or the greatest unsigned one."""
         _, name, width, operand, result, mask = _TRUNCATIONS[source, target]
         least, most = 1 << (word_bits(target) - 1), (1 << (word_bits(target) - 1)) - 1
         number = self._number(source, a)
@@ -152,6 +164,11 @@ class FloatOperations(Algebra):
             arguments = [(operand, chunk), (result, "zeroinitializer"), (mask, "-1"), ("i32", "8")]
             parts.append(self.emitter.call(name, result, arguments))
         whole = self._concatenate(f"i{word_bits(target)}", parts, width)
+        if not is_signed(target):
+            inside = self.fcompare("ge", source, a, self.const(source, 0))
+            whole = self.select(target, inside, whole, self.const(target, 0))
+            missing = self.fcompare("nan", source, a, a)
+            return whole if nan == 0 else self.select(target, missing, self.const(target, nan), whole)
         if target != "s32" or source != "f64":
             above = self.fcompare("ge", source, a, self.real(source, float(most + 1)))
             whole = self.select(target, above, self.const(target, most), whole)
@@ -199,6 +216,20 @@ class FloatOperations(Algebra):
             arguments.append(("i32", str(_EMBEDDED_MODE[rounding])))
             parts.append(self.emitter.call(name, chunk, arguments))
         return self._bits(t, self._concatenate(_ELEMENT[t], parts, width))
+
+    def directed_float(self, source: str, target: str, rounding: str, a: Value) -> Value:
+        feature, name, width = _EMBEDDED_CONVERSIONS.get((source, target), ("", "", 1))
+        if feature not in self.emitter.features or self.lanes % width or not self.lanes:
+            return exact.directed_float(self, source, target, rounding, a)
+        element = _ELEMENT.get(source) or f"i{word_bits(source)}"
+        value = self._number(source, a) if source == "f64" else a
+        result = f"<{width} x {_ELEMENT[target]}>"
+        masked = [(result, "zeroinitializer"), ("i8", "-1")] if source == "f64" else []
+        parts = []
+        for first in range(0, self.lanes, width):
+            operand = (f"<{width} x {element}>", self._lanes(element, value, first, width))
+            parts.append(self.emitter.call(name, result, [operand, *masked, ("i32", str(_EMBEDDED_MODE[rounding]))]))
+        return self._bits(target, self._concatenate(_ELEMENT[target], parts, width))
 
     def fma_to_odd(self, a: Value, b: Value, c: Value) -> Value:
         if "avx512f" not in self.emitter.features or not self.lanes:

@@ -112,5 +112,8 @@ class FloatOperations(Algebra):
     def directed(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
         return exact.directed(self, operation, t, rounding, *operands)
 
+    def directed_float(self, source: str, target: str, rounding: str, a: Value) -> Value:
+        return exact.directed_float(self, source, target, rounding, a)
+
     def fma_to_odd(self, a: Value, b: Value, c: Value) -> Value:
         return exact.fma_to_odd(self, a, b, c)

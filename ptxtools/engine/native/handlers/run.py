@@ -22,8 +22,8 @@ _Slot = tuple[int, str]
 def run(h: Handler) -> None:
     """All steps in order."""
     steps, read, kept = h.op.detail
-    vectors = [part for _, slot, storage in kept if storage != "pred" for part in _parts(slot, storage)]
-    rooms = [h.e.value(f"alloca <32 x {element}>, align 64") for _, element in vectors]
+    vectors = [part for _, slot, storage in kept for part in _parts(slot, storage)]
+    rooms = [h.e.value(f"alloca {_whole(element)}, align 64") for _, element in vectors]
     _unless_full(h, [(_place(h, slot), room, element) for (slot, element), room in zip(vectors, rooms, strict=True)])
     contents = _Contents(h, {number: (slot, storage) for number, slot, storage in read})
     targets = {number: (slot, storage) for number, slot, storage in kept}
@@ -39,8 +39,15 @@ def _place(h: Handler, slot: int) -> str:
 
 
 def _parts(slot: int, storage: str) -> list[tuple[int, str]]:
-    """Offset and element type of each vector in a slot."""
+    """Offset and element type of each vector in a slot; i1 of a predicate, which is one word."""
+    if storage == "pred":
+        return [(slot, "i1")]
     return [(slot, "i64"), (slot + 256, "i64")] if storage == "b128" else [(slot, ELEMENT[storage])]
+
+
+def _whole(element: str) -> str:
+    """IR type in memory of 32 elements."""
+    return "i32" if element == "i1" else f"<32 x {element}>"
 
 
 def _unless_full(h: Handler, moves: list[tuple[str, str, str]], *, back: bool = False) -> None:
@@ -51,14 +58,23 @@ def _unless_full(h: Handler, moves: list[tuple[str, str, str]], *, back: bool = 
     h.branch("%full", on, part)
     h.place(part)
     for source, target, element in moves:
-        vector = f"<32 x {element}>"
-        value = h.e.value(f"load {vector}, ptr {source}, align 64")
+        vector, align = _whole(element), 4 if element == "i1" else 64
+        value = h.e.value(f"load {vector}, ptr {source}, align {align}")
         if back:
-            new = h.e.value(f"load {vector}, ptr {target}, align 64")
-            value = h.e.value(f"select <32 x i1> %lanes, {vector} {new}, {vector} {value}")
-        h.e.line(f"store {vector} {value}, ptr {target}, align 64")
+            new = h.e.value(f"load {vector}, ptr {target}, align {align}")
+            value = _merged(h, element, new, value)
+        h.e.line(f"store {vector} {value}, ptr {target}, align {align}")
     h.jump(on)
     h.place(on)
+
+
+def _merged(h: Handler, element: str, new: Value, old: Value) -> Value:
+    """`new` in the lanes that run, `old` in the others."""
+    if element != "i1":
+        vector = _whole(element)
+        return h.e.value(f"select <32 x i1> %lanes, {vector} {new}, {vector} {old}")
+    mine = h.e.value(f"and i32 {h.e.value(f'xor i32 {new}, {old}')}, %m")
+    return h.e.value(f"xor i32 {old}, {mine}")
 
 
 class _Contents:
@@ -108,21 +124,13 @@ def _step(h: Handler, step: Step, contents: _Contents, kept: dict[int, _Slot]) -
 
 
 def _keep(h: Handler, slot: int, storage: str, value: Value) -> None:
-    """Store a last value; other lanes of a vector are restored later."""
+    """Store a last value; other lanes are restored later."""
     if storage == "pred":
-        _keep_predicate(h, slot, value)
+        h.e.line(f"store i32 {h.e.value(f'bitcast <32 x i1> {value} to i32')}, ptr {_place(h, slot)}")
         return
     vectors = value if storage == "b128" else (value,)
     for (at, element), vector in zip(_parts(slot, storage), vectors, strict=True):
         h.e.line(f"store <32 x {element}> {vector}, ptr {_place(h, at)}, align 64")
-
-
-def _keep_predicate(h: Handler, slot: int, value: Value) -> None:
-    place = _place(h, slot)
-    new = h.e.value(f"bitcast <32 x i1> {value} to i32")
-    old = h.e.value(f"load i32, ptr {place}")
-    mine = h.e.value(f"and i32 {h.e.value(f'xor i32 {new}, {old}')}, %m")
-    h.e.line(f"store i32 {h.e.value(f'xor i32 {old}, {mine}')}, ptr {place}")
 
 
 def _outputs(h: Handler, step: Step, contents: _Contents) -> Sequence[Value]:
