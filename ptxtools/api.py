@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Severity, Source
@@ -17,12 +17,21 @@ if TYPE_CHECKING:
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
 
+
+def _readable(data: Any, what: str) -> str | bytes:
+    """Text or bytes as they are, other buffers as bytes; raises TypeError for the rest."""
+    from ptxtools.launch.errors import demand
+
+    demand(data, (str, bytes, bytearray, memoryview), what, "text or bytes")
+    return data if isinstance(data, (str, bytes)) else bytes(data)
+
+
 # --- modules ----------------------------------------------------------------------------------------------------------
 
 
 def load(path: str | os.PathLike[str]) -> Module:
     """The module in a file: PTX text, or a container. Raises `PtxError`, `OSError`."""
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     with open(name, "rb") as file:
         return loads(file.read(), name)
 
@@ -31,6 +40,7 @@ def loads(data: str | bytes, name: str = "<memory>") -> Module:
     """The module in a text or in bytes, checked; `name` stands in findings. Raises `PtxError`."""
     from ptxtools.launch.host import Module
 
+    data = _readable(data, "what is loaded")
     module = Module(read_module(data, name))
     module.loadable = _checked_before_use(module.loadable, data)
     return module
@@ -45,13 +55,24 @@ def read_module(data: str | bytes, name: str) -> ir.Module:
 
     kind = "text" if isinstance(data, str) else detect(data)
     if kind not in ("ptxo", "fatbin", "elf"):
-        return _checked(data, name, linking=True)
+        return _defined(_checked(data, name))
     modules = modules_in(data, name)
     if len(modules) == 1 and kind == "ptxo":
         return modules[0]
     from ptxtools.container import link
 
     return link(modules)
+
+
+def _defined(module: ir.Module) -> ir.Module:
+    """The module, if all that it uses is defined: linking it says what is not, where it is used. Raises `PtxError`."""
+    from ptxtools.check import undefined
+
+    if undefined(module):
+        from ptxtools.container import link
+
+        link([module])
+    return module
 
 
 def modules_in(data: str | bytes, name: str, *, target: str | None = None,
@@ -120,11 +141,20 @@ def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.M
 
 
 def lint(text: str | bytes, *, target: str | None = None, name: str = "<memory>") -> list[Diagnostic]:
-    """The findings of ptx-lint in a text, in order. target: check as if the module declared it."""
+    """The findings of ptx-lint in a text, in order. target: check as if the module declared it.
+
+    Raises `ValueError` for an unknown target.
+    """
     from ptxtools.diagnostics.decode import decode
+    from ptxtools.isa.targets import check_target
+    from ptxtools.launch.errors import demand
     from ptxtools.lint import lint as lint_module
     from ptxtools.syntax import parse
 
+    text = _readable(text, "the text")
+    if target is not None:
+        demand(target, str, "target", "a name such as 'sm_90a'")
+        check_target(target)
     try:
         text = text if isinstance(text, str) else decode(text, name)
     except PtxError as error:
@@ -140,9 +170,11 @@ def lint(text: str | bytes, *, target: str | None = None, name: str = "<memory>"
 def assemble(sources: Sequence[str | bytes | Module], *, debug: bool = False) -> bytes:
     """One container of one or several modules, linked. Raises `PtxError`. debug: keep names and line numbers."""
     from ptxtools.container import link, write
+    from ptxtools.launch.errors import demand
 
-    if isinstance(sources, (str, bytes)):
-        sources = [sources]
+    if isinstance(sources, (str, bytes, bytearray, memoryview)):
+        sources = [_readable(sources, "a source")]
+    demand(sources, Iterable, "sources", "a list of texts, bytes and modules")
     trees = [tree for n, source in enumerate(sources) for tree in _trees(source, n)]
     if not trees:
         raise PtxError([Diagnostic("PTX100", "there is nothing to assemble", source=Source("", "<memory>"))])
@@ -150,23 +182,27 @@ def assemble(sources: Sequence[str | bytes | Module], *, debug: bool = False) ->
 
 
 def _trees(source: str | bytes | Module, number: int) -> list[ir.Module]:
-    if isinstance(source, (str, bytes)):
-        return modules_in(source, f"<input {number}>")
-    return [source.ir]
+    if hasattr(source, "ir"):
+        return [source.ir]
+    return modules_in(_readable(source, f"source {number}"), f"<input {number}>")
 
 
 def disassemble(data: bytes, name: str = "<memory>") -> str:
     """The PTX text of a container, or every PTX text that a binary embeds. Raises `PtxError`."""
     from ptxtools.container import decode_all, detect, embedded, read
     from ptxtools.diagnostics.decode import decode
+    from ptxtools.launch.errors import demand
 
+    demand(data, (bytes, bytearray, memoryview), "a container", "bytes")
+    data = bytes(data)
     if detect(data) == "ptxo":
         from ptxtools.syntax import print_module
 
         return print_module(decode_all(read(data, name)))
     if detect(data) not in ("fatbin", "elf"):
-        raise PtxError([Diagnostic("PTX803", "neither a container nor a binary that embeds PTX",
-                                   source=Source("", name))])  # fmt: skip
+        text = "this is PTX text already, " if detect(data) == "text" and data.strip() else ""
+        message = f"{text}neither a container nor a binary that embeds PTX"
+        raise PtxError([Diagnostic("PTX803", message, source=Source("", name))])
     entries = embedded(data, name)
     texts = [decode(entry.text, name) for entry in entries]
     if len(entries) == 1:
@@ -251,9 +287,10 @@ def ptx_run(
     args: numbers, pointers among them host addresses. kernel: its name, when the module has several. Raises
     `PtxError`, `LaunchError`; an address that this process does not have is a `Trap`.
     """
+    from ptxtools.launch.host import Module
     from ptxtools.launch.raw import run_on_host
 
-    module = ptx if not isinstance(ptx, (str, bytes)) else _remembered(ptx)
+    module = ptx if isinstance(ptx, Module) else _remembered(_readable(ptx, "ptx"))
     kernels = module.kernels
     if kernel is None and len(kernels) != 1:
         raise LaunchError(f"the module has {len(kernels)} kernels; name one with kernel=")

@@ -22,14 +22,12 @@ def check(
     *,
     target: str | None = None,
     version: tuple[int, int] | None = None,
-    linking: bool = False,
 ) -> list[Diagnostic]:
     """Everything that makes `module` invalid PTX for its version and target, sorted by position.
 
-    target, version: check as if the module declared these. linking: an `.extern` without a definition is an error,
-    except for the functions of the runtime.
+    target, version: check as if the module declared these.
     """
-    context = Context(module, target, version, linking)
+    context = Context(module, target, version)
     with suppress(Enough):
         _walk(context)
     context.diagnostics.sort(key=lambda d: d.span)

@@ -41,10 +41,8 @@ class Gathered(NamedTuple):
 class Context:
     """One check of one module for one version and target."""
 
-    def __init__(
-        self, module: Module, target: str | None = None, version: tuple[int, int] | None = None, linking: bool = False
-    ) -> None:
-        self.module, self.linking = module, linking
+    def __init__(self, module: Module, target: str | None = None, version: tuple[int, int] | None = None) -> None:
+        self.module = module
         self.source = module.source or Source("", "<module>")
         self.text = self.source.text
         wanted = version or module.version

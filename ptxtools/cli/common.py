@@ -22,9 +22,6 @@ from ptxtools.diagnostics.text import printable, render
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
-#: Where a user reports an error of ours.
-REPORT_TO = "https://github.com/ptxtools/ptxtools/issues"
-
 #: The name under which standard input is given, and the one it has in findings.
 STDIN, STDIN_NAME = "-", "<stdin>"
 
@@ -193,7 +190,20 @@ def _internal_error(error: BaseException, name: str) -> int:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     _say(name, f"internal error: {what} ({where})", INTERNAL)
     hint = "" if os.environ.get("PTXTOOLS_DEBUG") else "; PTXTOOLS_DEBUG=1 shows the traceback"
-    return _say(name, f"this is a fault of {name}: please report it, with the input, at {REPORT_TO}{hint}", INTERNAL)
+    address = report_address()
+    where = f" at {address}" if address else " to its maintainers"
+    return _say(name, f"this is a fault of {name}: please report it{where}, with the input{hint}", INTERNAL)
+
+
+def report_address() -> str:
+    """Where a user reports an error of ours: the address "Issues" of the installed package, if it names one."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        addresses = metadata("ptxtools").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    return next((text.removeprefix("Issues, ") for text in map(str, addresses) if text.startswith("Issues, ")), "")
 
 
 def _discard_output() -> None:

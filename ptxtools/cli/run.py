@@ -39,6 +39,13 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
                    "rtol", "atol")  # fmt: skip
 
 
+def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    """Refuse nan and infinity, which click's ranges take."""
+    if value is None or 0 <= value < float("inf"):
+        return value
+    raise click.BadParameter(f"{value:g} is no finite number from 0 on")
+
+
 @click.command(name="ptx-run", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Run a kernel on a simulated device.")  # fmt: skip
 @click.argument("module", required=False)
@@ -64,8 +71,8 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
 @click.option(
     "--expect", "expects", metavar="N=FILE.npy", multiple=True, help="Compare argument N (from 0) after the run."
 )
-@click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance of --expect; default: 0.")
-@click.option("--atol", type=click.FloatRange(0), help="Absolute tolerance of --expect; default: 0.")
+@click.option("--rtol", type=float, callback=_finite, help="Relative tolerance of --expect; default: 0.")
+@click.option("--atol", type=float, callback=_finite, help="Absolute tolerance of --expect; default: 0.")
 @click.option(
     "--save", "saves", metavar="N=FILE.npy", multiple=True, help="Write the buffer of argument N after the run."
 )
@@ -81,7 +88,11 @@ _LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative"
 )
 @click.option("--threads", metavar="N", type=click.IntRange(1), help="Worker threads; default: one a core.")
 @click.option(
-    "--timeout", metavar="SECONDS", type=click.FloatRange(0, min_open=True), help="End a run that takes longer."
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(0, min_open=True),
+    callback=_finite,
+    help="End a run that takes longer.",
 )
 @click.option(
     "--max-instructions",
@@ -136,6 +147,8 @@ def _job_from_file(options: dict[str, Any]) -> Job:
     if given:
         flag = {"args": "arg", "expects": "expect", "saves": "save"}.get(given[0], given[0])
         raise click.UsageError(f"--{flag} and --launch exclude each other: the launch file says it")
+    if options["launch_file"] == options["module"] == STDIN:
+        raise click.UsageError("standard input ('-') can be read only once")
     try:
         job = read_launch_file(options["launch_file"], options["module"] or "")
     except SpecError as error:
@@ -157,10 +170,16 @@ def _job_from_options(options: dict[str, Any]) -> Job:
 
 
 def _device_options(job: Job, options: dict[str, Any]) -> None:
+    from ptxtools.launch.errors import SpecError
+    from ptxtools.launch.job import known_device
+
+    try:
+        job.device = known_device(options["device"] or "") or job.device
+    except SpecError as error:
+        raise click.UsageError(f"--device: {error}") from None
     job.engine = options["engine"]
     job.threads, job.seed, job.numerics = options["threads"], options["seed"], options["numerics"]
     job.max_instructions = options["max_instructions"]
-    job.device = options["device"] or job.device
     job.sms = options["sms"] or job.sms
     job.heap = job.heap if options["heap"] is None else options["heap"]
     job.on_print = _print

@@ -95,6 +95,9 @@ class ContainerSource(Source):
         found = self._bodies[number].get(statement)
         return item.span if found is None else found.span
 
+    def excerpt(self, span: Span) -> str:
+        return ""
+
     def position(self, offset: int) -> tuple[int, int]:
         source = self._parsed().source
         return source.position(self.real(offset)) if source else (1, 1)

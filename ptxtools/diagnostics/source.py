@@ -49,6 +49,10 @@ class Source:
     def line_of(self, offset: int) -> int:
         return bisect_right(self._line_starts(), offset)
 
+    def excerpt(self, span: Span) -> str:
+        """The text of a span; empty where it would have to be made first."""
+        return self.text[span[0] : span[1]]
+
     def name_of(self, offset: int) -> str:
         """The name of the text that an offset is in: a linked module comes from several."""
         return self.name

@@ -115,8 +115,10 @@ def read_array(path: str) -> Array:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, SyntaxError, TypeError) as error:
-        raise SpecError(f"{path}: not a .npy file: {_first_line(error)}") from None
+    except MemoryError:
+        raise SpecError(f"{path}: out of memory: its header asks for more than there is") from None
+    except Exception as error:  # a damaged header fails in the many ways of NumPy's reader
+        raise SpecError(f"{path}: {_what_is_wrong(path, error)}") from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise SpecError(f"{path}: an archive of several arrays; give a .npy file")
@@ -127,8 +129,13 @@ def read_array(path: str) -> Array:
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).split("\n", 1)[0]
+def _what_is_wrong(path: str, error: Exception) -> str:
+    """NumPy takes whatever is no .npy file for a pickle, and advises accordingly."""
+    with open(path, "rb") as file:
+        magic = file.read(6)
+    if not magic:
+        return "not a .npy file: it is empty"
+    return "not a .npy file" if magic != b"\x93NUMPY" else f"a damaged .npy file: {str(error).partition(chr(10))[0]}"
 
 
 def _zeros(content: Content, element: ElementType) -> Array:

@@ -1,8 +1,10 @@
-"""Errors of what a user wrote on the command line or in a launch file."""
+"""Errors of what a user wrote: on the command line, in a launch file, or in a Python call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import index
+from typing import Any
 
 
 class SpecError(Exception):
@@ -15,3 +17,27 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
     found = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def demand(value: Any, kinds: type | tuple[type, ...], what: str, wanted: str) -> None:
+    """Raise TypeError ("`what` must be `wanted`, not …") for an argument of another type."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{what} must be {wanted}, not {_kind(value)}")
+
+
+def whole(value: Any, what: str) -> int:
+    """A whole number, NumPy's included; raises TypeError for everything else, truth values included."""
+    try:
+        if not isinstance(value, bool):
+            return index(value)
+    except TypeError:
+        pass
+    raise TypeError(f"{what} must be a whole number, not {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    """Such as "a str", "an int", "None"."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"a{'n' if name[0] in 'aeiou' else ''} {name}"

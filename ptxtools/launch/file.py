@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tomllib
 from typing import Any
 
@@ -22,27 +23,36 @@ from .arguments import (
 )
 from .compare import Tolerance
 from .errors import SpecError, nearest
-from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan, TexturePlan
+from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan, TexturePlan, known_device
 from .spec import parse_bytes
 from .table import Table
 from .tensormaps import read_plan
 
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
-_PER_LAUNCH = ("kernel", "grid", "block", "cluster", "shared", "cooperative", "stack", "args", "module")
+#: As many as one NVLink domain joins.
+_MOST_DEVICES = 576
 
 
 def read_launch_file(path: str, module: str = "") -> Job:
-    """The job that a launch file describes; raises `SpecError`.
+    """The job that a launch file describes; raises `SpecError`. "-" is standard input; paths in it are relative to
+    the working directory.
 
     module: a module to run instead of the one that the file names.
     """
+    if path == "-":
+        return parse_launch_file(sys.stdin.buffer.read() if sys.stdin else b"", "<stdin>", module)
     try:
         with open(path, "rb") as file:
             data = file.read()
     except (OSError, ValueError) as error:
         raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return parse_launch_file(data, path, module)
+
+
+def parse_launch_file(data: bytes, path: str, module: str = "") -> Job:
+    """The job that the text of a launch file describes, as `read_launch_file`. path: its name."""
     try:
-        values = tomllib.loads(data.decode("utf-8"))
+        values = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SpecError(f"{path}: not a TOML file: {error}") from None
     return _Reader(path, module).job(Table(values, path))
@@ -58,6 +68,8 @@ class _Reader:
 
     def job(self, top: Table) -> Job:
         self._devices = top.whole("devices", 1, 1) or 1
+        if self._devices > _MOST_DEVICES:
+            raise top.error(f"at most {_MOST_DEVICES} devices are possible, not {self._devices}", "devices")
         buffers = {name: self._buffer(name, table) for name, table in top.tables("buffers")}
         job = Job(
             launches=self._launches(top),
@@ -66,7 +78,7 @@ class _Reader:
             tensormaps={name: read_plan(name, table) for name, table in top.tables("tensormaps")},
             textures={name: self._texture(name, table) for name, table in top.tables("textures")},
             multicasts={name: self._multicast(table) for name, table in top.tables("multicast")},
-            device=top.text("device"),
+            device=self._device(top),
             sms=top.whole("sms", 16, 1) or 16,
             heap=top.whole("heap"),
             checks=self._checks(top),
@@ -77,6 +89,12 @@ class _Reader:
         top.finish()
         self._check_names(job, top)
         return job
+
+    def _device(self, top: Table) -> str:
+        try:
+            return known_device(top.text("device"))
+        except SpecError as error:
+            raise top.error(str(error), "device") from None
 
     def _checks(self, top: Table) -> frozenset[str]:
         try:
@@ -258,8 +276,8 @@ def _texts(table: Table, key: str) -> list[str]:
 
 def _tolerance(table: Table, key: str) -> float:
     value: float = table.take(key, float, 0.0)
-    if not value >= 0:
-        raise table.error(f"must be 0 or more, not {value:g}", key)
+    if not 0 <= value < float("inf"):
+        raise table.error(f"must be 0 or more, and finite, not {value:g}", key)
     return value
 
 
@@ -297,15 +315,16 @@ def _argument(table: Table) -> Argument:
     if kind == "multicast":
         return MulticastArgument(table.text("multicast"), table.take("offset", int, 0))
     if kind == "bytes":
+        digits = table.text("bytes")
         try:
-            return parse_bytes(table.text("bytes"))
+            return parse_bytes(digits)
         except SpecError as error:
-            raise table.error(str(error)) from None
+            raise table.error(str(error), "bytes") from None
     if kind == "null":
         if table.values["null"] is not True:
             raise table.error("must be true", "null")
         return Null()
     value = table.values["value"]
-    if not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise table.error(f"must be a number, not {value!r}", "value")
     return Scalar(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
@@ -16,7 +16,7 @@ from ptxtools.sim.textures.objects import make
 from ptxtools.sim.tree import TreeModule
 
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
-from .errors import nearest
+from .errors import demand, nearest, whole
 from .tensormaps import tensor_map
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class Pointer:
     __slots__ = ("buffer", "offset")
 
     def __init__(self, buffer: Buffer, offset: int) -> None:
+        offset = whole(offset, "an offset in bytes")
         if not 0 <= offset <= buffer.size:
             raise LaunchError(f"offset {offset} is outside a buffer of {buffer.size} bytes")
         self.buffer, self.offset = buffer, offset
@@ -217,6 +218,16 @@ class Device(sim.Device):
         heap: int | None = None,
         on_print: Callable[[str], None] | None = None,
     ) -> None:
+        if target is not None:
+            demand(target, str, "target", "a name such as 'sm_90a', or None")
+        for name, value in (("engine", engine), ("numerics", numerics)):
+            demand(value, str, name, "a word")
+        demand(checks, Iterable, "checks", "a list of names")
+        if on_print is not None:
+            demand(on_print, Callable, "on_print", "a function")  # type: ignore[arg-type]
+        sms = whole(sms, "sms")
+        memory, threads = _whole_or_none(memory, "memory"), _whole_or_none(threads, "threads")
+        seed, heap = _whole_or_none(seed, "seed"), _whole_or_none(heap, "heap")
         super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed, heap=heap,
                          on_print=on_print, checks=checks, numerics=numerics)  # fmt: skip
 
@@ -245,6 +256,7 @@ class Device(sim.Device):
             raise LaunchError(f'{type(kernel).__name__} is no kernel: give module["name"]')
         entry = kernel.entry
         self.load(kernel.module.loadable)
+        demand(args, Iterable, "args", "a list with one argument for each parameter")
         args = list(args)
         check_count(entry, len(args))
         if timeout is not None and not timeout > 0:
@@ -269,6 +281,7 @@ class Device(sim.Device):
         """A buffer of `nbytes` bytes of u8, zero at first; raises `OutOfMemory` (a `LaunchError`)."""
         import numpy as np
 
+        nbytes = whole(nbytes, "nbytes")
         if nbytes < 0:
             raise LaunchError(f"a buffer cannot have {nbytes} bytes")
         return Buffer(self, self.arena.allocate(nbytes, zero=True).address, np.dtype(np.uint8), (nbytes,))
@@ -306,6 +319,7 @@ class Device(sim.Device):
         dense), box, element_strides, swizzle, interleave, fill; for im2col maps lower_corner, upper_corner,
         channels_per_pixel, pixels_per_column and im2col_w instead of box. Raises `LaunchError`.
         """
+        _demand_memory(buffer, "a tensor map")
         try:
             return tensor_map(buffer.address, **fields)
         except (TypeError, ValueError) as error:
@@ -317,15 +331,17 @@ class Device(sim.Device):
         kind: 1d 2d 3d linear a1d a2d cube acube 2dms a2dms; fields: those of launch files: type, channels, size,
         filter, address, normalized, read, border, layers, levels, mip_filter, samples, pitch. Raises `LaunchError`.
         """
-        whole = buffer if isinstance(buffer, Buffer) else buffer.buffer
+        _demand_memory(buffer, "a texture")
+        demand(kind, str, "kind", "a word such as '2d'")
+        owner = buffer if isinstance(buffer, Buffer) else buffer.buffer
         if "address" in fields:
             fields["address_modes"] = fields.pop("address")
-        room = whole.size - (buffer.address - whole.address)
+        room = owner.size - (buffer.address - owner.address)
         try:
             made = make(kind, buffer.address, room, **fields)
         except TypeError as error:
             raise LaunchError(f"texture: {error}".replace("make() ", "")) from None
-        return TextureHandle(self, self.runtime.textures.add(made), whole)
+        return TextureHandle(self, self.runtime.textures.add(made), owner)
 
     def surface(self, buffer: Buffer | Pointer, kind: str = "2d", **fields: Any) -> TextureHandle:
         """A surface over a buffer: a texture that kernels write. kind: 1d 2d 3d a1d a2d."""
@@ -333,11 +349,17 @@ class Device(sim.Device):
 
     def multicast(self, buffers: Sequence[Buffer]) -> MulticastHandle:
         """A multicast object over buffers of one size, one for each device of a set; an argument for a kernel."""
+        demand(buffers, Iterable, "buffers", "a list of buffers")
+        buffers = list(buffers)
+        for buffer in buffers:
+            demand(buffer, Buffer, "what a multicast object spans", "a Buffer")
         made = self.runtime.multicasts.add([(buffer.address, buffer.size) for buffer in buffers])
         return MulticastHandle(self, made.address, tuple(buffers))
 
     def bind(self, module: Module, name: str, texture: TextureHandle) -> None:
         """Let a module's .texref or .surfref variable mean a texture or surface."""
+        _demand_module(module)
+        demand(texture, TextureHandle, "what is bound", "a texture or surface of this device")
         image = self.load(module.loadable)
         variable = image.variables.get(name)
         if variable is None or variable.type not in ("texref", "surfref"):
@@ -346,6 +368,8 @@ class Device(sim.Device):
 
     def global_(self, module: Module, name: str) -> Buffer:
         """The buffer of a module-scope .global or .const variable; raises `LaunchError` when there is none."""
+        _demand_module(module)
+        demand(name, str, "a variable", "a name")
         image = self.load(module.loadable)
         variable = image.variables.get(name)
         if variable is None:
@@ -416,6 +440,20 @@ class _Uploads:
     def free(self) -> None:
         for _, address in reversed(self._arrays.values()):
             self._device.arena.free(address)
+
+
+def _whole_or_none(value: Any, what: str) -> int | None:
+    return None if value is None else whole(value, what)
+
+
+def _demand_memory(value: Any, what: str) -> None:
+    demand(
+        value, (Buffer, Pointer), f"the memory of {what}", "a Buffer or an address inside one (device.upload gives it)"
+    )
+
+
+def _demand_module(value: Any) -> None:
+    demand(value, Module, "a module", "what ptxtools.load gives")
 
 
 def _check_dtype(array: Array, what: str) -> None:

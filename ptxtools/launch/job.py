@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ptxtools.isa.targets import FIRST_VERSION
+
 from .arguments import Argument, Content
 from .compare import Tolerance
+from .errors import SpecError, nearest
 
 if TYPE_CHECKING:
     from ptxtools.sim.kernel import Dim3
@@ -95,3 +98,10 @@ class Job:
         """Whether something is compared or saved; else what the kernels wrote is summarised."""
         checked = any(b.expect or b.save for b in self.buffers.values()) or any(g.expect for g in self.globals)
         return checked or bool(self.expect_printed)
+
+
+def known_device(name: str) -> str:
+    """The name itself, if it is that of a target or ""; raises `SpecError`. Which are simulated the device says."""
+    if not name or name in FIRST_VERSION:
+        return name
+    raise SpecError(f"there is no device '{name}'{nearest(name, FIRST_VERSION)}")

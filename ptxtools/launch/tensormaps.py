@@ -40,6 +40,8 @@ def read_plan(name: str, table: Table) -> TensorMapPlan:
     for key in _WORDS:
         if table.has(key):
             fields[key] = table.text(key)
+            if fields[key] not in _WORDS[key]:
+                raise table.error(_unknown_word(key, fields[key]), key)
     for key in _LISTS:
         if table.has(key):
             values = table.take(key, list)
@@ -66,7 +68,7 @@ def tensor_map(address: int, **fields: Any) -> bytes:
             raise LaunchError(f"a tensor map has no field '{key}'{nearest(key, FIELDS)}")
     for key, values in _WORDS.items():
         if key in fields and fields[key] not in values:
-            raise LaunchError(f"there is no {key} '{fields[key]}'{nearest(str(fields[key]), values)}")
+            raise LaunchError(_unknown_word(key, fields[key]))
     for key in ("type", "shape"):
         if key not in fields:
             raise LaunchError(f"{key} is missing")
@@ -92,6 +94,11 @@ def tensor_map(address: int, **fields: Any) -> bytes:
         return made.encode()
     except TensorMapError as error:
         raise LaunchError(str(error)) from None
+
+
+def _unknown_word(key: str, word: Any) -> str:
+    hint = nearest(str(word), _WORDS[key]) or f"; there are {', '.join(_WORDS[key])}"
+    return f"there is no {key} '{word}'{hint}"
 
 
 def _dense(map_: TensorMap) -> tuple[int, ...]:

@@ -66,9 +66,9 @@ class Arena:
 
     def __init__(self, size: int | None = None, *, host_addresses: bool = False) -> None:
         self._map = _reserve(_round_up(size, PAGE)) if size else _reserve_default()
-        self.size = len(self._map)
+        self.size = size or len(self._map)
         # Hold a view, so that the mapping cannot be closed while an engine may use its address.
-        self._view = (ctypes.c_char * self.size).from_buffer(self._map)
+        self._view = (ctypes.c_char * len(self._map)).from_buffer(self._map)
         self.host = ctypes.addressof(self._view)
         self.base = self.host if host_addresses else BASE
         self._live: dict[int, int] = {}  # address -> bytes asked for

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ptxtools.diagnostics import LaunchError, PtxError, Trap
 
 from . import services
-from .arena import Arena
+from .arena import DEFAULT_BYTES, Arena
 from .checks import LOOKING, parse_checks
 from .heap import DEFAULT_HEAP
 from .image import Image
@@ -20,7 +20,7 @@ from .limits import LIMITS, MAX_PARAMETER_BYTES, DeviceLimits, base_name, defaul
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .runtime import Runtime
-from .shape import check_block, check_grid, check_shared, cluster_shape
+from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape
 from .traps import locate
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ class Device:
         if seed is not None and seed < 0:
             raise LaunchError(f"seed {seed}: seeds are not negative")
         self.sms, self.engine, self.seed, self.numerics = sms, engine, seed, numerics
-        if heap is not None and heap < 0:
-            raise LaunchError(f"a device cannot have a heap of {heap} bytes")
+        most = DEFAULT_BYTES if memory is None else memory
+        if heap is not None and not 0 <= heap <= most:
+            raise LaunchError(f"a heap of {heap:,} bytes: device memory has {most:,}")
         self.heap_bytes = DEFAULT_HEAP if heap is None else heap
         self.on_print = on_print
         self.checks = parse_checks(checks)
@@ -185,6 +186,7 @@ class Device:
         """Run one grid, without its children. extra: what it brings along and gives back."""
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
+        check_stack(request.stack)
         check_grid(request.grid)
         check_block(request.block, bounds)
         cluster = cluster_shape(request.cluster, request.grid, bounds, self.limits)

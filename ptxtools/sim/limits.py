@@ -4,7 +4,8 @@ Sources: CUDA Programming Guide, appendix "Compute Capabilities", tables "Techni
 Information per Compute Capability" (edition 13); CUDA C++ Programming Guide, section "Thread Block Clusters" (a cluster
 of 8 CTAs is portable, 16 need an opt-in on sm_90 and sm_100); tuning guides of Turing, Ampere, Ada, Hopper and
 Blackwell for register and shared-memory granularity. sm_88 is not described there: it gets the limits of sm_86. sm_101
-is the former name of sm_110. Limits of grid and block shapes are the same from sm_75 on.
+is the former name of sm_110. Limits of grid and block shapes are the same from sm_75 on. `cuda::arch_traits` of libcu++
+has the same figures, cluster sizes aside.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS_PER_CTA = 1024
 MAX_REGISTERS_PER_THREAD = 255
 MAX_PARAMETER_BYTES = 32764  # 5.1.6.1: 4352 bytes before PTX 8.1, 32764 since, on sm_70 and later
+MAX_LOCAL_BYTES = 512 * KIB  # of a thread
 WARP = 32
 
 

@@ -7,7 +7,7 @@ from math import prod
 from ptxtools.diagnostics import LaunchError
 
 from .kernel import Bounds, Dim3
-from .limits import MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_CTA, DeviceLimits
+from .limits import MAX_BLOCK, MAX_GRID, MAX_LOCAL_BYTES, MAX_THREADS_PER_CTA, DeviceLimits
 
 _AXES = "xyz"
 
@@ -32,6 +32,12 @@ def show(shape: Dim3) -> str:
 def check_grid(grid: Dim3) -> None:
     """Raise `LaunchError` for a grid that no device takes."""
     _check_axes(grid, MAX_GRID, "grid", "CTAs")
+
+
+def check_stack(stack: int) -> None:
+    """Raise `LaunchError` for a stack that no thread can have."""
+    if not 0 <= stack <= MAX_LOCAL_BYTES:
+        raise LaunchError(f"a stack of {stack:,} bytes: a thread has 0 to {MAX_LOCAL_BYTES:,}")
 
 
 def check_block(block: Dim3, bounds: Bounds) -> None:

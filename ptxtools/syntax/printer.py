@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ptxtools.ir import (
-    Address,
     Alias,
-    Arguments,
     BranchTargets,
     CallPrototype,
     CallTargets,
     Directive,
-    Element,
     File,
     Function,
     Header,
@@ -25,21 +22,14 @@ from ptxtools.ir import (
     Loc,
     Member,
     Module,
-    Name,
-    Negated,
-    Operand,
-    Pair,
     Pragma,
     Scope,
     Section,
     Statement,
-    SymbolOffset,
     SymbolValue,
     Variable,
-    Vector,
 )
-
-_LOWEST = -(1 << 63)
+from ptxtools.ir.text import immediate_text, instruction_text, offset_text
 
 
 def print_module(module: Module) -> str:
@@ -78,73 +68,18 @@ def _item(item: Item, lines: list[str]) -> None:
         _statement(item, "", lines)
 
 
-# --- operands ---------------------------------------------------------------------------------------------------------
-
-
-def operand_text(operand: Operand) -> str:
-    """The text of an operand."""
-    return _OPERANDS[type(operand)](operand)
-
-
-def _operands(operands: Iterable[Operand]) -> str:
-    return ", ".join([_OPERANDS[type(operand)](operand) for operand in operands])
-
-
-def _immediate(constant: Immediate) -> str:
-    value, kind = constant.value, constant.type
-    if kind == "s64":
-        return str(value) if value != _LOWEST else f"({value + 1}-1)"
-    if kind == "u64":
-        return f"{value}U"
-    return f"0f{value:08X}" if kind == "f32" else f"0d{value:016X}"
-
-
-def _offset(value: int) -> str:
-    return f"+{value}" if value else ""
-
-
-def _address(address: Address) -> str:
-    inside = _OPERANDS[type(address.base)](address.base) + _offset(address.offset)
-    if address.extra:
-        inside += f", {_operands(address.extra)}"
-    return f"[{inside}].{address.suffix}" if address.suffix else f"[{inside}]"
-
-
-def _element(element: Element) -> str:
-    if element.register is None:
-        return f"{element.name}[{element.index}]"
-    return f"{element.name}[{element.register}{_offset(element.index)}]"
-
-
-_OPERANDS: dict[type, Callable[[Any], str]] = {
-    Name: lambda o: o.name,
-    Immediate: _immediate,
-    SymbolOffset: lambda o: f"{o.name}+{o.offset}",
-    Element: _element,
-    Vector: lambda o: f"{{{_operands(o.items)}}}",
-    Address: _address,
-    Negated: lambda o: f"{o.operator}{operand_text(o.operand)}",
-    Pair: lambda o: f"{operand_text(o.first)}|{operand_text(o.second)}",
-    Arguments: lambda o: f"({_operands(o.items)})",
-}
-
-
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
 def _instruction(instruction: Instruction) -> str:
-    guard = instruction.guard
-    text = instruction.opcode
-    if guard is not None:
-        text = f"@!{guard.name} {text}" if guard.negated else f"@{guard.name} {text}"
-    return f"{text} \t{_operands(instruction.operands)};" if instruction.operands else f"{text};"
+    return instruction_text(instruction, " \t") + ";"
 
 
 def _loc(loc: Loc) -> str:
     text = f".loc {loc.file} {loc.line} {loc.column}"
     if loc.inlined_at is not None:
         inlined = " ".join(map(str, loc.inlined_at))
-        text += f", function_name {loc.function_name}{_offset(loc.function_offset)}, inlined_at {inlined}"
+        text += f", function_name {loc.function_name}{offset_text(loc.function_offset)}, inlined_at {inlined}"
     return text
 
 
@@ -204,16 +139,16 @@ def _initializer(value: Initializer) -> str:
     if isinstance(value, list):
         return f"{{{', '.join(map(_initializer, value))}}}"
     if isinstance(value, Immediate):
-        return _immediate(value)
+        return immediate_text(value)
     if isinstance(value, Member):
-        text = value.value if isinstance(value.value, str) else _immediate(value.value)
+        text = value.value if isinstance(value.value, str) else immediate_text(value.value)
         return f"{value.name} = {text}"
     return _symbol_value(value)
 
 
 def _symbol_value(value: SymbolValue) -> str:
     text = f"generic({value.name})" if value.generic else value.name
-    text += _offset(value.offset)
+    text += offset_text(value.offset)
     return text if value.mask is None else f"{value.mask:#x}({text})"
 
 

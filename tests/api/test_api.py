@@ -482,3 +482,103 @@ def test_the_package_names_what_it_has() -> None:
     assert isinstance(ptxtools.__version__, str)
     with pytest.raises(AttributeError):
         ptxtools.nothing  # noqa: B018
+
+
+# --- arguments of wrong types, and impossible devices -----------------------------------------------------------------
+
+
+def wrong(call, *says):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert all(text in str(caught.value) for text in says), caught.value
+
+
+def test_wrong_types_are_named_at_the_boundary() -> None:
+    wrong(lambda: ptxtools.loads(3), "must be text or bytes, not an int")
+    wrong(lambda: ptxtools.loads(None), "not None")
+    wrong(lambda: ptxtools.load(3), "int")
+    wrong(lambda: ptxtools.lint(3), "the text must be text or bytes")
+    wrong(lambda: ptxtools.lint(SCALE, target=90), "target must be a name such as 'sm_90a', not an int")
+    wrong(lambda: ptxtools.assemble(3), "sources must be a list")
+    wrong(lambda: ptxtools.assemble([SCALE, 3]), "source 1 must be text or bytes")
+    wrong(lambda: ptxtools.disassemble("text"), "must be bytes, not a str")
+    wrong(lambda: ptxtools.ptx_run(3, [], 1, 1), "ptx must be text or bytes")
+    wrong(lambda: ptxtools.Device(90), "target must be a name such as 'sm_90a', or None, not an int")
+    wrong(lambda: ptxtools.Device(sms="x"), "sms must be a whole number, not a str")
+    wrong(lambda: ptxtools.Device(sms=True), "sms must be a whole number, not a bool")
+    wrong(lambda: ptxtools.Device(sms=1.5), "sms must be a whole number, not a float")
+    wrong(lambda: ptxtools.Device(memory="1G"), "memory must be a whole number")
+    wrong(lambda: ptxtools.Device(checks=3), "checks must be a list of names")
+    wrong(lambda: ptxtools.Device(engine=None), "engine must be a word, not None")
+    wrong(lambda: ptxtools.Device(on_print="x"), "on_print must be a function")
+
+
+def test_wrong_types_in_calls_of_a_device() -> None:
+    device, module = ptxtools.Device("sm_80"), ptxtools.loads(SCALE)
+    array = np.zeros(4, np.float32)
+    buffer = device.upload(array)
+    wrong(lambda: device.alloc("x"), "nbytes must be a whole number")
+    wrong(lambda: device.alloc(1.5), "nbytes must be a whole number")
+    wrong(lambda: device.tensormap(array, type="f32", shape=[4]), "must be a Buffer", "not a ndarray")
+    wrong(lambda: device.texture(array, type="f32", size=[4, 1]), "must be a Buffer", "not a ndarray")
+    wrong(lambda: device.texture(buffer, 2, type="f32", size=[4, 1]), "kind must be a word")
+    wrong(lambda: device.multicast([array]), "must be a Buffer")
+    wrong(lambda: device.multicast(3), "must be a list of buffers")
+    wrong(lambda: device.global_(SCALE, "x"), "a module must be what ptxtools.load gives, not a str")
+    wrong(lambda: device.bind(module, "t", 3), "must be a texture or surface")
+    wrong(lambda: buffer + 1.5, "an offset in bytes must be a whole number")
+    wrong(lambda: device.launch(module["scale"], 1, 1, 3), "args must be a list")
+
+
+def test_numpy_integers_are_whole_numbers() -> None:
+    device = ptxtools.Device("sm_80", sms=np.int64(2), memory=np.uint32(1 << 20))
+    assert device.sms == 2 and device.alloc(np.int8(100)).size == 100
+
+
+def test_bytes_in_any_shape() -> None:
+    data = bytearray(ptxtools.assemble([memoryview(SCALE.encode())]))
+    assert "scale" in ptxtools.disassemble(data) and len(ptxtools.loads(data).kernels) == 1
+    assert ptxtools.lint(bytearray(SCALE.encode())) == ptxtools.lint(SCALE)
+
+
+def test_an_unknown_target_is_an_error_of_lint() -> None:
+    with pytest.raises(ValueError, match=r"unknown target 'sm_9O' \(did you mean"):
+        ptxtools.lint(SCALE, target="sm_9O")
+
+
+def test_device_memory_is_as_large_as_asked_for() -> None:
+    device = ptxtools.Device("sm_80", memory=10)
+    assert device.alloc(10).size == 10
+    with pytest.raises(ptxtools.LaunchError, match="out of device memory"):
+        device.alloc(1)
+    with pytest.raises(ptxtools.LaunchError, match="out of device memory"):
+        ptxtools.Device("sm_80", memory=10).alloc(100)
+
+
+def test_a_heap_fits_into_device_memory() -> None:
+    with pytest.raises(ptxtools.LaunchError, match="a heap of 4,096 bytes: device memory has 1,024"):
+        ptxtools.Device("sm_80", memory=1024, heap=4096)
+
+
+UNUSED = HEADER + ".extern .global .u32 x;\n.extern .func f();\n.visible .entry k()\n{\n%s\nret;\n}\n"
+
+
+def test_what_is_declared_extern_and_not_used_need_not_be_there() -> None:
+    """As for linkers; text and container are alike."""
+    module = ptxtools.loads(UNUSED % "")
+    ptxtools.Device("sm_80").launch(module["k"], 1, 1, [])
+    with pytest.raises(ptxtools.PtxError, match=r"<memory>:8:1: undefined symbol 'f', referenced from 'k'"):
+        ptxtools.loads(UNUSED % "call f;")
+    with pytest.raises(ptxtools.PtxError, match="undefined symbol 'x'"):
+        ptxtools.loads(UNUSED % "st.global.u32 [x], 1;")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_traps_out_of_containers_quote_the_instruction(debug: bool) -> None:
+    text = (
+        HEADER + ".visible .entry k()\n{\n.reg .b64 %d;\nmov.b64 %d, 0;\nst.global.v2.u32 [%d+16], {7, 8};\nret;\n}\n"
+    )
+    module = ptxtools.loads(ptxtools.assemble([text], debug=debug))
+    with pytest.raises(ptxtools.Trap) as caught:
+        ptxtools.Device("sm_80").launch(module["k"], 1, 1, [])
+    assert caught.value.text == "st.global.v2.u32 [%d+16], {7, 8}"

@@ -183,7 +183,7 @@ def test_binaries(run):
 
 def test_disassembling_text_is_an_error(run):
     status, _, err = run("-d", "a.ptx", files={"a.ptx": SIMPLE})
-    assert status == 1 and "neither a container nor a binary" in err
+    assert status == 1 and "this is PTX text already, neither a container nor a binary" in err
 
 
 def test_fatbins(run):

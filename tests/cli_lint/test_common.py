@@ -52,7 +52,18 @@ def test_internal_errors_ask_for_a_report(capsys, monkeypatch):
     assert exit_status(command_that(raising(KeyError("k"))), "tool", []) == 70
     err = capsys.readouterr().err
     assert "internal error: KeyError: 'k' (test_common.py:" in err
-    assert common.REPORT_TO in err and "Traceback" not in err
+    assert "please report it" in err and "Traceback" not in err
+
+
+def test_the_report_address_is_that_of_the_package(capsys, monkeypatch):
+    """Without an address in the package's metadata none is printed."""
+    monkeypatch.setattr(common, "report_address", lambda: "https://example.org/issues")
+    exit_status(command_that(raising(KeyError("k"))), "tool", [])
+    assert "please report it at https://example.org/issues, with the input" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(common, "report_address", lambda: "")
+    exit_status(command_that(raising(KeyError("k"))), "tool", [])
+    assert "http" not in capsys.readouterr().err
 
 
 def test_debugging_shows_the_traceback(capsys, monkeypatch):

@@ -375,3 +375,81 @@ def test_help_names_what_is_built_and_nothing_else(run) -> None:
     for option in ("--trace", "--timeline", "--profile", "--coverage"):
         assert option not in text
     assert run("--version").out.startswith("ptx-run ")
+
+
+# --- wrong usage ----------------------------------------------------------------------------------------------------
+
+STORE_ARGS = ("--grid", "1", "--block", "4", "--arg", "zeros:u32[4]", "--arg", "7")
+
+
+@pytest.mark.parametrize(("options", "status", "says"), [
+    (["--device", "foo"], 2, "there is no device 'foo'"),
+    (["--device", "sm_70"], 1, "no device 'sm_70' is simulated"),
+    (["--rtol", "nan"], 2, "nan is no finite number"),
+    (["--atol", "inf"], 2, "inf is no finite number"),
+    (["--timeout", "nan"], 2, "nan is no finite number"),
+    (["--stack", "524289"], 1, "a stack of 524,289 bytes: a thread has 0 to 524,288"),
+    (["--stack", "99999999999999999999"], 1, "a thread has 0 to 524,288"),
+    (["--heap", "99999999999999999999"], 1, "device memory has"),
+])  # fmt: skip
+def test_impossible_values(run, tmp_path: Path, options: list[str], status: int, says: str) -> None:
+    path = tmp_path / "store.ptx"
+    path.write_text(STORE)
+    ran = run(str(path), *STORE_ARGS, *options)
+    assert ran.status == status and says in ran.err and ran.out == ""
+
+
+LAUNCH = """module = "store.ptx"
+grid = 1
+block = 4
+args = [{buffer = "out"}, {value = 7}]
+[buffers.out]
+zeros = "u32[4]"
+"""
+
+
+def test_a_launch_file_on_standard_input(tmp_path: Path) -> None:
+    """Its paths are relative to the working directory."""
+    (tmp_path / "store.ptx").write_text(STORE)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-m", "ptxtools", "run", "--launch", "-"], input=LAUNCH, text=True,
+                          capture_output=True, cwd=tmp_path, env=environment, check=False)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "") and "u32[4] = 7 7 7 7" in done.stdout
+
+
+def test_standard_input_is_read_once(run) -> None:
+    ran = run("-", "--launch", "-")
+    assert ran.status == 2 and "only once" in ran.err
+
+
+@pytest.mark.parametrize("word", ["swizzle = '12B'", "interleave = 'x'", "fill = 'one'"])
+def test_unknown_words_of_a_tensor_map_are_wrong_usage(run, tmp_path: Path, word: str) -> None:
+    (tmp_path / "store.ptx").write_text(STORE)
+    path = tmp_path / "case.toml"
+    path.write_text(LAUNCH + f"[tensormaps.A]\nbuffer = 'out'\ntype = 'u32'\nshape = [4]\nbox = [4]\n{word}\n")
+    assert run("--launch", str(path)).status == 2
+
+
+def numpy_file(shape: bytes) -> bytes:
+    """A file of f32 whose header gives that shape, and no data."""
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + b", }"
+    return b"\x93NUMPY\x01\x00\x76\x00" + header.ljust(117) + b"\n"
+
+
+@pytest.mark.parametrize(("content", "says"), [
+    (b"", "x.npy: not a .npy file: it is empty"),
+    (b"garbage", "x.npy: not a .npy file\n"),
+    (b"\x80\x04K\x01.", "x.npy: not a .npy file\n"),
+    (b"\x93NUMPY\x01\x00\xff\xff", "x.npy: a damaged .npy file"),
+    (numpy_file(b"(1<<60,)"), "x.npy: a damaged .npy file"),
+    (numpy_file(b"(999999999999999,)"), "x.npy: "),
+    (numpy_file(b"(-1,)"), "x.npy: "),
+    (numpy_file(b"(1,) * 9"), "x.npy: a damaged .npy file"),
+])  # fmt: skip
+def test_damaged_arrays(run, tmp_path: Path, monkeypatch, content: bytes, says: str) -> None:
+    """No advice of NumPy's about pickles."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "store.ptx").write_text(STORE)
+    (tmp_path / "x.npy").write_bytes(content)
+    ran = run("store.ptx", "--grid", "1", "--block", "4", "--arg", "x.npy", "--arg", "7")
+    assert ran.status == 2 and says in ran.err and "pickle" not in ran.err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ptxtools.check import check
+from ptxtools.check import check, undefined
 from ptxtools.container import link, read, write
 from ptxtools.diagnostics import PtxError
 from ptxtools.ir import File, Function, Loc, Section
@@ -248,7 +248,7 @@ def test_separate_compilation_by_nvcc(suffix):
     assert {f.name for f in tree.entries} == {"k1", "k2"}
     text = print_module(tree)
     again = parse(text, "linked.ptx")
-    assert not again.diagnostics and not check(again.module, linking=True)
+    assert not again.diagnostics and not check(again.module) and not undefined(again.module)
     if suffix:
         check_debugging_data(tree)
 

@@ -11,6 +11,7 @@ from ptxtools.launch.errors import SpecError
 from ptxtools.launch.file import read_launch_file
 from ptxtools.launch.job import Job
 
+TENSORMAP = "[buffers.a]\nzeros='u8[64]'\n[tensormaps.A]\nbuffer='a'\ntype='f32'\nshape=[4]\nbox=[4]\n{}"
 MINIMAL = 'module = "k.ptx"\ngrid = 4\nblock = [32, 2]\n'
 
 
@@ -115,6 +116,20 @@ def test_another_module_may_be_run(tmp_path: Path) -> None:
         (MINIMAL + "[buffers.a]\nrandom = {type='u8[1]', sed=1}", "unknown key 'sed'; did you mean 'seed'?"),
         (MINIMAL + "[buffers.a]\nzeros = 'f32[1]'\nrtol = -1", "buffers.a.rtol: must be 0 or more"),
         (MINIMAL + "[buffers]\na = 1", "buffers.a: must be a table"),
+        (MINIMAL + "[buffers.a]\nzeros = 'f32[1]'\nrtol = nan", "buffers.a.rtol: must be 0 or more"),
+        (MINIMAL + "[buffers.a]\nzeros = 'f32[1]'\natol = inf", "buffers.a.atol: must be 0 or more, and finite"),
+        (MINIMAL + "args = [{value = true}]", "args[0].value: must be a number, not True"),
+        (MINIMAL + "args = [{bytes = 1}]", "case.toml: args[0].bytes: must be text, not 1"),
+        (MINIMAL + "args = [{bytes = 'xy'}]", "case.toml: args[0].bytes: 'xy' has other characters than"),
+        (MINIMAL + "devices = 99999999", "devices: at most 576 devices are possible"),
+        (MINIMAL + "device = 'foo'", "device: there is no device 'foo'"),
+        (MINIMAL + "device = 'sm_91'", "did you mean 'sm_90'?"),
+        (
+            MINIMAL + TENSORMAP.format("swizzle = '12B'"),
+            "tensormaps.A.swizzle: there is no swizzle '12B'",
+        ),
+        (MINIMAL + TENSORMAP.format("fill = 'one'"), "tensormaps.A.fill: there is no fill 'one'"),
+        (MINIMAL + TENSORMAP.format("").replace("f32'\n", "f33'\n"), "tensormaps.A.type: there is no type 'f33'"),
         (MINIMAL + "args = [{buffer='a'}]", "there is no [buffers.a]"),
         (MINIMAL + "args = [{bufer='a'}]", "args[0]: unknown key 'bufer'; did you mean 'buffer'?"),
         (MINIMAL + "args = [{}]", "needs exactly one of"),
@@ -171,3 +186,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for name in ("missing.toml", "noise.toml", ""):
         with pytest.raises(SpecError):
             read_launch_file(str(tmp_path / name) if name else str(tmp_path))
+
+
+def test_windows_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "case.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + MINIMAL.replace("\n", "\r\n").encode())
+    assert read_launch_file(str(path)).launches[0].grid == (4, 1, 1)

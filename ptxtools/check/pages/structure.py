@@ -175,7 +175,8 @@ Better:
     .entry k(.param .b64 a) { ret; }
 
 # PTX440 | declared, but not defined | 11.6.1
-What: a function or variable is declared, and nothing defines it. Reported when a module is linked or run.
+What: a function is declared, is not .extern, and nothing defines it. (What is .extern, and used, must be defined when
+modules are linked or run: PTX811.)
 Why: a call would go nowhere. The functions of the runtime (vprintf, malloc, free, __assertfail, __cudaCDP2*) need no
 definition.
 """

@@ -8,48 +8,35 @@ the result and gives out slots.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from ptxtools.ir import Module
 
 from ..program import Program
-from . import (
-    arithmetic,
-    bulk,
-    calls,
-    clusters,
-    control,
-    copies,
-    hints,
-    matrix,
-    mbarrier,
-    memory,
-    multimem,
-    tensor,
-    textures,
-    video,
-    warp,
-)
 from .link import Linker, kernel_of
 
 __all__ = ["lower"]
 
-_LOADED = (
-    arithmetic,
-    bulk,
-    calls,
-    clusters,
-    control,
-    copies,
-    hints,
-    matrix,
-    mbarrier,
-    memory,
-    multimem,
-    tensor,
-    textures,
-    video,
-    warp,
+#: The files that register what they lower; none of them is used by name.
+_FILES = (
+    "arithmetic",
+    "bulk",
+    "calls",
+    "clusters",
+    "control",
+    "copies",
+    "hints",
+    "matrix",
+    "mbarrier",
+    "memory",
+    "multimem",
+    "tensor",
+    "textures",
+    "video",
+    "warp",
 )
+for _name in _FILES:
+    import_module(f"{__name__}.{_name}")
 
 
 def lower(

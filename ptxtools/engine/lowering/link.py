@@ -20,6 +20,7 @@ from ptxtools.ir import (
 )  # fmt: skip
 from ptxtools.ir.cfg import ControlFlow, control_flow, scopes_of
 from ptxtools.ir.symbols import Names, module_names
+from ptxtools.ir.text import instruction_text
 
 from ..frames import unify
 from ..layout import SharedLayout, function_addresses, shared_layout
@@ -127,10 +128,9 @@ class Linker:
 
     def line(self, instruction: Instruction) -> int:
         """Index of an instruction in the program's lines."""
-        start, end = instruction.span
         source = self.module.source
-        text = source.text[start:end] if source is not None and end > start else instruction.opcode
-        self.lines.append((-1, start, text))
+        text = (source.excerpt(instruction.span) if source else "") or instruction_text(instruction)
+        self.lines.append((-1, instruction.span[0], text))
         return len(self.lines) - 1
 
     def program(self, kernel: Function) -> Program:
