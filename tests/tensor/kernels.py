@@ -15,10 +15,14 @@ def _vector(registers: list[str]) -> str:
     return "{" + ", ".join(registers) + "}"
 
 
+def loaded(text: str, target: str) -> ptxtools.Module:
+    """The module of a text that lacks its header."""
+    return ptxtools.loads(f".version 9.0\n.target {target}\n.address_size 64\n" + text)
+
+
 def run(text: str, block: int, arrays: list[Any], *, target: str, grid: int = 1, **options: Any) -> None:
     """Launch the kernel `k` of a module on arrays that are changed in place."""
-    header = f".version 9.0\n.target {target}\n.address_size 64\n"
-    module = ptxtools.loads(header + text)
+    module = loaded(text, target)
     device = ptxtools.Device(target=target, **options)
     device.launch(module["k"], grid, block, arrays)
 
@@ -110,9 +114,19 @@ def tcgen05(
     shared: bytes of each CTA (CTAs x bytes). One thread of the first CTA runs `lines`, which find %t, the address of
     tensor memory, and registers %q<16>, %w<16> (b64) and %z<4> (predicates).
     """
-    ctas = group
     out = np.ascontiguousarray(cells).copy()
-    step = 32
+    text = tcgen05_text(lines, shared, columns, group)
+    run(text, 128, [np.ascontiguousarray(shared), out], target=target, grid=group, **options)
+    return out
+
+
+def tcgen05_module(lines: str, shared: np.ndarray, *, target: str) -> ptxtools.Module:
+    """The module that `tcgen05` runs."""
+    return loaded(tcgen05_text(lines, shared, 512, 1), target)
+
+
+def tcgen05_text(lines: str, shared: np.ndarray, columns: int, ctas: int) -> str:
+    group, step = ctas, 32
     names = [f"%d{i}" for i in range(step)]
     per_warp = _vector(names)
     into = "\n".join(
@@ -146,7 +160,7 @@ def tcgen05(
     size = shared.shape[1]
     own = f"ld.param.u64 %rd0, [data];\n    mad.wide.u32 %rd0, %r12, {size}, %rd0;"
     copy = _COPY.replace("BYTES", str(size)).replace("ld.param.u64 %rd0, [data];", own)
-    text = f"""
+    return f"""
 .visible .entry k(.param .u64 data, .param .u64 dreg)
 .reqntid 128, 1, 1
 {cluster}
@@ -197,5 +211,3 @@ end:
     ret;
 }}
 """
-    run(text, 128, [np.ascontiguousarray(shared), out], target=target, grid=ctas, **options)
-    return out

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import ptxtools
 from ptxtools.diagnostics import Trap
 
 from . import kernels, places
@@ -170,19 +171,7 @@ class Product:
     def run(self, *, more: int = 0, modifiers: str = "", before: str = "", scales: str = "", enable: int = 1,
             tail: str = "", lines: str = "", **options: Any) -> np.ndarray:  # fmt: skip
         """D as the instruction leaves it: f64."""
-        name = "tcgen05.mma" + (".ws" if self.stationary else "") + (".sp" if self.sparse else "")
-        a = "[%q1]" if self.a_tensor else "%w0"
-        meta = "[%q2], " if self.sparse else ""
-        text = f"""
-    {"" if self.a_tensor else f"mov.u64 %w0, {self.a_desc};"}
-    mov.u64 %w1, {self.b_desc};
-    add.u32 %q0, %t, {self.lane << 16}; add.u32 %q1, %q0, 256; add.u32 %q2, %q0, 300;
-    add.u32 %q4, %t, 320; add.u32 %q5, %t, 340;
-    mov.u32 %q3, {self.idesc() | more};
-    setp.ne.u32 %z0, {enable}, 0;
-    {lines}
-    {name}.cta_group::{self.ctas}.kind::{self.kind}{modifiers} [%q0], {a}, %w1, {meta}%q3, {scales}{before}%z0{tail};
-"""
+        text = self.text(more, modifiers, before, scales, enable, tail, lines)
         options.setdefault("target", "sm_100a")
         found = kernels.tcgen05(text, self.shared, self.cells, group=self.ctas, **options)
         out = np.empty((self.m, self.n))
@@ -197,6 +186,23 @@ class Product:
                 out[m, n] = bits.view(np.float32)
         self.found = found
         return out
+
+    def text(self, more: int = 0, modifiers: str = "", before: str = "", scales: str = "", enable: int = 1,
+             tail: str = "", lines: str = "") -> str:  # fmt: skip
+        """The instruction, and what its operands need."""
+        name = "tcgen05.mma" + (".ws" if self.stationary else "") + (".sp" if self.sparse else "")
+        a = "[%q1]" if self.a_tensor else "%w0"
+        meta = "[%q2], " if self.sparse else ""
+        return f"""
+    {"" if self.a_tensor else f"mov.u64 %w0, {self.a_desc};"}
+    mov.u64 %w1, {self.b_desc};
+    add.u32 %q0, %t, {self.lane << 16}; add.u32 %q1, %q0, 256; add.u32 %q2, %q0, 300;
+    add.u32 %q4, %t, 320; add.u32 %q5, %t, 340;
+    mov.u32 %q3, {self.idesc() | more};
+    setp.ne.u32 %z0, {enable}, 0;
+    {lines}
+    {name}.cta_group::{self.ctas}.kind::{self.kind}{modifiers} [%q0], {a}, %w1, {meta}%q3, {scales}{before}%z0{tail};
+"""
 
     def check(self, **options: Any) -> None:
         sign = -1 if self.negate in (1, 2) else 1
@@ -430,3 +436,18 @@ def test_tf32_majors_need_wide_atoms() -> None:
         Trap, match=r"swizzling mode \(bits 61-63\) 128-byte is illegal for a transposed matrix of tf32"
     ):
         Product("tf32", "tf32", a_major=True).run()
+
+
+@pytest.mark.parametrize("order", [("sm_100a", "sm_103a"), ("sm_103a", "sm_100a")])
+def test_devices_that_share_a_module(order: tuple[str, str]) -> None:
+    """K = 96 of fp4 is known to sm_103 only; who ran the module before changes nothing."""
+    case = Product("mxf4", "e2m1", k=96)
+    text = case.text(more=1 << 31 | 1 << 23, modifiers=".block_scale.block32", scales="[%q4], [%q5], ")
+    module = kernels.tcgen05_module(text, case.shared, target="sm_100f")
+    for target in order:
+        arrays = [np.ascontiguousarray(case.shared), case.cells.copy()]
+        if target == "sm_103a":
+            ptxtools.Device(target=target).launch(module["k"], 1, 128, arrays)
+            continue
+        with pytest.raises(Trap, match=r"K dimension \(bit 31\) 1 is illegal for this target"):
+            ptxtools.Device(target=target).launch(module["k"], 1, 128, arrays)

@@ -147,8 +147,24 @@ def test_misuse_is_a_trap(body: str, text: str) -> None:
 
 
 def test_waiting_for_columns_that_nobody_gives_back_is_a_deadlock() -> None:
-    with pytest.raises(Trap, match=r"deadlock(.|\n)*512 free columns of tensor memory; 64 of 512"):
-        movement("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 512;", 4)
+    with pytest.raises(Trap, match=r"deadlock(.|\n)*64 free columns of tensor memory; 512 of 512"):
+        movement("\n".join(["tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 64;"] * 8), 4)
+
+
+@pytest.mark.parametrize(("columns", "grows"), [((256, 128, 128), 0), ((32, 64), 64), ((64, 32, 32, 64), 64)])
+def test_allocations_must_not_grow(columns: tuple[int, ...], grows: int) -> None:
+    """9.7.16.7.1, also after what was allocated has been given back."""
+    lines = [
+        f"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], {n}; ld.shared.u32 %r, [place];"
+        f"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r, {n};"
+        for n in columns
+    ]
+    text = f".visible .entry k() {{ .reg .b32 %r; .shared .align 4 .b32 place; {' '.join(lines)} ret; }}"
+    if not grows:
+        kernels.run(text, 32, [], target="sm_100a")
+        return
+    with pytest.raises(Trap, match=rf"tcgen05\.alloc of {grows} columns after one of {grows // 2}"):
+        kernels.run(text, 32, [], target="sm_100a")
 
 
 def test_allocation_waits_for_columns() -> None:

@@ -43,6 +43,10 @@ def allocate(view: View) -> None:
     memory = of(view.cta)
     if memory.relinquished:
         raise view.trap("tcgen05.alloc after tcgen05.relinquish_alloc_permit of this CTA")
+    if view.woken(view.leader) is None:
+        if count > memory.limit:
+            raise view.trap(f"tcgen05.alloc of {count} columns after one of {memory.limit}: nCols must not grow")
+        memory.limit = count
     pair = partners(view, _ctas(view), "tcgen05.alloc")
     first = _take(view, pair, count)
     if first is None:

@@ -19,11 +19,13 @@ UNIT = 32
 
 @dataclass(slots=True, eq=False)
 class TensorMemory:
-    """Cells, and allocations by their first column; relinquished: no further allocation is
-    allowed; group: value of .cta_group that its operations have; watched: leaks are looked for at the end."""
+    """Cells, and allocations by their first column; limit: columns that the next allocation may have;
+    relinquished: no further allocation is allowed; group: value of .cta_group that its operations have; watched: leaks
+    are looked for at the end."""
 
     cells: Array = field(default_factory=lambda: np.zeros((LANES, COLUMNS), np.uint32))
     allocations: dict[int, int] = field(default_factory=dict)
+    limit: int = COLUMNS
     relinquished: bool = False
     group: int = 0
     watched: bool = False

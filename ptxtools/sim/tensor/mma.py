@@ -106,17 +106,21 @@ def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_ma
 
 
 def _variant(view: View) -> Variant:
+    """What the opcode says, worked out once for devices with K = 96 and once for those without: they may share it."""
     named = view.op.detail
+    wide = str(getattr(view.launch.device, "target", "")).startswith("sm_103")
     if named.plan is None:
+        named.plan = {}
+    found: Variant | None = named.plan.get(wide)
+    if found is None:
         op = view.op.opcode
         assert op is not None
         words = op.name.split(".")
-        target = str(getattr(view.launch.device, "target", ""))
-        named.plan = Variant(
+        found = named.plan[wide] = Variant(
             op.mods["kind"].removeprefix("kind::"), int(op.mods["cta_group"][-1]), "sp" in words, "ws" in words,
-            op.mods.get("scale_vectorsize", ""), target.startswith("sm_103"),
+            op.mods.get("scale_vectorsize", ""), wide,
         )  # fmt: skip
-    return named.plan  # type: ignore[no-any-return]
+    return found
 
 
 def _call(view: View, lane: int) -> Call:
