@@ -54,7 +54,7 @@ WRONG = [
     (plain(a=2), F16, "atype (bits 7-9) 2"),
     (plain(a=0, b=7), F8, "btype (bits 10-12) 7"),
     (plain(d=0, a=1, b=1), F16, "dtype (bits 4-5) 0"),
-    (plain(a=0, b=1), F16, "atype f16 and btype bf16"),
+    (plain(a=0, b=1), F16, "atype (bits 7-9) f16 and btype (bits 10-12) bf16"),
     (plain(m=32), F16, "M (bits 24-28) 32"),
     (plain(m=256), F16, "M (bits 24-28) 256"),
     (plain(n=0), F16, "N (bits 17-22) 0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -11,6 +12,8 @@ import pytest
 
 import ptxtools
 from ptxtools.diagnostics import Trap
+from ptxtools.isa import resolve
+from ptxtools.sim.tensor import mma
 
 from . import kernels, places
 
@@ -451,3 +454,12 @@ def test_devices_that_share_a_module(order: tuple[str, str]) -> None:
             continue
         with pytest.raises(Trap, match=r"K dimension \(bit 31\) 1 is illegal for this target"):
             ptxtools.Device(target=target).launch(module["k"], 1, 128, arrays)
+
+
+def test_what_is_known_of_an_opcode_belongs_to_the_device() -> None:
+    """The same operation, first on one device and then on the other."""
+    detail = SimpleNamespace(plan=None)
+    op = SimpleNamespace(opcode=resolve("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"), detail=detail)
+    for target in ("sm_100a", "sm_103a", "sm_100a"):
+        view = SimpleNamespace(op=op, launch=SimpleNamespace(device=SimpleNamespace(target=target)))
+        assert mma._variant(view).wide is (target == "sm_103a")  # type: ignore[arg-type]

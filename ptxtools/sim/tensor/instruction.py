@@ -76,7 +76,8 @@ def decode(value: int, variant: Variant) -> Shape:
     if kind == "f16" and dtype == "f16" and (atype, btype) != ("f16", "f16"):
         raise _wrong("dtype (bits 4-5)", 0, f"factors of {atype} and {btype}")
     if kind == "f16" and atype != btype:
-        raise DescriptorError(f"instruction descriptor: atype {atype} and btype {btype} differ")
+        names = f"atype (bits 7-9) {atype} and btype (bits 10-12) {btype}"
+        raise DescriptorError(f"instruction descriptor: {names} differ")
     k = _DEPTH[kind] * (2 if variant.sparse else 1)
     if narrow and value >> 31 & 1:
         if variant.sparse or not variant.wide:
