@@ -57,8 +57,8 @@ def to_float(op: Opcode, target: str, source: str, pattern: int) -> int:
     if any(op.has(m) for m in ("rni", "rzi", "rmi", "rpi")) and not oracle.is_special(x) and x != 0:
         integer = rounded_integer(x, mode_of(op))
         x = Fraction(integer) if integer else math.copysign(0.0, -1.0 if oracle.is_negative(x) else 1.0)
-    result = oracle.encode(x, target, mode_of(op) if mode_of(op) in ("rn", "rz", "rm", "rp") else "rn",
-                           satfinite=op.has("satfinite"))  # fmt: skip
+    rounding = next((m for m in ("rz", "rm", "rp") if op.has(m)), "rn")
+    result = oracle.encode(x, target, rounding, satfinite=op.has("satfinite"))
     result = flush(result, target, ftz and target == "f32")
     number = oracle.decode(result, target)
     if op.has("sat"):
