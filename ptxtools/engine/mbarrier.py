@@ -85,10 +85,10 @@ def complete_tx(word: int, count: int) -> int:
     return complete(_with_transactions(word, transactions(word) - count))
 
 
-def arrive(word: int, count: int = 1, *, drop: bool = False) -> int:
+def arrive(word: int, count: int = 1, *, drop: bool = False, completes: bool = True) -> int:
     """The word after an arrive-on operation (9.7.13.15.7), which may complete the phase.
 
-    drop: later phases expect `count` arrivals less.
+    drop: later phases expect `count` arrivals less; completes: the phase may be complete then (else .noComplete).
     """
     _check_alive(word)
     lacking, coming = pending(word), expected(word)
@@ -99,6 +99,8 @@ def arrive(word: int, count: int = 1, *, drop: bool = False) -> int:
     coming -= count if drop else 0
     if coming < 0:
         raise MisuseError(f"{count} arrivals are dropped from an mbarrier that expects {coming + count}")
+    if not completes and lacking == count and not transactions(word):
+        raise MisuseError(f"{count} arrivals with .noComplete complete the phase")
     return complete(_build(phase(word), lacking - count, coming, transactions(word), word & WAITED))
 
 

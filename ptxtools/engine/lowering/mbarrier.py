@@ -95,7 +95,7 @@ def arrive(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     operands = instruction.operands
     target = f.destination(operands[0])
     amount = f.source(operands[2], "u32") if len(operands) > 2 else f.constant(1, "b32")
-    action = op.name.partition(".")[2] + (".expect_tx" if op.has("expect_tx") else "")
+    action = op.name.partition(".")[2] + next((f".{kind}" for kind in ("expect_tx", "noComplete") if op.has(kind)), "")
     _emit(f, action, op, operands[1], (amount,), ("u32",), target, "b64")
     f.end_region(after)
 

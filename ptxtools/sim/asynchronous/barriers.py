@@ -126,7 +126,8 @@ def _change(barrier: Barrier, action: str, amount: int) -> None:
     else:
         if action.endswith(".expect_tx"):
             now, amount = word.expect_tx(now, amount), 1
-        barrier.set(word.arrive(now, amount, drop=action.startswith("arrive_drop")))
+        kept = action.endswith(".noComplete")
+        barrier.set(word.arrive(now, amount, drop=action.startswith("arrive_drop"), completes=not kept))
 
 
 # --- waiting ----------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from .memory import POLL
 from .parts import Address
 from .plain import spend
 
-#: What each action does with src[1]: arrivals, dropped arrivals, bytes.
-_ARRIVALS = {"arrive", "arrive_drop"}
+#: Actions whose src[1] is a number of arrivals, not of bytes.
+_ARRIVALS = {"arrive", "arrive_drop", "arrive.noComplete", "arrive_drop.noComplete"}
 _COMPLETING = {"arrive", "arrive.expect_tx", "arrive_drop", "arrive_drop.expect_tx", "complete_tx"}
 
 
@@ -177,8 +177,10 @@ class _Operation:
         """Store the word, in its next phase if this one is complete; waking others is Python's."""
         e = self.e
         phase = e.value(f"and i64 {now}, {-1 << word.PHASE_SHIFT}")
+        complete = e.value(f"icmp eq i64 {e.value(f'or i64 {pending}, {tx}')}, 0")
+        if self.action.endswith(".noComplete"):
+            good.append(e.value(f"xor i1 {complete}, true"))
         if self.action in _COMPLETING:
-            complete = e.value(f"icmp eq i64 {e.value(f'or i64 {pending}, {tx}')}, 0")
             waited = e.value(f"trunc i64 {now} to i1")
             good.append(e.value(f"xor i1 {e.value(f'and i1 {complete}, {waited}')}, true"))
             pending = e.value(f"select i1 {complete}, i64 {expected}, i64 {pending}")
