@@ -144,7 +144,7 @@ def _size(op: Op) -> int:
     """Bytes of one lane's access; matrices are rows of 16 bytes."""
     if op.kind in ("ldmatrix", "stmatrix"):
         return 16
-    types = op.dst_types if op.kind == "ld" else op.src_types[1:] if op.kind == "st" else op.src_types[1:2]
+    types = op.dst_types if op.kind in ("ld", "atom") else op.src_types[1:]
     return sum(max(1, bits_of(t) // 8) for t in types)
 
 

@@ -33,7 +33,7 @@ def atomic(h: Handler) -> None:
     if h.op.kind == "atom" and h.op.space != "shared":  # another CTA may have to act before this one goes on
         spend(h, POLL)
     name = next(o for o in _OPERATIONS if opcode.has(o))
-    types = h.op.dst_types or h.op.src_types[1:2]
+    types = h.op.dst_types or h.op.src_types[1:]  # red has one operand for each element
     operands = h.sources()[1:]
     each = len(operands) // len(types) or 1
     size = max(1, sum(bits_of(t) for t in types) // 8)
