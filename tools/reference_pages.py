@@ -146,6 +146,10 @@ def _operands(forms: list[Form]) -> list[str]:
     return ["| operand | what | type |", "|---|---|---|", *rows, ""]
 
 
+#: Registers beside those of the type.
+_WIDTHS = {"wider": " or wider", "bits": ", in any register of its size", "ints": ", in a register of integers, too"}
+
+
 def _operand(pattern: Pattern) -> str:
     what = {"dst": "destination", "src": "source", "addr": "address", "args": "list of arguments"}.get(
         pattern.role, pattern.role
@@ -163,7 +167,7 @@ def _operand(pattern: Pattern) -> str:
     kind = pattern.type or ""
     text = f"`.{kind}`" if kind and kind != "any" else ""
     text += f", a vector of `{pattern.count}`" if pattern.count else ""
-    text += " or wider" if pattern.wider else ""
+    text += _WIDTHS.get(pattern.width, "")
     second = f", with `{pattern.second}` behind a bar" if pattern.second else ""
     return f"| `{pattern.name}`{second} | {what} | {text.lstrip(', ')} |"
 

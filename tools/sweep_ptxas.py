@@ -1,9 +1,9 @@
 """Hold ptx-lint against ptxas: `testdata/conformance/verdicts.xz`, one recorded verdict for each probe.
 
-Usage: python tools/sweep_ptxas.py [--ptxas PATH] [--record] [--only TOPIC] [--show PATTERN]
+Usage: python tools/sweep_ptxas.py [--ptxas PATH] [--record [--anew]] [--only TOPIC] [--show PATTERN]
 
 Replays every recorded verdict, prints what differs beyond the reviewed list, and writes docs/conformance.md. Where
-ptxas 13.0 is at hand a sample is asked anew. `--record` asks it about every probe and writes the records.
+ptxas 13.0 is at hand a sample is asked anew. `--record` asks it about every probe that has no record yet.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ TOPICS = {
     "constant": "spellings of constants, and what takes them",
     "declaration": "every space with every type, shape, alignment, linkage and attribute",
     "directive": "directives with all kinds of arguments, in all places, in pairs",
+    "element": "registers and constants in vectors, fragments, coordinates; their number",
     "function": "parameters, results, linkage, repeated declarations, aliases",
     "guard": "predicates before instructions",
     "header": "every version with every target; options; order",
@@ -45,9 +46,10 @@ TOPICS = {
     "requirement": "what an old version and target lack, as ptxas names it",
     "spoilt": "modifiers missing, doubled, out of order, foreign",
     "statement": "what is no instruction",
+    "texture": "what names a texture, a sampler or a surface, in both texture modes",
 }
 #: Probes of one module for ptxas.
-BATCH = 2000
+BATCH = 250
 
 
 def ask(oracle: Oracle, probes: list[instructions.Probe]) -> list[Record]:
@@ -60,8 +62,7 @@ def ask(oracle: Oracle, probes: list[instructions.Probe]) -> list[Record]:
         for start in range(0, len(members), BATCH):
             part = members[start : start + BATCH]
             for probe, verdict in zip(part, oracle.ask(setting, place, [p.text for p in part]), strict=True):
-                if not verdict.crashed:
-                    records.append(Record(*probe, verdict.accepted, verdict.requires))
+                records.append(Record(*probe, verdict.accepted, verdict.requires, verdict.crashed))
     return records
 
 
@@ -73,9 +74,7 @@ def ask_again(oracle: Oracle, records: list[Record]) -> list[Record]:
     for record in records:
         if record in surprising:
             verdict = oracle.ask(record.setting, record.place, [record.text])[0]
-            if verdict.crashed:
-                continue
-            record = record._replace(accepted=verdict.accepted, requires=verdict.requires)
+            record = record._replace(accepted=verdict.accepted, requires=verdict.requires, crashed=verdict.crashed)
         out.append(record)
     return out
 
@@ -89,7 +88,7 @@ def asked_anew(ptxas: str, records: list[Record]) -> list[Record]:
         return []
     oracle = Oracle(ptxas)
     sample = random.Random(5).sample(records, min(len(records), 300))
-    return [r for r in sample if oracle.ask(r.setting, r.place, [r.text])[0].accepted != r.accepted]
+    return [r for r in sample if not r.crashed and oracle.ask(r.setting, r.place, [r.text])[0].accepted != r.accepted]
 
 
 def unexplained(found: list[Difference]) -> list[Difference]:
@@ -104,16 +103,22 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         "`make sweep` holds ptx-lint against what ptxas 13.0 said about each of these probes: one line or small module",
         "each, legal and illegal, with versions and targets from PTX 1.0 to 9.0 and sm_10 to sm_121f. `agree` counts",
         "probes that both accept, or both refuse with requirements that do not contradict each other; `reviewed` are",
-        "differences with a reason, listed below.", "",
-        "| topic | probes | ptxas accepts | agree | reviewed | unexplained | what |", "|---|--:|--:|--:|--:|--:|---|",
+        "differences with a reason, listed below. At some probes ptxas `crashes`: it says nothing that ours could be",
+        "held against.", "",
+        "| topic | probes | ptxas accepts | crashes | agree | reviewed | unexplained | what |",
+        "|---|--:|--:|--:|--:|--:|--:|---|",
     ]  # fmt: skip
     counts = {name: Counter(r.topic for r in group) for name, group in (
-        ("all", records), ("accepted", [r for r in records if r.accepted]), ("found", [d.record for d in found]),
+        ("all", records), ("accepted", [r for r in records if r.accepted]),
+        ("crashed", [r for r in records if r.crashed]), ("found", [d.record for d in found]),
         ("wrong", [d.record for d in wrong]))}  # fmt: skip
     for topic in [*sorted(counts["all"]), ""]:
-        total, accepted, differ, bad = (counter[topic] if topic else counter.total() for counter in counts.values())
+        total, accepted, crashed, differ, bad = (
+            counter[topic] if topic else counter.total() for counter in counts.values()
+        )
         name, what = (topic, TOPICS[topic]) if topic else ("**all**", "")
-        lines.append(f"| {name} | {total} | {accepted} | {total - differ} | {differ - bad} | {bad} | {what} |")
+        agree = total - crashed - differ
+        lines.append(f"| {name} | {total} | {accepted} | {crashed} | {agree} | {differ - bad} | {bad} | {what} |")
     settings = len({r.setting for r in records})
     lines += [
         "", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.",
@@ -150,7 +155,8 @@ def examples_section() -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ptxas", default="ptxas")
-    parser.add_argument("--record", action="store_true", help="ask about every probe and write the records")
+    parser.add_argument("--record", action="store_true", help="ask about the probes that have no verdict yet")
+    parser.add_argument("--anew", action="store_true", help="with --record: about those that have one, too")
     parser.add_argument("--only", default="", help="topics (regular expression)")
     parser.add_argument("--show", metavar="PATTERN", help="print recorded verdicts")
     arguments = parser.parse_args()
@@ -164,9 +170,14 @@ def main() -> int:
     wanted = re.compile(arguments.only or ".*")
     if arguments.record:
         oracle = Oracle(arguments.ptxas)
-        kept = [r for r in read(VERDICTS) if not wanted.fullmatch(r.topic)] if VERDICTS.exists() else []
+        kept = read(VERDICTS) if VERDICTS.exists() else []
+        if arguments.anew:
+            kept = [r for r in kept if not wanted.fullmatch(r.topic)]
+        known = {r[:4] for r in kept}
         probes = [p for p in dict.fromkeys([*instructions.probes(), *structure.probes()]) if wanted.fullmatch(p.topic)]
-        asked = ask_again(oracle, ask(oracle, probes))
+        asked = ask(oracle, [p for p in probes if tuple(p) not in known])
+        write(VERDICTS, [*kept, *asked])
+        asked = ask_again(oracle, asked)
         write(VERDICTS, [*kept, *asked])
         print(f"{len(asked)} probes asked in {oracle.calls} calls")
     records = [r for r in read(VERDICTS) if wanted.fullmatch(r.topic)]

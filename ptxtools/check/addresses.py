@@ -9,16 +9,13 @@ from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import TYPES
 
 from . import codes
-from .operands import Problem, Setting, describe, examine_parts, same_space, undeclared
+from .opaque import OPAQUE, check_name, check_opaque
+from .operands import examine_parts
+from .problems import Problem, Setting, describe, same_space, undeclared
 from .values import Scope, Value
 
 #: Instructions that write through their address operand.
 _WRITERS = frozenset({"st", "red", "atom"})
-#: What instructions on textures and surfaces name.
-_OPAQUE = {
-    **dict.fromkeys(("tex", "tld4", "txq"), frozenset({"texref", "samplerref"})),
-    **dict.fromkeys(("suld", "sust", "sured", "suq"), frozenset({"surfref"})),
-}
 #: Where the objects of some instructions lie, though their addresses are generic.
 _ONLY = {
     **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "createpolicy", "discard"), frozenset({"global"})),
@@ -49,10 +46,10 @@ def check_address(
     if operand.suffix and (operand.suffix not in spec.kinds or _is_variable(operand, scope, spec)):
         message = f"'{op.text}' takes no .{operand.suffix} behind its address"
         yield Problem(codes.ADDRESS_FORM, message, index)
-    if operand.offset and op.family in ("suq", "txq"):
-        message = f"'{op.text}' takes a texture, sampler or surface as a whole: no offset"
-        yield Problem(codes.ADDRESS_FORM, message, index, None, (), op.section)
-    yield from _base(op, spec, index, operand.base, scope, setting)
+    if spec.kinds & OPAQUE:
+        yield from check_opaque(op, spec, index, operand, scope, setting)
+    else:
+        yield from _base(op, spec, index, operand.base, scope, setting)
     yield from _extra(op, spec, index, operand, scope, setting)
 
 
@@ -91,6 +88,9 @@ def _register(
     elif spec.space == "tmem" and info.bits != 32:
         message = f"'{name}' has {info.bits} bits; addresses in tensor memory have 32"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "9.7.16.1")
+    elif spec.width == "bare" and info.kind != "bits":
+        message = f"'{name}' is a .{found.type} register; '{op.text}' wants .b{info.bits} as '{spec.name}'"
+        yield Problem(codes.ADDRESS_REGISTER, message, index)
     elif _too_short(op, spec, info.bits, setting):
         message = f"'{name}' has 32 bits; addresses in {'.global' if spec.space else 'generic space'} have 64 here"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "6.4.1")
@@ -103,12 +103,10 @@ def _too_short(op: Opcode, spec: OperandSpec, bits: int, setting: Setting) -> bo
 
 
 def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value) -> Iterator[Problem]:
-    if found.type in ("texref", "samplerref", "surfref"):
-        yield from _opaque(op, index, name, found)
-        return
-    if op.family in ("suq", "txq"):
-        message = f"'{name}' is no texture, sampler or surface"
-        yield Problem(codes.ADDRESS_FORM, message, index, None, (), "5.3")
+    if found.type in OPAQUE:
+        if "tensor" not in op.name.split("."):  # a tensor map may be a texture
+            message = f"'{name}' is a .{found.type}, which '{op.text}' cannot use"
+            yield Problem(codes.ADDRESS_FORM, message, index, None, (), "5.3")
     elif spec.space is None and found.space not in _ONLY.get(op.family, _GENERIC | {"const", "param"}):
         wanted = " or ".join(sorted(f".{space}" for space in _ONLY[op.family]))
         message = f"'{name}' lies in .{found.space}; '{op.name}' works on addresses in {wanted}"
@@ -124,16 +122,6 @@ def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value
         yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1")
     elif found.space == "param":
         yield from _parameter(op, index, name, found)
-
-
-def _opaque(op: Opcode, index: int, name: str, found: Value) -> Iterator[Problem]:
-    """Textures, samplers and surfaces: named by their own instructions, and where a tensor map is wanted."""
-    if op.name == "txq" and op.has("force_unnormalized_coords") and found.type == "texref":
-        message = f"'{name}' is a texture; '.force_unnormalized_coords' is a property of samplers"
-        yield Problem(codes.ADDRESS_FORM, message, index, None, ("name a .samplerref",), "9.7.10.5")
-    elif found.type not in _OPAQUE.get(op.family, ()) and "tensor" not in op.name.split("."):
-        message = f"'{name}' is a .{found.type}, which '{op.text}' cannot use"
-        yield Problem(codes.ADDRESS_FORM, message, index, None, (), "5.3")
 
 
 def _parameter(op: Opcode, index: int, name: str, found: Value) -> Iterator[Problem]:
@@ -156,5 +144,7 @@ def _extra(
         yield Problem(codes.ADDRESS_FORM, message, index)
         return
     for part, (wanted_part, item) in enumerate(zip(spec.parts, operand.extra, strict=False)):
-        if isinstance(item, Vector) or wanted_part.vector or isinstance(item, (Name, Immediate)):
+        if wanted_part.kinds & OPAQUE:
+            yield from check_name(op, wanted_part, index, part + 1, item, scope, setting)
+        elif isinstance(item, Vector) or wanted_part.vector or isinstance(item, (Name, Immediate)):
             yield from examine_parts(op, wanted_part, index, part + 1, item, scope, setting)

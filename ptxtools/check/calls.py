@@ -23,8 +23,9 @@ from ptxtools.isa.types import TYPES
 
 from . import codes
 from .context import Context
-from .operands import constant_fits, undeclared
+from .problems import undeclared
 from .values import Scope
+from .vectors import constant_fits
 
 SECTION = "9.7.12.5"
 

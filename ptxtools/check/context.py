@@ -11,7 +11,7 @@ from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, describe, version_text
 
 from . import codes
 from .availability import AnyNeed, Declared, is_gone, lack
-from .operands import Setting
+from .problems import Setting
 
 if TYPE_CHECKING:
     from .locate import Parts
@@ -52,7 +52,8 @@ class Context:
             wanted if wanted in VERSIONS else (0, 0), name if name in FIRST_VERSION else "", bool(target or version)
         )
         wide_only = is_gone(NARROW, *self.declared[:2])
-        self.setting = Setting(module.address_size, wide_only)
+        independent = "texmode_independent" in module.target_options
+        self.setting = Setting(module.address_size, wide_only, independent)
         self.diagnostics: list[Diagnostic] = []
         #: With a list here, requirements are gathered instead of judged.
         self.gathered: list[Gathered] | None = None

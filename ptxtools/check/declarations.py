@@ -149,7 +149,7 @@ def _type_needs(context: Context, v: Variable) -> None:
         "f64": Need((), (1, 0), ("sm_13",)),
         "f16x2": Need((), (4, 2), ("sm_53",)),
         "b128": Need((), (8, 3), ("sm_70",)),
-        "surfref": Need((), (1, 5), ("sm_20",)),
+        "surfref": Need((), (1, 5), ()),
         "samplerref": Need((), (1, 5), ()),
         "texref": Need((), (1, 5), ()),
     }.get(v.type)

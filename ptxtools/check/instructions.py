@@ -34,8 +34,9 @@ from . import codes
 from .availability import is_gone
 from .context import NARROW, Context
 from .declarations import check_variable, refuse_banks
-from .operands import Problem, describe, examine, signature, undeclared
+from .operands import examine, signature
 from .particular import needs_particular, particular
+from .problems import Problem, describe, undeclared
 from .values import CONSTANTS, Scope
 
 #: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.

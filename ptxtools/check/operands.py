@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Arguments, Element, Immediate, Name, Negated, Operand, Pair, SymbolOffset, Vector
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 
 from . import codes
+from .problems import Problem, Setting, same_space, undeclared
 from .values import CONSTANTS, Scope, Signature, Value
+from .vectors import VectorFit, constant_fits
 
 #: Widths that special registers had in PTX 1.x and 2.x, with which they may still be read (chapter 10).
 _ONCE_NARROWER = {**dict.fromkeys(("%tid", "%ntid", "%ctaid", "%nctaid"), (16,)), "%gridid": (16, 32)}
 #: Instructions whose scalar result may be discarded; elsewhere `_` stands only inside vectors and pairs.
 _DISCARDING = frozenset({"atom", "setp", "lop3", "elect", "mbarrier"})
-#: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4).
-_PACKS = (1, 2, 4)
 #: Instructions on addresses in .shared::cluster that take variables, too.
 _OF_CLUSTERS = frozenset({"mapa", "getctarank"})
-#: Instructions that take `{r}` for `r`, as compilers write it.
-_BRACED = frozenset({"ld", "st", "ldu"})
 #: Selectors of video operands (9.7.18), by the kind that an operand's specification has.
 _SELECTORS = {
     "select": re.compile(r"b[0-3]|h[01]"),
@@ -33,47 +30,6 @@ _SELECTORS = {
 }
 #: Constants that ptxas does not hold to the manual's range: a hazard, no error.
 _UNRANGED = frozenset({"lop3"})
-
-
-#: What a name can be, and what else can stand as an operand, in words.
-_KINDS = {
-    "function": "a function",
-    "label": "a label",
-    "targets": "a list of branch targets",
-    "callees": "a list of call targets",
-    "prototype": "a prototype",
-    "int": "a constant",
-    "sreg": "a special register",
-    "sink": "the sink",
-    "unknown": "not declared",
-}
-_SHAPES: dict[type, str] = {
-    Immediate: "a constant",
-    Vector: "a vector",
-    Address: "an address in brackets",
-    Negated: "negated",
-    Pair: "a pair",
-    Arguments: "a list of arguments",
-}
-
-
-class Problem(NamedTuple):
-    """What is wrong with one operand. operand: its index; part: index inside its brackets or braces, or None."""
-
-    code: str
-    message: str
-    operand: int
-    part: int | None = None
-    help: tuple[str, ...] = ()
-    section: str | None = None
-    name: str = ""
-
-
-class Setting(NamedTuple):
-    """What the rules for addresses need to know about the module."""
-
-    address_bits: int
-    wide_only: bool  # the target has no 32-bit addressing
 
 
 def signature(operand: Operand, scope: Scope) -> Signature:
@@ -134,7 +90,7 @@ def _causes(problems: list[Problem]) -> list[Problem]:
 
 
 #: How far an operand list is from fitting: a wrong shape is worse than a wrong type.
-_WEIGHT = {codes.OPERAND_COUNT: 100, codes.OPERAND_KIND: 10, codes.VECTOR_LENGTH: 5}
+_WEIGHT = {codes.OPERAND_COUNT: 100, codes.OPERAND_KIND: 10, codes.ADDRESS_FORM: 6, codes.VECTOR_LENGTH: 5}
 
 
 def _badness(problems: list[Problem]) -> int:
@@ -163,13 +119,10 @@ def _count_problem(op: Opcode, specs: tuple[OperandSpec, ...], needed: int, oper
     return Problem(codes.OPERAND_COUNT, message, place, help=(f"operands: {names}",) if names else ())
 
 
-class _Fit:
+class _Fit(VectorFit):
     """One operand against one specification."""
 
-    __slots__ = ("index", "op", "scope", "setting", "spec")
-
-    def __init__(self, op: Opcode, spec: OperandSpec, index: int, scope: Scope, setting: Setting) -> None:
-        self.op, self.spec, self.index, self.scope, self.setting = op, spec, index, scope, setting
+    __slots__ = ()
 
     def check(self, operand: Operand) -> Iterator[Problem]:
         role = self.spec.role
@@ -193,13 +146,6 @@ class _Fit:
         else:
             yield from self._scalar(operand, self.spec, None)
 
-    # --- names --------------------------------------------------------------------------------------------------------
-
-    def _undeclared(self, operand: Name, part: int | None = None) -> Problem | None:
-        if operand.name == "_" or self.scope.resolve(operand.name).kind != "unknown":
-            return None
-        return undeclared(operand.name, self.scope, self.index, part)
-
     # --- shapes -------------------------------------------------------------------------------------------------------
 
     def _control(self, operand: Operand) -> Iterator[Problem]:
@@ -213,93 +159,15 @@ class _Fit:
             message = f"'{self.op.text}' wants {what}; {self._what(operand)}"
             yield self._problem(codes.BRANCH_TARGET, message)
 
-    def _vector(self, operand: Vector) -> Iterator[Problem]:
-        spec = self.spec
-        if not spec.vector and self.op.family in _BRACED and len(operand.items) == 1:
-            yield from self._elements(operand, spec)
-            return
-        if not spec.vector and "vec" not in spec.kinds:
-            message = f"'{self.op.text}' takes no vector as operand '{spec.name}'"
-            yield self._problem(codes.OPERAND_KIND, message)
-            return
-        if not spec.vector and spec.type is None:  # coordinates: the elements differ in type
-            for part, item in enumerate(operand.items):
-                yield from self._element(item, spec, part)
-            return
-        if not spec.vector:
-            yield from self._packed(operand)
-            return
-        if len(operand.items) != spec.vector:
-            message = (
-                f"operand '{spec.name}' of '{self.op.text}' is a vector of {spec.vector}, found {len(operand.items)}"
-            )
-            yield self._problem(codes.VECTOR_LENGTH, message)
-            return
-        yield from self._elements(operand, spec)
-
-    def _packed(self, operand: Vector) -> Iterator[Problem]:
-        """`{a, b}` in place of a register of bits: the elements fill it (9.7.9.4)."""
-        bits = TYPES[self.spec.type].bits if self.spec.type else 0
-        count = len(operand.items)
-        if count not in _PACKS or bits // count not in (8, 16, 32, 64):
-            message = f"{count} elements cannot fill the .{self.spec.type} of '{self.op.text}'"
-            yield self._problem(codes.VECTOR_LENGTH, message, None, ("2 or 4 elements of 8 to 64 bits",), "9.7.9.4")
-            return
-        yield from self._elements(operand, self.spec._replace(type=f"b{bits // count}"))
-
-    def _elements(self, operand: Vector, spec: OperandSpec) -> Iterator[Problem]:
-        sound = True
-        for part, item in enumerate(operand.items):
-            for problem in self._element(item, spec, part):
-                sound = False
-                yield problem
-        if sound:
-            yield from self._alike(operand)
-
-    def _element(self, item: Operand, spec: OperandSpec, part: int) -> Iterator[Problem]:
-        if isinstance(item, Name):
-            unknown = self._undeclared(item, part)
-            if unknown is not None:
-                yield unknown
-                return
-            if item.name == "_":
-                if self.spec.role != "dst":
-                    yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
-                return
-        elif not isinstance(item, Immediate):
-            yield self._problem(codes.OPERAND_KIND, f"{self._what(item)}, where a register must stand", part)
-            return
-        yield from self._scalar(item, spec._replace(kinds=spec.kinds | {"reg"}), part)
-
-    def _alike(self, operand: Vector) -> Iterator[Problem]:
-        """Registers of one vector have one size, and integers and floats do not mix (as ptxas demands; 6.4.3)."""
-        sizes: set[int] = set()
-        kinds: set[str] = set()
-        for item in operand.items:
-            if isinstance(item, Name) and item.name != "_":
-                info = TYPES[self.scope.resolve(item.name).type]
-                sizes.add(info.bits)
-                kinds.add(info.kind)
-        if len(sizes) > 1:
-            yield self._problem(codes.VECTOR_ELEMENTS, "registers of one vector must have one size")
-        elif len(kinds - {"bits"}) > 1:
-            message = "registers of one vector must not mix integer and floating-point types"
-            yield self._problem(codes.VECTOR_ELEMENTS, message)
-        elif not sizes and self.spec.role == "dst":
-            yield self._problem(codes.SINK, "a vector of '_' alone has no type")
-
     def _pair(self, operand: Pair) -> Iterator[Problem]:
         spec = self.spec
         if spec.second is None:
             yield self._problem(codes.OPERAND_KIND, f"'{self.op.text}' has one result here, found two")
             return
         for part, half, wanted in ((0, operand.first, spec), (1, operand.second, spec.second)):
-            if isinstance(half, Vector) and part == 0:  # `{r, g, b, a}|p` of texture fetches (9.7.10.3)
-                yield from self._vector(half)
-                continue
             if isinstance(half, Name) and (unknown := self._undeclared(half, part)) is not None:
                 yield unknown
-            elif part == 0 and isinstance(half, Vector):
+            elif part == 0 and isinstance(half, Vector):  # `{r, g, b, a}|p` of texture fetches (9.7.10.3)
                 yield from self._vector(half)
             else:
                 yield from self._scalar(half, wanted, None if part == 0 and spec.vector else part)
@@ -394,11 +262,11 @@ class _Fit:
             yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
         elif found.vector and part is None and "vec" in spec.kinds and not spec.vector:
             yield from self._packed_register(operand, found)
-        elif found.vector and part is None and spec.vector != found.vector:
+        elif found.vector and part is None and not self._long_enough(found, spec):
             wanted = f"a vector of {spec.vector}" if spec.vector else "a scalar"
             message = f"operand '{spec.name}' of '{self.op.text}' is {wanted}; {self._what(operand)}"
             yield self._problem(codes.VECTOR_LENGTH, message, part)
-        elif not found.vector and spec.vector and part is None:
+        elif not found.vector and spec.vector and part is None and not ("many" in spec.kinds and spec.vector == 1):
             message = f"operand '{spec.name}' of '{self.op.text}' is a vector of {spec.vector}; {self._what(operand)}"
             yield self._problem(codes.VECTOR_LENGTH, message, part, ("write it in braces: {…}",))
         elif found.role and not any(
@@ -411,13 +279,16 @@ class _Fit:
         elif spec.type is not None and not accepts(spec.type, found.type, spec.width):
             yield self._mismatch(operand, found, spec, part)
 
+    def _long_enough(self, found: Value, spec: OperandSpec) -> bool:
+        return found.vector >= spec.vector if "many" in spec.kinds else found.vector == spec.vector
+
     def _packed_register(self, operand: Name, found: Value) -> Iterator[Problem]:
         wanted = TYPES[self.spec.type].bits if self.spec.type else 0
         if TYPES[found.type].bits * found.vector != wanted:
             message = f"{self._what(operand)}; '{self.op.text}' wants {wanted} bits"
             yield self._problem(codes.VECTOR_LENGTH, message)
 
-    def _mismatch(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Problem:
+    def _mismatch(self, operand: Operand, found: Value, spec: OperandSpec, part: int | None) -> Problem:
         assert spec.type is not None
         want = TYPES[REGISTER_TYPE.get(spec.type, spec.type)]
         have = TYPES[found.type]
@@ -428,9 +299,7 @@ class _Fit:
             code = codes.OPERAND_SIZE
         wanted = f".{spec.type}" if spec.type == want.name else f".{want.name} (for .{spec.type})"
         wider = " or wider" if spec.width == "wider" and want.kind != "float" else ""
-        message = (
-            f"'{operand.name}' is a .{found.type} register; '{self.op.text}' wants {wanted}{wider} as '{spec.name}'"
-        )
+        message = f"{self._what(operand)}; '{self.op.text}' wants {wanted}{wider} as '{spec.name}'"
         return self._problem(code, message, part, section="9.4.1" if spec.width == "wider" else "9.4")
 
     def _special(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
@@ -483,16 +352,8 @@ class _Fit:
 
     # --- words --------------------------------------------------------------------------------------------------------
 
-    def _what(self, operand: Operand) -> str:
-        return describe(operand, self.scope)
-
     def _not_allowed(self, operand: Operand, spec: OperandSpec) -> str:
         return f"{self._what(operand)}; '{self.op.text}' takes {_allowed(spec)} as '{spec.name}'"
-
-    def _problem(
-        self, code: str, message: str, part: int | None = None, help: tuple[str, ...] = (), section: str | None = None
-    ) -> Problem:
-        return Problem(code, message, self.index, part, help, section)
 
 
 def examine_parts(
@@ -501,25 +362,6 @@ def examine_parts(
     """Complaints about a further part inside the brackets of an address; `part` counts from the base, which is 0."""
     for problem in _Fit(op, spec, index, scope, setting).check(operand):
         yield problem._replace(part=part)
-    dimensions = op.variables.get("coordinates")
-    if isinstance(operand, Vector) and spec.type is None and isinstance(dimensions, int):
-        count = len(operand.items)
-        if count < dimensions or count not in _PACKS:  # textures and surfaces (9.7.10, 9.7.11)
-            message = f"'{op.text}' takes {dimensions} coordinates in a vector of 1, 2 or 4, found {count}"
-            yield Problem(codes.VECTOR_LENGTH, message, index, part)
-
-
-def describe(operand: Operand, scope: Scope) -> str:
-    """Such as "'%f1' is a .f32 register", "this is a constant"."""
-    if isinstance(operand, (Name, SymbolOffset, Element)):
-        found = scope.resolve(operand.name)
-        if found.kind == "reg":
-            shape = f"vector .v{found.vector} " if found.vector else ""
-            return f"'{operand.name}' is a {shape}.{found.type} register"
-        if found.kind == "memory":
-            return f"'{operand.name}' is a .{found.space} variable"
-        return f"'{operand.name}' is {_KINDS.get(found.kind, found.kind)}"
-    return f"this is {_SHAPES[type(operand)]}"
 
 
 def _allowed(spec: OperandSpec) -> str:
@@ -527,36 +369,6 @@ def _allowed(spec: OperandSpec) -> str:
              "vec": "a vector"}  # fmt: skip
     kinds = [words[kind] for kind in words if kind in spec.kinds]
     return " or ".join(kinds) or "something else"
-
-
-def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> Problem:
-    """The finding for a name without a declaration, with near misses."""
-    from .suggestions import near_names, range_of
-
-    base, dot, component = name.partition(".")
-    if dot and scope.lookup(base) is not None:
-        return Problem(codes.BAD_COMPONENT, f"'{base}' has no component '.{component}'", index, part, name=name)
-    if name.startswith("%") and dot and scope.resolve(base).kind == "sreg":
-        return Problem(
-            codes.BAD_COMPONENT, f"special register '{base}' has no component '.{component}'", index, part, name=name
-        )
-    near = near_names(base, scope)
-    help = (f"did you mean {' or '.join(repr(n) for n in near)}?",) if near else ()
-    if (limit := range_of(base, scope)) is not None:
-        help = (f"{limit.name}<{limit.count}> declares {limit.name}0 to {limit.name}{(limit.count or 1) - 1}",)
-    return Problem(codes.UNDECLARED, f"'{base}' is not declared here", index, part, help, "4.4", base)
-
-
-def constant_fits(constant: str, wanted: str | None) -> bool:
-    """Whether a constant of type s64, u64, f32 (0f…) or f64 (0d…, 1.5) may be an operand of that type (4.5, 9.4)."""
-    if wanted is None:
-        return True
-    info = TYPES[wanted]
-    if constant in ("s64", "u64"):
-        return info.kind in ("int", "bits", "pred")
-    if info.kind == "bits":
-        return info.bits == (32 if constant == "f32" else 64)
-    return wanted in ("f32", "f64")
 
 
 def _holds_address(found: Value) -> bool:
@@ -573,8 +385,3 @@ def _special_fits(spec: OperandSpec, have: str, name: str) -> bool:
     if accepts(wanted, have, spec.width):
         return True
     return TYPES[wanted].bits in _ONCE_NARROWER.get(name.partition(".")[0], ())
-
-
-def same_space(wanted: str, have: str) -> bool:
-    """Whether a variable of space `have` can be meant by an instruction on space `wanted` ("shared::cta" is shared)."""
-    return wanted.partition("::")[0] == have.partition("::")[0]

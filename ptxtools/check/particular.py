@@ -9,7 +9,7 @@ from ptxtools.ir.nodes import Immediate, Name, Operand
 from ptxtools.isa import Opcode
 
 from . import codes
-from .operands import Problem, Setting
+from .problems import Problem, Setting
 
 #: Geometries with a depth comparison (9.7.10.3).
 _COMPARED = frozenset({"2d", "a2d", "cube", "acube"})

@@ -82,7 +82,7 @@ PAGES = """
     .stype = { .f16, .f32 };
     .dtype = { .f16 };
     set.CmpOp.dtype.stype               d:dtype, a:stype, b:stype;
-    set.CmpOp.BoolOp.dtype.stype        d:dtype, a:stype, b:stype, {!}c:pred;
+    set.CmpOp.BoolOp.dtype.stype        d:dtype, a:stype, b:stype, {!}c:pred(reg);
     .stype = { .f16, .f32 };
     .dtype = { .bf16 };
     set.CmpOp{.ftz}.dtype.stype         d:dtype, a:stype, b:stype;
@@ -90,7 +90,7 @@ PAGES = """
     .stype = { .f16 };
     .dtype = { .u16, .s16, .u32, .s32 };
     set.CmpOp.dtype.stype               d:dtype, a:stype, b:stype;
-    set.CmpOp.BoolOp.dtype.stype        d:dtype, a:stype, b:stype, {!}c:pred;
+    set.CmpOp.BoolOp.dtype.stype        d:dtype, a:stype, b:stype, {!}c:pred(reg);
     .stype = { .bf16 };
     .dtype = { .u16, .s16, .u32, .s32 };
     set.CmpOp{.ftz}.dtype.stype         d:dtype, a:stype, b:stype;
@@ -98,7 +98,7 @@ PAGES = """
     .stype = { .f16x2 };
     .dtype = { .f16x2, .u32, .s32 };
     set.CmpOp.dtype.stype               d:dtype, a:stype, b:stype;
-    set.CmpOp.BoolOp.dtype.stype        d:dtype, a:stype, b:stype, {!}c:pred;
+    set.CmpOp.BoolOp.dtype.stype        d:dtype, a:stype, b:stype, {!}c:pred(reg);
     .stype = { .bf16x2 };
     .dtype = { .bf16x2, .u32, .s32 };
     .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
@@ -113,9 +113,9 @@ PAGES = """
     setp.CmpOp{.ftz}.f16x2         p:pred(reg sink){|q}, a, b;
     setp.CmpOp.BoolOp{.ftz}.f16x2  p:pred(reg sink){|q}, a, b, {!}c:pred;
     setp.CmpOp.bf16                p:pred, a, b;
-    setp.CmpOp.BoolOp.bf16         p:pred, a, b, {!}c:pred;
+    setp.CmpOp.BoolOp.bf16         p:pred, a, b, {!}c:pred(reg);
     setp.CmpOp.bf16x2              p:pred(reg sink){|q}, a, b;
-    setp.CmpOp.BoolOp.bf16x2       p:pred(reg sink){|q}, a, b, {!}c:pred;
+    setp.CmpOp.BoolOp.bf16x2       p:pred(reg sink){|q}, a, b, {!}c:pred(reg);
     .CmpOp  = { .eq, .ne, .lt, .le, .gt, .ge, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
     .BoolOp = { .and, .or, .xor };
     needs                 => ptx 4.2, sm_53

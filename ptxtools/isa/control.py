@@ -5,7 +5,7 @@ PAGES = """
     bra{.uni}  tgt(label);
 
 # 9.7.12.4 brx.idx
-    brx.idx{.uni}  index:u32(reg), tlist(label);
+    brx.idx{.uni}  index:u32, tlist(label);
     needs => ptx 6.0, sm_30
 
 # 9.7.12.5 call

@@ -7,7 +7,7 @@ from .types import TYPES
 
 PAGES = """
 let dabc   = d:td*nd, a:ta*na, b:tb*nb, c:tc*nc
-let sparse = e:b32(reg), f:u32(imm 0..3)
+let sparse = e:b32(reg), f:u32(imm 0..selectors)
 let scales = scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2
 let load   = =r:register*count, [p]{, stride:u32}
 let store  = [p], r:register*count{, stride:u32}
@@ -353,8 +353,11 @@ _WMMA_FACTORS = {
     ("s4", "m8n8k32"): (1, 1), ("u4", "m8n8k32"): (1, 1), ("b1", "m8n8k128"): (1, 1),
 }  # fmt: skip
 
-#: Type of one register that holds elements of a type.
-_REGISTER = {"f16": "f16x2", "f32": "f32", "s32": "s32", "f64": "f64"}
+#: Type of one register that holds elements of a type, which says what registers may stand there; 9.7.14.4.1 and
+#: 9.7.14.5 only say how many bits they have, the rest is what ptxas takes. "b32" is any register of 32 bits.
+_REGISTER = {"f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "f32": "f32", "s32": "s32", "f64": "f64"}
+#: Fragments of integers that must be integer registers.
+_WMMA_REGISTER = _REGISTER | dict.fromkeys(("s8", "u8"), "s32")
 
 #: Element width inside the registers of the narrow floats: one byte each, but packed for the mxf4 kinds (9.7.14.5).
 _NARROW = {"e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 8}
@@ -373,7 +376,7 @@ def _accumulator(shape: str, type: str) -> int:
 def wmma_fragment(context: Context) -> dict[str, int | str]:
     """Registers of one wmma fragment."""
     shape, type, matrix = context.mods["shape"], context.mods["type"], context.mods["matrix"]
-    register = _REGISTER.get(type, "b32")
+    register = _WMMA_REGISTER.get(type, "b32")
     if matrix in ("c", "d"):
         return {"count": _accumulator(shape, type), "register": register}
     return {"count": _WMMA_FACTORS[type, shape][matrix == "b"], "register": register}
@@ -386,7 +389,7 @@ def wmma_operands(context: Context) -> dict[str, int | str] | str:
         return "'.atype' and '.btype' must agree"
     shape, factor = mods["shape"], mods.get("atype", "f16")
     na, nb = _WMMA_FACTORS[factor, shape]
-    register = _REGISTER.get(factor, "b32")
+    register = _WMMA_REGISTER.get(factor, "s32")
     return {"na": na, "nb": nb, "ta": register, "tb": register, **_accumulators(shape, mods["dtype"], mods["ctype"])}
 
 
@@ -416,7 +419,8 @@ def mma_operands(context: Context) -> dict[str, int | str] | str:
     else:
         na, nb = m * k * bits // 1024 // sparse, n * k * bits // 1024
     out: dict[str, int | str] = {"na": na, "nb": nb}
-    out["ta"] = out["tb"] = _REGISTER.get(atype, "b32")
+    out["ta"] = out["tb"] = "bf16x2" if "stype" in mods else _REGISTER.get(atype, "b32")
+    out["selectors"] = 1024 // (k * bits) // (1 if bits > 8 else 2) - 1
     out |= _accumulators(shape, dtype, ctype)
     if shape == "m8n8k4" and atype == "f16":
         out |= {"nd": 4 if dtype == "f16" else 8, "nc": 4 if ctype == "f16" else 8}

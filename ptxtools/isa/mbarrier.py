@@ -66,9 +66,9 @@ PAGES = """
     needs .relaxed          => ptx 8.6, sm_90
 
 # 9.7.13.15.16 mbarrier.test_wait mbarrier.try_wait
-    mbarrier.test_wait{.sem.scope}{.ss}.b64         =waitComplete:pred, [addr], state:u64(reg);
+    mbarrier.test_wait{.sem.scope}{.ss}.b64         =waitComplete:pred, [addr], state:u64;
     mbarrier.test_wait.parity{.sem.scope}{.ss}.b64  =waitComplete:pred, [addr], phaseParity:u32(reg imm 0..1);
-    mbarrier.try_wait{.sem.scope}{.ss}.b64          =waitComplete:pred, [addr], state:u64(reg){, suspendTimeHint:u32};
+    mbarrier.try_wait{.sem.scope}{.ss}.b64          =waitComplete:pred, [addr], state:u64{, suspendTimeHint:u32};
     mbarrier.try_wait.parity{.sem.scope}{.ss}.b64
         =waitComplete:pred, [addr], phaseParity:u32(reg imm 0..1){, suspendTimeHint:u32};
     .ss    = { .shared{::cta} };
@@ -84,7 +84,7 @@ PAGES = """
     needs .relaxed           => ptx 8.6, sm_90
 
 # 9.7.13.15.17 mbarrier.pending_count
-    mbarrier.pending_count.b64  =count:u32, state:u64(reg);
+    mbarrier.pending_count.b64  =count:u32, state:u64;
     needs => ptx 7.0, sm_80
 
 # 9.7.13.17 clusterlaunchcontrol.try_cancel

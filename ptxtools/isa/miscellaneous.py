@@ -6,7 +6,7 @@ PAGES = """
     needs => sm_11
 
 # 9.7.19.2 nanosleep
-    nanosleep.u32  t;
+    nanosleep.u32  t:u32;
     needs => ptx 6.3, sm_70
 
 # 9.7.19.3 pmevent

@@ -202,13 +202,13 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     needs .shared::cluster => ptx 7.8, sm_90
 
 # 9.7.9.23 mapa
-    mapa{.space}.type  d, a(reg symbol), b:u32;
+    mapa{.space}.type  d, a(reg imm symbol), b:u32;
     .space = { .shared::cluster };
     .type  = { .u32, .u64 };
     needs => ptx 7.8, sm_90
 
 # 9.7.9.24 getctarank
-    getctarank{.space}.type  d:u32, a:type(reg symbol);
+    getctarank{.space}.type  d:u32, a:type(reg imm symbol);
     .space = { .shared::cluster };
     .type  = { .u32, .u64 };
     needs => ptx 7.8, sm_90

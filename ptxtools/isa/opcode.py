@@ -255,4 +255,10 @@ def _all_shapes(op: Opcode) -> tuple[tuple[OperandSpec, ...], ...]:
         shape = _operands(form, context, variables, op.space)
         if shape not in shapes:
             shapes.append(shape)
-    return tuple(shapes)
+    return tuple(some for shape in shapes for some in _left_out(shape))
+
+
+def _left_out(shape: tuple[OperandSpec, ...]) -> list[tuple[OperandSpec, ...]]:
+    """The list, and where it ends with several optional operands, those without one but the last."""
+    optional = [at for at, spec in enumerate(shape) if spec.optional]
+    return [shape, *(shape[:at] + shape[at + 1 :] for at in optional[:-1])]

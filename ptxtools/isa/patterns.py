@@ -4,15 +4,21 @@ d, a, b          `d…` and `p` in first place are destinations, the rest source
 =state:b64       a destination under another name
 a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(type), bits(type)
 d:type+          the register may be wider than the type (9.4.1: ld, st, cvt)
+d:type~          any register of the type's size
+d:type&          integer registers of its size in place of floats, too
+d:type!          no .f16x2 register in place of an integer
+d:b32^  [a]^     a register without a type
 d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8)
-{!}c  p|q  p{|q} negatable; two destinations, the second optional in the last
+{!}c  p|q  p{|q} negatable; two destinations, the second optional in the last; `{|q(reg)}` is never `_`
 [a]  [m, c:s32*dim]  [dst]@dst   an address, further parts, its space from a slot, a space's name, "generic", or
                  "tmem" for tensor memory (default: the opcode's first space)
 (ret)            a call's argument list
 n(imm)  l(label) what may be written: kinds in parentheses
-n(imm 0..255)    range of an immediate
+c:s32*n(many)    n elements or more, in a vector of one, two or four (see `OperandSpec`)
+n(imm 0..255)    range of an immediate; an end may be a variable that a rule gives
 n(imm 24..256:8) and what it is a multiple of
 n(imm 4/8/16)    its possible values
+[a](texref)      names a texture (also samplerref, surfref); "alone": not by its .texref in unified mode (5.3)
 [a](unified)     may be written `[a].unified` where the space is global or generic
 {, c}            may be missing
 pol:b64 if .level::cache_hint    written if and only if the condition holds
@@ -35,6 +41,7 @@ _SECOND = frozenset({"reg", "sink"})
 _NO_CONSTANTS = frozenset(
     {"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))}
 )
+_WIDTHS = {"+": "wider", "~": "bits", "&": "ints", "!": "exact", "^": "bare"}
 _ROLES = {"label": "label", "func": "func", "prototype": "prototype", "targets": "label"}
 _FUNCTIONS = {"wide": wide_type, "bits": bits_type}
 
@@ -44,10 +51,12 @@ class OperandSpec(NamedTuple):
 
     name: as in the manual's syntax. role: "dst", "src", "addr", "label", "func", "args", "prototype".
     type: concrete PTX type, or None where any will do. kinds: what may be written there, of "reg", "imm", "sreg",
-    "symbol", "vec", "sink", "negatable", "pair", "label". vector: number of elements, 0 for a scalar.
+    "symbol", "vec", "sink", "negatable", "pair", "label"; "many": one, two or four elements, at least `vector`;
+    "layer": the one of them that `Opcode.variables["layer"]` names is an index. vector: number of elements, 0 for a
+    scalar.
     optional: may be missing at the end. space: of an address (None: generic). width: how a register's size relates
-    to the type: "exact", "wider", or "bits" (see `types.accepts`). second: the q of `p|q`. parts: what follows the
-    base inside the brackets of an address. range: inclusive bounds of an immediate. choices: its only values.
+    to the type, as `types.accepts` names it. second: the q of `p|q`. parts: what follows the base inside the brackets
+    of an address. range: inclusive bounds of an immediate. choices: its only values.
     multiple: an immediate is a multiple of this.
     """
 
@@ -71,8 +80,7 @@ class Pattern:
 
     __slots__ = (
         "choices", "condition", "count", "kinds", "multiple", "name", "negatable", "optional", "parts", "range", "role",
-        "second",
-        "second_optional", "second_type", "space", "type", "wider",
+        "second", "second_kinds", "second_optional", "second_type", "space", "type", "width",
     )  # fmt: skip
 
     def __init__(self, text: str, first: bool, default_type: str | None) -> None:
@@ -87,12 +95,15 @@ class Pattern:
         rest, _, self.space = rest.partition("@")
         self.space = self.space or space
         self.second_optional = second.startswith("?")
-        self.second, _, self.second_type = second.lstrip("?").partition(":")
+        self.second_kinds = _DESTINATION if second.endswith("(reg)") or not self.second_optional else _SECOND
+        self.second, _, self.second_type = second.lstrip("?").removesuffix("(reg)").partition(":")
         rest, _, kinds = rest.partition("(") if not rest.startswith((":wide(", ":bits(")) else _after_function(rest)
         self.kinds, self.range, self.choices, self.multiple = _kinds(kinds.rstrip(")"))
-        self.wider = rest.endswith("+")
-        declared, _, self.count = rest.rstrip("+").partition("*")
+        self.width = _WIDTHS.get(rest[-1:], "")
+        declared, _, self.count = rest.rstrip("+~&!^").partition("*")
         self.type = declared.lstrip(":") or None
+        if not self.width:  # a type that the opcode writes allows a little more than one that goes without saying
+            self.width = "exact" if self.type in TYPES else "typed"
         self.parts: tuple[Pattern, ...] = ()
         if body[0] in "[(":
             inner = [part.strip() for part in body[1:-1].split(",")]
@@ -122,31 +133,44 @@ class Pattern:
             vector,
             self.optional,
             space if self.role == "addr" else None,
-            "wider" if self.wider else "exact",
+            self._width(context),
             self._second(kind, values),
             tuple(p for part in self.parts if (p := part.build(context, variables, space)) is not None),
-            self.range,
+            self._range(variables),
             self.choices,
             self.multiple,
         )
+
+    def _width(self, context: Context) -> str:
+        """How registers relate to the type; one that a rule gives is no type of the opcode."""
+        if self.width != "typed" or self.type is None:
+            return self.width
+        return "typed" if self.type.rpartition("(")[2].rstrip(")") in context.mods else "exact"
+
+    def _range(self, variables: Mapping[str, int | str]) -> tuple[int, int] | None:
+        if self.range is None:
+            return None
+        low, high = (int(variables[end]) if end in variables else int(end, 0) for end in self.range)
+        return low, high
 
     def _second(self, kind: str | None, values: Mapping[str, int | str]) -> OperandSpec | None:
         if not self.second:
             return None
         second_type = _type(self.second_type, values) or kind
-        kinds = _SECOND if self.second_optional else _DESTINATION
-        return OperandSpec(self.second, self.role, second_type, kinds, optional=self.second_optional)
+        return OperandSpec(self.second, self.role, second_type, self.second_kinds, optional=self.second_optional)
 
     def _kinds(self, kind: str | None, vector: int, space: str | None) -> frozenset[str]:
         kinds = self.kinds
         if not kinds and self.role in ("src", "dst"):
             kinds = _DESTINATION if self.role == "dst" else _SOURCE
-        if kind in _NO_CONSTANTS:
+        if kind in _NO_CONSTANTS and not vector:  # among other elements a constant is bits
             kinds -= {"imm"}
         if kind == "pred" and self.role == "src":
             kinds |= {"negatable"}
         if "unified" in kinds and space not in (None, "global"):
             kinds -= {"unified"}
+        if kinds & {"many"}:
+            kinds |= _SOURCE
         if vector:
             kinds |= {"vec"}  # elements of a destination vector may be sinks (6.4.3)
             kinds |= {"sink"} if self.role == "dst" else frozenset()
@@ -159,7 +183,10 @@ def readable(operands: str) -> str:
     """The operand part of a form as the manual prints it, without types and kinds."""
     import re  # only messages and documentation come here
 
-    annotation = r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|\+|(?<=[\w\]])\([^)]*\)|@[\w:]+|\bif [^,]+|(?<![<>!])=(?=\w)"
+    annotation = (
+        r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|[+~&]|(?<=\w)!|(?<=[\w\]+~&])\([^)]*\)|@[\w:]+|\bif [^,]+"
+        r"|(?<![<>!])=(?=\w)"
+    )
     return re.sub(r"\s+,", ",", re.sub(annotation, "", operands)).strip()
 
 
@@ -181,15 +208,15 @@ def _after_function(text: str) -> tuple[str, str, str]:
     return text[:end] + more, found, kinds
 
 
-def _kinds(text: str) -> tuple[frozenset[str], tuple[int, int] | None, tuple[int, ...], int]:
+def _kinds(text: str) -> tuple[frozenset[str], tuple[str, str] | None, tuple[int, ...], int]:
     kinds: set[str] = set()
-    bounds = None
+    bounds: tuple[str, str] | None = None
     choices: tuple[int, ...] = ()
     multiple = 1
     for word in text.replace(",", " ").split():
         if ".." in word:
             span, _, stride = word.partition(":")
-            low, high = (int(end, 0) for end in span.split(".."))
+            low, _, high = span.partition("..")
             bounds, multiple = (low, high), int(stride or 1)
         elif word.lstrip("-")[0].isdigit():
             choices = tuple(int(number, 0) for number in word.split("/"))

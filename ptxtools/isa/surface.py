@@ -1,4 +1,7 @@
-"""9.7.11 Surface instructions: suld, sust, sured, suq. Coordinates as in the texture chapter."""
+"""9.7.11 Surface instructions: suld, sust, sured, suq.
+
+Coordinates as in the texture chapter; registers may be wider than what is moved.
+"""
 
 from .conditions import Context
 from .texture import COORDINATES
@@ -6,7 +9,7 @@ from .types import TYPES
 
 PAGES = """
 # 9.7.11.1 suld
-    suld.b.geom{.cop}{.vec}.dtype.clamp  d:dtype*vec+(reg), [a, b:any(reg vec)]@generic;
+    suld.b.geom{.cop}{.vec}.dtype.clamp  d:dtype*vec+(reg), [a, b:s32*coordinates(many)](surfref)@generic;
     .geom  = { .1d, .2d, .3d, .a1d, .a2d };
     .cop   = { .ca, .cg, .cs, .cv };
     .vec   = { .v2, .v4 };
@@ -21,11 +24,11 @@ PAGES = """
     needs @a:handle     => ptx 3.1, sm_20
 
 # 9.7.11.2 sust
-    sust.b.geom{.cop}{.vec}.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype*vec+;
+    sust.b.geom{.cop}{.vec}.ctype.clamp  [a, b:s32*coordinates(many)](surfref)@generic, c:ctype*vec+;
     .geom  = { .1d, .2d, .3d, .a1d, .a2d };
     .cop   = { .wb, .cg, .cs, .wt };
     .ctype = { .b8, .b16, .b32, .b64 };
-    sust.p.geom{.vec}.ctype.clamp        [a, b:any(reg vec)]@generic, c:ctype*vec+;
+    sust.p.geom{.vec}.ctype.clamp        [a, b:s32*coordinates(many)](surfref)@generic, c:ctype*vec+;
     .geom  = { .1d, .2d, .3d };
     .ctype = { .b32 };
     .vec   = { .v2, .v4 };
@@ -39,19 +42,19 @@ PAGES = """
     needs @a:handle     => ptx 3.1, sm_20
 
 # 9.7.11.3 sured
-    sured.b.op.geom.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype;
+    sured.b.op.geom.ctype.clamp  [a, b:s32*coordinates(many)](surfref)@generic, c:ctype+;
     .op    = { .add };
     .ctype = { .u32, .u64, .s32 };
-    sured.b.op.geom.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype;
+    sured.b.op.geom.ctype.clamp  [a, b:s32*coordinates(many)](surfref)@generic, c:ctype+;
     .op    = { .min, .max };
     .ctype = { .u32, .u64, .s32, .s64 };
-    sured.b.op.geom.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype;
+    sured.b.op.geom.ctype.clamp  [a, b:s32*coordinates(many)](surfref)@generic, c:ctype+;
     .op    = { .and, .or };
     .ctype = { .b32 };
-    sured.p.op.geom.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype;
+    sured.p.op.geom.ctype.clamp  [a, b:s32*coordinates(many)](surfref)@generic, c:ctype+;
     .op    = { .add, .and, .or };
     .ctype = { .b32 };
-    sured.p.op.geom.ctype.clamp  [a, b:any(reg vec)]@generic, c:ctype;
+    sured.p.op.geom.ctype.clamp  [a, b:s32*coordinates(many)](surfref)@generic, c:ctype+;
     .op    = { .min, .max };
     .ctype = { .b32, .b64 };
     .geom  = { .1d, .2d, .3d };
@@ -64,7 +67,7 @@ PAGES = """
     needs @a:handle                 => ptx 3.1, sm_20
 
 # 9.7.11.4 suq
-    suq.query.b32  d, [a]@generic;
+    suq.query.b32  d, [a](surfref)@generic;
     .query = { .width, .height, .depth, .channel_data_type, .channel_order, .array_size, .memory_layout };
     needs                                   => ptx 1.5
     needs .channel_data_type,.channel_order => ptx 2.1

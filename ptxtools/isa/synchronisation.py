@@ -106,7 +106,7 @@ PAGES = """
     needs => ptx 6.2, sm_30
 
 # 9.7.13.12 redux.sync
-    redux.sync.op.type           dst, src, membermask:u32;
+    redux.sync.op.type           dst:type!, src:type!, membermask:u32;
     .op   = { .add, .min, .max };
     .type = { .u32, .s32 };
     redux.sync.op.b32            dst, src:u32, membermask:u32;

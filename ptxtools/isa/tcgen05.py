@@ -3,11 +3,11 @@
 from .conditions import Context
 
 PAGES = """
-let shared  = [d_tmem]@tmem, a_desc:u64(reg), b_desc:u64(reg)
-let tensor  = [d_tmem]@tmem, [a_tmem]@tmem, b_desc:u64(reg)
+let shared  = [d_tmem]^@tmem, a_desc:u64, b_desc:u64
+let tensor  = [d_tmem]^@tmem, [a_tmem]^@tmem, b_desc:u64
 let input   = { disable_output_lane:b32*lanes,} enable_input_d:pred
 let scale_d = {, scale_input_d:u32(imm 0..15)}
-let scales  = [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred
+let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
 
 # 9.7.16.7.1 tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit
     tcgen05.alloc.cta_group.sync.aligned{.ss}.b32                [dst], nCols:u32(reg imm 32/64/128/256/512);
@@ -60,12 +60,12 @@ let scales  = [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred
     needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
 
 # 9.7.16.9.2 tcgen05.cp
-    tcgen05.cp.cta_group.shape{.dst_fmt.src_fmt}            [taddr]@tmem, s_desc:u64(reg);
+    tcgen05.cp.cta_group.shape{.dst_fmt.src_fmt}            [taddr]@tmem, s_desc:u64;
     .shape     = { .128x256b, .4x256b, .128x128b };
-    tcgen05.cp.cta_group.shape.multicast{.dst_fmt.src_fmt}  [taddr]@tmem, s_desc:u64(reg);
+    tcgen05.cp.cta_group.shape.multicast{.dst_fmt.src_fmt}  [taddr]@tmem, s_desc:u64;
     .shape     = { .64x128b };
     .multicast = { .warpx2::02_13, .warpx2::01_23 };
-    tcgen05.cp.cta_group.shape.multicast{.dst_fmt.src_fmt}  [taddr]@tmem, s_desc:u64(reg);
+    tcgen05.cp.cta_group.shape.multicast{.dst_fmt.src_fmt}  [taddr]@tmem, s_desc:u64;
     .shape     = { .32x128b };
     .multicast = { .warpx4 };
     .cta_group = { .cta_group::1, .cta_group::2 };
@@ -79,22 +79,22 @@ let scales  = [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred
     needs => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
 
 # 9.7.16.10.9.1 tcgen05.mma
-    tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:u32(reg),$input$scale_d;
-    tcgen05.mma.cta_group.kind{.ashift}{.collector}  $tensor, idesc:u32(reg),$input$scale_d;
+    tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:u32,$input$scale_d;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector}  $tensor, idesc:u32,$input$scale_d;
     .kind = { .kind::f16, .kind::tf32 };
-    tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:u32(reg),$input;
-    tcgen05.mma.cta_group.kind{.ashift}{.collector}  $tensor, idesc:u32(reg),$input;
+    tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:u32,$input;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector}  $tensor, idesc:u32,$input;
     .kind = { .kind::f8f6f4, .kind::i8 };
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $shared, idesc:u32(reg), $scales;
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $tensor, idesc:u32(reg), $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $shared, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $tensor, idesc:u32, $scales;
     .kind = { .kind::mxf8f6f4 };
     .scale_vectorsize = { .scale_vec::1X, .block32 };
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $shared, idesc:u32(reg), $scales;
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $tensor, idesc:u32(reg), $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $shared, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $tensor, idesc:u32, $scales;
     .kind = { .kind::mxf4 };
     .scale_vectorsize = { .scale_vec::2X, .block32 };
-    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  $shared, idesc:u32(reg), $scales;
-    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  $tensor, idesc:u32(reg), $scales;
+    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  $shared, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  $tensor, idesc:u32, $scales;
     .kind = { .kind::mxf4nvf4 };
     .scale_vectorsize = { .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
     .cta_group = { .cta_group::1, .cta_group::2 };
@@ -111,28 +111,28 @@ let scales  = [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
 # 9.7.16.10.9.2 tcgen05.mma.sp
-    tcgen05.mma.sp.cta_group.kind{.collector}  $shared, [sp_meta]@tmem, idesc:u32(reg),$input$scale_d;
-    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  $tensor, [sp_meta]@tmem, idesc:u32(reg),$input$scale_d;
+    tcgen05.mma.sp.cta_group.kind{.collector}  $shared, [sp_meta]^@tmem, idesc:u32,$input$scale_d;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  $tensor, [sp_meta]^@tmem, idesc:u32,$input$scale_d;
     .kind = { .kind::f16, .kind::tf32 };
-    tcgen05.mma.sp.cta_group.kind{.collector}  $shared, [sp_meta]@tmem, idesc:u32(reg),$input;
-    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  $tensor, [sp_meta]@tmem, idesc:u32(reg),$input;
+    tcgen05.mma.sp.cta_group.kind{.collector}  $shared, [sp_meta]^@tmem, idesc:u32,$input;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  $tensor, [sp_meta]^@tmem, idesc:u32,$input;
     .kind = { .kind::f8f6f4, .kind::i8 };
     tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
-        $shared, [sp_meta]@tmem, idesc:u32(reg), $scales;
+        $shared, [sp_meta]^@tmem, idesc:u32, $scales;
     tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
-        $tensor, [sp_meta]@tmem, idesc:u32(reg), $scales;
+        $tensor, [sp_meta]^@tmem, idesc:u32, $scales;
     .kind = { .kind::mxf8f6f4 };
     .scale_vectorsize = { .scale_vec::1X, .block32 };
     tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
-        $shared, [sp_meta]@tmem, idesc:u32(reg), $scales;
+        $shared, [sp_meta]^@tmem, idesc:u32, $scales;
     tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
-        $tensor, [sp_meta]@tmem, idesc:u32(reg), $scales;
+        $tensor, [sp_meta]^@tmem, idesc:u32, $scales;
     .kind = { .kind::mxf4 };
     .scale_vectorsize = { .scale_vec::2X, .block32 };
     tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}
-        $shared, [sp_meta]@tmem, idesc:u32(reg), $scales;
+        $shared, [sp_meta]^@tmem, idesc:u32, $scales;
     tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}
-        $tensor, [sp_meta]@tmem, idesc:u32(reg), $scales;
+        $tensor, [sp_meta]^@tmem, idesc:u32, $scales;
     .kind = { .kind::mxf4nvf4 };
     .scale_vectorsize = { .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
     .cta_group = { .cta_group::1, .cta_group::2 };
@@ -150,9 +150,9 @@ let scales  = [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred
 
 # 9.7.16.10.9.3 tcgen05.mma.ws
     tcgen05.mma.ws.cta_group.kind{.collector}
-        $shared, idesc:u32(reg), enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
+        $shared, idesc:u32, enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
     tcgen05.mma.ws.cta_group.kind{.collector}
-        $tensor, idesc:u32(reg), enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
+        $tensor, idesc:u32, enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
     .cta_group = { .cta_group::1 };
     .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
     .collector = {
@@ -166,9 +166,9 @@ let scales  = [scale_a]@tmem, [scale_b]@tmem, enable_input_d:pred
 
 # 9.7.16.10.9.4 tcgen05.mma.ws.sp
     tcgen05.mma.ws.sp.cta_group.kind{.collector}
-        $shared, [sp_meta]@tmem, idesc:u32(reg), enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
+        $shared, [sp_meta]^@tmem, idesc:u32, enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
     tcgen05.mma.ws.sp.cta_group.kind{.collector}
-        $tensor, [sp_meta]@tmem, idesc:u32(reg), enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
+        $tensor, [sp_meta]^@tmem, idesc:u32, enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
     .cta_group = { .cta_group::1 };
     .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
     .collector = {

@@ -1,15 +1,15 @@
 """9.7.10 Texture instructions: tex, tld4, txq, istypep.
 
-Coordinates are vectors whose elements differ in type (array index, sample, coordinate): their specs leave the type
-open; `Opcode.variables["coordinates"]` is the number of elements that count, and the vector has 1, 2 or 4.
+Coordinates come in vectors of 1, 2 or 4 elements, of which some count. The index into an array of textures is an
+integer beside coordinates of any type; results and coordinates of .f32 may stand in integer registers, as ptxas has it.
 """
 
 from .conditions import Context
 
 PAGES = """
-let result = d:dtype*vec{|p:pred}
-let fetch  = [a,{ b:any(reg symbol),} c:any(reg vec)]@generic
-let extras = {, e:any(reg vec)}{, f:f32}
+let result = d:dtype*vec&{|p:pred(reg)}
+let fetch  = [a,{ b:any(samplerref),} c:ctype*coordinates&(many layer)](texref)@generic
+let extras = {, e:s32*offsets(many)}{, f:f32}
 
 # 9.7.10.3 tex
     tex{.mode}.geom.vec.dtype.ctype   $result, $fetch$extras;
@@ -26,10 +26,10 @@ let extras = {, e:any(reg vec)}{, f:f32}
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .level };
-    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:any(vec), dPdy:any(vec)$extras;
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:f32*gradient, dPdy:f32*gradient$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:any(vec), dPdy:any(vec)$extras;
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:f32*gradient, dPdy:f32*gradient$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .grad };
@@ -52,7 +52,8 @@ let extras = {, e:any(reg vec)}{, f:f32}
     needs @a:handle            => ptx 3.1, sm_20
 
 # 9.7.10.4 tld4
-    tld4.comp.geom.v4.dtype.f32  d:dtype*4{|p:pred}, $fetch$extras;
+    tld4.comp.geom.v4.dtype.f32
+        d:dtype*4&{|p:pred(reg)}, [a,{ b:any(samplerref),} c:f32*coordinates&(many layer)](texref)@generic$extras;
     .comp  = { .r, .g, .b, .a };
     .geom  = { .2d, .a2d, .cube, .acube };
     .dtype = { .u32, .s32, .f32 };
@@ -64,13 +65,16 @@ let extras = {, e:any(reg vec)}{, f:f32}
     needs @a:handle         => ptx 3.1, sm_20
 
 # 9.7.10.5 txq
-    txq.query.b32        d, [a]@generic;
+    txq.query.b32        d, [a](texref)@generic;
     .query = {
         .width, .height, .depth, .channel_data_type, .channel_order, .normalized_coords, .array_size,
-        .num_mipmap_levels, .num_samples, .force_unnormalized_coords, .filter_mode,
-        .addr_mode_0, .addr_mode_1, .addr_mode_2
+        .num_mipmap_levels, .num_samples
     };
-    txq.level.query.b32  d, [a]@generic, lod:u32;
+    txq.query.b32        d, [a](samplerref)@generic;
+    .query = { .filter_mode, .addr_mode_0, .addr_mode_1, .addr_mode_2 };
+    txq.query.b32        d, [a](samplerref alone)@generic;
+    .query = { .force_unnormalized_coords };
+    txq.level.query.b32  d, [a](texref)@generic, lod:u32;
     .query = { .width, .height, .depth };
     first .level
     needs                                             => ptx 1.5
@@ -83,14 +87,25 @@ let extras = {, e:any(reg vec)}{, f:f32}
     needs @a:handle                                   => ptx 3.1, sm_20
 
 # 9.7.10.6 istypep
-    istypep.kind  p:pred, a:u64(reg);
+    istypep.kind  p:pred, a:u64;
     .kind = { .texref, .samplerref, .surfref };
     needs => ptx 4.0, sm_30
 """
 
 #: Elements of a coordinate vector that count: array index and sample included (9.7.10.3).
 COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4, "2dms": 3, "a2dms": 4}
+#: Where among them the array index stands.
+_LAYER = {"a1d": 0, "a2d": 0, "acube": 0, "a2dms": 1}
+#: Elements of an offset, and of a gradient.
+_OFFSETS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "2dms": 2, "a2dms": 2}
+_GRADIENT = {"1d": 1, "2d": 2, "a1d": 1, "a2d": 2}
 
 
 def coordinates(context: Context) -> dict[str, int | str]:
-    return {"coordinates": COORDINATES[context.mods["geom"]]}
+    geometry = context.mods["geom"]
+    return {
+        "coordinates": COORDINATES[geometry],
+        "layer": _LAYER.get(geometry, -1),
+        "offsets": _OFFSETS.get(geometry, 0),
+        "gradient": _GRADIENT.get(geometry, 4),
+    }

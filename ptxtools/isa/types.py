@@ -82,10 +82,14 @@ def accepts(instruction_type: str, register_type: str, width: str = "exact") -> 
 
     width "exact": same size, and agreeing kinds: `.bN` agrees with everything of its size, integers of either sign
     with each other, a float with itself. Types that no register can have (.bf16, .u16x2, …) want `.bN`. width
-    "wider": the register may also be larger (ld, st, cvt): an integer in integers and bits, a float in bits,
-    `.bN` in anything. width "bits": any register of that size.
+    "typed", of an operand whose type the opcode writes: `.f16x2` is as good as an integer of its size, as ptxas has it.
+    width "wider": the register may also be larger (ld, st, cvt): an integer in integers and bits, a float in bits,
+    `.bN` in anything. width "ints": an integer in place of a float of its size, too. width "bits": any register of
+    that size. width "bare": `.bN` alone.
     """
     want, have = TYPES[instruction_type], TYPES[register_type]
+    if width == "bare":
+        return have.kind == "bits" and have.bits == want.bits
     if "pred" in (want.kind, have.kind):
         return want.kind == have.kind
     stand_in = REGISTER_TYPE.get(instruction_type)
@@ -93,9 +97,11 @@ def accepts(instruction_type: str, register_type: str, width: str = "exact") -> 
         return have.name == stand_in or (width == "bits" and have.bits == TYPES[stand_in].bits)
     if have.bits < want.bits or (have.bits > want.bits and width != "wider"):
         return False
-    if "bits" in (want.kind, have.kind) or (width == "bits" and have.bits == want.bits):
+    if "bits" in (want.kind, have.kind) or width == "bits" or want.name == have.name:
         return True
-    return want.name == have.name or (want.kind == "int" and have.kind == "int")
+    if have.kind == "int":
+        return want.kind == "int" or (width == "ints" and want.kind == "float")
+    return have.kind == "packed" and want.kind == "int" and width not in ("exact", "bits")
 
 
 def bits_type(name: str) -> str:

@@ -5,8 +5,8 @@ import re
 from .conditions import Context
 
 PAGES = """
-let shared    = d:td*nd, a_desc:u64(reg), b_desc:u64(reg)
-let registers = d:td*nd, a:ta*4, b_desc:u64(reg)
+let shared    = d:td*nd, a_desc:u64, b_desc:u64
+let registers = d:td*nd, a:ta*4, b_desc:u64
 let sparse    = sp_meta:b32(reg), sp_sel:u32(imm 0..1)
 let sparse8   = sp_meta:b32(reg), sp_sel:u32(imm 0..0)
 let scale     = imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1)
@@ -104,5 +104,5 @@ def fragments(context: Context) -> dict[str, int | str]:
     return {
         "nd": columns // 4 if packed else columns // 2,
         "td": "f16x2" if packed else dtype,
-        "ta": "f16x2" if context.mods["atype"] == "f16" else "b32",
+        "ta": "b32" if dtype == "s32" else "f16x2",
     }

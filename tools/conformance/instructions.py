@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ptxtools import isa
@@ -12,8 +13,9 @@ from ptxtools.isa.form import Form
 from ptxtools.isa.index import CHAPTERS
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, provides_any, version_text
 
+from . import elements
 from .operands import bounds, operands, optional_parts, replacements, statement
-from .setting import KNOWN, LINE, NEWEST
+from .setting import INDEPENDENT, KNOWN, LINE, NEWEST, where
 
 #: Where a probe is asked when it does not say: the first that provides what it needs.
 _HOMES = ("9.0/sm_100a", "9.0/sm_90a", "9.0/sm_120a", "9.0/sm_110a", "9.0/sm_103a", "9.0/sm_62", "1.3/sm_13")
@@ -44,6 +46,10 @@ FOREIGN = (
     "relu",
     "noftz",
 )
+#: Instructions on opaque variables.
+_OPAQUE = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq")
+#: Share of the opcodes on them that are tried with all kinds of names.
+_SAMPLE = 0.2
 #: Wide accumulators exhaust the register file of a module with many of them.
 _WIDEST = 64
 
@@ -62,6 +68,9 @@ def probes() -> Iterator[Probe]:
         for page in isa.pages(family):
             for number, form in enumerate(f for f in page.forms if f.family == family):
                 yield from _form(form, rng, thorough=number == 0)
+    tried: set[tuple[object, ...]] = set()
+    for family in sorted(CHAPTERS):
+        yield from _vectors(family, random.Random(2), tried)
 
 
 def _form(form: Form, rng: random.Random, *, thorough: bool) -> Iterator[Probe]:
@@ -87,6 +96,45 @@ def _form(form: Form, rng: random.Random, *, thorough: bool) -> Iterator[Probe]:
         yield Probe(home, LINE, "spoilt", statement(name, operands(op)))
     yield from _operands(op, home, rng, thorough)
     yield from _guards(op, home)
+
+
+def _vectors(family: str, rng: random.Random, tried: set[tuple[object, ...]]) -> Iterator[Probe]:
+    """Elements of vectors; both texture modes; what optional operands need. Their own random numbers, so that the
+    probes before them stay what they are."""
+    said: set[str] = set()
+    for form in isa.forms(family):
+        base = _base(form, rng)
+        for variant in _variants(form, base[0], rng) if base else ():
+            try:
+                op = isa.resolve(".".join([family, *variant]))
+            except isa.OpcodeError:
+                continue
+            if op.text in said or _heavy(op):
+                continue
+            said.add(op.text)
+            home = _home(op)
+            for shape in op.shapes:
+                sampled = family in ("tex", "tld4") and len(shape[1].parts) > 1
+                for text in elements.probes(op, shape, rng, tried):
+                    yield Probe(home + INDEPENDENT * sampled, LINE, "element", text)
+                if family in _OPAQUE and rng.random() < _SAMPLE:
+                    yield from _texture_modes(op, shape, home)
+            for texts in optional_parts(op):
+                yield from _boundaries(op, statement(op.text, texts), (*op.requirements, *op.operand_requirements))
+            if family in _OPAQUE:
+                yield from _boundaries(op, statement(op.text, operands(op)), op.requirements, INDEPENDENT)
+
+
+def _texture_modes(op: isa.Opcode, shape: tuple[isa.OperandSpec, ...], home: str) -> Iterator[Probe]:
+    """What stands for a texture, a sampler and a surface, in both modes (5.3)."""
+    line = statement(op.text, operands(op, shape))
+    for setting in (home, home + INDEPENDENT):
+        for name in ("tx", "sm", "sf", "%rd1", "%ul1", "%r1", "gv", "0", "undeclared", "kp", "lv", "%p1"):
+            yield Probe(setting, LINE, "texture", re.sub(r"\[(tx|sf)", f"[{name}", line))
+            if "sm, " in line:
+                yield Probe(setting, LINE, "texture", line.replace("sm, ", f"{name}, "))
+            elif "[tx, " in line:
+                yield Probe(setting, LINE, "texture", line.replace("[tx, ", f"[tx, {name}, "))
 
 
 def _base(form: Form, rng: random.Random) -> tuple[list[str], isa.Opcode] | None:
@@ -200,26 +248,29 @@ def _home(op: isa.Opcode) -> str:
 
 def _availability(op: isa.Opcode) -> Iterator[Probe]:
     """At the lowest version and target, just below either, and what ptxas names when both are old."""
-    demands = demands_of(op.requirements)
+    yield from _boundaries(op, statement(op.text, operands(op)), op.requirements)
+
+
+def _boundaries(op: isa.Opcode, line: str, needs: Iterable[isa.Need], options: str = "") -> Iterator[Probe]:
+    demands = demands_of(needs)
     lowest = requirement(demands, (1, 0))
-    if not lowest.targets or op.family in ("tex", "tld4", "txq", "suld", "sust", "sured", "suq"):
+    if not lowest.targets:
         return
-    line = statement(op.text, operands(op))
     major, _, minor = lowest.ptx.partition(".")
     version, target = (int(major), int(minor)), lowest.targets[0]
     if version > NEWEST:
         return
-    yield Probe(f"{lowest.ptx}/{target}", LINE, "availability", line)
+    settings = [f"{lowest.ptx}/{target}"]
     below = [v for v in VERSIONS if v < version and v != (5, 1)]
     if below:
         known = [t for t in FIRST_VERSION if FIRST_VERSION[t] <= below[-1] and t != "sm_82"]
-        yield Probe(f"{version_text(below[-1])}/{known[-1]}", LINE, "availability", line)
-    for name in requirement(demands, NEWEST).targets:
-        yield Probe(f"9.0/{name}", LINE, "availability", line)
+        settings.append(f"{version_text(below[-1])}/{known[-1]}")
+    settings += [f"9.0/{name}" for name in requirement(demands, NEWEST).targets]
     refused = [t for t in KNOWN if not _available(op, NEWEST, t)]
     if refused:
-        yield Probe(f"9.0/{refused[-1]}", LINE, "availability", line)
-        plain = [t for t in refused if t[-1] not in "af"]
-        if plain:
-            yield Probe(f"9.0/{plain[-1]}", LINE, "availability", line)
-    yield Probe("3.0/sm_20", LINE, "requirement", line)
+        settings.append(f"9.0/{refused[-1]}")
+        settings += [f"9.0/{t}" for t in refused if t[-1] not in "af"][-1:]
+    for setting in settings:
+        if not options or where(setting)[0] >= (1, 5):
+            yield Probe(setting + options, LINE, "availability", line)
+    yield Probe("3.0/sm_20" + options, LINE, "requirement", line)

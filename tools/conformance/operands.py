@@ -54,7 +54,7 @@ def fitting(spec: OperandSpec, number: int, op: Opcode) -> str:
     if op.family in ("tex", "tld4") and spec.name in ("dPdx", "dPdy"):
         return _gradient(op)
     if op.family in ("tex", "tld4") and spec.name == "e":
-        return "{%r1, %r2, %r3, %r4}"
+        return "{" + ", ".join(f"%r{k}" for k in range(1, 1 + _COORDINATES.get(spec.vector, 4))) + "}"
     if spec.vector or (spec.type is None and "vec" in spec.kinds):
         count = spec.vector or 4
         return "{" + ", ".join(register(spec.type, k) for k in range(count)) + "}"
@@ -87,7 +87,8 @@ def _address(spec: OperandSpec, number: int, op: Opcode) -> str:
         return "[tx]"
     if op.family in ("tex", "tld4"):
         letter = "r" if op.mods.get("ctype") == "s32" else "f"
-        return f"[tx, {coordinates(op, letter)}]"
+        sampler = "sm, " if len(spec.parts) > 1 else ""
+        return f"[tx, {sampler}{coordinates(op, letter)}]"
     parts = [fitting(part, number + k, op) for k, part in enumerate(spec.parts, 1)]
     return f"[{', '.join([base, *parts])}]"
 

@@ -13,6 +13,8 @@ from ptxtools.isa.targets import Target
 
 from .setting import LINE, MODULE, module_of, where
 
+#: Seconds after which ptxas is given up: it takes a tenth for a full batch, and for a few probes it never ends.
+_LIMIT = 10
 _ERROR = re.compile(r"ptxas (?!<).*?, line (\d+); (error|fatal)\s*: (.*)")
 _VERSION = re.compile(r"requires PTX ISA \.version (\d+\.\d+)")
 _TARGET = re.compile(r"requires \.target (sm_\w+)")
@@ -121,7 +123,10 @@ class Oracle:
             command = [self.command, f"-arch={arch}", "-O0", "-o", str(Path(folder, "out")), str(path)]
             if _version(lines) >= (3, 1):
                 command.append("-c")
-            return subprocess.run(command, capture_output=True, check=False, timeout=300)
+            try:
+                return subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT)
+            except subprocess.TimeoutExpired:  # as good as a crash
+                return subprocess.CompletedProcess(command, -1, b"", b"")
 
 
 def _version(lines: Sequence[str]) -> tuple[int, ...]:

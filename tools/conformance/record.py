@@ -1,4 +1,5 @@
-"""Recorded verdicts: an xz-compressed text, `@ setting place topic` lines and below them `+probe` or `-probe`.
+"""Recorded verdicts: an xz-compressed text, `@ setting place topic` lines and below them `+probe` or `-probe`;
+`!probe` is one at which ptxas crashed.
 
 Behind a tab a refused probe has the version and target that ptxas named: `-elect.sync %r1|%p2, %r2;<tab>8.0 sm_90`.
 """
@@ -12,7 +13,8 @@ from typing import NamedTuple
 
 
 class Record(NamedTuple):
-    """One probe with its verdict. requires: what ptxas named, such as "8.0 sm_90", or ""."""
+    """One probe with its verdict. requires: what ptxas named, such as "8.0 sm_90", or ""; crashed: it said nothing, and
+    is no measure of ours."""
 
     setting: str
     place: str
@@ -20,6 +22,7 @@ class Record(NamedTuple):
     text: str
     accepted: bool
     requires: str = ""
+    crashed: bool = False
 
 
 def write(path: Path, records: Iterable[Record]) -> None:
@@ -31,7 +34,8 @@ def write(path: Path, records: Iterable[Record]) -> None:
             lines.append(group)
             head = group
         requires = f"\t{record.requires}" if record.requires else ""
-        lines.append(f"{'+' if record.accepted else '-'}{record.text}{requires}")
+        sign = "!" if record.crashed else "+" if record.accepted else "-"
+        lines.append(f"{sign}{record.text}{requires}")
     data = ("\n".join(lines) + "\n").encode()
     path.write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
 
@@ -44,5 +48,5 @@ def read(path: Path) -> list[Record]:
             _, setting, place, topic = line.split()
             continue
         text, _, requires = line[1:].partition("\t")
-        records.append(Record(setting, place, topic, text, line[0] == "+", requires))
+        records.append(Record(setting, place, topic, text, line[0] == "+", requires, line[0] == "!"))
     return records

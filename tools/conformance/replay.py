@@ -84,6 +84,8 @@ def differences(records: Iterable[Record]) -> Iterator[Difference]:
     """Every record on which ptx-lint and ptxas differ. Probes share modules; what differs is tried again alone."""
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
+        if record.crashed:
+            continue
         groups[record.setting, record.place].append(record)
     for (setting, place), members in groups.items():
         size = 1 if place == MODULE else _BATCH

@@ -8,6 +8,8 @@ from ptxtools.isa.targets import FIRST_VERSION, Target, Version
 NEWEST: Version = (9, 0)
 KNOWN = [t for t in FIRST_VERSION if FIRST_VERSION[t] <= NEWEST and t != "sm_82"]
 HOME = "9.0/sm_100a"
+#: Behind a target: textures and samplers have variables of their own (5.3).
+INDEPENDENT = ",texmode_independent"
 #: Register files: name without %, type, and how many.
 FILES = (("p", "pred"), ("b", "b8"), ("h", "b16"), ("r", "b32"), ("rd", "b64"), ("f", "f32"), ("fd", "f64"))
 #: Registers whose type is not just bits, for the rules on agreeing types.
@@ -18,15 +20,15 @@ LINE, OUTER, MODULE = "line", "outer", "module"
 
 
 def where(text: str) -> tuple[Version, str]:
-    """ "9.0/sm_90" as ((9, 0), "sm_90")."""
+    """ "9.0/sm_90" as ((9, 0), "sm_90"); options behind the target ("9.0/sm_75,texmode_independent") are left out."""
     version, _, target = text.partition("/")
     major, _, minor = version.partition(".")
-    return (int(major), int(minor)), target
+    return (int(major), int(minor)), target.partition(",")[0]
 
 
 def header(setting: str) -> list[str]:
-    version, target = where(setting)
-    lines = [f".version {version[0]}.{version[1]}", f".target {target}"]
+    version, _ = where(setting)
+    lines = [f".version {version[0]}.{version[1]}", f".target {setting.partition('/')[2].replace(',', ', ')}"]
     return [*lines, ".address_size 64"] if version >= (2, 3) else lines
 
 
@@ -36,9 +38,8 @@ def opening(setting: str) -> list[str]:
     number = Target(target).number
     modern = version >= (2, 1) and number >= 20
     lines = header(setting)
-    if version >= (1, 5):
-        lines += [".global .texref tx;"]
-        lines += [".global .surfref sf;"] if number >= 20 else []
+    lines += [".global .texref tx;", ".global .surfref sf;"] if version >= (1, 5) else [".tex .u32 tx;"]
+    lines += [".global .samplerref sm;"] if setting.endswith(INDEPENDENT) else []
     lines += [".global .align 16 .b32 gv[64];", ".const .align 16 .b32 cv[64];", ".shared .align 16 .b32 sv[64];"]
     if modern:
         lines += [".func fn(.reg .b32 a) { ret; }"]

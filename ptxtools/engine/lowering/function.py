@@ -10,6 +10,7 @@ from ptxtools.ir.cfg import ControlFlow, scopes_of
 from ptxtools.ir.symbols import Names
 from ptxtools.isa import OpcodeError, resolve
 from ptxtools.isa.registers import lookup as special_register
+from ptxtools.isa.types import TYPES
 
 from ..grid import is_launch_special
 from ..layout import (
@@ -234,10 +235,15 @@ class FunctionLowering(Values):
         return self.compute("not.pred", ("pred",), (predicate,), "pred")
 
     def special(self, name: str, type_name: str | None) -> Ref:
-        """Value of a special register, as a new value of the register's own type."""
+        """Value of a special register, as a new value of its own type, or its lower bits where a shorter one is asked
+        for (10.1, 10.10)."""
         register = special_register(name)
         if register is None:
             raise Unsupported(f"'{name}' is not declared, and no special register")
+        bits, own = (TYPES[type_name].bits if type_name else 0), TYPES[register.type].bits
+        if 1 < bits < own:
+            whole = self.special(name, register.type)
+            return self.compute(f"cvt.u{bits}.u{own}", (f"u{own}",), (whole,), f"u{bits}")
         storage = storage_of(type_name or register.type)
         if self.optimise and is_launch_special(name) and storage == "b32":
             return self.launch_constant("sreg", name, 0, storage)

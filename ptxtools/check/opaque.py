@@ -1,0 +1,60 @@
+"""Textures, samplers and surfaces in brackets: variables of the right type, or registers that hold their addresses
+(5.3, 9.7.10, 9.7.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxtools.ir.nodes import Address, Name, Operand
+from ptxtools.isa import Opcode, OperandSpec
+from ptxtools.isa.types import TYPES
+
+from . import codes
+from .problems import Problem, Setting, describe, undeclared
+from .values import Scope, Value
+
+#: The types of such variables; among the kinds of an operand: what it names.
+OPAQUE = frozenset({"texref", "samplerref", "surfref"})
+
+
+def check_opaque(
+    op: Opcode, spec: OperandSpec, index: int, operand: Address, scope: Scope, setting: Setting
+) -> Iterator[Problem]:
+    """What the base of the address names, and whether a sampler stands beside a texture in independent mode."""
+    if operand.offset:
+        message = f"'{op.text}' takes a texture, sampler or surface as a whole: no offset"
+        yield Problem(codes.ADDRESS_FORM, message, index, None, (), op.section)
+    yield from check_name(op, spec, index, None, operand.base, scope, setting)
+    if setting.independent and "texref" in spec.kinds and len(operand.extra) == 1 and op.family in ("tex", "tld4"):
+        message = f"'{op.text}' wants a sampler behind the texture: the module is texmode_independent"
+        yield Problem(
+            codes.ADDRESS_FORM, message, index, None, ("write [texture, sampler, {coordinates}]",), "9.7.10.1"
+        )
+
+
+def check_name(
+    op: Opcode, spec: OperandSpec, index: int, part: int | None, base: Operand, scope: Scope, setting: Setting
+) -> Iterator[Problem]:
+    """Whether an opaque variable or register fits. In unified mode a texture is its own sampler (9.7.10.1)."""
+    wanted = next(iter(OPAQUE & spec.kinds))
+    found = scope.resolve(base.name) if isinstance(base, Name) else None
+    if isinstance(base, Name) and found is not None and found.kind == "unknown":
+        yield undeclared(base.name, scope, index, part)
+        return
+    if found is not None and found.kind == "reg":
+        if found.vector or TYPES[found.type].kind not in ("int", "bits") or TYPES[found.type].bits != 64:
+            message = f"{describe(base, scope)}: the address of a .{wanted} has 64 bits"
+            yield Problem(codes.ADDRESS_REGISTER, message, index, part, (), op.section)
+        return
+    if found is None or found.kind != "memory" or not _fits(wanted, found, spec, setting):
+        what = describe(base, scope)
+        if found is not None and found.type in OPAQUE:
+            what = f"'{base.name}' is a .{found.type}"  # type: ignore[union-attr]
+        message = f"{what}; '{op.text}' wants a .{wanted} variable or a register with its address"
+        yield Problem(codes.ADDRESS_FORM, message, index, part, (), op.section)
+
+
+def _fits(wanted: str, found: Value, spec: OperandSpec, setting: Setting) -> bool:
+    if found.type == wanted:
+        return True
+    return (wanted, found.type) == ("samplerref", "texref") and not setting.independent and "alone" not in spec.kinds

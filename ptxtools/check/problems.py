@@ -1,0 +1,87 @@
+"""What can be wrong with an operand, and the words for what stands in its place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ptxtools.ir.nodes import Address, Arguments, Element, Immediate, Name, Negated, Operand, Pair, SymbolOffset, Vector
+
+from . import codes
+from .values import Scope
+
+#: What a name can be, and what else can stand as an operand, in words.
+_KINDS = {
+    "function": "a function",
+    "label": "a label",
+    "targets": "a list of branch targets",
+    "callees": "a list of call targets",
+    "prototype": "a prototype",
+    "int": "a constant",
+    "sreg": "a special register",
+    "sink": "the sink",
+    "unknown": "not declared",
+}
+_SHAPES: dict[type, str] = {
+    Immediate: "a constant",
+    Vector: "a vector",
+    Address: "an address in brackets",
+    Negated: "negated",
+    Pair: "a pair",
+    Arguments: "a list of arguments",
+}
+
+
+class Problem(NamedTuple):
+    """What is wrong with one operand. operand: its index; part: index inside its brackets or braces, or None."""
+
+    code: str
+    message: str
+    operand: int
+    part: int | None = None
+    help: tuple[str, ...] = ()
+    section: str | None = None
+    name: str = ""
+
+
+class Setting(NamedTuple):
+    """What the rules for addresses need to know about the module."""
+
+    address_bits: int
+    wide_only: bool  # the target has no 32-bit addressing
+    independent: bool = False  # textures and samplers have variables of their own (.target texmode_independent)
+
+
+def describe(operand: Operand, scope: Scope) -> str:
+    """Such as "'%f1' is a .f32 register", "this is a constant"."""
+    if isinstance(operand, (Name, SymbolOffset, Element)):
+        found = scope.resolve(operand.name)
+        if found.kind == "reg":
+            shape = f"vector .v{found.vector} " if found.vector else ""
+            return f"'{operand.name}' is a {shape}.{found.type} register"
+        if found.kind == "memory":
+            return f"'{operand.name}' is a .{found.space} variable"
+        return f"'{operand.name}' is {_KINDS.get(found.kind, found.kind)}"
+    return f"this is {_SHAPES[type(operand)]}"
+
+
+def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> Problem:
+    """The finding for a name without a declaration, with near misses."""
+    from .suggestions import near_names, range_of
+
+    base, dot, component = name.partition(".")
+    if dot and scope.lookup(base) is not None:
+        return Problem(codes.BAD_COMPONENT, f"'{base}' has no component '.{component}'", index, part, name=name)
+    if name.startswith("%") and dot and scope.resolve(base).kind == "sreg":
+        return Problem(
+            codes.BAD_COMPONENT, f"special register '{base}' has no component '.{component}'", index, part, name=name
+        )
+    near = near_names(base, scope)
+    help = (f"did you mean {' or '.join(repr(n) for n in near)}?",) if near else ()
+    if (limit := range_of(base, scope)) is not None:
+        help = (f"{limit.name}<{limit.count}> declares {limit.name}0 to {limit.name}{(limit.count or 1) - 1}",)
+    return Problem(codes.UNDECLARED, f"'{base}' is not declared here", index, part, help, "4.4", base)
+
+
+def same_space(wanted: str, have: str) -> bool:
+    """Whether a variable of space `have` can be meant by an instruction on space `wanted` ("shared::cta" is shared)."""
+    return wanted.partition("::")[0] == have.partition("::")[0]

@@ -1,0 +1,192 @@
+"""Vectors in braces: how many elements, what may be one, and the type that they have together (6.4.3, 9.4, 9.7.9.4).
+
+A vector has one type, as ptxas reckons: registers of one type keep it, registers of several types that may mix are bits
+of their size. That type must suit the operand, not each register's own: `{%r1, %f1}` is a fragment of .f16x2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ptxtools.ir.nodes import Immediate, Name, Operand, Vector
+from ptxtools.isa import Opcode, OperandSpec
+from ptxtools.isa.types import TYPES, accepts
+
+from . import codes
+from .problems import Problem, Setting, describe, undeclared
+from .values import CONSTANTS, Scope, Value
+
+#: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4); lengths of coordinates.
+_LENGTHS = (1, 2, 4)
+#: Instructions that take `{r}` for `r`, as compilers write it.
+_BRACED = frozenset({"ld", "st", "ldu", "suld", "sust"})
+#: Constants in the place of an element: the kind of type that registers beside them have.
+_BESIDE = {"s64": "int", "u64": "int", "f32": "float", "f64": "float"}
+
+
+class VectorFit:
+    """One operand against one specification; the part that is about vectors."""
+
+    __slots__ = ("index", "op", "scope", "setting", "spec")
+
+    def __init__(self, op: Opcode, spec: OperandSpec, index: int, scope: Scope, setting: Setting) -> None:
+        self.op, self.spec, self.index, self.scope, self.setting = op, spec, index, scope, setting
+
+    def _scalar(self, operand: Operand, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
+        raise NotImplementedError
+
+    def _mismatch(self, operand: Operand, found: Value, spec: OperandSpec, part: int | None) -> Problem:
+        raise NotImplementedError
+
+    def _vector(self, operand: Vector) -> Iterator[Problem]:
+        spec, count = self.spec, len(operand.items)
+        if "many" in spec.kinds:
+            yield from self._many(operand)
+        elif not spec.vector and self.op.family in _BRACED and count == 1:
+            yield from self._elements(dict(enumerate(operand.items)), spec)
+        elif not spec.vector and "vec" not in spec.kinds:
+            message = f"'{self.op.text}' takes no vector as operand '{spec.name}'"
+            yield self._problem(codes.OPERAND_KIND, message)
+        elif not spec.vector:
+            yield from self._packed(operand)
+        elif count != spec.vector:
+            message = f"operand '{spec.name}' of '{self.op.text}' is a vector of {spec.vector}, found {count}"
+            yield self._problem(codes.VECTOR_LENGTH, message)
+        else:
+            yield from self._elements(dict(enumerate(operand.items)), spec)
+
+    def _packed(self, operand: Vector) -> Iterator[Problem]:
+        """`{a, b}` in place of a register of bits: the elements fill it (9.7.9.4)."""
+        bits = TYPES[self.spec.type].bits if self.spec.type else 0
+        count = len(operand.items)
+        if count not in _LENGTHS or bits // count not in (8, 16, 32, 64):
+            message = f"{count} elements cannot fill the .{self.spec.type} of '{self.op.text}'"
+            yield self._problem(codes.VECTOR_LENGTH, message, None, ("2 or 4 elements of 8 to 64 bits",), "9.7.9.4")
+            return
+        spec = self.spec._replace(type=f"b{bits // count}", width="bits")
+        yield from self._elements(dict(enumerate(operand.items)), spec)
+
+    def _many(self, operand: Vector) -> Iterator[Problem]:
+        """Coordinates and offsets of textures and surfaces: what a longer vector has more is padding (9.7.10.3)."""
+        spec, count = self.spec, len(operand.items)
+        if not spec.vector:
+            yield self._problem(codes.OPERAND_KIND, f"'{self.op.text}' takes no '{spec.name}'")
+            return
+        if count < spec.vector or count not in _LENGTHS:
+            what = f"{spec.vector} element{'s' * (spec.vector > 1)} in a vector of 1, 2 or 4"
+            message = f"'{self.op.text}' takes {what} as '{spec.name}', found {count}"
+            yield self._problem(codes.VECTOR_LENGTH, message)
+            return
+        items = dict(enumerate(operand.items))
+        if "layer" in spec.kinds and (layer := self.op.variables["layer"]) in items:
+            index = {int(layer): items.pop(int(layer))}
+            yield from self._elements(index, spec._replace(type="u32", width="exact"))
+        yield from self._elements(items, spec)
+
+    # --- elements -----------------------------------------------------------------------------------------------------
+
+    def _elements(self, items: Mapping[int, Operand], spec: OperandSpec) -> Iterator[Problem]:
+        """Elements by their place in the braces."""
+        sound = True
+        for part, item in items.items():
+            for problem in self._element(item, spec, part):
+                sound = False
+                yield problem
+        if sound:
+            yield from self._together(items, spec)
+
+    def _element(self, item: Operand, spec: OperandSpec, part: int) -> Iterator[Problem]:
+        """Whether it may be an element at all, whatever its type."""
+        if isinstance(item, Name):
+            if item.name == "_":
+                if self.spec.role != "dst":
+                    yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
+                return
+            if (unknown := self._undeclared(item, part)) is not None:
+                yield unknown
+                return
+            if self.scope.resolve(item.name).vector:
+                yield self._problem(codes.VECTOR_LENGTH, f"{self._what(item)}: it is no single element", part)
+                return
+        elif not isinstance(item, Immediate):
+            yield self._problem(codes.OPERAND_KIND, f"{self._what(item)}, where a register must stand", part)
+            return
+        yield from self._scalar(item, spec._replace(kinds=spec.kinds | {"reg"}, type=None), part)
+
+    def _together(self, items: Mapping[int, Operand], spec: OperandSpec) -> Iterator[Problem]:
+        """The type of the whole vector."""
+        registers: dict[int, Value] = {}
+        constants: dict[int, str] = {}
+        for part, item in items.items():
+            if isinstance(item, Immediate):
+                constants[part] = CONSTANTS[item.type].type
+            elif isinstance(item, Name) and item.name != "_":
+                found = self.scope.resolve(item.name)
+                if found.kind == "int":
+                    constants[part] = "s64"
+                else:
+                    registers[part] = found
+        infos = [TYPES[found.type] for found in registers.values()]
+        kinds = {info.kind for info in infos} - {"bits"}
+        if len({info.bits for info in infos}) > 1:
+            yield self._problem(codes.VECTOR_ELEMENTS, "registers of one vector must have one size")
+        elif len(kinds) > 1:
+            message = "registers of one vector must not mix integer and floating-point types"
+            yield self._problem(codes.VECTOR_ELEMENTS, message)
+        elif not (infos or constants):
+            yield self._problem(codes.SINK, "a vector of '_' alone has no type")
+        elif (wrong := self._constants(constants, kinds, spec, alone=not infos)) is not None:
+            yield wrong
+        elif infos and spec.type is not None:
+            names = {info.name for info in infos} | set(constants.values())
+            common = names.pop() if len(names) == 1 else f"b{infos[0].bits}"
+            if not accepts(spec.type, common, spec.width):
+                own = (p for p, found in registers.items() if not accepts(spec.type or "", found.type, spec.width))
+                part = next(own, next(iter(registers)))
+                yield self._mismatch(items[part], registers[part], spec, part)
+
+    def _constants(
+        self, constants: dict[int, str], kinds: set[str], spec: OperandSpec, *, alone: bool
+    ) -> Problem | None:
+        """The first constant that fits neither the operand nor the registers beside it."""
+        bits = TYPES[spec.type].bits if spec.type else 0
+        wanted = f"b{bits}" if spec.type and TYPES[spec.type].kind == "packed" and not alone else spec.type
+        for part, constant in constants.items():
+            name = "an integer" if constant == "s64" else "a floating-point"
+            if not constant_fits(constant, wanted):
+                message = f"{name} constant cannot be an element of a .{spec.type} vector"
+                return self._problem(codes.CONSTANT_KIND, message, part)
+            if kinds - {_BESIDE[constant]}:
+                message = f"{name} constant does not go with the registers of this vector"
+                return self._problem(codes.CONSTANT_KIND, message, part)
+            if alone and constant == "s64" and spec.width in ("exact", "typed") and wanted == f"b{bits}":
+                message = f"constants alone do not say that they have {bits} bits: put one into a register"
+                return self._problem(codes.CONSTANT_KIND, message, part)
+        return None
+
+    # --- names and words ----------------------------------------------------------------------------------------------
+
+    def _undeclared(self, operand: Name, part: int | None = None) -> Problem | None:
+        if operand.name == "_" or self.scope.resolve(operand.name).kind != "unknown":
+            return None
+        return undeclared(operand.name, self.scope, self.index, part)
+
+    def _what(self, operand: Operand) -> str:
+        return describe(operand, self.scope)
+
+    def _problem(
+        self, code: str, message: str, part: int | None = None, help: tuple[str, ...] = (), section: str | None = None
+    ) -> Problem:
+        return Problem(code, message, self.index, part, help, section)
+
+
+def constant_fits(constant: str, wanted: str | None) -> bool:
+    """Whether a constant of type s64, u64, f32 (0f…) or f64 (0d…, 1.5) may be an operand of that type (4.5, 9.4)."""
+    if wanted is None:
+        return True
+    info = TYPES[wanted]
+    if constant in ("s64", "u64"):
+        return info.kind in ("int", "bits", "pred")
+    if info.kind == "bits":
+        return info.bits == (32 if constant == "f32" else 64)
+    return wanted in ("f32", "f64")
