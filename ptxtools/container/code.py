@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from ptxtools.diagnostics import Span, span_at
 from ptxtools.ir import Instruction, Label, Loc, Name, Scope, Statement
 
-from .codec import Strings, decode_numbers, encode_numbers, pack_column, unpack_column, width_for
+from .codec import Strings, all_match, decode_numbers, encode_numbers, pack_column, unpack_column, width_for
 from .errors import Damage
 from .operands import Pool
 from .pool import OperandPool
@@ -173,11 +173,11 @@ class Shapes:
             if kind > RECORD or count != _OPERANDS.get(kind, max(count, 0)):
                 raise Damage("a statement of an impossible shape")
             if kind <= GUARDED:
-                opcodes.append(f"{opcode}\n")
+                opcodes.append(opcode)
             elif opcode:
                 raise Damage("an opcode where none can be")
             self.rows.append((kind, opcode, count))
-        if not _OPCODES.fullmatch("".join(opcodes)):
+        if not all_match(_OPCODES, opcodes):
             raise Damage("an opcode that is none")
 
     def repeat(self, instructions: Iterable[Any]) -> None:

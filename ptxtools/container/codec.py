@@ -6,10 +6,12 @@ column is a run of little-endian integers of one width (1, 2, 4 or 8 bytes).
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from .errors import Damage
@@ -186,13 +188,19 @@ def _decode_texts(data: bytes) -> list[str]:
     return data[:-1].decode("utf-8", "surrogateescape").split("\0")
 
 
+def all_match(lines: re.Pattern[str], texts: list[str]) -> bool:
+    """Whether each text is a line that the pattern of any number of lines takes; quicker than one by one."""
+    return not texts or ("\n".join(texts).count("\n") < len(texts) and bool(lines.fullmatch("\n".join([*texts, ""]))))
+
+
 class Cursor:
     """Reads one record: a sequence of numbers, with the string table at hand."""
 
-    __slots__ = ("next", "strings")
+    __slots__ = ("next", "numbers", "strings")
 
     def __init__(self, numbers: Iterable[int], strings: Sequence[str]) -> None:
-        self.next: Callable[[], int] = iter(numbers).__next__
+        self.numbers = iter(numbers)
+        self.next: Callable[[], int] = self.numbers.__next__
         self.strings = strings
 
     def text(self) -> str:
@@ -207,11 +215,19 @@ class Cursor:
         return None if number == 0 else unzigzag(number - 1)
 
     def scalar(self) -> Scalar:
-        number = self.next()
-        return self.strings[number >> 1] if number & 1 else unzigzag(number >> 1)
+        return self.scalars_of(1)[0]
 
     def scalars(self) -> tuple[Scalar, ...]:
-        return tuple([self.scalar() for _ in range(self.next())])
+        return tuple(self.scalars_of(self.next()))
+
+    def scalars_of(self, count: int) -> list[Scalar]:
+        """So many. Raises Damage when there are fewer."""
+        strings = self.strings
+        # The last term is `unzigzag(n >> 1)`.
+        found = [strings[n >> 1] if n & 1 else (n >> 2) ^ -(n >> 1 & 1) for n in islice(self.numbers, count)]
+        if len(found) != count:
+            raise Damage("a record is cut off")
+        return found
 
 
 class Builder:

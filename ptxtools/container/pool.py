@@ -6,6 +6,7 @@ What comes out are nodes that a parser makes, too: nobody behind the reader meet
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 from struct import unpack_from
@@ -24,7 +25,7 @@ from ptxtools.ir import (
     Vector,
 )
 
-from .codec import unpack_column
+from .codec import all_match, unpack_column
 from .errors import Damage
 from .operands import (
     ADDRESS,
@@ -59,6 +60,8 @@ _TEXTS = {IMMEDIATE: ("s64", "u64", "f32", "f64"), NEGATED: ("!", "-"), ADDRESS:
 _IDENTIFIERS = re.compile(r"(?:[\w$%.]+\n)*", re.ASCII)
 #: Operands inside operands; whoever walks them may recurse this deep.
 _DEEPEST = 64
+#: Parts of one operand, those of its parts included: what refers to itself again and again would have any number.
+_MOST_PARTS = 1 << 14
 
 
 class OperandPool:
@@ -70,6 +73,8 @@ class OperandPool:
         self.guards: list[Guard] = []
         self.records: list[int] = []
         self._level = self._level_start = 0
+        #: Where groups begin, and how many parts operands before that have at most.
+        self._starts, self._most_parts = [0], [1]
         (count,) = unpack_from("<I", data)
         at = 4
         for _ in range(count):
@@ -130,15 +135,25 @@ class OperandPool:
             self._level_start = len(self.operands)
         if self._level > _DEEPEST:
             raise Damage("operands are nested too deeply")
+        self._count_parts([max(column) for column in columns if len(column)])
         parts = [list(map(self.operands.__getitem__, column)) for column in columns]
         for n, column in enumerate(parts):
             if not set(map(type, column)) <= (others if n else first):
                 raise Damage("an operand contains what it cannot contain")
         return parts
 
+    def _count_parts(self, largest: list[int]) -> None:
+        """Count those of a group at most. largest: operand number in each of its columns."""
+        if largest:
+            count = len(largest) * self._most_parts[bisect_right(self._starts, max(largest)) - 1]
+            if count > _MOST_PARTS:
+                raise Damage("an operand with too many parts")
+            self._starts.append(len(self.operands))
+            self._most_parts.append(max(count, self._most_parts[-1]))
+
 
 def _identifiers(names: list[str]) -> list[str]:
-    if not _IDENTIFIERS.fullmatch("".join([f"{name}\n" for name in names])):
+    if not all_match(_IDENTIFIERS, names):
         raise Damage("a name is none")
     return names
 

@@ -7,7 +7,8 @@ functions and data images stand elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
 from ptxtools.ir import (
@@ -31,7 +32,7 @@ from ptxtools.ir import (
 from ptxtools.isa.spaces import SPACES
 from ptxtools.isa.types import TYPES
 
-from .codec import Builder, Cursor, unzigzag, zigzag
+from .codec import Builder, Cursor, zigzag
 from .errors import Damage
 
 FUNCTION = 0
@@ -310,14 +311,13 @@ def _write_section(section: Section, b: Builder) -> None:
 
 def _read_section(c: Cursor) -> Section:
     section = Section(c.text())
-    take, strings = c.next, c.strings
     for _ in range(c.next()):
         type_, length, count = c.text(), c.next(), c.next()
         if length == 0 and count > 1 << 16:
             raise Damage("a data section with too many empty lines")
-        for _ in range(count):
-            raw = [take() for _ in range(length)]
-            section.lines.append(DataLine(type_, tuple([strings[n >> 1] if n & 1 else unzigzag(n >> 1) for n in raw])))
+        values = c.scalars_of(length * count)
+        rows: Iterable[tuple[int | str, ...]] = zip(*[iter(values)] * length, strict=True) if values else [()] * count
+        section.lines += map(DataLine, repeat(type_), rows)
     return section
 
 

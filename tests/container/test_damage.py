@@ -12,6 +12,7 @@ from ptxtools.check import check
 from ptxtools.container import decode_all, detect, elf, embedded, info, link, note, read, write
 from ptxtools.container.codec import decode_strings
 from ptxtools.container.errors import Damage
+from ptxtools.container.pool import OperandPool
 from ptxtools.container.tables import encode_tables
 from ptxtools.diagnostics import PtxError, Severity
 from ptxtools.engine import lower
@@ -237,6 +238,24 @@ def test_texts_that_share_too_much():
     table = struct.pack("<I", count) + shared + b"x" * 255 + b"\0" * count
     with pytest.raises(Damage, match="too many characters"):
         decode_strings(table)
+
+
+@pytest.mark.parametrize(("name", "other"), [(b"%abcd", b"%a\nbd"), (b"ld.param.u32", b"ld.param\nu32")])
+def test_names_of_two_lines(name, other):
+    """Each line by itself would be a name."""
+    data = write(module(SMALL.replace("%r", "%abcd")))
+    assert data.count(name) == 1
+    assert "none" in refused(resealed(data.replace(name, other)))
+
+
+def test_operands_that_grow_with_every_level():
+    """Forty vectors, each of which has the one before twice in it: 2 ** 40 registers."""
+    names = struct.pack("<BBBxIIIB", 0, 0, 1, 0, 0, 1, 1)
+    vectors = [struct.pack("<BBBxIIIBB", 4, 0, 1, 2, 0, 1, n, n) for n in range(40)]
+    pool = OperandPool(memoryview(struct.pack("<I", 11) + names + b"".join(vectors[:10])), ["", "%r"])
+    assert str(pool.operands[10]).count("%r") == 1024
+    with pytest.raises(Damage, match="too many parts"):
+        OperandPool(memoryview(struct.pack("<I", 41) + names + b"".join(vectors)), ["", "%r"])
 
 
 def test_functions_that_are_no_items():
