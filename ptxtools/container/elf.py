@@ -208,6 +208,8 @@ class ElfFile:
     machine: int
     sections: list[Section]
     budget: int = MAX_DECOMPRESSED
+    #: Content of compressed sections by number.
+    _decompressed: dict[int, memoryview] = field(default_factory=dict)
 
     def find(self, name: str) -> Section:
         """The first section of that name. Raises Damage when there is none."""
@@ -218,18 +220,19 @@ class ElfFile:
 
     def content(self, section: Section) -> memoryview:
         """A section's bytes, decompressed if need be (once)."""
-        if section.flags & SHF_COMPRESSED:
-            section.data = memoryview(self._decompress(section))
-            section.flags &= ~SHF_COMPRESSED
-            section.size = len(section.data)
-        return memoryview(section.data)
+        if not section.flags & SHF_COMPRESSED:
+            return memoryview(section.data)
+        content = self._decompressed.get(section.index)
+        if content is None:
+            content = self._decompressed[section.index] = memoryview(self._decompress(section))
+        return content
 
     def content_of(self, number: int) -> memoryview:
         """The bytes of the section of a number."""
         return self.content(self.sections[number])
 
     def _decompress(self, section: Section) -> bytes:
-        kind, _, size, align = _CHDR.unpack_from(section.data)
+        kind, _, size, _ = _CHDR.unpack_from(section.data)
         if kind != _ZLIB:
             raise Damage(f"section {section.name} is compressed by method {kind}, which is unknown")
         if size > self.budget:
@@ -244,7 +247,6 @@ class ElfFile:
             raise Damage(f"section {section.name} cannot be decompressed: {error}") from None
         if len(data) != size or not machine.eof:
             raise Damage(f"section {section.name} does not decompress to its size")
-        section.align = align
         return data
 
     def symbols(self) -> SymbolTable:

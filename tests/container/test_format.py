@@ -48,9 +48,12 @@ def test_readelf_has_no_warning(tmp_path, options):
         assert done.stderr == "" and "arning" not in done.stdout
 
 
-def test_pyelftools_agrees_with_info(container):
-    said = info(container.read_bytes(), "x.ptxo")
-    with open(container, "rb") as file:
+@pytest.mark.parametrize("options", OPTIONS)
+def test_pyelftools_agrees_with_info(options):
+    data = write(module(), **options)
+    said = info(data, "x.ptxo")
+    assert said["compressed"] == ("compress" in options)
+    with io.BytesIO(data) as file:
         parsed = ELFFile(file)
         assert parsed["e_machine"] == MACHINE
         sections = [(s.name, s["sh_offset"], s["sh_size"]) for s in parsed.iter_sections()][1:]
