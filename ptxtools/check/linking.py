@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Alias, Function, Module, Variable
+from ptxtools.ir.references import is_runtime_function
 
 from . import codes
 from .context import Context
-
-#: Functions that the runtime provides, and the prefix of a family of them.
-RUNTIME = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-RUNTIME_PREFIX = "__cudaCDP2"
-
-
-def is_runtime_function(name: str) -> bool:
-    """Whether the runtime itself defines this function."""
-    return name in RUNTIME or name.startswith(RUNTIME_PREFIX)
 
 
 def undefined(module: Module) -> list[Function | Variable]:

@@ -8,17 +8,14 @@ from typing import Any
 
 from ptxtools.diagnostics import NO_SPAN, Diagnostic, PtxError, Source, Span
 from ptxtools.ir import Alias, Function, Header, Module, Variable
+from ptxtools.ir.references import initializer_names, is_runtime_function, referenced
 from ptxtools.isa.targets import OPTIONS, known, provides
 
 from .dwarf import merge_debug
 from .errors import DUPLICATE, INCOMPATIBLE, MISMATCH, UNDEFINED
 from .layout import alignment_of, element_bytes, size_of
-from .refs import initializer_names, referenced, renamed_function, renamed_initializer
+from .refs import renamed_function, renamed_initializer
 from .source import LinkedSource
-
-#: What the CUDA runtime defines itself.
-RUNTIME = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-RUNTIME_PREFIX = "__cudaCDP2"
 
 Symbol = Variable | Function | Alias
 
@@ -32,10 +29,6 @@ def link(modules: Sequence[Module], *, gc: bool = False, check_undefined: bool =
     and duplicate symbols, declarations that differ, modules that do not fit together.
     """
     return _Linker(modules, gc).link(check_undefined)
-
-
-def is_runtime(name: str) -> bool:
-    return name in RUNTIME or name.startswith(RUNTIME_PREFIX)
 
 
 def is_definition(item: Symbol) -> bool:
@@ -216,16 +209,29 @@ class _Linker:
             users = referenced(symbol) if isinstance(symbol, Function) else dict.fromkeys(_names_in(symbol))
             for name, statement in users.items():
                 if name in known and name not in self.defined and name not in reported:
-                    if is_runtime(name) or self._is_dynamic_shared(name):
+                    if is_runtime_function(name) or self._is_dynamic_shared(name):
                         continue
                     reported.add(name)
                     self._error(UNDEFINED, f"undefined symbol '{name}', referenced from '{symbol.name}'", module,
                                 statement or symbol)  # fmt: skip
+        self._check_unused_variables(reported)
         for symbol, module in kept.values():
             if isinstance(symbol, Alias) and symbol.target not in self.defined:
                 self._error(
                     UNDEFINED, f"undefined symbol '{symbol.target}', aliased by '{symbol.name}'", module, symbol
                 )
+
+    def _check_unused_variables(self, reported: set[str]) -> None:
+        """A declared variable wants a definition though nothing uses it, as nvlink has it; functions do not."""
+        if self.gc:
+            return
+        for module, items in enumerate(self.items):
+            for v in items:
+                if not isinstance(v, Variable) or v.linkage != "extern" or v.space == "shared":
+                    continue
+                if v.name not in self.defined and v.name not in reported:
+                    reported.add(v.name)
+                    self._error(UNDEFINED, f"undefined symbol '{v.name}', declared here", module, v)
 
     def _is_dynamic_shared(self, name: str) -> bool:
         return any(isinstance(i, Variable) and i.name == name and i.space == "shared"

@@ -1,8 +1,8 @@
-"""Names that a module's items refer to, and renaming them."""
+"""Renaming what a module's items refer to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +13,11 @@ from ptxtools.ir import (
     CallTargets,
     Element,
     Function,
-    Initializer,
     Instruction,
     Label,
     Loc,
     Name,
     Negated,
-    Operand,
     Pair,
     Scope,
     Statement,
@@ -28,31 +26,7 @@ from ptxtools.ir import (
     Variable,
     Vector,
 )
-
-from .code import ordinals
-
-
-def operand_names(operand: Operand) -> Iterator[str]:
-    """Every name in an operand, registers and labels included."""
-    if isinstance(operand, (Name, SymbolOffset)):
-        yield operand.name
-    elif isinstance(operand, Element):
-        yield operand.name
-        if operand.register is not None:
-            yield operand.register
-    else:
-        for part in _parts(operand):
-            yield from operand_names(part)
-
-
-def _parts(operand: Operand) -> tuple[Operand, ...]:
-    if isinstance(operand, Address):
-        return (operand.base, *operand.extra)
-    if isinstance(operand, (Vector, Arguments)):
-        return operand.items
-    if isinstance(operand, Negated):
-        return (operand.operand,)
-    return (operand.first, operand.second) if isinstance(operand, Pair) else ()
+from ptxtools.ir.references import local_names, operand_names
 
 
 def renamed_operand(operand: Any, names: Mapping[str, str]) -> Any:
@@ -74,59 +48,10 @@ def renamed_operand(operand: Any, names: Mapping[str, str]) -> Any:
     return Pair(renamed_operand(operand.first, names), renamed_operand(operand.second, names))
 
 
-def initializer_names(init: Initializer | None) -> Iterator[str]:
-    """Variables and functions whose address an initialiser takes."""
-    if isinstance(init, SymbolValue):
-        yield init.name
-    elif isinstance(init, list):
-        for element in init:
-            yield from initializer_names(element)
-
-
 def renamed_initializer(init: Any, names: Mapping[str, str]) -> Any:
     if isinstance(init, SymbolValue):
         return replace(init, name=names.get(init.name, init.name))
     return [renamed_initializer(element, names) for element in init] if isinstance(init, list) else init
-
-
-def local_names(function: Function) -> set[str]:
-    """Names that mean something of the function's own inside it: parameters, declarations, labels."""
-    names = {v.name for v in (*function.params, *function.returns)}
-    if function.body is not None:
-        for _, statement in ordinals(function.body):
-            if isinstance(statement, (Variable, Label)):
-                names.add(statement.name)
-            elif not isinstance(statement, (Instruction, Loc)):
-                label = getattr(statement, "label", None)
-                if label is not None:
-                    names.add(label)
-    return names
-
-
-def referenced(function: Function) -> dict[str, Any]:
-    """Names used in a body that are not its own, with the first statement that uses each."""
-    if function.body is None:
-        return {}
-    own = local_names(function)
-    found: dict[str, Any] = {}
-    seen: set[int] = set()
-    for _, statement in ordinals(function.body):
-        for name in _statement_names(statement, seen):
-            if name not in own:
-                found.setdefault(name, statement)
-    return found
-
-
-def _statement_names(statement: Any, seen: set[int]) -> Iterator[str]:
-    if isinstance(statement, Instruction):
-        for operand in statement.operands:
-            if id(operand) not in seen:  # operands are shared: one look at each is enough
-                seen.add(id(operand))
-                yield from operand_names(operand)
-    elif isinstance(statement, CallTargets):
-        yield from statement.targets
-    elif isinstance(statement, Variable):
-        yield from initializer_names(statement.init)
 
 
 def renamed_function(function: Function, names: Mapping[str, str], labels: Mapping[str, str]) -> Function:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ptxtools.diagnostics import NO_SPAN, WHOLE, Source, Span, span_at
-from ptxtools.ir import Function, Module
+from ptxtools.ir import Function, Module, Variable
 
 from .code import ordinals
 
@@ -86,10 +86,10 @@ class ContainerSource(Source):
         if number >= len(items):
             return NO_SPAN
         item = items[number]
+        if statement == NAME_PART:
+            return item.name_span if isinstance(item, (Function, Variable)) else item.span
         if statement == 0 or not isinstance(item, Function) or item.body is None:
             return item.span
-        if statement == NAME_PART:
-            return item.name_span
         if number not in self._bodies:
             self._bodies[number] = dict(ordinals(item.body))
         found = self._bodies[number].get(statement)

@@ -8,6 +8,7 @@ from typing import Any
 from ptxtools.diagnostics import NO_SPAN, Source, Span
 from ptxtools.ir import Alias, File, Function, Label, Loc, Module, Scope, Section, Statement, Variable
 from ptxtools.ir.collector import CollectorOff
+from ptxtools.ir.references import local_names
 
 from . import elf, note
 from .code import ENTRY, HAS_BODY, Body, CodeWriter, ordinals
@@ -18,7 +19,6 @@ from .errors import UNWRITABLE, fail
 from .layout import REGISTER_CLASSES, Descriptor, describe
 from .operands import Pool
 from .records import FUNCTION, KINDS, ImageInit, write_attributes, write_directives, write_record, write_variable
-from .refs import local_names
 from .repeats import fold
 from .source import LinkedSource
 from .tables import SECTION, encode_tables

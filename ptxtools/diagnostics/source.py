@@ -57,6 +57,10 @@ class Source:
         """The name of the text that an offset is in: a linked module comes from several."""
         return self.name
 
+    def real_span(self, span: Span) -> Span:
+        """The offsets in `text` that a span of this source means: those of nodes out of a container are none."""
+        return span
+
     def line_span(self, number: int) -> Span:
         """Offsets of line `number` without its line ending; empty beyond the end."""
         starts = self._line_starts()

@@ -75,14 +75,16 @@ def printable(text: str) -> str:
 def _excerpt(d: Diagnostic, style: Style) -> list[str]:
     if d.source is None or not d.source.text:
         return []
-    first, last = d.source.line_span(d.line)
-    start, end = d.span[0], min(max(d.span[1], d.span[0] + 1), last)
-    line, start, end = _cut(d.source.text, (first, last), min(start, last), end)
+    text, (begin, stop) = d.source.text, d.source.real_span(d.span)
+    first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", begin)
+    last = len(text) if last < 0 else last
+    last -= text[first:last].endswith("\r")
+    line, start, end = _cut(text, (first, last), min(begin, last), min(max(stop, begin + 1), last))
     if not line.strip():
         return []
     shown = "".join(c if c == "\t" else printable(c) for c in line)
     lead = "".join("\t" if c == "\t" else " " * _cells(c) for c in shown[:start])
-    marked = shown[start:end] if d.end_line == d.line else shown[start:].rstrip()
+    marked = shown[start:end] if stop <= last else shown[start:].rstrip()
     carets = "^" * max(1, sum(_cells(c) for c in marked))
     return [f"    {shown}", f"    {lead}{style.paint(carets, 'green')}"]
 

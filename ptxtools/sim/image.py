@@ -15,10 +15,12 @@ def _align_up(value: int, unit: int) -> int:
 class Image:
     """The variables of a module in device memory. Constants share one allocation, so that they form one range.
 
-    Raises `OutOfMemory`, and `PtxError` for an initialiser that names something without an address.
+    Raises `OutOfMemory`, and `PtxError` for variables that are declared and not defined.
     """
 
     def __init__(self, contents: Contents, arena: Arena) -> None:
+        if contents.undefined:
+            raise PtxError(list(contents.undefined.values()))
         self._contents, self._arena = contents, arena
         self.variables = {storage.name: storage for storage in contents.storages}
         self.addresses: dict[str, int] = {}
@@ -45,12 +47,10 @@ class Image:
         self.const = (base, base + offset)
 
     def address(self, name: str) -> int:
-        """Device address of a module variable; raises `PtxError` for one that is declared but not defined."""
+        """Device address of a module variable."""
         found = self.addresses.get(name)
         if found is not None:
             return found
-        if name in self._contents.undefined:
-            raise PtxError([self._contents.undefined[name]])
         raise LaunchError(f"the module has no variable '{name}'")
 
     def write_initial(self, storage: Storage) -> None:
@@ -65,7 +65,7 @@ class Image:
         """The number that an address in an initialiser stands for; generic and global addresses are the same here."""
         if link.symbol in self._contents.functions:
             number = self._contents.functions[link.symbol] + link.addend
-        elif link.symbol in self.addresses or link.symbol in self._contents.undefined:
+        elif link.symbol in self.addresses:
             number = self.address(link.symbol) + link.addend
         else:
             raise LaunchError(f"'{link.symbol}' in the initialiser of '{storage.name}' has no address")

@@ -77,8 +77,7 @@ class StoredModule:
             return decode_program(known[1])
         program = self._whole().lower(kernel, image)
         self._programs[kernel] = (places, encode_program(program))
-        if not self.contents.undefined:
-            _write(self._path, self.contents, self._programs)
+        _write(self._path, self.contents, self._programs)
         return program
 
 

@@ -12,9 +12,15 @@ SEPARATE = BINARIES / "separate"
 
 
 def tool(folder, *arguments):
+    done = started(folder, *arguments)
+    done.check_returncode()
+    return done.stdout
+
+
+def started(folder, *arguments):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PTXTOOLS_CACHE": str(folder)}
     command = [sys.executable, "-m", "ptxtools", *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("options", [[], ["--compress", "--gc"]])
@@ -32,3 +38,22 @@ def test_variables_and_functions_of_the_same_name_in_both(tmp_path):
     tool(tmp_path, "as", SEPARATE / "a.ptx", SEPARATE / "b.ptx", "-o", "program.ptxo")
     out = tool(tmp_path, "run", "program.ptxo", "-k", "k1", "--grid", 1, "--block", 1, "--arg", "zeros:s32[1]")
     assert out.splitlines() == ["argument 0: s32[1] = 14"]
+
+
+@pytest.mark.parametrize(("declaration", "statement", "status"), [
+    (".extern .global .u32 other;", "", 1),
+    (".extern .global .u32 other;", "ld.global.u32 %r, [other];", 1),
+    (".extern .func other (.param .b32 x);", "", 0),
+    (".extern .func other ();", "call other;", 1),
+    (".extern .shared .b8 other[];", "", 0),
+])  # fmt: skip
+def test_what_is_missing_is_missed_in_a_text_and_in_a_container(tmp_path, declaration, statement, status):
+    """A variable though unused, a function only if it is called: as nvlink says."""
+    head = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    text = f"{head}{declaration}\n.entry k() {{ .reg .b32 %r; {statement} ret; }}\n"
+    (tmp_path / "k.ptx").write_text(text)
+    tool(tmp_path, "as", "-c", "k.ptx", "-o", "k.ptxo")
+    for name in ("k.ptx", "k.ptxo"):
+        done = started(tmp_path, "run", name, "--grid", 1, "--block", 1)
+        assert done.returncode == status and ("other" in done.stderr) == bool(status), done.stderr
+    assert started(tmp_path, "as", "k.ptx").returncode == status

@@ -66,8 +66,16 @@ def test_an_undefined_function_names_who_uses_it():
     assert refusal(CALLER) == ("PTX811", "undefined symbol 'f', referenced from 'k'", "a.ptx")
 
 
-def test_undefined_but_unused_is_fine():
+def test_an_undefined_but_unused_function_is_fine():
     link([unit(".extern .func g();\n.visible .entry k() { ret; }")])
+
+
+def test_an_undefined_variable_is_an_error_though_unused():
+    """So says nvlink."""
+    text = ".extern .global .u32 v;\n.visible .entry k() { ret; }"
+    assert refusal(text) == ("PTX811", "undefined symbol 'v', declared here", "a.ptx")
+    link([unit(text)], gc=True)
+    link([unit(text.replace("global", "shared"))])
 
 
 def test_undefined_is_fine_when_not_asked():

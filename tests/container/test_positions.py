@@ -4,6 +4,7 @@ import pytest
 
 from ptxtools.container import link, read, write
 from ptxtools.diagnostics import Diagnostic
+from ptxtools.diagnostics.text import render
 from ptxtools.syntax import parse, print_module
 
 from .samples import EVERYTHING, module
@@ -91,3 +92,14 @@ def test_a_linked_module_knows_both_inputs(debug):
 def test_sources_have_the_text_of_the_disassembly():
     back = read(write(module(EVERYTHING)), "k.ptxo", canonical=canonical)
     assert back.source.text == print_module(module(EVERYTHING))
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_finding_shows_the_words_that_it_is_about(debug):
+    back = read(write(module(), debug=debug), "k.ptxo", canonical=canonical)
+    variable = next(v for v in back.variables if v.name == "elsewhere")
+    statement = next(s for s in kernel(back).body.items if getattr(s, "opcode", "") == "ld.const.u8")
+    for span, words in ((variable.name_span, "elsewhere"), (statement.span, "ld.const.u8 \t%r4, [table+-1]")):
+        _, line, carets, *_ = render(Diagnostic("PTX000", "x", span, back.source)).splitlines()
+        marked = slice(carets.index("^"), carets.rindex("^") + 1)
+        assert line[marked].split() == words.split()

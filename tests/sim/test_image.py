@@ -107,9 +107,8 @@ def test_a_definition_wins_over_its_declaration() -> None:
 
 
 def test_what_is_defined_nowhere_has_no_address() -> None:
-    image, _ = image_of(Variable("x", "global", "u32", linkage="extern"))
     with pytest.raises(PtxError, match="defined nowhere"):
-        image.address("x")
+        image_of(Variable("x", "global", "u32", linkage="extern"))
     with pytest.raises(LaunchError, match="has no address"):
         image_of(Variable("p", "global", "u64", init=SymbolValue("nothing")))
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
-from ptxtools.container.linker import RUNTIME
-from ptxtools.engine.lowering.syscalls import is_runtime_function
+from ptxtools.ir.references import RUNTIME, is_runtime_function
 from ptxtools.sim import childgrids, syscalls
 
 CDP = ptxtools.load(Path(__file__).parents[2] / "testdata" / "syscalls" / "cdp.ptx")

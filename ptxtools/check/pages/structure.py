@@ -175,8 +175,8 @@ Better:
     .entry k(.param .b64 a) { ret; }
 
 # PTX440 | declared, but not defined | 11.6.1
-What: a function is declared, is not .extern, and nothing defines it. (What is .extern, and used, must be defined when
-modules are linked or run: PTX811.)
+What: a function is declared, is not .extern, and nothing defines it. (What is .extern must be defined when modules are
+linked or run, a function if it is used, a variable always: PTX811.)
 Why: a call would go nowhere. The functions of the runtime (vprintf, malloc, free, __assertfail, __cudaCDP2*) need no
 definition.
 """

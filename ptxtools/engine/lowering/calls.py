@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxtools.ir import Alias, Arguments, CallPrototype, CallTargets, Function, Instruction, Name, Operand, Variable
+from ptxtools.ir.references import is_runtime_function
 from ptxtools.isa import Opcode, resolve
 
 from ..layout import Passed, Signature, is_unsized, signature, variable_alignment
@@ -57,7 +58,7 @@ def _direct(f: FunctionLowering, written: Written) -> None:
     if not isinstance(symbol, Function):
         raise Unsupported(f"'{written.target}' is no function")
     if symbol.body is None:
-        from .syscalls import is_runtime_function, system_call
+        from .syscalls import system_call
 
         if not is_runtime_function(symbol.name):
             raise Unsupported(f"function '{symbol.name}' has no definition")

@@ -19,6 +19,7 @@ from ptxtools.ir import (
     Variable,
 )  # fmt: skip
 from ptxtools.ir.cfg import ControlFlow, control_flow, scopes_of
+from ptxtools.ir.references import is_runtime_function
 from ptxtools.ir.symbols import Names, module_names
 from ptxtools.ir.text import instruction_text
 
@@ -28,7 +29,6 @@ from ..program import SLOT_BYTES, Block, FunctionCode, Program
 from .finish import finish
 from .function import FunctionLowering
 from .stack import takes_stack
-from .syscalls import is_runtime_function
 
 #: Opcodes by which a program can tell that its CTA is one of a cluster.
 _CLUSTERS = re.compile(r"mapa|getctarank|cluster|cta_group::2")

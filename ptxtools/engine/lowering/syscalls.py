@@ -18,15 +18,6 @@ from .registry import Unsupported
 if TYPE_CHECKING:
     from .function import FunctionLowering
 
-#: Functions of the runtime that have no definition in PTX; the last is the prefix of a family.
-RUNTIME = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-RUNTIME_PREFIX = "__cudaCDP2"
-
-
-def is_runtime_function(name: str) -> bool:
-    """Whether the runtime itself defines this function."""
-    return name in RUNTIME or name.startswith(RUNTIME_PREFIX)
-
 
 def system_call(f: FunctionLowering, written: Written, function: Function) -> None:
     """Lower a call of a runtime function."""
