@@ -116,6 +116,9 @@ static inline uint16_t HALFBITS(H x) { uint16_t u; memcpy(&u, &x, 2); return u; 
 static inline H REALHALF(uint16_t u) { H x; memcpy(&x, &u, 2); return x; }
 #define SOME_F16 (0x3800 + rand() % 0xc00)
 #define SOME_BF16 (0x3f00 + rand() % 0x180)
+#ifndef __F16C__
+#define _cvtss_sh(x, mode) HALFBITS((H)(x))
+#endif
 #define PACK(high, low) ((uint32_t)(uint16_t)(high) << 16 | (uint16_t)(low))
 #define EACH_HALF(f) ({ float x = REALHALF(a); uint32_t r_ = HALFBITS((H)(f)); x = REALHALF(a >> 16); \
   PACK(HALFBITS((H)(f)), r_); })

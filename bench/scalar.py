@@ -1,5 +1,7 @@
 """Lanes a second of scalar forms on one core, beside the same loop in C: `python bench/scalar.py [PATTERN]`.
 
+--cpu avx2 or plain measures what the engine makes for CPUs without AVX-512, or for any x86-64, and C for the same.
+
 Each form runs as a kernel of one warp whose loop holds the instruction sixteen times, over sixteen pairs of operands;
 "alone" is the same loop unrolled so far that every instruction is a record by itself. C runs `d[i] = a[i] op b[i]` over
 512 elements, compiled by `gcc -O3 -march=native`. Times are the best of several, taken in turn with C's.
@@ -13,6 +15,7 @@ import math
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -20,12 +23,18 @@ from pathlib import Path
 
 import numpy as np
 from scalar_c import FOLDER, program_text
-from scalar_forms import GROUPS, Form
+from scalar_forms import GROUPS, Form, class_of
 
 import ptxtools
 from ptxtools import isa
+from ptxtools.engine.native import jit
 from ptxtools.isa.types import TYPES
 from ptxtools.semantics.types import word_bits
+
+_ANY = "64bit cmov cx8 fxsr mmx sse sse2 x87"
+_AVX2 = f"{_ANY} sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma f16c bmi bmi2 lzcnt movbe cx16 sahf"
+#: CPUs to make code for: LLVM's and gcc's names, features.
+CPUS = {"avx2": ("haswell", "haswell", _AVX2), "plain": ("x86-64", "x86-64", _ANY)}
 
 #: Copies of the instruction in a loop; in a loop whose instructions are not made into runs.
 SHORT, LONG = 16, 512
@@ -178,7 +187,7 @@ class Row:
         return self.run >= goal
 
 
-def compile_c(forms: list[Form], folder: Path) -> Path | None:
+def compile_c(forms: list[Form], folder: Path, cpu: str = "native") -> Path | None:
     """The program that runs each form's C; None without a compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
@@ -188,7 +197,7 @@ def compile_c(forms: list[Form], folder: Path) -> Path | None:
     command = [
         compiler,
         "-O3",
-        "-march=native",
+        f"-march={cpu}",
         "-fno-math-errno",
         "-w",
         "-I",
@@ -211,7 +220,7 @@ def c_rates(binary: Path | None, rates: dict[int, float]) -> None:
         rates[row["form"]] = max(rates.get(row["form"], 0), row["rate"])
 
 
-def measure(groups: dict[str, list[Form]]) -> list[Row]:
+def measure(groups: dict[str, list[Form]], cpu: str = "native") -> list[Row]:
     """Rows in the table's order."""
     pairs = [(group, form) for group, forms in groups.items() for form in forms]
     forms = [form for _, form in pairs]
@@ -219,7 +228,7 @@ def measure(groups: dict[str, list[Form]]) -> list[Row]:
     best = [[math.inf, math.inf] for _ in forms]
     c: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as name:
-        binary = compile_c(forms, Path(name))
+        binary = compile_c(forms, Path(name), cpu)
         for _ in range(ROUNDS):
             for seconds, both in zip(best, kernels, strict=True):
                 for place, kernel in enumerate(both):
@@ -243,15 +252,29 @@ def print_rows(rows: list[Row]) -> None:
         print(f"  {row.form.text:55} {row.run:9.0f} {row.alone:9.0f} {c:>9} {ratio:>6} {goal:>7}{mark}")
 
 
+def without_c() -> list[str]:
+    """Declared forms that no measured one with C stands for."""
+    sys.path.insert(0, str(FOLDER.parent))
+    from tests.semantics.harness import all_opcodes
+
+    return [op.text for op in all_opcodes() if class_of(op.text) is None]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pattern", nargs="?", default="", help="regular expression: forms whose text it occurs in")
-    pattern = parser.parse_args().pattern
-    chosen = {group: [f for f in forms if re.search(pattern, f.text)] for group, forms in GROUPS.items()}
-    rows = measure({group: forms for group, forms in chosen.items() if forms})
+    parser.add_argument("--cpu", choices=CPUS, help="not this CPU's best code")
+    arguments = parser.parse_args()
+    gcc_cpu = "native"
+    if arguments.cpu:
+        llvm_cpu, gcc_cpu, features = CPUS[arguments.cpu]
+        jit.aim_at(llvm_cpu, features.split())
+    chosen = {group: [f for f in forms if re.search(arguments.pattern, f.text)] for group, forms in GROUPS.items()}
+    rows = measure({group: forms for group, forms in chosen.items() if forms}, gcc_cpu)
     print_rows(rows)
     missed = sum(not row.ok for row in rows)
     print(f"{len(rows)} forms, {missed} below their target")
+    print(f"Forms that have no C beside them, nor belong to a class that has: {', '.join(without_c()) or 'none'}")
     return 0
 
 

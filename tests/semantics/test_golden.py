@@ -11,7 +11,7 @@ from tools.golden import recording, runners
 
 FOLDER = Path(__file__).parents[2] / "testdata" / "golden"
 RECORDINGS = recording.recordings(FOLDER)
-#: Every so many forms are compared over a block of all inputs; tools/sweep_semantics.py --golden does all.
+#: Every so many forms are compared over a block of all inputs.
 SHARE = 12
 
 if not RECORDINGS:

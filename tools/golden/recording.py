@@ -35,8 +35,8 @@ TUPLES, FEWER = 384, {"comparison": 64, "video": 128}
 MODULE = 48  # kernels of one module
 PLACE = tuple[int, int, int]
 
-#: Unary functions of which no description tells the bits: they are compared within bounds elsewhere.
-BOUNDED = ("tanh.approx.", "ex2.approx.f16", "ex2.approx.ftz.bf16", "rsqrt.approx.f64")
+#: Forms of which no description tells all bits: they are compared within bounds elsewhere.
+BOUNDED = ("tanh.approx.", "ex2.approx.f16", "ex2.approx.ftz.bf16", "rsqrt.approx.f64", "cvt.rs.")
 
 
 def recorded_forms() -> list[Opcode]:

@@ -26,7 +26,15 @@ def host_features() -> frozenset[str]:
 
 
 def host_cpu() -> str:
-    return str(llvm.get_host_cpu_name())
+    """This machine's CPU, by LLVM's name."""
+    return str(_state.get("cpu") or llvm.get_host_cpu_name())
+
+
+def aim_at(cpu: str, features: Iterable[str]) -> None:
+    """Make code for a CPU that has less than this one, with these features; before anything was compiled."""
+    if "machine" in _state:
+        raise RuntimeError("code was already made for this CPU")
+    _state["cpu"], _state["features"] = cpu, frozenset(features)
 
 
 def attributes(*, widest: bool = False) -> str:

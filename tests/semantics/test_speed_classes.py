@@ -1,0 +1,35 @@
+"""The list of bench/scalar.py: every declared scalar form is measured beside C, or is of a class of which one is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ptxtools import isa
+from tests.semantics.harness import all_opcodes
+
+BENCH = Path(__file__).parents[2] / "bench"
+
+
+@pytest.fixture
+def forms(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.syspath_prepend(str(BENCH))
+    import scalar_forms
+
+    yield scalar_forms
+    del sys.modules["scalar_forms"]
+
+
+def test_every_form_has_c_beside_it(forms: ModuleType) -> None:
+    assert [op.text for op in all_opcodes() if forms.class_of(op.text) is None] == []
+
+
+def test_measured_forms_are_declared_and_have_a_target(forms: ModuleType) -> None:
+    known = {op.text for op in all_opcodes()}
+    measured = [form for group in forms.GROUPS.values() for form in group]
+    assert [form.text for form in measured if isa.resolve(form.opcode).text not in known] == []
+    assert [form.text for form in measured if not form.c or form.target not in (3000, 1500, 300, 0, -1)] == []
