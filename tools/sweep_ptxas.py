@@ -1,4 +1,4 @@
-"""Hold ptx-lint against ptxas: `testdata/conformance/verdicts.xz`, one recorded verdict for each probe.
+"""Hold ptx-lint against ptxas: `testdata/conformance/*.xz`, one recorded verdict for each probe.
 
 Usage: python tools/sweep_ptxas.py [--ptxas PATH] [--record [--anew]] [--only TOPIC] [--show PATTERN]
 
@@ -20,13 +20,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance import examples, instructions, structure  # noqa: E402
+from conformance import examples, instructions, modules, structure  # noqa: E402
 from conformance.oracle import Oracle  # noqa: E402
-from conformance.record import Record, read, write  # noqa: E402
+from conformance.record import Record, read_all, write_all  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
 
 DATA = ROOT / "testdata" / "conformance"
-VERDICTS, REVIEWED = DATA / "verdicts.xz", DATA / "deviations.tsv"
+REVIEWED = DATA / "deviations.tsv"
 PAGE = ROOT / "docs" / "conformance.md"
 TOPICS = {
     "availability": "at, and just below, the first version and target of every opcode and directive",
@@ -39,6 +39,7 @@ TOPICS = {
     "guard": "predicates before instructions",
     "header": "every version with every target; options; order",
     "initialiser": "initial values that name symbols",
+    "module": "modules with directives, linkage, parameters, calls and scopes: the line of the first error, too",
     "modifier": "each value in each modifier slot of every form",
     "operand": "every kind of operand in every operand's place",
     "operands": "operands missing, superfluous, swapped, optional",
@@ -161,7 +162,7 @@ def main() -> int:
     parser.add_argument("--show", metavar="PATTERN", help="print recorded verdicts")
     arguments = parser.parse_args()
     if arguments.show:
-        for record in read(VERDICTS):
+        for record in read_all(DATA):
             if re.search(arguments.show, record.text):
                 print(
                     f"{record.setting:12} {record.topic:12} {'+-'[not record.accepted]} {record.text} {record.requires}"
@@ -170,31 +171,19 @@ def main() -> int:
     wanted = re.compile(arguments.only or ".*")
     if arguments.record:
         oracle = Oracle(arguments.ptxas)
-        kept = read(VERDICTS) if VERDICTS.exists() else []
+        kept = read_all(DATA)
         if arguments.anew:
             kept = [r for r in kept if not wanted.fullmatch(r.topic)]
         known = {r[:4] for r in kept}
-        probes = [p for p in dict.fromkeys([*instructions.probes(), *structure.probes()]) if wanted.fullmatch(p.topic)]
+        every = dict.fromkeys([*instructions.probes(), *structure.probes(), *modules.probes()])
+        probes = [p for p in every if wanted.fullmatch(p.topic)]
         asked = ask(oracle, [p for p in probes if tuple(p) not in known])
-        write(VERDICTS, [*kept, *asked])
+        write_all(DATA, [*kept, *asked])
         asked = ask_again(oracle, asked)
-        write(VERDICTS, [*kept, *asked])
-        print(f"{len(asked)} probes asked in {oracle.calls} calls")
-    records = [r for r in read(VERDICTS) if wanted.fullmatch(r.topic)]
-    found = list(differences(records))
-    wrong = unexplained(found)
-    if not arguments.only:
-        PAGE.write_text(report(records, found, wrong))
-    elif arguments.record:
-        print("docs/conformance.md is written by a run over all topics")
-    for difference in wrong:
-        print(difference)
-    print(f"{len(records)} probes, {len(wrong)} unexplained differences")
-    changed = [] if arguments.record else asked_anew(arguments.ptxas, records)
-    for record in changed:
-        print(f"ptxas now says otherwise: {record.setting} {record.text}")
-    return bool(wrong or changed)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        kept = [r for r in read_all(DATA) if not wanted.fullmatch(r.topic)]
+        probes = [
+            p
+            for p in dict.fromkeys([*instructions.probes(), *structure.probes(), *modules.probes()])
+            if wanted.fullmatch(p.topic)
+        ]
+        asked = ask_again(oracle, ask(oracle, probes))

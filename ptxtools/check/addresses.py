@@ -46,6 +46,10 @@ def check_address(
     if operand.suffix and (operand.suffix not in spec.kinds or _is_variable(operand, scope, spec)):
         message = f"'{op.text}' takes no .{operand.suffix} behind its address"
         yield Problem(codes.ADDRESS_FORM, message, index)
+    elif operand.suffix and _lacks_attribute(operand, scope):
+        message = f"'{getattr(operand.base, 'name', '')}' has no attribute .{operand.suffix}"
+        help = ("declare it with .attribute(.unified(uuid1, uuid2))",)
+        yield Problem(codes.ADDRESS_FORM, message, index, None, help, "9.7.9.8")
     if spec.kinds & OPAQUE:
         yield from check_opaque(op, spec, index, operand, scope, setting)
     else:
@@ -56,6 +60,11 @@ def check_address(
 def _is_variable(operand: Address, scope: Scope, spec: OperandSpec) -> bool:
     """Whether a variable stands where the space is generic: `.unified` says nothing about it."""
     return spec.space is None and isinstance(operand.base, Name) and scope.resolve(operand.base.name).kind == "memory"
+
+
+def _lacks_attribute(operand: Address, scope: Scope) -> bool:
+    found = scope.resolve(operand.base.name) if isinstance(operand.base, Name) else None
+    return found is not None and found.kind == "memory" and found.role != operand.suffix
 
 
 def _base(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ptxtools.diagnostics import Diagnostic
-from ptxtools.ir.nodes import Alias, File, Function, Loc, Module, Pragma, Section, Variable
+from ptxtools.ir.nodes import Alias, Directive, File, Function, Item, Loc, Module, Pragma, Section, Variable
 
 from . import codes
 from .context import Context, Enough, Gathered
-from .declarations import check_variable
+from .declarations import check_constant_space, check_variable, same_declarator
 from .functions import check_alias, check_function_header, check_repeated_function, check_repeated_variable
 from .headers import check_headers
 from .instructions import BodyChecker, report_redeclaration
@@ -48,11 +48,14 @@ def _walk(context: Context) -> None:
     check_headers(context)
     scope = Scope()
     bodies = BodyChecker(context)
+    debugging = bodies.debugging
+    last: Item | None = None
     for item in module.items:
         if isinstance(item, Function):
             _function(context, item, scope, bodies)
         elif isinstance(item, Variable):
-            check_variable(context, item, scope, in_function=False)
+            if not same_declarator(last, item):
+                check_variable(context, item, scope, in_function=False)
             _declare_variable(context, item, scope)
         elif isinstance(item, Alias):
             check_alias(context, item, scope)
@@ -60,13 +63,18 @@ def _walk(context: Context) -> None:
             from .directives import check_pragma
 
             check_pragma(context, item, in_body=False)
+        elif isinstance(item, File):
+            debugging.file(item)
+        elif isinstance(item, Section):
+            debugging.section(item)
+        elif isinstance(item, Directive) and item.name == "@@DWARF":
+            debugging.dwarf(item)
         elif isinstance(item, Loc):
             message = ".loc cannot stand at module level; it belongs to a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.5.4")
-        elif isinstance(item, (File, Section)):
-            from .debugging import check_debugging
-
-            check_debugging(context, item)
+        last = item
+    debugging.finish()
+    check_constant_space(context, module.variables)
     check_undefined(context)
 
 

@@ -55,6 +55,8 @@ class Context:
         independent = "texmode_independent" in module.target_options
         self.setting = Setting(module.address_size, wide_only, independent)
         self.diagnostics: list[Diagnostic] = []
+        #: Functions whose declarations do not agree: more about them is no news.
+        self.inconsistent: set[str] = set()
         #: With a list here, requirements are gathered instead of judged.
         self.gathered: list[Gathered] | None = None
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ptxtools.diagnostics import Span
+from ptxtools.diagnostics import NO_SPAN, Span
 from ptxtools.ir.nodes import Function, Immediate, Initializer, SymbolValue, Variable
 from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 #: Spaces that a function body and the module may declare. With the ABI, .reg and .local are local to functions.
 _IN_FUNCTION = frozenset({"reg", "local", "shared", "global", "const", "param"})
 _IN_MODULE = frozenset({"global", "const", "shared", "tex"})
+#: Spaces that the module could declare before PTX 3.0 (7.1.1).
+_WITHOUT_ABI, _ABI_SINCE = frozenset({"reg", "local"}), (3, 0)
+#: Before that, entries declare their parameters in their bodies (11.2.1).
+_LISTS_SINCE = (1, 4)
+#: Bytes of constant memory that a module declares (5.1.3).
+_CONSTANT_BYTES = 65536
 _INITIALISED = frozenset({"global", "const"})
 _OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _MAX_VECTOR_BITS = 128
@@ -46,8 +53,36 @@ def check_variable(context: Context, variable: Variable, scope: Scope, *, in_fun
         _initialiser(context, variable, scope)
 
 
+def check_constant_space(context: Context, variables: Iterable[Variable]) -> None:
+    """All `.const` variables of a module together are 64 KiB at most; banks (5.1.3.1) are apart."""
+    used = 0
+    for v in variables:
+        if v.space != "const" or v.bank is not None or v.linkage == "extern" or v.type not in TYPES:
+            continue
+        size = TYPES[v.type].bytes * v.vector
+        for n in v.dims:
+            size *= n if n is not None else len(v.init) if isinstance(v.init, list) else 0
+        align = v.align if v.align is not None and v.align > 0 else TYPES[v.type].bytes * v.vector
+        used = -(-used // max(align, 1)) * align + max(size, 0)
+        if used > _CONSTANT_BYTES:
+            message = f"the .const variables up to '{v.name}' take {used} bytes; {_CONSTANT_BYTES} are possible"
+            context.report(codes.TOO_LARGE, message, v.name_span, section="5.1.3")
+            return
+
+
+def same_declarator(earlier: object, later: Variable) -> bool:
+    """Whether both come from one range `d<4>`: they have the same faults."""
+    return isinstance(earlier, Variable) and earlier.name_span == later.name_span != NO_SPAN
+
+
 def _space(context: Context, v: Variable, in_function: bool) -> bool:
     allowed = _IN_FUNCTION if in_function else _IN_MODULE
+    if v.name == "_":
+        message = "'_' discards a result: it cannot be declared"
+        context.report(codes.WRONG_KIND_OF_NAME, message, v.name_span, section="4.4")
+        return False
+    if not in_function and v.space in _WITHOUT_ABI and context.declared.version < _ABI_SINCE:
+        return True
     if v.space not in allowed:
         where = "inside a function" if in_function else "at module level"
         message = f"'{v.name}': .{v.space} variables cannot be declared {where}"
@@ -77,6 +112,8 @@ def _in_function(context: Context, v: Variable) -> None:
     if v.type in _OPAQUE:
         message = f"'{v.name}': texture, sampler and surface variables are declared at module level"
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.3")
+    if v.space == "param" and context.declared.version >= _LISTS_SINCE:
+        context.require("a .param variable in a body", (Need((), (2, 0), ()),), v.name_span, "5.1.6.4")
     if v.space == "param" and v.vector > 1:
         message = f"'{v.name}': .param holds no vectors"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.6")
@@ -93,14 +130,11 @@ def _shape(context: Context, v: Variable) -> None:
         message = f"'{v.name}': variables are vectors of 2 or 4 elements, found {v.vector}"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.2")
         return
-    if v.space == "reg":
-        if v.dims:
-            context.report(codes.DECLARATION_SHAPE, f"register '{v.name}' cannot be an array", v.name_span,
-                           help=(f"declare {v.name}<n>",), section="5.1.1")  # fmt: skip
-            return
-    elif v.count is not None:
-        message = f"'{v.name}<{v.count}>': only registers are declared in ranges"
-        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.6")
+    if v.space == "reg" and v.dims:
+        message = f"register '{v.name}' cannot be an array"
+        help = (f"declare {v.name}<n>",)
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, help=help, section="5.1.1")
+        return
     if v.vector > 1 and v.type in TYPES and v.type not in _OPAQUE:
         bits = TYPES[v.type].bits * v.vector
         if v.type == "pred":

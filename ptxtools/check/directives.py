@@ -54,6 +54,9 @@ def check_directives(
         if item.name in _STRICT and missing:
             message = f"{item.name} needs {' and '.join(missing)} beside it"
             context.report(codes.DIRECTIVE_LACKS, message, item.span, section=info.section)
+        if item.name == ".noreturn" and sum(other.name == item.name for other in found) > 1:
+            context.report(codes.DIRECTIVE_CONFLICT, f"{item.name} is given twice", item.span, section=info.section)
+            break
         if item.name == ".noreturn" and results:
             message = f"'{name}' returns a value: it cannot be .noreturn"
             context.report(codes.DIRECTIVE_CONFLICT, message, item.span, section=info.section)
@@ -63,7 +66,8 @@ def check_pragma(context: Context, item: Pragma, *, in_body: bool) -> None:
     """What pragmas need, and where those stand that say something about the statements around them (11.4.7)."""
     context.require_directive(".pragma", item.span)
     for text in item.strings:
-        info = PRAGMAS.get(text.split(" ")[0])
+        word, *arguments = text.split() or [""]
+        info = PRAGMAS.get(word)
         if info is None:
             continue
         span = context.word(item.span, text)
@@ -71,6 +75,18 @@ def check_pragma(context: Context, item: Pragma, *, in_body: bool) -> None:
         if info.in_body and not in_body:
             message = f"pragma '{text}' belongs to a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.4.7")
+        elif info.least is not None and not (len(arguments) == 1 and _is_number(arguments[0], info.least)):
+            found = " ".join(arguments) or "nothing"
+            wanted = "a positive number" if info.least > 0 else "a number"
+            message = f"pragma {word} takes {wanted}, found {found}"
+            context.report(codes.DIRECTIVE_VALUE, message, item.span, section="11.4.7")
+
+
+def _is_number(text: str, least: int) -> bool:
+    try:
+        return int(text, 0) >= least
+    except ValueError:
+        return False
 
 
 def check_statement_directive(context: Context, item: Directive) -> None:

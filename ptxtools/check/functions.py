@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxtools.ir.nodes import Alias, Function, Variable
+from ptxtools.ir.nodes import Alias, Directive, Function, Variable
 from ptxtools.isa.types import TYPES
 
 from . import codes
@@ -15,6 +15,8 @@ from .values import Scope
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 #: Bytes of kernel parameters (5.1.6.1): what newer versions and targets allow at most, and what earlier ones did.
 _ENTRY_BYTES_NEW, _ENTRY_BYTES = 32764, (4352, 256)
+#: A property of a function that all of its declarations share (11.4.6).
+_ENDS = ".noreturn"
 _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 
 
@@ -120,6 +122,9 @@ def _param_space(context: Context, v: Variable, kind: str) -> None:
     if v.vector > 1:
         message = f"parameter '{v.name}': .param holds no vectors"
         context.report(codes.PARAMETER, message, v.name_span, help=("use an array of bytes",), section="5.1.6")
+    if v.type == "f16x2" and not v.dims and kind == "entry":
+        message = f"parameter '{v.name}': .param holds no .f16x2"
+        context.report(codes.PARAMETER, message, v.name_span, help=("declare it as .b32",), section="5.1.6")
     if len(v.dims) > 1:
         message = f"parameter '{v.name}': arrays of parameters have one dimension"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6")
@@ -181,6 +186,7 @@ def check_repeated_function(context: Context, earlier: Function, later: Function
         return
     difference = _difference(earlier, later)
     if difference:
+        context.inconsistent.add(later.name)
         message = f"'{later.name}' differs from its earlier declaration: {difference}"
         context.report(codes.INCONSISTENT, message, later.name_span, section="7.1")
 
@@ -189,7 +195,7 @@ def _difference(earlier: Function, later: Function) -> str:
     if earlier.kind != later.kind:
         return f".{earlier.kind} there, .{later.kind} here"
     linkages = (earlier.linkage, later.linkage)
-    if earlier.linkage != later.linkage and linkages != ("visible", ""):
+    if earlier.linkage != later.linkage and linkages not in (("visible", ""), ("weak", "")):
         return f"linkage {_linkage(earlier)} there, {_linkage(later)} here"
     for what, first, second in (
         ("parameters", earlier.params, later.params),
@@ -202,6 +208,9 @@ def _difference(earlier: Function, later: Function) -> str:
                 return f"'{b.name}' is .{b.space} .{b.type} here, .{a.space} .{a.type} there"
             if _alignment(a) != _alignment(b):
                 return f"'{b.name}' is aligned to {_alignment(b)} here, to {_alignment(a)} there"
+    ends = [any(item.name == _ENDS for item in f.directives if isinstance(item, Directive)) for f in (earlier, later)]
+    if ends[0] != ends[1]:
+        return f"{_ENDS} stands {'there' if ends[0] else 'here'} only"
     return ""
 
 
@@ -222,6 +231,8 @@ def check_repeated_variable(context: Context, earlier: Variable, later: Variable
             f"on line {context.source.line_of(earlier.name_span[0])}"
         )
         context.report(codes.INCONSISTENT, message, later.name_span, section="11.6.1")
+    elif not _same_shape(earlier.dims, later.dims):
+        context.report(codes.INCONSISTENT, _shapes_differ(context, earlier, later), later.name_span, section="11.6.1")
     elif later.linkage == "extern":
         return
     elif earlier.linkage != "extern":
@@ -232,6 +243,21 @@ def check_repeated_variable(context: Context, earlier: Variable, later: Variable
     elif not later.linkage:
         message = f"'{later.name}' was declared .extern: its definition must be .visible, .weak or .common"
         context.report(codes.LINKAGE, message, later.name_span, section="11.6.1")
+
+
+def _same_shape(one: tuple[int | None, ...], two: tuple[int | None, ...]) -> bool:
+    """Whether the dimensions agree where both are given."""
+    return len(one) == len(two) and all(a == b or None in (a, b) for a, b in zip(one, two, strict=True))
+
+
+def _shapes_differ(context: Context, earlier: Variable, later: Variable) -> str:
+    words = [
+        f"an array {''.join(f'[{n}]' if n is not None else '[]' for n in v.dims)}" if v.dims else "no array"
+        for v in (later, earlier)
+    ]
+    return (
+        f"'{later.name}' is {words[0]} here, but was {words[1]} on line {context.source.line_of(earlier.name_span[0])}"
+    )
 
 
 def check_alias(context: Context, alias: Alias, scope: Scope) -> None:

@@ -25,6 +25,8 @@ def check_headers(context: Context) -> None:
         return
     _presence(context, module, headers)
     for header in headers:
+        if not header.args:  # a syntax error
+            continue
         if header.name == ".version":
             _version(context, header)
         elif header.name == ".target":

@@ -33,7 +33,8 @@ from ptxtools.isa import Need, Opcode, OpcodeError, resolve
 from . import codes
 from .availability import is_gone
 from .context import NARROW, Context
-from .declarations import check_variable, refuse_banks
+from .debugging import Debugging
+from .declarations import check_variable, refuse_banks, same_declarator
 from .operands import examine, signature
 from .particular import needs_particular, particular
 from .problems import Problem, describe, undeclared
@@ -57,7 +58,8 @@ class BodyChecker:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._verdicts: dict[tuple[object, ...], int] = {}
-        self._uses: list[tuple[object, Scope]] = []
+        self._last: Variable | None = None
+        self.debugging = Debugging(context)
 
     def check(self, function: Function, names: Scope) -> None:
         """All statements of the body; `names` holds the parameters."""
@@ -83,8 +85,12 @@ class BodyChecker:
     def _run(self, items: Iterator[Statement], scope: Scope) -> ScopeNode | None:
         """Check statements up to a nested scope, which is returned; None at the end."""
         verdicts, resolved, resolve_name = self._verdicts, scope.values, scope.resolve
+        location = self.debugging.location
         for item in items:
             if type(item) is not Instruction:
+                if type(item) is Loc:
+                    location(item)
+                    continue
                 if type(item) is ScopeNode:
                     return item
                 self._other(item, scope)
@@ -230,15 +236,13 @@ class BodyChecker:
     # --- other statements ---------------------------------------------------------------------------------------------
 
     def _other(self, item: Statement, scope: Scope) -> None:
-        if type(item) is Loc:
-            if item.function_name is not None:
-                self.context.require_addition("inlined_at in .loc", item.span)
-            return
         name = _LISTS.get(type(item))
         if name is not None:
             self.context.require_directive(name, self.context.word(item.span, name))
         if isinstance(item, Variable):
-            check_variable(self.context, item, scope, in_function=True)
+            if not same_declarator(self._last, item):
+                check_variable(self.context, item, scope, in_function=True)
+            self._last = item
             self._declare(item.name, item, scope, item.name_span)
         elif isinstance(item, BranchTargets):
             self._branch_targets(item, scope)
@@ -282,6 +286,8 @@ class BodyChecker:
         earlier = scope.own(name) if not (isinstance(item, Variable) and item.count is not None) else None
         added = scope.declare(name, item)  # type: ignore[arg-type]
         earlier = earlier or added
+        if earlier is None and isinstance(item, Variable) and item.count is not None:
+            earlier = scope.inside(item)
         if earlier is not None and earlier is not item:
             report_redeclaration(self.context, name, span, earlier)
 
@@ -289,6 +295,8 @@ class BodyChecker:
 def report_redeclaration(context: Context, name: str, span: Span, earlier: object) -> None:
     """A second declaration of a name in one scope."""
     where = getattr(earlier, "name_span", None) or getattr(earlier, "span", None)
+    if where and where > span:  # a label, which is known before its place
+        span, where = where, span
     help = (f"the first one is on line {context.source.line_of(where[0])}",) if where and where != (0, 0) else ()
     context.report(codes.REDECLARED, f"'{name}' is declared twice", context.word(span, name), help=help, section="4.4")
 

@@ -27,7 +27,7 @@ def check_undefined(context: Context) -> None:
     """Report what is declared, and neither defined nor `.extern`. Whether the rest is there the linker knows."""
     aliases = {item.name for item in context.module.items if isinstance(item, Alias)}
     for symbol in undefined(context.module):
-        if symbol.name in aliases or symbol.linkage == "extern":
+        if symbol.name in aliases or symbol.name in context.inconsistent or symbol.linkage == "extern":
             continue
         message = f"'{symbol.name}' is declared, but nothing defines it"
         context.report(codes.UNDEFINED, message, symbol.name_span, section="11.6.1")

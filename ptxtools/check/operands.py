@@ -329,6 +329,9 @@ class _Fit(VectorFit):
             yield undeclared(name, self.scope, self.index, part)
         elif found.kind == "function" and isinstance(operand, SymbolOffset):
             yield self._problem(codes.OPERAND_KIND, f"'{name}' is a function: nothing lies behind its start", part)
+        elif found.space == "param" and found.role == "local" and self.op.family == "mov":
+            message = f"'{name}' is a .param variable of a function body: its address cannot be taken"
+            yield self._problem(codes.PARAMETER_ACCESS, message, part, (), "7.1")
         elif found.kind not in ("memory", "function") or "symbol" not in spec.kinds:
             code = codes.OPERAND_KIND if found.kind == "memory" else codes.WRONG_KIND_OF_NAME
             help = (

@@ -19,7 +19,7 @@ Signature: TypeAlias = "Value | tuple[object, ...]"
 class Value:
     """kind: "reg", "sreg", "memory", "function", "label", "targets", "callees", "prototype", "int", "f32", "f64",
     "sink" or "unknown"; type: element type; vector: elements of a vector register or special register, else 0;
-    space: of a variable; role: of a `.param` variable: "in", "out" or "local"; "array" for arrays elsewhere."""
+    space: of a variable; role: of a `.param` variable: "in", "out" or "local"; "unified" with that attribute."""
 
     __slots__ = ("kind", "role", "space", "type", "vector")
 
@@ -67,6 +67,15 @@ class Scope(Names):
             self.values.clear()
         return self.add(name, symbol)
 
+    def inside(self, variable: Variable) -> Symbol | None:
+        """A single declaration of this scope whose name a range `%r<4>` declares again."""
+        base, count = variable.name, variable.count or 0
+        for name, symbol in self.declared.items():
+            number = name[len(base) :]
+            if name.startswith(base) and number.isdigit() and number == str(int(number)) and int(number) < count:
+                return symbol
+        return None
+
     def resolve(self, name: str) -> Value:
         """The value of a name, with or without a component; remembered."""
         found = self._resolve(name)
@@ -102,7 +111,9 @@ def _of_symbol(symbol: Symbol, role: str) -> Value:
         vector = symbol.vector if symbol.vector > 1 else 0
         if symbol.space == "reg":
             return value("reg", symbol.type, vector)
-        return value("memory", symbol.type, vector, symbol.space, role or ("array" if symbol.dims else ""))
+        if symbol.attributes and any(name.lstrip(".") == "unified" for name, _ in symbol.attributes):
+            role = "unified"
+        return value("memory", symbol.type, vector, symbol.space, role)
     if isinstance(symbol, Label):
         return LABEL
     if isinstance(symbol, (Function, Alias)):

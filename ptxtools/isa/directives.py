@@ -140,20 +140,22 @@ ATTRIBUTES: dict[str, AttributeInfo] = {
 
 
 class PragmaInfo(NamedTuple):
-    """A `.pragma` string that ptxas defines (chapter 14): first version and target; whether it belongs to a body."""
+    """A `.pragma` string that ptxas defines (chapter 14): first version and target; whether it belongs to a body;
+    section; the least value of its number, None when it takes none."""
 
     ptx: Version
     target: str
     in_body: bool
     section: str
+    least: int | None = None
 
 
 #: By the first word of the string. The sections of the last two are those of PTX 9.0.
 PRAGMAS: dict[str, PragmaInfo] = {
     "nounroll": PragmaInfo((2, 0), "sm_10", False, "14.1"),
-    "used_bytes_mask": PragmaInfo((8, 3), "sm_50", True, "14.2"),
+    "used_bytes_mask": PragmaInfo((8, 3), "sm_50", True, "14.2", -(2**63)),
     "enable_smem_spilling": PragmaInfo((8, 7), "sm_75", True, "14.3"),
-    "frequency": PragmaInfo((9, 0), "sm_10", True, "14.4"),
+    "frequency": PragmaInfo((9, 0), "sm_10", True, "14.4", 1),
 }
 
 

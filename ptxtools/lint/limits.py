@@ -51,8 +51,8 @@ def _pragma(context: LintContext, item: Pragma) -> None:
     from ptxtools.isa.directives import PRAGMAS
 
     for text in item.strings:
-        word = text.split()[0] if text.split() else ""
-        if word not in PRAGMAS:
+        word, *arguments = text.split() or [""]
+        if word not in PRAGMAS or (arguments and PRAGMAS[word].least is None):
             message = f'pragma "{text}" is not known: it is ignored'
             context.warn(codes.UNKNOWN_PRAGMA, message, item.span, section="11.4.7")
 

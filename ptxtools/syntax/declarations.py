@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Span
 from ptxtools.ir import Initializer, Variable
 
 from .faults import Fault
+from .limits import MOST_RANGE_VARIABLES
 
 #: A specifier as the grammar hands it over: its kind (a token class, "BANK" or "ATTRIBUTE"), value and place.
 Specifier: TypeAlias = tuple[str, Any, Span]
@@ -101,3 +104,18 @@ class Specifiers:
             span,
             declared.span,
         )
+
+
+def single_variables(variables: list[Variable]) -> Iterator[Variable]:
+    """The variables of a declaration, those of a range `d<4>` one by one (5.4.6); registers stay a range."""
+    for variable in variables:
+        if variable.count is None or variable.space == "reg":
+            yield variable
+            continue
+        if variable.count > MOST_RANGE_VARIABLES:
+            message = f"{variable.count} variables in one declaration; {MOST_RANGE_VARIABLES} are possible"
+            raise Fault("PTX104", message, variable.name_span)
+        if variable.count == 0:
+            raise Fault("PTX108", f"'{variable.name}<0>' declares nothing", variable.name_span)
+        for number in range(variable.count):
+            yield replace(variable, name=f"{variable.name}{number}", count=None)

@@ -211,6 +211,10 @@ class Actions:
 
     @rule("declarator : declared | declared '=' initializer")
     def p_declarator(self, p: Any) -> None:
+        if len(p) > 2 and p[1].range is not None:
+            raise Fault(
+                "PTX108", f"the variables of the range '{p[1].name}<{p[1].range}>' have no initialiser", p[1].span
+            )
         p[0] = p[1] if len(p) == 2 else p[1]._replace(init=p[3])
 
     @rule("declared : WORD")

@@ -14,3 +14,6 @@ MOST_RANGE_LABELS = 1 << 16
 
 #: Mistakes after which reading stops: what follows is hardly PTX.
 MOST_FAULTS = 1000
+
+#: Variables that `.global .b32 d<5>` stands for (5.4.6).
+MOST_RANGE_VARIABLES = 1 << 17

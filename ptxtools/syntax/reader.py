@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Any, Protocol
 
-from ptxtools.diagnostics import Diagnostic, Source, Span
+from ptxtools.diagnostics import Diagnostic, Fix, Source, Span
 from ptxtools.ir import (
     Alias,
     BranchTargets,
@@ -28,6 +28,7 @@ from ptxtools.ir import (
     Section,
 )
 
+from .declarations import single_variables
 from .faults import Fault
 from .limits import MOST_FAULTS, MOST_SCOPES
 
@@ -38,6 +39,7 @@ _PREPROCESSOR = re.compile(r"#(?:[^\n\\]|\\.)*", re.DOTALL)
 _LINE_MARKER = re.compile(r'#[ \t]*\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
 
 _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
+_HEADER = re.compile(r"\.(?:version|target|address_size)\b", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
 #: Control characters, and what decoding puts in place of bytes that are no text.
 _CONTROL = dict.fromkeys([*range(9), *range(14, 32), *range(127, 160), 0xFFFD])
@@ -96,6 +98,8 @@ class Reader:
                 at = self._step(at)
             except Fault as fault:
                 self._report(fault)
+                if (header := _HEADER.match(text, at)) and self._function is None:
+                    self.module.items.append(Header(header[0], (), header.span()))  # there, if unread
                 at = self._resume(at, fault.span[0])
         self._finish(at)
 
@@ -145,7 +149,7 @@ class Reader:
             word = _word(self.text, at)
             raise Fault("PTX117", f"{self.text[slice(*word)]} stands outside of functions only", word)
         items = self._scopes[-1].items
-        items.extend(node) if isinstance(node, list) else items.append(node)
+        items.extend(single_variables(node)) if isinstance(node, list) else items.append(node)
 
     def _place_in_module(self, node: Any, at: int) -> None:
         if isinstance(node, _BODY_ONLY):
@@ -156,7 +160,7 @@ class Reader:
         self._astray = False
         items = self.module.items
         if isinstance(node, list):
-            items.extend(node)
+            items.extend(single_variables(node))
             return
         items.append(node)
         if isinstance(node, Section):
@@ -168,6 +172,20 @@ class Reader:
 
     def _open(self, at: int) -> int:
         if self._function is None:
+            last = self.module.items[-1] if self.module.items else None
+            if isinstance(last, Function) and last.body is None and not self._astray:
+                self._function, last.body = last, Scope([], (at, at + 1))
+                self._scopes = [last.body]
+                semicolon = self.text.rfind(";", 0, at)
+                self._report(
+                    Fault(
+                        "PTX100",
+                        f"this ';' ends the declaration of {last.name} before its body",
+                        (semicolon, semicolon + 1),
+                        fix=Fix((semicolon, semicolon + 1), "", "remove it"),
+                    )
+                )
+                return at + 1
             if not self._astray:
                 self._astray = True
                 raise Fault("PTX117", "a scope stands inside of a function only", (at, at + 1))

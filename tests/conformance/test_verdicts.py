@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tools.conformance import replay
-from tools.conformance.record import Record, read
+from tools.conformance.record import Record, read_all
 
 DATA = Path(__file__).parents[2] / "testdata" / "conformance"
-RECORDS = read(DATA / "verdicts.xz")
+RECORDS = read_all(DATA)
 REVIEWED = replay.deviations(DATA / "deviations.tsv")
 TOPICS = sorted({record.topic for record in RECORDS})
 

@@ -3,6 +3,7 @@
 import pytest
 
 from ptxtools.ir import Immediate, Member, SymbolValue, Variable
+from ptxtools.syntax import parse
 
 from .syntaxtools import body, error, item, module, statement
 
@@ -43,12 +44,34 @@ def number(value):
         (".tex .u32 tex_a;", Variable("tex_a", "tex", "u32")),
         (".global .texref t;", Variable("t", "global", "texref")),
         (".global .surfref s;", Variable("s", "global", "surfref")),
-        (".global .b32 %x<7>;", Variable("%x", "global", "b32", count=7)),
+        (".global .b32 %x<1>;", Variable("%x0", "global", "b32")),
         (".global .align 0x10 .b8 $a_1;", Variable("$a_1", "global", "b8", align=16)),
     ],
 )  # fmt: skip
 def test_variable(text, expected):
     assert item(text) == expected
+
+
+def test_a_range_of_variables_stands_for_each_of_them():
+    """5.4.6: any type and space but no arrays and no initialisers; a range of registers stays one node."""
+    items = module(".visible .global .align 8 .b32 x<2>, y, z<3>;").items
+    assert [v.name for v in items] == ["x0", "x1", "y", "z0", "z1", "z2"]
+    assert all((v.linkage, v.align, v.count) == ("visible", 8, None) for v in items)
+    inner = body(".shared .b16 s<2>; .reg .b32 %r<4>;")
+    assert [(v.name, v.space, v.count) for v in inner] == [
+        ("s0", "shared", None),
+        ("s1", "shared", None),
+        ("%r", "reg", 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [(".global .b32 x<2> = 1;", "PTX108"), (".global .b32 x<0>;", "PTX108"), (".global .b32 x<2>[3];", "PTX100"),
+     (".global .b32 x<99999999>;", "PTX104")],
+)  # fmt: skip
+def test_what_a_range_of_variables_cannot_have(text, code):
+    assert [d.code for d in parse(text).diagnostics] == [code]
 
 
 def test_several_variables_of_one_declaration():

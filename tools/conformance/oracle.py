@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ptxtools.isa.targets import Target
 
-from .setting import LINE, MODULE, module_of, where
+from .setting import LINE, LINES, MODULE, header, module_of, where
 
 #: Seconds after which ptxas is given up: it takes a tenth for a full batch, and for a few probes it never ends.
 _LIMIT = 10
@@ -44,6 +44,8 @@ class Oracle:
         """The verdict on each probe. Lines found wrong are taken out until the rest passes as a whole, since an
         early error hides later ones; a module that makes ptxas crash is halved."""
         said: dict[int, list[str]] = {}
+        if place == LINES:
+            return [self._whole(setting, probe) for probe in probes]
         if place == MODULE:
             for at, probe in enumerate(probes):
                 status, messages, _ = self._run(setting, place, [probe])
@@ -57,6 +59,19 @@ class Oracle:
     def accepts(self, setting: str, lines: Sequence[str]) -> bool:
         """Whether this whole module passes."""
         return self._call(setting, lines).returncode == 0
+
+    def _whole(self, setting: str, probe: str) -> Verdict:
+        """The verdict on a module, with the line of its first error as "@3", counted in the probe."""
+        lines, _ = module_of(setting, LINES, [probe])
+        done = self._call(setting, lines)
+        if not done.returncode:
+            return Verdict(True)
+        found = _ERROR.findall((done.stderr + done.stdout).decode(errors="replace"))
+        if not found:
+            return Verdict(False, "", ("crash" if done.returncode < 0 else "refused as a whole",))
+        before = 0 if probe.startswith(".version") else len(header(setting))
+        first = min(int(number) for number, _, _ in found) - before
+        return Verdict(False, f"@{first}" if first > 0 else "", tuple(text for _, _, text in found))
 
     def _ask(
         self, setting: str, place: str, probes: Sequence[str], live: list[int], said: dict[int, list[str]]
@@ -121,7 +136,8 @@ class Oracle:
             path = Path(folder, "probe.ptx")
             path.write_text("\n".join(lines))
             command = [self.command, f"-arch={arch}", "-O0", "-o", str(Path(folder, "out")), str(path)]
-            if _version(lines) >= (3, 1):
+            # Without linking, which some pragmas do not allow.
+            if _version(lines) >= (3, 1) and not any("enable_smem_spilling" in line for line in lines):
                 command.append("-c")
             try:
                 return subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT)

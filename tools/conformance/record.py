@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+#: Files of records, and the topic that a file is for; None: all others.
+FILES = {"verdicts.xz": None, "modules.xz": "module"}
+
 
 class Record(NamedTuple):
     """One probe with its verdict. requires: what ptxas named, such as "8.0 sm_90", or ""; crashed: it said nothing, and
@@ -38,6 +41,22 @@ def write(path: Path, records: Iterable[Record]) -> None:
         lines.append(f"{sign}{record.text}{requires}")
     data = ("\n".join(lines) + "\n").encode()
     path.write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
+
+
+def read_all(folder: Path) -> list[Record]:
+    """The records of every file in the folder."""
+    return [record for name in FILES if (folder / name).exists() for record in read(folder / name)]
+
+
+def write_all(folder: Path, records: Iterable[Record]) -> None:
+    """Each record into the file of its topic."""
+    own = {topic: name for name, topic in FILES.items()}
+    parts: dict[str, list[Record]] = {name: [] for name in FILES}
+    for record in records:
+        parts[own.get(record.topic, own[None])].append(record)
+    for name, part in parts.items():
+        if part:
+            write(folder / name, part)
 
 
 def read(path: Path) -> list[Record]:

@@ -14,10 +14,14 @@ from ptxtools.isa.targets import provides
 from ptxtools.syntax import parse
 
 from .record import Record
-from .setting import MODULE, module_of
+from .setting import LINES, MODULE, header, module_of
 
 #: Probes of one module: few enough that no limit on findings is met.
 _BATCH = 150
+
+
+#: Mistakes in directives, which ptxas notices at the token behind: it may stand on the next line.
+_BY_NEXT_TOKEN = re.compile(r"PTX(100|108|202|40.|41.|301)")
 
 
 class Deviation(NamedTuple):
@@ -75,7 +79,7 @@ def findings(setting: str, place: str, probes: Sequence[str]) -> list[list[Diagn
     said: list[list[Diagnostic]] = [[] for _ in probes]
     for diagnostic in [*result.diagnostics, *check(result.module)]:
         if diagnostic.severity is Severity.ERROR:
-            at = 0 if place == MODULE else diagnostic.line - 1 - first
+            at = 0 if place in (MODULE, LINES) else diagnostic.line - 1 - first
             said[min(max(at, 0), len(said) - 1)].append(diagnostic)
     return said
 
@@ -88,7 +92,7 @@ def differences(records: Iterable[Record]) -> Iterator[Difference]:
             continue
         groups[record.setting, record.place].append(record)
     for (setting, place), members in groups.items():
-        size = 1 if place == MODULE else _BATCH
+        size = 1 if place in (MODULE, LINES) else _BATCH
         for start in range(0, len(members), size):
             part = members[start : start + size]
             for record, said in zip(part, findings(setting, place, [r.text for r in part]), strict=True):
@@ -101,6 +105,13 @@ def differences(records: Iterable[Record]) -> Iterator[Difference]:
 def _agrees(record: Record, said: list[Diagnostic]) -> bool:
     if record.accepted or not said:
         return record.accepted == (not said)
+    if record.place == LINES:
+        before = 0 if record.text.startswith(".version") else len(header(record.setting))
+        first = min(said, key=lambda d: d.line)
+        lines = [first.line - before]
+        if _BY_NEXT_TOKEN.fullmatch(first.code):
+            lines.append(lines[0] + 1)
+        return not record.requires or record.requires in [f"@{line}" for line in lines]
     only_lacks = all(diagnostic.requires is not None for diagnostic in said)
     return not record.requires or not only_lacks or _names(record.requires, said)
 

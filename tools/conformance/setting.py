@@ -15,8 +15,9 @@ FILES = (("p", "pred"), ("b", "b8"), ("h", "b16"), ("r", "b32"), ("rd", "b64"), 
 #: Registers whose type is not just bits, for the rules on agreeing types.
 TYPED = (("u", "u32"), ("s", "s32"), ("uh", "u16"), ("ul", "u64"), ("sl", "s64"), ("ub", "u8"))
 COUNT = 140
-#: How a probe ends up in a module: a statement of a kernel, a declaration before it, or a module of its own.
-LINE, OUTER, MODULE = "line", "outer", "module"
+#: How a probe ends up in a module: a statement of a kernel, a declaration before it, or a module of its own, of which
+#: with LINES the line of the first error counts, too.
+LINE, OUTER, MODULE, LINES = "line", "outer", "module", "lines"
 
 
 def where(text: str) -> tuple[Version, str]:

@@ -18,6 +18,7 @@ from ptxtools.ir import (
     Immediate,
     Instruction,
     Label,
+    Loc,
     Member,
     Name,
     Negated,
@@ -125,6 +126,10 @@ def _look(statement: Statement, wanted: Declarations, declared: set[str]) -> Non
     elif isinstance(statement, Variable):
         _initialised(statement, wanted)
         declared.add(statement.name)
+    elif isinstance(statement, Loc) and statement.inlined_at is not None:
+        wanted["inlined_at"] = f".loc {' '.join(map(str, statement.inlined_at))}"
+        label = f"{statement.function_name}: " if not str(statement.function_name).startswith(".") else ""
+        wanted["function_name"] = f"^.section .debug_str {{ {label}.b8 0 }}"
     elif isinstance(statement, Label):
         declared.add(statement.name)
     elif isinstance(statement, BranchTargets):
