@@ -110,6 +110,10 @@ class Debugging:
         self._labels.add(name)
 
     def _values(self, section: Section, index: int, line: DataLine) -> None:
+        if line.type not in _RANGES or not line.values:  # as only a forged container has it
+            message = f"a section holds .b8, .b16, .b32 and .b64 data, not .{line.type}"
+            self.context.report(codes.DIRECTIVE_VALUE, message, self._span(section, index), section="11.5.2")
+            return
         low, high = _RANGES[line.type]
         old = self.context.declared.version < _ALL_VALUES or self.context.gathered is not None
         try:

@@ -56,7 +56,7 @@ EVERYTHING = """\
     .reg .b64 %rd<10>;
     .shared .align 16 .b8 buffer[132];
     .local .align 4 .b8 stack[12];
-    .loc 1 10 3
+    .loc 1 11 2
     ld.param.u64 %rd1, [kernel_param_0];
     mov.u32 %r1, %tid.x;
     setp.eq.and.s32 %p1|%p2, %r1, 5, !%p1;
