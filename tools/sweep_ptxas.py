@@ -180,10 +180,23 @@ def main() -> int:
         asked = ask(oracle, [p for p in probes if tuple(p) not in known])
         write_all(DATA, [*kept, *asked])
         asked = ask_again(oracle, asked)
-        kept = [r for r in read_all(DATA) if not wanted.fullmatch(r.topic)]
-        probes = [
-            p
-            for p in dict.fromkeys([*instructions.probes(), *structure.probes(), *modules.probes()])
-            if wanted.fullmatch(p.topic)
-        ]
-        asked = ask_again(oracle, ask(oracle, probes))
+        write_all(DATA, [*kept, *asked])
+        print(f"{len(asked)} probes asked in {oracle.calls} calls")
+    records = [r for r in read_all(DATA) if wanted.fullmatch(r.topic)]
+    found = list(differences(records))
+    wrong = unexplained(found)
+    if not arguments.only:
+        PAGE.write_text(report(records, found, wrong))
+    elif arguments.record:
+        print("docs/conformance.md is written by a run over all topics")
+    for difference in wrong:
+        print(difference)
+    print(f"{len(records)} probes, {len(wrong)} unexplained differences")
+    changed = [] if arguments.record else asked_anew(arguments.ptxas, records)
+    for record in changed:
+        print(f"ptxas now says otherwise: {record.setting} {record.text}")
+    return bool(wrong or changed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
