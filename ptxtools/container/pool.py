@@ -88,6 +88,8 @@ class OperandPool:
             raise Damage(f"operands of unknown kind {kind}")
         if arity not in _ARITY.get(kind, (arity,)) or (kind in (IMMEDIATE, RECORD) and not width):
             raise Damage("operands of an impossible form")
+        if not count or arity > _MOST_PARTS:  # else no bytes would stand against the columns
+            raise Damage("a group without operands, or of too many parts")
         if self.records or (self.guards and kind not in NO_OPERANDS):
             raise Damage("operands behind what is none")
         columns = []

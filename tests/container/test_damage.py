@@ -248,6 +248,14 @@ def test_names_of_two_lines(name, other):
     assert "none" in refused(resealed(data.replace(name, other)))
 
 
+@pytest.mark.parametrize("arity", [1 << 14, (1 << 32) - 1])
+def test_groups_of_nothing(arity):
+    """Columns of no numbers: as many as a header claims."""
+    group = struct.pack("<BBBxIII", 4, 0, 1, arity, 0, 0)
+    with pytest.raises(Damage, match="without operands"):
+        OperandPool(memoryview(struct.pack("<I", 1) + group), [""])
+
+
 def test_operands_that_grow_with_every_level():
     """Forty vectors, each of which has the one before twice in it: 2 ** 40 registers."""
     names = struct.pack("<BBBxIIIB", 0, 0, 1, 0, 0, 1, 1)
