@@ -22,6 +22,7 @@ HOMES: dict[str, str] = {
     "clusterlaunchcontrol.try_cancel": "asynchronous.launchcontrol",
     "istypep": "textures.queries",
     "mbarrier.slow": "asynchronous.barriers",
+    "setmaxnreg": "registers",
     "suld": "textures.surfaces",
     "suq": "textures.queries",
     "sured": "textures.surfaces",

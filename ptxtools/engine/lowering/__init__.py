@@ -30,6 +30,7 @@ _FILES = (
     "mbarrier",
     "memory",
     "multimem",
+    "registers",
     "tensor",
     "textures",
     "video",

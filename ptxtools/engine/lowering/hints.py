@@ -1,4 +1,4 @@
-"""Instructions that change no value: prefetches, cache policies and priorities, register counts, performance events.
+"""Instructions that change no value: prefetches, cache policies and priorities, performance events.
 
 `griddepcontrol` is one of them: grids run one after the other, so that all a grid may wait for has happened (9.7.13).
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .function import FunctionLowering
 
 
-@lowers("prefetch", "prefetchu", "applypriority", "discard", "griddepcontrol", "pmevent", "setmaxnreg")
+@lowers("prefetch", "prefetchu", "applypriority", "discard", "griddepcontrol", "pmevent")
 def nothing(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """No operation. `discard` leaves memory undefined, so leaving it alone is right as well (9.7.9.18)."""
 
