@@ -46,6 +46,8 @@ def trapped(body: str, *, target: str = "sm_100a", cluster: int = 1, block: int 
          1, "tcgen05.cp to lane 1: .128x128b reaches behind lane 127 of tensor memory"),
         ("@%p1 bra A;" + ALLOC.format(2, 64) + "ret; A:" + ALLOC.format(2, 32) + "ret;",
          2, "the CTAs of the pair ask for different numbers of columns: [32, 64]"),
+        (ALLOC.format(1, 32) + ALLOC.format(1, 64) + "ret;",
+         1, "tcgen05.alloc of 64 columns after one of 32: nCols must not grow"),
         (ALLOC.format(2, 32) + "ret;",
          1, "tcgen05.alloc with .cta_group::2 needs a pair of CTAs; CTA (0,0,0) of the cluster has no peer"),
         ("@!%p1 ret; nanosleep.u32 5000;" + ALLOC.format(2, 32) + "ret;",
