@@ -66,6 +66,8 @@ def test_a_shorter_product_differs(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "instruction", "instead", "said"), [
     ("wgmma_specialised_sm90", r"wgmma\.wait_group\.sync\.aligned\s+1;", "wgmma.wait_group.sync.aligned 3;",
      "writes memory, but wgmma.mma_async has not completed"),
+    ("wgmma_specialised_sm90", r"wgmma\.commit_group\.sync\.aligned;", "",
+     "writes memory, but wgmma.mma_async has not completed"),
     ("wgmma_specialised_sm90", r"fence\.proxy\.async\.shared::cta;", "", "without fence.proxy.async"),
     ("tcgen05_pair_sm100", r"tcgen05\.wait::ld\.sync\.aligned;", "", "tcgen05.ld has not completed"),
     ("tcgen05_pair_sm100", r"fence\.proxy\.async\.shared::cta;", "", "without fence.proxy.async"),
@@ -80,3 +82,19 @@ def test_a_missing_wait_is_reported(
     module.write_text(changed)
     assert run(name, str(module), "--check", "asynccheck") == 1
     assert said in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_without_a_commit_nobody_hears_of_the_end(
+    which: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first tcgen05.commit frees a stage of the ring, the second says that D is complete."""
+    text = (CASES / "tcgen05_pair_sm100" / "kernel.ptx").read_text()
+    found = list(re.finditer(r"tcgen05\.commit[^;]*;", text))
+    assert len(found) == 2
+    module = tmp_path / "kernel.ptx"
+    module.write_text(text[: found[which].start()] + text[found[which].end() :])
+    assert run("tcgen05_pair_sm100", str(module), "--check", "asynccheck") == 1
+    said = "".join(capsys.readouterr())
+    assert "deadlock" in said
+    assert "phase 0: 0 of 1 arrivals came" in said
