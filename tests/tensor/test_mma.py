@@ -71,7 +71,7 @@ class Product:
     def __init__(self, kind: str, atype: str, btype: str = "", *, m: int = 128, n: int = 32, ctas: int = 1,
                  dtype: str = "f32", sparse: bool = False, stationary: bool = False, mode: str = "128",
                  a_major: bool = False, b_major: bool = False, a_tensor: bool = False, negate: int = 0,
-                 lane: int = 0, k: int = 0) -> None:  # fmt: skip
+                 lane: int = 0, k: int = 0, same_rows: bool = False) -> None:  # fmt: skip
         self.kind, self.atype, self.btype = kind, atype, btype or atype
         self.m, self.n, self.ctas, self.dtype = m, n, ctas, dtype
         self.sparse, self.stationary, self.mode = sparse, stationary, mode
@@ -80,6 +80,8 @@ class Product:
         self.rng = np.random.default_rng(m + n)
         stored = self.k // 2 if sparse else self.k
         self.a, self.a_codes = matrix(self.rng, atype, m, stored)
+        if same_rows:
+            self.a[:], self.a_codes[:] = self.a[0], self.a_codes[0]
         self.b, self.b_codes = matrix(self.rng, self.btype, n, self.k)
         self.shared = np.zeros((ctas, SHARED), np.uint8)
         self.cells = self.rng.integers(0, 1 << 32, (ctas, 128, 512), dtype=np.uint32)

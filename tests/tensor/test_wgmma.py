@@ -71,8 +71,9 @@ def a_registers(codes: np.ndarray, bits: int) -> np.ndarray:
 def product(
     t: str, n: int, *, mode_a: str = "128", mode_b: str = "128", trans_a: bool = False, trans_b: bool = False,
     dtype: str = "f32", btype: str | None = None, registers: bool = False, scale_d: int = 1,
-    signs: tuple[int, int] = (1, 1), **options: object,
+    signs: tuple[int, int] = (1, 1), mods: str = "", **options: object,
 ) -> None:  # fmt: skip
+    """One product. mods: further words of the opcode, behind the shape."""
     btype = btype or t
     bits, k = BITS.get(t, 8), DEPTH.get(t, 32)
     rng = np.random.default_rng(n)
@@ -89,7 +90,7 @@ def product(
     tail = "" if dtype == "s32" else f", {signs[0]}, {signs[1]}"
     if t in ("f16", "bf16"):
         tail += f", {int(trans_b)}" if registers else f", {int(trans_a)}, {int(trans_b)}"
-    opcode = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{dtype}.{t}.{btype}"
+    opcode = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}{mods}.{dtype}.{t}.{btype}"
     out = kernels.wgmma(
         opcode, shared, to_registers(c), tail, a=a_registers(a_codes, bits) if registers else None,
         descriptors=tuple(descriptors), scale_d=scale_d, **options,
@@ -141,29 +142,44 @@ def test_shuffled() -> None:
     product("f16", 16, seed=3)
 
 
-def test_single_bits() -> None:
+@pytest.mark.parametrize("registers", [False, True])
+def test_single_bits(registers: bool) -> None:
+    single_bits(16, registers)
+
+
+def single_bits(n: int, registers: bool) -> None:
     rng = np.random.default_rng(2)
-    a, b = rng.integers(0, 2, (64, 256), np.uint8), rng.integers(0, 2, (16, 256), np.uint8)
+    a, b = rng.integers(0, 2, (64, 256), np.uint8), rng.integers(0, 2, (n, 256), np.uint8)
     packed = [np.packbits(m, axis=1, bitorder="little") for m in (a, b)]
     shared = np.zeros(32 << 10, np.uint8)
     descriptors = []
     for start, codes in zip((1024, 16384), packed, strict=True):
         lbo, sbo = places.put(shared, start, codes, 8, "32", False)
         descriptors.append(places.descriptor(start, lbo, sbo, "32", tensor=False))
-    c = rng.integers(-9, 9, (64, 16)).astype(np.int32)
-    opcode = "wgmma.mma_async.sync.aligned.m64n16k256.s32.b1.b1.and.popc"
-    out = kernels.wgmma(opcode, shared, to_registers(c), "", descriptors=tuple(descriptors))
-    np.testing.assert_array_equal(from_registers(out, 16, "s32"), a.astype(int) @ b.T.astype(int) + c)
+    c = rng.integers(-9, 9, (64, n)).astype(np.int32)
+    opcode = f"wgmma.mma_async.sync.aligned.m64n{n}k256.s32.b1.b1.and.popc"
+    out = kernels.wgmma(
+        opcode, shared, to_registers(c), "", a=a_registers(packed[0], 8) if registers else None,
+        descriptors=tuple(descriptors[registers:]),
+    )  # fmt: skip
+    np.testing.assert_array_equal(from_registers(out, n, "s32"), a.astype(int) @ b.T.astype(int) + c)
 
 
 @pytest.mark.parametrize(("t", "k", "selector"), [("f16", 32, 0), ("f16", 32, 1), ("tf32", 16, 1), ("e4m3", 64, 0)])
 @pytest.mark.parametrize("registers", [False, True])
 def test_sparse(t: str, k: int, selector: int, registers: bool) -> None:
+    sparse_product(t, k, selector, registers)
+
+
+def sparse_product(
+    t: str, k: int, selector: int, registers: bool, *, n: int = 16, dtype: str = "f32", btype: str = "", mods: str = ""
+) -> None:
     """Metadata as tables 9.7.15.6.1 put it: a nibble for each chunk of a row."""
+    btype = btype or t
     bits = BITS.get(t, 8)
     rng = np.random.default_rng(k + selector)
     stored, codes = matrix(rng, t, 64, k // 2)
-    b, b_codes = matrix(rng, t, 16, k)
+    b, b_codes = matrix(rng, btype, n, k)
     wide = 2 if t == "tf32" else 4
     dense = np.zeros((64, k))
     metadata = np.zeros(128, np.uint32)
@@ -181,20 +197,23 @@ def test_sparse(t: str, k: int, selector: int, registers: bool) -> None:
         else:
             lane, place = 2 * selector + chunk // 4, 4 * upper + chunk % 4
         metadata[32 * (row // 16) + 4 * (row % 8) + lane] |= np.uint32(nibble << 4 * place)
-    shared = np.zeros(32 << 10, np.uint8)
+    shared = np.zeros(64 << 10, np.uint8)
     descriptors = []
     for start, matrix_codes in ((1024, codes), (16384, b_codes)):
         if start == 1024 and registers:
             continue
         lbo, sbo = places.put(shared, start, matrix_codes, bits, "128", False)
         descriptors.append(places.descriptor(start, lbo, sbo, "128", tensor=False))
-    tail = ", 1, 1" + ((", 0" if registers else ", 0, 0") if t == "f16" else "")
+    tail = "" if dtype == "s32" else ", 1, 1"
+    if bits == 16:
+        tail += ", 0" if registers else ", 0, 0"
+    zeros = np.zeros((64, n), {"f16": np.float16, "s32": np.int32}.get(dtype, np.float32))
     out = kernels.wgmma(
-        f"wgmma.mma_async.sp.sync.aligned.m64n16k{k}.f32.{t}.{t}", shared, np.zeros((8, 128), np.uint32), tail,
+        f"wgmma.mma_async.sp.sync.aligned.m64n{n}k{k}{mods}.{dtype}.{t}.{btype}", shared, to_registers(zeros), tail,
         a=a_registers(codes, bits) if registers else None, descriptors=tuple(descriptors), metadata=metadata,
         selector=selector,
     )  # fmt: skip
-    np.testing.assert_array_equal(from_registers(out, 16, "f32"), dense @ b.T)
+    np.testing.assert_array_equal(from_registers(out, n, dtype), dense @ b.T)
 
 
 def test_saturation() -> None:
