@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -12,6 +13,8 @@ from ptxtools.engine.native import jit, tilecode, tiles
 from ptxtools.semantics.tensorcore import Rule
 from ptxtools.sim.tensor.numbers import numbers
 from ptxtools.sim.tensor.product import multiply
+
+from . import test_hard_sums as hard
 
 
 @cache
@@ -40,15 +43,32 @@ def random(t: str, rows: int, k: int) -> np.ndarray:
     return codes & np.uint16(0xBFFF)
 
 
+def functions_for(cpu: str) -> dict[str, int]:
+    """Addresses of the code for a plainer CPU."""
+    if not jit.is_x86() or (cpu == "haswell" and "avx2" not in jit.host_features()):
+        pytest.skip("this machine cannot run it")
+    return jit.link_object(compiled(str(llvm.get_default_triple()), cpu, ""), tilecode.NAMES)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+@pytest.mark.parametrize("make", [hard.any_bits, hard.cancellation, hard.largest_sums, hard.tiny])
+@pytest.mark.parametrize("t", ["f16", "tf32", "e4m3"])
+def test_whole_instructions_on_plainer_cpus(
+    cpu: str, make: Callable[[hard.Case], None], t: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = functions_for(cpu)
+    monkeypatch.setattr(tiles, "addresses", lambda: addresses)
+    monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
+    hard.test_wgmma(t, make)
+    hard.test_tcgen05(t, make)
+
+
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
 @pytest.mark.parametrize(("t", "rule"), [("f16", Rule(25, 16, "f32")), ("bf16", Rule(13, 16, "e8m13")),
                                          ("f16", Rule(25, 16, "f16"))])  # fmt: skip
 def test_plainer_cpus_give_the_same(cpu: str, t: str, rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
     """Narrow and wide numbers; the results of NumPy are those of the machine's own code (test_product.py)."""
-    if not jit.is_x86() or (cpu == "haswell" and "avx2" not in jit.host_features()):
-        pytest.skip("this machine cannot run it")
-    data = compiled(str(llvm.get_default_triple()), cpu, "")
-    addresses = jit.link_object(data, tilecode.NAMES)
+    addresses = functions_for(cpu)
     a, b = numbers(t, random(t, 32, 16)), numbers(t, random(t, 48, 16))
     c = np.random.default_rng(1).standard_normal((32, 48)).astype(np.float16 if rule.result == "f16" else np.float32)
     wanted = [multiply(x, y, c, rule) for x, y in ((a, b), (a.wide(), b.wide()))]
