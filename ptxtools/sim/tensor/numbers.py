@@ -7,7 +7,7 @@ zero has 0. Numbers are f32 where all powers are such that products are exact in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,6 +38,11 @@ class Numbers:
     def finite(self) -> bool:
         return bool(self.powers.max(initial=0) < np.inf)
 
+    @cached_property
+    def turned(self) -> tuple[Array, Array]:
+        """Values and powers as K x rows, with the rows filled up to whole vectors: what `tiles.rows` multiplies by."""
+        return _turned(self.values), _turned(self.powers)
+
     def wide(self) -> Numbers:
         """The same in f64."""
         return Numbers(self.values.astype(np.float64), self.powers.astype(np.float64))
@@ -51,6 +56,13 @@ class Numbers:
 
     def part(self, rows: slice | Array) -> Numbers:
         return Numbers(self.values[rows], self.powers[rows])
+
+
+def _turned(columns: Array) -> Array:
+    count, k = columns.shape
+    turned = np.zeros((k, -(-count // tiles.WIDTH) * tiles.WIDTH), columns.dtype)
+    turned[:, :count] = columns.T
+    return turned
 
 
 def _fit(values: Array, powers: Array) -> Numbers:

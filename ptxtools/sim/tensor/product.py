@@ -54,7 +54,7 @@ def _native(a: Numbers, b: Numbers, c: Array | None, rule: Rule) -> Array | None
         a, b = a.wide(), b.wide()
     if not rule.fraction and a.values.dtype != np.float32:
         a, b = (Numbers(m.values.astype(np.float32), m.powers) for m in (a, b))
-    right = _turned(b.values), _turned(b.powers)
+    right = b.turned
     out = np.empty((rows, right[0].shape[1]), np.float32)
     rounding = tiles.Rounding(rule.fraction, *tiles.MASKS[rule.result])
     left = np.ascontiguousarray(a.values), np.ascontiguousarray(a.powers)
@@ -75,7 +75,7 @@ def _native_groups(
     each = np.arange(groups) * scales[0].values.shape[1] // groups  # a factor may be for several groups
     left = np.empty((rows, groups, 2))
     left[..., 0], left[..., 1] = scales[0].values[:, each], scales[0].powers[:, each]
-    turned = _turned(b.values)
+    turned = b.turned[0]
     right = np.zeros((groups, 2, turned.shape[1]))
     right[:, 0, :columns] = scales[1].values[:, each].T
     right[:, 1, :columns] = scales[1].powers[:, each].T
@@ -84,14 +84,6 @@ def _native_groups(
     if not tiles.grouped(np.ascontiguousarray(a.values), turned, (left, right), _padded(c, out), rounding, out):
         return None
     return out[:, :columns]
-
-
-def _turned(columns: Array) -> Array:
-    """N x K as K x N, with N filled up to whole vectors."""
-    count, k = columns.shape
-    turned = np.zeros((k, -(-count // tiles.WIDTH) * tiles.WIDTH), columns.dtype)
-    turned[:, :count] = columns.T
-    return turned
 
 
 def _padded(c: Array | None, out: Array) -> Array | None:
