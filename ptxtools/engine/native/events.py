@@ -124,9 +124,14 @@ class NativeView(View):
         self.worker.lend(size)
 
     def issued_by(self, warp: int) -> Record:
-        at = self.origin + (warp - self.warp) * self.worker.shape.warp_bytes
-        words = np.frombuffer(self.worker.memory, np.uint32, _ISSUED_WORDS, at + WARP.offset("wg_issued"))
-        return Record(words, np.frombuffer(self.worker.memory, np.uint64, KEYS, at + WARP.offset("wg_keys")))
+        state, key = self.cta.state, f"wgmma of warp {warp}"
+        found: Record | None = state.get(key)
+        if found is None:
+            at = self.origin + (warp - self.warp) * self.worker.shape.warp_bytes
+            words = np.frombuffer(self.worker.memory, np.uint32, _ISSUED_WORDS, at + WARP.offset("wg_issued"))
+            keys = np.frombuffer(self.worker.memory, np.uint64, KEYS, at + WARP.offset("wg_keys"))
+            found = state[key] = Record(words, keys)
+        return found
 
     # --- local memory: words of a lane lie 128 bytes apart ------------------------------------------------------------
 

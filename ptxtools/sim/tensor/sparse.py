@@ -47,5 +47,5 @@ def expand(stored: Array, places: Array) -> Array:
     """The dense matrix: M x K from M x K/2 and the columns of its elements; the rest is zero."""
     rows, half = stored.shape
     dense = np.zeros((rows, 2 * half), stored.dtype)
-    np.put_along_axis(dense, places, stored, axis=1)
+    dense[np.arange(rows)[:, None], places] = stored
     return dense
