@@ -245,6 +245,10 @@ class FunctionLowering(Values):
             whole = self.special(name, register.type)
             return self.compute(f"cvt.u{bits}.u{own}", (f"u{own}",), (whole,), f"u{bits}")
         storage = storage_of(type_name or register.type)
+        if register.component == "w":  # the fourth element of every vector is zero
+            return self.constant(0, storage)
+        if register.component:
+            name = f"{register.register.name}.{register.component}"
         if self.optimise and is_launch_special(name) and storage == "b32":
             return self.launch_constant("sreg", name, 0, storage)
         ref = self.new(storage)
