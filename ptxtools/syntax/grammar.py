@@ -80,6 +80,9 @@ def rule(productions: str) -> Callable[[_F], _F]:
     return attach
 
 
+_COMPONENTS = frozenset({".x", ".y", ".z", ".w", ".r", ".g", ".b", ".a"})
+
+
 class Actions:
     """The actions of the grammar. `ends` maps the start of each token of the unit to its end."""
 
@@ -367,6 +370,13 @@ class Actions:
     @rule("plain : WORD")
     def p_name(self, p: Any) -> None:
         p[0] = Name(p[1])
+
+    @rule("plain : WORD DOTWORD")
+    def p_component(self, p: Any) -> None:
+        """A component behind a blank: `%tid .x`."""
+        if p[2] not in _COMPONENTS:
+            raise Fault("PTX119", f"'{p[2]}' is no component of a vector", self._span(p, 2), (".x, .y, .z or .w",))
+        p[0] = Name(p[1] + p[2])
 
     @rule("plain : '{' operand_list '}'")
     def p_vector(self, p: Any) -> None:

@@ -24,7 +24,8 @@ DIFFERENCES = [
     Difference(".param .b8 .align 8 x[4];", False, False, "5.4.5 over the example of 7.1: behind the space, at once"),
     Difference(".reg .b32 a<2> b<2>;", False, False, "examples of 9.7.13 and 9.7.14 lack commas: a slip"),
     Difference("mov.u32 a, 5u;", False, False, "4.5.1: the suffix is U; the prose of older editions has u"),
-    Difference("mov.u32 a, %tid .x;", False, True, "4.4 and 10: the component is part of the name"),
+    Difference("mov.u32 a, %tid .x;", True, True, "4.4 and 10: the component is part of the name, blanks or not"),
+    Difference("mov.u32 a, %tid .q;", False, False, "10.1: there is no such component"),
     Difference('# 1 "a.cu"\nret;', True, True, "4.1: what cpp leaves behind is harmless; other # lines are reported"),
 ]
 
