@@ -200,7 +200,7 @@ def disassemble(data: bytes, name: str = "<memory>") -> str:
 
         return print_module(decode_all(read(data, name)))
     if detect(data) not in ("fatbin", "elf"):
-        text = "this is PTX text already, " if detect(data) == "text" and data.strip() else ""
+        text = "this is PTX text already, " if detect(data) == "text" and data.strip(b"\0 \t\r\n") else ""
         message = f"{text}neither a container nor a binary that embeds PTX"
         raise PtxError([Diagnostic("PTX803", message, source=Source("", name))])
     entries = embedded(data, name)

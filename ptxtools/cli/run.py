@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _module_name(options: dict[str, Any]) -> str:
-    return input_names([options["module"]] if options["module"] else [])[0]
+    return input_names([] if options["module"] is None else [options["module"]])[0]
 
 
 def _job_from_file(options: dict[str, Any]) -> Job:

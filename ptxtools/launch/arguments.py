@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
+#: Of a number in text: f64 has up to 767 that count, everything else has fewer.
+MOST_DIGITS = 1000
+
+
 @dataclass(slots=True)
 class Scalar:
     """A number. type: the element type that was written before it (`f32:1.5`), or None."""
@@ -131,8 +135,11 @@ def read_array(path: str) -> Array:
 
 def _what_is_wrong(path: str, error: Exception) -> str:
     """NumPy takes whatever is no .npy file for a pickle, and advises accordingly."""
-    with open(path, "rb") as file:
-        magic = file.read(6)
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(6)
+    except (OSError, ValueError):
+        return f"cannot be read: {error}"
     if not magic:
         return "not a .npy file: it is empty"
     return "not a .npy file" if magic != b"\x93NUMPY" else f"a damaged .npy file: {str(error).partition(chr(10))[0]}"
@@ -218,7 +225,7 @@ def shaped(text: str) -> tuple[ElementType, tuple[int, ...]]:
         raise SpecError(f"'{text}' is not TYPE[SIZE,…], such as f32[1024] or u8[16,16]")
     element = element_type(name.strip())
     sizes = [part.strip() for part in rest[:-1].split(",")]
-    if not all(part.isdecimal() for part in sizes):
+    if not all(part.isdecimal() and len(part) <= MOST_DIGITS for part in sizes):
         raise SpecError(f"'{rest[:-1]}' in '{text}' is not a list of sizes")
     shape = tuple(int(part) for part in sizes)
     if count(shape) * element.bytes >= 1 << 48 or len(shape) > 32:

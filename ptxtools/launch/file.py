@@ -53,7 +53,7 @@ def parse_launch_file(data: bytes, path: str, module: str = "") -> Job:
     """The job that the text of a launch file describes, as `read_launch_file`. path: its name."""
     try:
         values = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and Python's own for endless numbers
         raise SpecError(f"{path}: not a TOML file: {error}") from None
     return _Reader(path, module).job(Table(values, path))
 

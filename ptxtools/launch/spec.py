@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .arguments import Argument, BufferArgument, Content, Null, Raw, Scalar, check_number, shaped
+from .arguments import MOST_DIGITS, Argument, BufferArgument, Content, Null, Raw, Scalar, check_number, shaped
 from .elements import ELEMENTS, element_type
 from .errors import SpecError, nearest
 
@@ -40,7 +40,9 @@ def parse_spec(text: str) -> Argument:
 
 
 def parse_number(text: str) -> int | float | None:
-    """An integer (decimal, 0x, 0o, 0b) or a float; None when `text` is neither."""
+    """An integer (decimal, 0x, 0o, 0b) or a float; None when `text` is neither. Raises `SpecError` for endless ones."""
+    if len(text) > MOST_DIGITS and (text.lstrip("+-")[:1].isdecimal() or text.lstrip("+-")[:1] == "."):
+        raise SpecError(f"'{text[:20]}…' has {len(text)} digits: no type holds such a number")
     try:
         return int(text, 0)
     except ValueError:
@@ -80,7 +82,7 @@ def _fill(text: str) -> BufferArgument:
 
 def _random(text: str) -> BufferArgument:
     shape, at, seed = text.partition("@")
-    if at and not seed.isdecimal():
+    if at and (not seed.isdecimal() or len(seed) > MOST_DIGITS):
         raise SpecError(f"'{seed}' is no seed, in 'random:{text}'; a seed is a number from 0")
     return _buffer("random", shape, seed=int(seed or 0))
 
@@ -122,6 +124,8 @@ def parse_shape(text: str, what: str) -> tuple[int, int, int]:
     parts = [part.strip() for part in text.split(",")]
     if not 1 <= len(parts) <= 3 or not all(part.lstrip("-").isdecimal() for part in parts):
         raise SpecError(f"'{text}' is no {what} shape: give X, X,Y or X,Y,Z")
+    if any(len(part) > MOST_DIGITS for part in parts):
+        raise SpecError(f"'{text[:20]}…' is no {what} shape: a size has more than {MOST_DIGITS} digits")
     sizes = [int(part) for part in parts] + [1, 1]
     return sizes[0], sizes[1], sizes[2]
 
@@ -129,7 +133,7 @@ def parse_shape(text: str, what: str) -> tuple[int, int, int]:
 def parse_indexed(text: str, option: str, arguments: int) -> tuple[int, str]:
     """`N=FILE` of --expect and --save; raises `SpecError`."""
     number, equals, path = text.partition("=")
-    if not equals or not number.strip().isdecimal() or not path:
+    if not equals or not number.strip().isdecimal() or len(number) > MOST_DIGITS or not path:
         raise SpecError(f"{option} takes N=FILE.npy, N being the number of an argument from 0, not '{text}'")
     index = int(number)
     if index >= arguments:

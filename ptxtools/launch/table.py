@@ -6,6 +6,7 @@ from typing import Any
 
 from .errors import SpecError, nearest
 
+_MOST_BITS = 128
 _KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "a table", list: "a list"}
 
 
@@ -15,6 +16,9 @@ class Table:
     def __init__(self, values: dict[str, Any], file: str, path: str = "") -> None:
         self.values, self.file, self.path = values, file, path
         self._known: set[str] = set()
+        for key, value in values.items():
+            if _is_endless(value):
+                raise self.error("has a number that no type holds", key)
 
     def error(self, message: str, key: str = "") -> SpecError:
         """An error at a key of this table."""
@@ -78,3 +82,10 @@ class Table:
         for key in self.values:
             if key not in self._known:
                 raise self.error(f"unknown key '{key}'{nearest(key, self._known)}")
+
+
+def _is_endless(value: Any) -> bool:
+    """Whether a number is beyond every type: hexadecimal ones may have any length."""
+    if isinstance(value, list):
+        return any(map(_is_endless, value))
+    return isinstance(value, int) and value.bit_length() > _MOST_BITS

@@ -422,6 +422,14 @@ def test_standard_input_is_read_once(run) -> None:
     assert ran.status == 2 and "only once" in ran.err
 
 
+def test_names_that_no_file_can_have(run, tmp_path: Path) -> None:
+    (tmp_path / "store.ptx").write_text(STORE)
+    path = tmp_path / "case.toml"
+    path.write_text(LAUNCH + 'expect = "\\u0000"\n')
+    ran = run("--launch", str(path))
+    assert ran.status == 2 and "embedded null" in ran.err
+
+
 @pytest.mark.parametrize("word", ["swizzle = '12B'", "interleave = 'x'", "fill = 'one'"])
 def test_unknown_words_of_a_tensor_map_are_wrong_usage(run, tmp_path: Path, word: str) -> None:
     (tmp_path / "store.ptx").write_text(STORE)
@@ -453,3 +461,25 @@ def test_damaged_arrays(run, tmp_path: Path, monkeypatch, content: bytes, says: 
     (tmp_path / "x.npy").write_bytes(content)
     ran = run("store.ptx", "--grid", "1", "--block", "4", "--arg", "x.npy", "--arg", "7")
     assert ran.status == 2 and says in ran.err and "pickle" not in ran.err
+
+
+NINES = "9" * 5000
+
+
+@pytest.mark.parametrize("options", [
+    ["--grid", NINES], ["--block", NINES], ["--arg", NINES], ["--arg", f"-{NINES}"], ["--arg", f"0x{NINES}"],
+    ["--arg", f"f32:{NINES}"], ["--arg", f"zeros:f32[{NINES}]"], ["--arg", f"random:f32[2]@{NINES}"],
+    ["--arg", f"fill:f32[2]={NINES}"], ["--expect", f"{NINES}=x.npy"], ["--sms", NINES], ["--shared", NINES],
+])  # fmt: skip
+def test_endless_numbers(run, tmp_path: Path, options: list[str]) -> None:
+    path = tmp_path / "store.ptx"
+    path.write_text(STORE)
+    ran = run(str(path), *STORE_ARGS, *options)
+    assert ran.status == 2 and "error" in ran.err
+
+
+@pytest.mark.parametrize("text", [f"grid = {NINES}", f"grid = 0x{NINES}", f"sms = [0x{NINES}]"])
+def test_endless_numbers_in_a_launch_file(run, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "case.toml"
+    path.write_text(f"module = 'store.ptx'\n{text}\n")
+    assert run("--launch", str(path)).status == 2
