@@ -15,6 +15,11 @@ def main() -> None:
         command = sys.argv.pop(1)
         import_module(_COMMANDS[command]).main()
         return
+    if sys.argv[1:2] == ["--version"]:
+        from .cli.common import tool_version
+
+        sys.stdout.write(f"ptxtools {tool_version()}\n")
+        return
     asked = len(sys.argv) > 1 and sys.argv[1] in ("-h", "--help")
     (sys.stdout if asked else sys.stderr).write(_USAGE)
     sys.exit(0 if asked else 2)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ptxtools.lint.config import NO_SETTINGS, Config, ConfigError, find_config, read_config
-
 from .common import STDIN, STDIN_NAME, Failure
+
+if TYPE_CHECKING:
+    from ptxtools.lint.config import Config
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -53,6 +54,8 @@ class SettingsFinder:
             return self._given
         folder = os.path.dirname(os.path.abspath(name)) if name else os.getcwd()
         if folder not in self._configs:
+            from ptxtools.lint.config import NO_SETTINGS, find_config
+
             path = find_config(folder)
             self._configs[folder] = _read(path) if path else NO_SETTINGS
         return self._configs[folder]
@@ -75,6 +78,8 @@ class SettingsFinder:
 
 
 def _read(path: str) -> Config:
+    from ptxtools.lint.config import ConfigError, read_config
+
     try:
         config = read_config(path)
         return config._replace(select=_codes(config.select), ignore=_codes(config.ignore))

@@ -494,3 +494,15 @@ def test_output_that_cannot_be_encoded_is_escaped(files):
     done = subprocess.run([sys.executable, "-m", "ptxtools", "lint", "--format", "json", "é.ptx"], capture_output=True,
                           cwd=files, env=environment, timeout=60, check=False)  # fmt: skip
     assert done.returncode == 1 and done.stderr == b"" and json.loads(done.stdout)[0]["file"] == "é.ptx"
+
+
+def test_start_loads_no_rules():
+    """What only checking needs is not loaded for `--version`, `--help` and wrong usage."""
+    code = "import sys, ptxtools.cli.lint; print([m for m in sys.modules if m.startswith('ptxtools.check')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_version_of_the_package():
+    done = subprocess.run([sys.executable, "-m", "ptxtools", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ptxtools ")
