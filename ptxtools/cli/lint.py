@@ -213,12 +213,23 @@ def _fix(names: Sequence[str], finder: SettingsFinder, *, write: bool) -> list[_
                 sys.stdout.write(unified_diff(text, changed, report.name))
                 left.append(report)
         elif name == STDIN:
-            sys.stdout.write(changed)
-            left.append(_report_of(changed.encode() if count else data, name, settings))
+            fixed = _encoded(changed, data) if count else data
+            write_output(STDIN, fixed)
+            left.append(_report_of(fixed, name, settings))
         elif count:
-            write_output(name, changed.encode())
+            write_output(name, _encoded(changed, data))
             sys.stderr.write(f"{name}: {count} {'fix' if count == 1 else 'fixes'} applied\n")
     return left
+
+
+def _encoded(text: str, like: bytes) -> bytes:
+    """The bytes of a changed text, in the encoding and with the byte order mark that it had."""
+    mark = b"\xef\xbb\xbf" if like.startswith(b"\xef\xbb\xbf") else b""
+    try:
+        like.decode("utf-8")
+    except UnicodeDecodeError:
+        return mark + text.encode("latin-1")
+    return mark + text.encode("utf-8")
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -313,6 +313,16 @@ def test_fix_of_standard_input_goes_to_standard_output(run):
     assert status == 0 and out == GENERIC.replace("ld.b32", "ld.shared.b32")
 
 
+@pytest.mark.parametrize("change", [
+    lambda data: data.replace(b"\n", b"\r\n"), lambda data: b"\xef\xbb\xbf" + data, lambda data: b"// caf\xe9\n" + data,
+])  # fmt: skip
+def test_fixes_keep_line_ends_and_encoding(run, files, change):
+    path = files / "generic.ptx"
+    path.write_bytes(change(GENERIC.encode()))
+    assert run("--fix", "generic.ptx")[0] == 0
+    assert path.read_bytes() == change(GENERIC.replace("ld.b32", "ld.shared.b32").encode())
+
+
 def test_what_fixes_leave_of_standard_input_is_reported(run):
     status, out, err = run("--fix", stdin=GENERIC.replace("ret;", "nonsense.u32 r;").encode())
     assert status == 1 and "ld.shared.b32" in out and "nonsense.u32 r;" in out
