@@ -25,6 +25,10 @@ MOST_FINDINGS = 1000
 NARROW = Need((), (0, 0), ("sm_90",))
 
 
+#: Codes that complain about a name, which their messages begin with.
+_ABOUT_NAMES = frozenset({codes.UNDECLARED, codes.BRANCH_TARGET, codes.CALL_TARGET})
+
+
 class Enough(Exception):  # noqa: N818 - ends a check, no error of ours
     """There are too many findings to go on."""
 
@@ -55,6 +59,10 @@ class Context:
         independent = "texmode_independent" in module.target_options
         self.setting = Setting(module.address_size, wide_only, independent)
         self.diagnostics: list[Diagnostic] = []
+        #: Names of this function that were reported as undeclared.
+        self.undeclared: set[str] = set()
+        #: Findings so far, with those that were no news.
+        self.reports = 0
         #: Functions whose declarations do not agree: more about them is no news.
         self.inconsistent: set[str] = set()
         #: With a list here, requirements are gathered instead of judged.
@@ -70,7 +78,13 @@ class Context:
         section: str | None = None,
         requires: Requires | None = None,
     ) -> None:
-        """Add an error finding; raises Enough after very many."""
+        """Add an error finding; raises Enough after very many.
+
+        That a name is undeclared is no news if its declaration could not be read, nor once more in the same function.
+        """
+        self.reports += 1
+        if code in _ABOUT_NAMES and self._known(code, message, help):
+            return
         if len(self.diagnostics) >= MOST_FINDINGS:
             message = f"more than {MOST_FINDINGS} mistakes; the rest was not checked"
             self.diagnostics.append(Diagnostic(codes.TOO_MANY, message, span, self.source))
@@ -78,6 +92,19 @@ class Context:
         self.diagnostics.append(
             Diagnostic(code, message, span, self.source, help=help, section=section, requires=requires)
         )
+
+    def _known(self, code: str, message: str, help: tuple[str, ...]) -> bool:
+        name = message.split("'")[1] if message.count("'") > 1 else ""
+        base = name.rstrip("0123456789")
+        if name in self.module.unread or base in self.module.unread:
+            return True
+        if code != codes.UNDECLARED or not name:
+            return False
+        # One range `%r<4>` that is too short is one mistake.
+        key = base if any(text.startswith(f"{base}<") for text in help) else name
+        known = key in self.undeclared
+        self.undeclared.add(key)
+        return known
 
     def parts(self, span: Span) -> Parts:
         """Where guard, opcode and operands of the instruction at `span` stand."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import File, Header, Loc, Module
 from ptxtools.isa import Need
@@ -13,6 +15,8 @@ from .context import NARROW, Context
 
 #: Targets from sm_13 on compute in double precision.
 _DOUBLES = Need((), (0, 0), ("sm_13",))
+#: An architecture, perhaps misspelt.
+_LIKE_ARCHITECTURE = re.compile(r"(sm|compute)[_\d]*\w{0,2}$", re.IGNORECASE)
 _ORDER = (".version", ".target", ".address_size")
 
 
@@ -108,23 +112,30 @@ def _version(context: Context, header: Header) -> None:
 
 def _target(context: Context, header: Header) -> None:
     architectures = [arg for arg in header.args if arg.startswith(("sm_", "compute_"))]
+    like = next((arg for arg in header.args if _LIKE_ARCHITECTURE.match(arg)), None)
+    if not architectures and like is not None:
+        _unknown_target(context, like, context.word(header.span, like))
+        return
     if not architectures:
         message = ".target names no architecture"
         context.report(codes.HEADER, message, header.span, help=("such as .target sm_80",), section="11.1.2")
     for name in architectures:
         if name not in FIRST_VERSION:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name.replace("compute_", "sm_"), FIRST_VERSION, 2)
-            help = (f"did you mean {' or '.join(near)}?",) if near else ()
-            span = context.word(header.span, name)
-            context.report(codes.UNKNOWN_TARGET, f"target '{name}' is not known", span, help=help, section="11.1.2")
+            _unknown_target(context, name, context.word(header.span, name))
         elif context.declared.version != (0, 0) and not context.forced_target:
             _target_version(context, name, context.word(header.span, name))
     if architectures and header.args[0] != architectures[0]:
         message = f"the architecture {architectures[0]} must stand before the options"
         context.report(codes.TARGET_OPTION, message, context.word(header.span, architectures[0]), section="11.1.2")
     _options(context, [arg for arg in header.args if arg not in architectures], header)
+
+
+def _unknown_target(context: Context, name: str, span: Span) -> None:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.lower().replace("compute_", "sm_"), FIRST_VERSION, 2)
+    help = (f"did you mean {' or '.join(near)}?",) if near else ()
+    context.report(codes.UNKNOWN_TARGET, f"target '{name}' is not known", span, help=help, section="11.1.2")
 
 
 def _target_version(context: Context, name: str, span: Span) -> None:

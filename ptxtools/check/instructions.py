@@ -64,6 +64,7 @@ class BodyChecker:
     def check(self, function: Function, names: Scope) -> None:
         """All statements of the body; `names` holds the parameters."""
         assert function.body is not None
+        self.context.undeclared.clear()
         self._open(function.body, names)
         waiting: list[tuple[Iterator[Statement], Scope]] = [(iter(function.body.items), names)]
         while waiting:
@@ -121,9 +122,9 @@ class BodyChecker:
     def _first(self, item: Instruction, scope: Scope) -> int:
         """Check an instruction whose like was not met before; the verdict for those to come."""
         context = self.context
-        before = len(context.diagnostics), context.gathered and len(context.gathered)
+        before = context.reports, context.gathered and len(context.gathered)
         each = self._instruction(item, scope)
-        if len(context.diagnostics) != before[0]:
+        if context.reports != before[0]:
             return _BAD
         each = each or before[1] != (context.gathered and len(context.gathered))
         return _EACH if each else _GOOD

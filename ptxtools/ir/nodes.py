@@ -338,6 +338,8 @@ class Module:
 
     items: list[Item] = field(default_factory=list)
     source: Source | None = field(default=None, compare=False, repr=False)
+    #: Names in statements that could not be read: whether they are declared is not known.
+    unread: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def _header(self, name: str) -> Header | None:
         return next((i for i in self.items if isinstance(i, Header) and i.name == name), None)

@@ -39,7 +39,10 @@ _PREPROCESSOR = re.compile(r"#(?:[^\n\\]|\\.)*", re.DOTALL)
 _LINE_MARKER = re.compile(r'#[ \t]*\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
 
 _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
+#: The start of a function, perhaps misspelt.
+_LIKE_FUNCTION = re.compile(r"[.\w]*\s*\.?(?:entry|func)\b", re.ASCII)
 _HEADER = re.compile(r"\.(?:version|target|address_size)\b", re.ASCII)
+_NAMES = re.compile(r"[\w$%]+", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
 #: Control characters, and what decoding puts in place of bytes that are no text.
 _CONTROL = dict.fromkeys([*range(9), *range(14, 32), *range(127, 160), 0xFFFD])
@@ -98,9 +101,17 @@ class Reader:
                 at = self._step(at)
             except Fault as fault:
                 self._report(fault)
+                if (
+                    fault.fix is not None
+                    and fault.fix.text == ";"
+                    and self._place_with_semicolon(at, fault.fix.span[0])
+                ):
+                    at = fault.fix.span[0]
+                    continue
                 if (header := _HEADER.match(text, at)) and self._function is None:
                     self.module.items.append(Header(header[0], (), header.span()))  # there, if unread
-                at = self._resume(at, fault.span[0])
+                begin, at = at, self._resume(at, fault.span[0])
+                self.module.unread.update(_NAMES.findall(text, begin, at))
         self._finish(at)
 
     def _step(self, at: int) -> int:
@@ -122,6 +133,15 @@ class Reader:
         node, after = self.units.parse(self.text, at)
         self._place(node, at)
         return after
+
+    def _place_with_semicolon(self, at: int, end: int) -> bool:
+        """Read a statement as if the `;` that it lacks were there."""
+        try:
+            node, _ = self.units.parse(self.text[:end] + ";", at)
+            self._place(node, at)
+        except Fault:
+            return False
+        return True
 
     # --- nodes --------------------------------------------------------------------------------------------------------
 
@@ -270,7 +290,7 @@ class Reader:
         if text.startswith("/*", fault):  # a comment without end hides the rest, closing braces included
             self._abandon(len(text))
             return len(text)
-        header = _FUNCTION_START.match(text, begin) is not None
+        header = _LIKE_FUNCTION.match(text, begin) is not None
         at = max(begin + 1, self._line_start(begin, fault))
         depth = 0
         while match := _resume_pattern().search(text, at):

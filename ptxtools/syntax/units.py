@@ -54,7 +54,8 @@ class UnitParser:
         wanted = possible(self._parser)
         at = token.lexpos if token is not None else self._next(self._lexer.lexpos)
         before = self._end_before(at)
-        if ";" in wanted and (token is None or "\n" in self._text[before:at]):
+        unknown = token is not None and token.type == "DOTWORD" and "TUNING" in wanted
+        if ";" in wanted and not unknown and (token is None or "\n" in self._text[before:at]):
             semicolon = Fix((before, before), ";", "end the statement")
             raise Fault("PTX100", "missing ';' at the end of this statement", (before - 1, before), fix=semicolon)
         expected = f"expected {describe(wanted)}" if describe(wanted) else "this is no PTX"
