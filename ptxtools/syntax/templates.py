@@ -27,7 +27,8 @@ from .constants import ConstantError, literal, unary
 if TYPE_CHECKING:
     from .shapes import ShapeParser
 
-#: Templates of operands, and of units, at most; with more the input is not of the kind that repeats itself.
+#: Templates of operands, and of units, that a process makes at most; with more the input is not of the kind that
+#: repeats itself. A file with more is forgotten: what it holds came from other inputs, and nothing could be added.
 MOST_KEPT = 2000
 
 # Words that mean something to the grammar are no holes.
@@ -248,9 +249,10 @@ class Store:
         self.key = _key()
         self._saved = 0
         kept = cachefile.load("shapes", self.key) if self.key else None
-        if kept is not None:
+        if kept is not None and max(map(len, kept)) <= MOST_KEPT:
             for programs, known in zip(kept, (self.operands, self.units), strict=True):
                 known.update((shape, program and Template(program)) for shape, program in programs.items())
+        self._loaded = len(self.operands), len(self.units)
         self._saved = self._size()
 
     def _size(self) -> int:
@@ -258,7 +260,7 @@ class Store:
 
     def is_new(self, shape: str, known: dict[str, Template | None]) -> bool:
         """Whether a template is to be made for this shape."""
-        return shape not in known and len(known) < MOST_KEPT
+        return shape not in known and len(known) - self._loaded[known is self.units] < MOST_KEPT
 
     def save(self) -> None:
         """Write new templates to the cache file."""
