@@ -20,6 +20,7 @@ from pathlib import Path
 
 import counts
 import kernels
+import scale
 import tensor
 
 HERE = Path(__file__).resolve().parent
@@ -212,6 +213,7 @@ def main() -> None:
         folder = Path(name)
         bench_kernels(folder)
         bench_overhead()
+        scale.main()
         tensor.main()
         bench_front_end(folder)
         bench_processes(folder)
