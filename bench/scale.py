@@ -9,6 +9,7 @@ persistent SMS ROUNDS the same CTAs exchange values with their neighbours behind
 
 from __future__ import annotations
 
+import itertools
 import json
 import resource
 import subprocess
@@ -100,7 +101,7 @@ def persistent(sms: int, rounds: int, engine: str = "native") -> None:
     y, x = np.zeros(1, np.uint32), np.zeros((rounds + 1, 2 * sms), np.uint32)
     x[0] = np.arange(2 * sms)
     _launch(persistent_kernel(rounds), engine, sms, 2 * sms, 1024, [y, x])
-    for before, after in zip(x, x[1:], strict=False):
+    for before, after in itertools.pairwise(x):
         assert (after == np.roll(before, -1) + np.arange(2 * sms, dtype=np.uint32)).all()
 
 
