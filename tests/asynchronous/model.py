@@ -172,13 +172,13 @@ class Copy:
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 
-def _kernel(body: str, before: str, size: int, target: str) -> Any:
+def _kernel(body: str, size: int) -> Any:
     """128 threads fill `size` bytes of shared memory from %room, thread 0 runs the body, and all store them there."""
     move = "L{0}: mad.lo.u32 %r2, %r1, 4, %s; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd3, %rd3, %room;\n    {1}\n" + (
         f"    add.u32 %r1, %r1, 128; setp.lt.u32 %p0, %r1, {size // 4}; @%p0 bra L{{0}};"
     )
     return ptxtools.loads(f""".version 8.7
-    .target {target}
+    .target sm_100a
     .address_size 64
     .visible .entry k(.param .align 64 .b8 m[128], .param .u64 room) {{
     .reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %s, %mb, %r<8>; .reg .b64 %m, %room, %rd<8>;
@@ -187,7 +187,7 @@ def _kernel(body: str, before: str, size: int, target: str) -> Any:
     mov.u32 %r0, %tid.x; setp.eq.u32 %p1, %r0, 0; mov.u32 %r1, %r0;
     {move.format(0, "ld.global.u32 %r3, [%rd3]; st.shared.u32 [%r2], %r3;")}
     @%p1 mbarrier.init.shared::cta.b64 [%mb], 1; fence.mbarrier_init.release.cluster;
-    fence.proxy.async; bar.sync 0; {before}
+    fence.proxy.async; bar.sync 0;
     @!%p1 bra BEHIND;
     {body}
     BEHIND: bar.sync 0; mov.u32 %r1, %r0;
@@ -195,7 +195,7 @@ def _kernel(body: str, before: str, size: int, target: str) -> Any:
     ret; }}""")["k"]
 
 
-def load(copy: Copy, engine: str, *, dst: str = "shared::cta", target: str = "sm_100a") -> tuple[Array, Array]:
+def load(copy: Copy, engine: str, *, dst: str = "shared::cta", **options: Any) -> tuple[Array, Array]:
     """Shared memory as the simulator leaves it, and as it should be."""
     rng = np.random.default_rng(len(copy.shape))
     tensor = rng.integers(0, 256, copy.tensor_bytes, np.uint8)
@@ -207,16 +207,16 @@ def load(copy: Copy, engine: str, *, dst: str = "shared::cta", target: str = "sm
     cp.async.bulk.tensor.{len(copy.shape)}d.{dst}.global.{copy.mode}.mbarrier::complete_tx::bytes
         [%s], [%m, {{{", ".join(map(str, copy.at))}}}], [%mb]{info};"""
     wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%mb], 0; @!%p2 bra W;"
-    device = ptxtools.Device(target, engine=engine)
+    device = ptxtools.Device("sm_100a", engine=engine, **options)
     map_ = _map(device, copy, device.upload(tensor))
     got = room.copy()
-    device.launch(_kernel(body + wait, "", len(room), target), 1, 128, [map_, got], timeout=20)
+    device.launch(_kernel(body + wait, len(room)), 1, 128, [map_, got], timeout=20)
     return got, copy.loaded(tensor, room)
 
 
 def store(
     copy: Copy, engine: str, *, operation: str = "", change: Any = None, tensor: Array | None = None,
-    room: Array | None = None, target: str = "sm_100a",
+    room: Array | None = None, **options: Any,
 ) -> tuple[Array, Array]:  # fmt: skip
     """The tensor as the simulator leaves it, and as it should be, after a store or a reduction."""
     rng = np.random.default_rng(len(copy.shape))
@@ -227,10 +227,10 @@ def store(
     )  # fmt: skip
     body = f"""{name}.{copy.mode}.bulk_group [%m, {{{", ".join(map(str, copy.at))}}}], [%s];
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"""
-    device = ptxtools.Device(target, engine=engine)
+    device = ptxtools.Device("sm_100a", engine=engine, **options)
     buffer = device.upload(tensor)
     map_ = _map(device, copy, buffer)
-    device.launch(_kernel(body, "", len(room), target), 1, 128, [map_, room.copy()], timeout=20)
+    device.launch(_kernel(body, len(room)), 1, 128, [map_, room.copy()], timeout=20)
     return buffer.download(), copy.stored(tensor, room, change)
 
 

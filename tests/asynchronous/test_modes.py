@@ -244,3 +244,18 @@ def test_tensor_reductions(operation: str, type_: str, engine: str) -> None:
 def test_reductions_in_other_layouts(copy: Copy, operation: str, engine: str) -> None:
     change = reduced(operation, "u32" if copy.type == "u32" else "s32")
     both(store(copy, engine, operation=operation, change=change))
+
+
+# --- late and in any order --------------------------------------------------------------------------------------------
+
+
+@ENGINES
+@pytest.mark.parametrize("options", [{"seed": 0}, {"seed": 1}, {"seed": 2}, {"checks": "asynccheck"}, {"threads": 2}])
+def test_when_copies_complete(options: dict[str, Any], engine: str) -> None:
+    tile = Copy("f16", (40, 9), (-8, 5), fields={"box": [32, 6], "swizzle": "64B"})
+    both(load(tile, engine, **options))
+    both(store(tile, engine, **options))
+    wide = Copy("u8", (16, 7, 50), (0, -1, 2), "im2col::w::128", (1, 0), image(1, swizzle="64B"))
+    both(load(wide, engine, **options))
+    both(store(Copy("s32", (24, 9), (4, 3), fields={"box": [16, 8]}), engine, operation="max",
+               change=reduced("max", "s32"), **options))  # fmt: skip

@@ -259,6 +259,43 @@ def test_multicast_of_a_cta_pair(signal: int, mask: int, seed: int | None, engin
         assert (b[rank] == (x if mask >> rank & 1 else 0)).all()
 
 
+@ENGINES
+@pytest.mark.parametrize(("group", "data", "signal", "reason"), [
+    ("", 0, 0, ""), ("", 0, 1, "not in the CTA of the destination, CTA rank 0"), ("", 1, 1, ""),
+    (".cta_group::1", 1, 0, "not in the CTA of the destination, CTA rank 1"),
+    (".cta_group::2", 0, 1, ""), (".cta_group::2", 1, 0, ""), (".cta_group::2", 3, 2, ""),
+    (".cta_group::2", 0, 2, "not in the pair of the destination, CTA rank 0"),
+])  # fmt: skip
+def test_where_the_barrier_of_a_copy_is(group: str, data: int, signal: int, reason: str, engine: str) -> None:
+    """CTA 0 copies to one CTA's shared memory, and signals another's barrier; with .cta_group::2 that of its pair."""
+    text = f"""{HEADER}.visible .entry k(.param .align 64 .b8 m[128], .param .u64 b) {{
+        .reg .pred %p<4>, %q; .reg .b32 %r<16>; .reg .b64 %rd<8>;
+        .shared .align 128 .b8 tile[128]; .shared .align 8 .b64 bar;
+        mov.b64 %rd1, m; cvta.param.u64 %rd1, %rd1; ld.param.u64 %rd2, [b];
+        mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, tile; mov.u32 %r3, bar;
+        setp.eq.u32 %p0, %r1, 0; setp.eq.u32 %p1, %r1, {signal}; setp.eq.u32 %p2, %r1, {data};
+        mbarrier.init.shared::cta.b64 [%r3], 1; fence.mbarrier_init.release.cluster;
+        @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 128;
+        barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+        mapa.shared::cluster.u32 %r4, %r2, {data}; mapa.shared::cluster.u32 %r5, %r3, {signal};
+        @%p0 {TENSOR.replace("cta.", "cluster.")}{group} [%r4], [%rd1, {{0}}], [%r5];
+        @!%p1 bra MEET;
+        W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %q, [%r3], 0; @!%q bra W;
+        MEET: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+        ld.shared.u32 %r8, [%r2+124]; @%p2 st.global.u32 [%rd2], %r8; ret;
+    }}"""
+    device = ptxtools.Device("sm_100a", engine=engine)
+    x, b = np.arange(32, dtype=np.uint32), np.zeros(1, np.uint32)
+    map_ = device.tensormap(device.upload(x), type="u32", shape=[32], box=[32])
+    kernel_ = ptxtools.loads(text)["k"]
+    if reason:
+        with pytest.raises(ptxtools.Trap, match=reason):
+            device.launch(kernel_, 4, 1, [map_, b], cluster=4, timeout=20)
+    else:
+        device.launch(kernel_, 4, 1, [map_, b], cluster=4, timeout=20)
+        assert b[0] == 31
+
+
 # --- tensor maps ------------------------------------------------------------------------------------------------------
 
 MAP: dict[str, Any] = {"type": "f32", "shape": [64, 32, 8], "strides": [256, 8192], "box": [32, 4, 2],

@@ -135,6 +135,14 @@ def test_loads_of_what_was_stored_to_global_memory(copy: str, offset: int, found
 
 @ENGINES
 @pytest.mark.parametrize("fence", ["", FENCE])
+def test_loads_over_what_was_stored(fence: str, engine: str) -> None:
+    """Without a fence the older store could come last."""
+    found = reports(WRITE + fence + BARRIER + LOAD.format(BULK), engine)
+    assert len(found) == (fence == "") and all("writes what was written without" in one for one in found)
+
+
+@ENGINES
+@pytest.mark.parametrize("fence", ["", FENCE])
 def test_stores_of_another_cluster(fence: str, engine: str) -> None:
     """CTA 0 stores and sets a flag, CTA 1 sees it and loads."""
     body = f"""mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0; @!%p1 bra SECOND;

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from ptxtools.engine.events import View, serves
+from ptxtools.engine.residents import Cta
 from ptxtools.sim.checks.asynccheck import Span, span_of_rows
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
 from ptxtools.sim.tensormap.boxes import Memory, Region
@@ -87,6 +88,7 @@ def _to_shared(view: View, operands: Operands, lane: int, map_: TensorMap, box: 
     opcode = view.op.opcode
     pair = opcode is not None and opcode.has("cta_group::2")
     multicast = operands.has("ctaMask")
+    _check_barrier(view, lane, cta, barrier, pair)
 
     def run() -> None:
         for target in targets(view, operands, lane, cta):
@@ -101,6 +103,16 @@ def _to_shared(view: View, operands: Operands, lane: int, map_: TensorMap, box: 
         return [[*written, *span_of_rows(*box.pieces(), "read")]]
 
     queue_of(view).submit(view, lane, [run], text, spans)
+
+
+def _check_barrier(view: View, lane: int, cta: Cta, barrier: Barrier, pair: bool) -> None:
+    """The mbarrier is in the CTA of the destination, with .cta_group::2 in its pair (9.7.9.25.5.2). Raises `Trap`."""
+    ranks = cta.rank, barrier.cta.rank
+    if ranks[0] // 2 != ranks[1] // 2 if pair else ranks[0] != ranks[1]:
+        where = "pair" if pair else "CTA"
+        raise view.trap(
+            f"the mbarrier at {barrier} is not in the {where} of the destination, CTA rank {cta.rank}", lane
+        )
 
 
 def _signalled(rank: int, barrier: Barrier, pair: bool) -> Barrier:

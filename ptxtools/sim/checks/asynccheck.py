@@ -130,7 +130,7 @@ class AsyncCheck:
             for claim in others:
                 if any(span.meets(other) for other in claim.spans):
                     self._report(view, lane, f"{text} {_VERBS[span.kind]} memory", claim)
-            if span.kind != "write" and not (span.tensor or span.generic):
+            if not (span.tensor or span.generic):
                 self._check_proxy(view, lane, text, span)
 
     def forgotten(self, claim: Claim, what: str) -> None:
