@@ -38,7 +38,8 @@ def permuted(mode: str, a: int, b: int, c: int) -> int:
     n = c & 3
     order = {
         "f4e": [n, n + 1, n + 2, n + 3], "b4e": [n, n - 1 & 7, n - 2 & 7, n - 3 & 7], "rc8": [n] * 4,
-        "ecl": [max(i, n) for i in range(4)], "ecr": [min(i, n) for i in range(4)], "rc16": [2 * (n & 1), 2 * (n & 1) + 1] * 2,
+        "ecl": [max(i, n) for i in range(4)], "ecr": [min(i, n) for i in range(4)],
+        "rc16": [2 * (n & 1), 2 * (n & 1) + 1] * 2,
     }[mode]  # fmt: skip
     return sum(byte_of(a, b, place) << 8 * i for i, place in enumerate(order))
 
@@ -48,7 +49,8 @@ def permuted(mode: str, a: int, b: int, c: int) -> int:
 def test_permuted_bytes(engine, mode):
     a, b = 0x83C2_4110, 0x7FE5_96F4
     controls = [t * 0x1357 + (t << 3) for t in range(32)]
-    body = f"""mov.b32 %r1, {a}; mov.b32 %r2, {b}; mul.lo.u32 %r3, %t, 0x1357; shl.b32 %r4, %t, 3; add.u32 %r3, %r3, %r4;
+    body = f"""mov.b32 %r1, {a}; mov.b32 %r2, {b}; mul.lo.u32 %r3, %t, 0x1357; shl.b32 %r4, %t, 3;
+        add.u32 %r3, %r3, %r4;
         prmt.b32{"." + mode if mode else ""} %r0, %r1, %r2, %r3;"""
     assert run(engine, body) == [permuted(mode, a, b, c) for c in controls]
 
