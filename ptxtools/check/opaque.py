@@ -55,6 +55,6 @@ def check_name(
 
 
 def _fits(wanted: str, found: Value, spec: OperandSpec, setting: Setting) -> bool:
-    if found.type == wanted:
+    if found.type == wanted or (wanted == "texref" and found.space == "tex"):  # .tex: PTX before 1.5 (5.1.8)
         return True
     return (wanted, found.type) == ("samplerref", "texref") and not setting.independent and "alone" not in spec.kinds

@@ -213,6 +213,8 @@ class _Fit(VectorFit):
 
     def _bounds(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         wanted = ""
+        if spec.type is None and operand.type in ("f32", "f64"):  # an element of another kind: that is what is wrong
+            return
         if spec.choices and operand.value not in spec.choices:
             values = [str(value) for value in spec.choices]
             wanted = f"{', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else values[0]

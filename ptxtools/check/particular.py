@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ptxtools.ir.nodes import Immediate, Name, Operand
+from ptxtools.ir.nodes import Immediate, Name, Operand, Vector
 from ptxtools.isa import Opcode
 
 from . import codes
 from .problems import Problem, Setting
 
 #: Geometries with a depth comparison (9.7.10.3).
-_COMPARED = frozenset({"2d", "a2d", "cube", "acube"})
+_COMPARED = frozenset({"1d", "2d", "a1d", "a2d", "cube", "acube"})
 #: A register with a selector.
 _SELECTED = re.compile(r"\.[bh][0-3]$")
 #: Hardware barriers of a CTA, and the granularity of their thread counts (9.7.13.1).
@@ -28,12 +28,24 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting) -> Ite
         yield Problem(codes.CONSTANT_KIND, "a floating-point constant is no address", 1)
     if operands and op.operands and "select" in op.operands[0].kinds:
         yield from _merged(op, operands)
-    if op.family == "tex" and op.mods["geom"] not in _COMPARED and len(operands) == len(op.operands):
-        message = f"a '.{op.mods['geom']}' texture has no depth to compare with"
-        yield Problem(codes.OPERAND_COUNT, message, len(operands) - 1)
+    if op.family == "tex":
+        yield from _depth(op, operands)
     plain = not op.has("warp") and not op.has("cluster")
     if op.family in ("bar", "barrier") and plain:
         yield from _barrier(op, operands)
+
+
+def _depth(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
+    """What a depth comparison needs of a texture and its coordinates (9.7.10.3)."""
+    lists = [shape for shape in op.shapes if len(shape) == len(operands) and shape[-1].name == "f"]
+    offset = isinstance(operands[-1], Vector) or op.variables["offsets"] == 1
+    if not lists or (offset and len(operands) < len(op.operands)):
+        return
+    if op.mods["geom"] not in _COMPARED:
+        message = f"a '.{op.mods['geom']}' texture has no depth to compare with"
+        yield Problem(codes.OPERAND_COUNT, message, len(operands) - 1)
+    elif op.mods["ctype"] != "f32":
+        yield Problem(codes.OPERAND_TYPE, "a depth comparison needs coordinates of '.f32'", len(operands) - 1)
 
 
 def _merged(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:

@@ -101,6 +101,9 @@ class VectorFit:
             if item.name == "_":
                 if self.spec.role != "dst":
                     yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
+                elif "whole" in self.spec.kinds:
+                    message = f"'{self.op.text}' delivers '{self.spec.name}' as a whole: no element can be discarded"
+                    yield self._problem(codes.SINK, message, part)
                 return
             if (unknown := self._undeclared(item, part)) is not None:
                 yield unknown
@@ -159,7 +162,8 @@ class VectorFit:
             if kinds - {_BESIDE[constant]}:
                 message = f"{name} constant does not go with the registers of this vector"
                 return self._problem(codes.CONSTANT_KIND, message, part)
-            if alone and constant == "s64" and spec.width in ("exact", "typed") and wanted == f"b{bits}":
+            lone = "s64" if wanted == f"b{bits}" else "f64"
+            if alone and constant == lone and bits == 32 and spec.width in ("exact", "typed"):
                 message = f"constants alone do not say that they have {bits} bits: put one into a register"
                 return self._problem(codes.CONSTANT_KIND, message, part)
         return None

@@ -6,11 +6,11 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
-let dabc   = d:td*nd, a:ta*na, b:tb*nb, c:tc*nc
-let sparse = e:b32(reg), f:u32(imm 0..selectors)
-let scales = scale_a:b32, ids_a:u16*2, scale_b:b32, ids_b:u16*2
+let dabc   = d:td*nd, a:ta*na(reg imm), b:tb*nb(reg imm), c:tc*nc(reg imm)
+let sparse = e:u32(reg), f:u32(imm 0..selectors)
+let scales = scale_a:b32(reg), ids_a:u16*2(reg imm 0..3), scale_b:b32(reg), ids_b:u16*2(reg imm 0..3)
 let load   = =r:register*count, [p]{, stride:u32}
-let store  = [p], r:register*count{, stride:u32}
+let store  = [p], r:register*count(reg imm){, stride:u32}
 
 # 9.7.14.4.3 wmma.load
     wmma.load.matrix.sync{.aligned}.layout.shape{.ss}.type  $load;
@@ -228,7 +228,7 @@ let store  = [p], r:register*count{, stride:u32}
     needs .m16n8k16 atype=.e4m3,.e5m2             => ptx 8.7
     needs dtype=.f16 atype=.e4m3,.e5m2            => ptx 8.7
     needs .kind                                   => ptx 8.7, sm_120a, sm_121a, sm_120f
-    needs .scale_vec::4X .ue8m0                   => ptx 9.1
+    needs .scale_vec::4X .ue8m0                   => ptx 9.1  // 8.7 lists no such scale (9.7.14.3), ptxas 13.0 has none
 
 # 9.7.14.6.3 mma
     mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse;
@@ -421,6 +421,8 @@ def mma_operands(context: Context) -> dict[str, int | str] | str:
     out: dict[str, int | str] = {"na": na, "nb": nb}
     out["ta"] = out["tb"] = "bf16x2" if "stype" in mods else _REGISTER.get(atype, "b32")
     out["selectors"] = 1024 // (k * bits) // (1 if bits > 8 else 2) - 1
+    if shape == "m8n8k16":
+        out["ta"] = "s32"
     out |= _accumulators(shape, dtype, ctype)
     if shape == "m8n8k4" and atype == "f16":
         out |= {"nd": 4 if dtype == "f16" else 8, "nc": 4 if ctype == "f16" else 8}

@@ -6,6 +6,7 @@ a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(
 d:type+          the register may be wider than the type (9.4.1: ld, st, cvt)
 d:type~          any register of the type's size
 d:type&          integer registers of its size in place of floats, too
+d:type*4(whole)  a vector without `_`
 d:type!          no .f16x2 register in place of an integer
 d:b32^  [a]^     a register without a type
 d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8)
@@ -163,17 +164,17 @@ class Pattern:
         kinds = self.kinds
         if not kinds and self.role in ("src", "dst"):
             kinds = _DESTINATION if self.role == "dst" else _SOURCE
-        if kind in _NO_CONSTANTS and not vector:  # among other elements a constant is bits
+        if kind in _NO_CONSTANTS and "imm" not in self.kinds:  # in fragments they are bits
             kinds -= {"imm"}
         if kind == "pred" and self.role == "src":
             kinds |= {"negatable"}
         if "unified" in kinds and space not in (None, "global"):
             kinds -= {"unified"}
-        if kinds & {"many"}:
-            kinds |= _SOURCE
+        if kinds & {"many", "whole"}:
+            kinds |= _SOURCE if self.role == "src" else _DESTINATION
         if vector:
             kinds |= {"vec"}  # elements of a destination vector may be sinks (6.4.3)
-            kinds |= {"sink"} if self.role == "dst" else frozenset()
+            kinds |= {"sink"} if self.role == "dst" and "whole" not in kinds else frozenset()
         if self.negatable:
             kinds |= {"negatable"}
         return kinds | {"pair"} if self.second else kinds

@@ -109,7 +109,7 @@ PAGES = """
     redux.sync.op.type           dst:type!, src:type!, membermask:u32;
     .op   = { .add, .min, .max };
     .type = { .u32, .s32 };
-    redux.sync.op.b32            dst, src:u32, membermask:u32;
+    redux.sync.op.b32            dst:u32, src:u32, membermask:u32;
     .op   = { .and, .or, .xor };
     redux.sync.op{.abs}{.NaN}.f32  dst, src, membermask:u32;
     .op   = { .min, .max };

@@ -18,21 +18,21 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
 
 # 9.7.16.8.3 tcgen05.ld
-    tcgen05.ld.sync.aligned.shape.num{.pack}.b32                 =r:b32*registers, [taddr]@tmem;
+    tcgen05.ld.sync.aligned.shape.num{.pack}.b32                 =r:b32*registers(whole), [taddr]@tmem;
     .shape = { .16x64b, .16x128b, .16x256b, .32x32b };
     tcgen05.ld.sync.aligned.shape.num{.pack}.b32
-        =r:b32*registers, [taddr]@tmem, immHalfSplitoff:u32(imm);
+        =r:b32*registers(whole), [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
     .pack  = { .pack::16b };
-    tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32  =r:f32*registers, =redval:f32, [taddr]@tmem;
+    tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32  =r:f32*registers~(whole), =redval:f32~, [taddr]@tmem;
     .shape = { .32x32b };
     tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32
-        =r:f32*registers, =redval:f32, [taddr]@tmem, immHalfSplitoff:u32(imm);
+        =r:f32*registers~(whole), =redval:f32~, [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
-    tcgen05.ld.red.sync.aligned.shape.num.redOp.type             =r:type*registers, =redval:type, [taddr]@tmem;
+    tcgen05.ld.red.sync.aligned.shape.num.redOp.type             =r:type*registers~(whole), =redval:type~, [taddr]@tmem;
     .shape = { .32x32b };
     tcgen05.ld.red.sync.aligned.shape.num.redOp.type
-        =r:type*registers, =redval:type, [taddr]@tmem, immHalfSplitoff:u32(imm);
+        =r:type*registers~(whole), =redval:type~, [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
     .num   = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
     .redOp = { .min, .max };

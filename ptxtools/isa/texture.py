@@ -8,6 +8,7 @@ from .conditions import Context
 
 PAGES = """
 let result = d:dtype*vec&{|p:pred(reg)}
+let halves = d:dtype*vec(whole){|p:pred(reg)}
 let fetch  = [a,{ b:any(samplerref),} c:ctype*coordinates&(many layer)](texref)@generic
 let extras = {, e:s32*offsets(many)}{, f:f32}
 
@@ -15,21 +16,21 @@ let extras = {, e:s32*offsets(many)}{, f:f32}
     tex{.mode}.geom.vec.dtype.ctype   $result, $fetch$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex{.mode}.geom.vec.dtype.ctype   $result, $fetch$extras;
+    tex{.mode}.geom.vec.dtype.ctype   $halves, $fetch$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .base };
     tex.mode.geom.vec.dtype.ctype     $result, $fetch, lod:ctype$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex.mode.geom.vec.dtype.ctype     $result, $fetch, lod:ctype$extras;
+    tex.mode.geom.vec.dtype.ctype     $halves, $fetch, lod:ctype$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .level };
     tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:f32*gradient, dPdy:f32*gradient$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex.mode.geom.vec.dtype.ctype     $result, $fetch, dPdx:f32*gradient, dPdy:f32*gradient$extras;
+    tex.mode.geom.vec.dtype.ctype     $halves, $fetch, dPdx:f32*gradient, dPdy:f32*gradient$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .grad };

@@ -5,8 +5,8 @@ import re
 from .conditions import Context
 
 PAGES = """
-let shared    = d:td*nd, a_desc:u64, b_desc:u64
-let registers = d:td*nd, a:ta*4, b_desc:u64
+let shared    = d:td*nd(whole), a_desc:u64, b_desc:u64
+let registers = d:td*nd(whole), a:ta*4(reg imm), b_desc:u64
 let sparse    = sp_meta:b32(reg), sp_sel:u32(imm 0..1)
 let sparse8   = sp_meta:b32(reg), sp_sel:u32(imm 0..0)
 let scale     = imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1)
@@ -89,7 +89,7 @@ let trans_b   = imm_trans_b:u32(imm 0..1)
     needs => ptx 8.0, sm_90a
 
 # 9.7.15.7.3 wgmma.wait_group
-    wgmma.wait_group.sync.aligned  n:u32(imm);
+    wgmma.wait_group.sync.aligned  n:u32(imm 0..0xFFFFFFFFFFFFFFFF);
     needs => ptx 8.0, sm_90a
 """
 

@@ -29,7 +29,7 @@ class Verdict(NamedTuple):
 
     @property
     def crashed(self) -> bool:
-        """ptxas ended without a word: no verdict."""
+        """ptxas ended without a word about the line, or not at all: no verdict."""
         return self.messages == ("crash",)
 
 
@@ -86,7 +86,7 @@ class Oracle:
             if messages:
                 live = [at for at in live if at not in said]
             elif len(live) == 1:
-                said[live[0]] = ["crash" if status < 0 else "refused as a whole"]
+                said[live[0]] = ["crash"]
                 return
             else:
                 middle = len(live) // 2
