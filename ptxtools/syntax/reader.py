@@ -40,7 +40,7 @@ _LINE_MARKER = re.compile(r'#[ \t]*\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
 
 _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
 #: The start of a function, perhaps misspelt.
-_LIKE_FUNCTION = re.compile(r"[.\w]*\s*\.?(?:entry|func)\b", re.ASCII)
+_LIKE_FUNCTION = re.compile(r"[.\w]*[ \t]*\.?(?:entry|func)\b", re.ASCII)
 _HEADER = re.compile(r"\.(?:version|target|address_size)\b", re.ASCII)
 _NAMES = re.compile(r"[\w$%]+", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
@@ -196,15 +196,11 @@ class Reader:
             if isinstance(last, Function) and last.body is None and not self._astray:
                 self._function, last.body = last, Scope([], (at, at + 1))
                 self._scopes = [last.body]
-                semicolon = self.text.rfind(";", 0, at)
-                self._report(
-                    Fault(
-                        "PTX100",
-                        f"this ';' ends the declaration of {last.name} before its body",
-                        (semicolon, semicolon + 1),
-                        fix=Fix((semicolon, semicolon + 1), "", "remove it"),
-                    )
-                )
+                semicolon = self.text.rfind(";", last.span[0], at)
+                if semicolon >= 0:  # else it was missing, and has been reported
+                    message = f"this ';' ends the declaration of {last.name} before its body"
+                    span = (semicolon, semicolon + 1)
+                    self._report(Fault("PTX100", message, span, fix=Fix(span, "", "remove it")))
                 return at + 1
             if not self._astray:
                 self._astray = True
