@@ -209,6 +209,7 @@ def bench_processes(folder: Path) -> None:
 
 
 def main() -> None:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes are timed as users have them, compiled
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bench_kernels(folder)

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.engine.native.structures import CELL, TABLE, TABLES
-from ptxtools.engine.native.warpgroups import slot_of
 
 _FORMATS = {"i32": struct.Struct("<I"), "i64": struct.Struct("<Q"), "ptr": struct.Struct("<Q")}
 
@@ -53,11 +52,11 @@ class Tables:
 
     def knows(self, descriptor: int) -> bool:
         """Whether nothing is to be added: it is there, or the table is full."""
-        return slot_of(descriptor)[0] in self._places or len(self._places) == TABLES
+        return _slot_of(descriptor)[0] in self._places or len(self._places) == TABLES
 
     def add(self, descriptor: int, places: npt.NDArray[Any], end: int) -> None:
         """places: byte offsets (i32) from the address's multiple of 1024; end: behind the last chunk."""
-        key, row = slot_of(descriptor)
+        key, row = _slot_of(descriptor)
         self._places[key] = places
         while self.rows[row % TABLES, 1]:
             row += 1
@@ -68,3 +67,10 @@ class Tables:
 
 assert [TABLE.offset(name) for name in ("descriptor", "places", "end")] == [0, 8, 16]
 assert CELL.offset("serve") == 0
+
+
+def _slot_of(descriptor: int) -> tuple[int, int]:
+    """As `warpgroups.slot_of`, which loads with the first product: few kernels have any."""
+    from ptxtools.engine.native.warpgroups import slot_of
+
+    return slot_of(descriptor)
