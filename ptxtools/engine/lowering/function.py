@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic
@@ -25,6 +26,7 @@ from ..layout import (
 )
 from ..program import FRAME_HEADER, Block, Op, Ref, Terminator
 from .registry import LOWERERS, Unsupported
+from .settle import Placed, settled
 from .values import Place, Values
 
 if TYPE_CHECKING:
@@ -74,7 +76,8 @@ class FunctionLowering(Values):
             if block.index == 0:
                 prologue(self)
                 enter(self)
-            for instruction, names in zip(block.instructions, block.scopes, strict=True):
+            placed: Sequence[Placed] = list(zip(block.instructions, block.scopes, strict=True))
+            for instruction, names in settled(placed) if self.linker.late else placed:
                 self._instruction(instruction, names)
             if self.open:
                 if block.index + 1 < count:
