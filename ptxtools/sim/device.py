@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ptxtools.diagnostics import LaunchError, PtxError, Trap
 
 from . import services
-from .arena import DEFAULT_BYTES, Arena
+from .arena import DEFAULT_BYTES, Allocation, Arena
 from .checks import LOOKING, parse_checks
 from .heap import DEFAULT_HEAP
 from .image import Image
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 DEFAULT_STACK = 8192
 ENGINES = ("native", "reference")
 NUMERICS = ("chip", "ieee")
+
+
+#: Size of the words by which the CTAs of a cooperative grid wait for each other: their size, and one that counts.
+_WORKSPACE_BYTES = 8
 
 
 @dataclass(slots=True)
@@ -120,6 +124,7 @@ class Device:
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
         self._programs: dict[tuple[int, str], Program] = {}
         self._launches = 0
+        self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
         self.limits: DeviceLimits = LIMITS["sm_75"]
         if target is not None:
@@ -229,7 +234,10 @@ class Device:
         """Special registers that hold for the whole launch (chapter 10)."""
         self._launches += 1
         total = program.static_shared + request.shared
+        workspace = self._grid_workspace() if request.cooperative else 0
         return {
+            "%envreg1": workspace >> 32,
+            "%envreg2": workspace & 0xFFFF_FFFF,
             "%nsmid": self.sms,
             "%nwarpid": self.limits.warps,
             "%gridid": self._launches,
@@ -240,6 +248,14 @@ class Device:
             * self.limits.shared_unit,
             "%current_graph_exec": 0,
         }
+
+    def _grid_workspace(self) -> int:
+        """Address of the words by which the CTAs of a cooperative grid wait for each other, all zero: kernels of CUDA
+        C++ (`grid.sync()`) find it in %envreg1 (upper half) and %envreg2."""
+        if self._workspace is None:
+            self._workspace = self.arena.allocate(_WORKSPACE_BYTES, zero=True)
+        self.arena.clear(self._workspace.address, _WORKSPACE_BYTES)
+        return self._workspace.address
 
     def _memory_for(self, image: Image, host: HostMap | None) -> AddressSpace:
         from ptxtools.engine.grid import AddressSpace
