@@ -158,7 +158,8 @@ def _operand(pattern: Pattern) -> str:
     what += f" ({', '.join(kinds)})" if kinds and pattern.role in ("src", "dst") else ""
     if pattern.range:
         what += f", {pattern.range[0]} to {pattern.range[1]}"
-        what += f" in steps of {pattern.multiple}" if pattern.multiple > 1 else ""
+        what += f" in steps of {pattern.multiple}" if pattern.multiple != "1" else ""
+        what += f", the last {pattern.last[0]} to {pattern.last[1]}" if pattern.last else ""
     if pattern.choices:
         what += f", one of {', '.join(map(str, pattern.choices))}"
     what += ", may be missing" if pattern.optional else ""

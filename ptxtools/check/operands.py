@@ -221,7 +221,7 @@ class _Fit(VectorFit):
         elif spec.range is not None and not spec.range[0] <= operand.value <= spec.range[1]:
             low, high = spec.range
             wanted = str(low) if low == high else f"{low} to {high}"
-        elif operand.value % spec.multiple or operand.value % spec.multiple:
+        elif operand.value % spec.multiple:
             wanted = f"a multiple of {spec.multiple}"
         if wanted:
             message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {wanted}"

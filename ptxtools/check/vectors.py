@@ -89,7 +89,8 @@ class VectorFit:
         """Elements by their place in the braces."""
         sound = True
         for part, item in items.items():
-            for problem in self._element(item, spec, part):
+            own = spec._replace(range=spec.last, multiple=1) if spec.last and part == spec.vector - 1 else spec
+            for problem in self._element(item, own, part):
                 sound = False
                 yield problem
         if sound:

@@ -8,7 +8,8 @@ from .types import TYPES
 PAGES = """
 let dabc   = d:td*nd, a:ta*na(reg imm), b:tb*nb(reg imm), c:tc*nc(reg imm)
 let sparse = e:u32(reg), f:u32(imm 0..selectors)
-let scales = scale_a:b32(reg), ids_a:u16*2(reg imm 0..3), scale_b:b32(reg), ids_b:u16*2(reg imm 0..3)
+let ids_b  = scale_b:b32(reg), ids_b:u16*2(reg imm 0..bytes:step 0..3)
+let scales = scale_a:b32(reg), ids_a:u16*2(reg imm 0..bytes:step 0..1), $ids_b
 let load   = =r:register*count, [p]{, stride:u32}
 let store  = [p], r:register*count(reg imm){, stride:u32}
 
@@ -419,6 +420,9 @@ def mma_operands(context: Context) -> dict[str, int | str] | str:
     else:
         na, nb = m * k * bits // 1024 // sparse, n * k * bits // 1024
     out: dict[str, int | str] = {"na": na, "nb": nb}
+    # Byte ids of scale factors: any byte, an even one, or the lowest (9.7.14.3); without a size the kind has but one.
+    size = mods.get("scale_vec_size") or ("scale_vec::1X" if mods.get("kind") == "kind::mxf8f6f4" else "scale_vec::2X")
+    out["bytes"], out["step"] = {"scale_vec::1X": (3, 1), "scale_vec::2X": (2, 2)}.get(size, (0, 1))
     out["ta"] = out["tb"] = "bf16x2" if "stype" in mods else _REGISTER.get(atype, "b32")
     out["selectors"] = 1024 // (k * bits) // (1 if bits > 8 else 2) - 1
     if shape == "m8n8k16":

@@ -18,6 +18,7 @@ n(imm)  l(label) what may be written: kinds in parentheses
 c:s32*n(many)    n elements or more, in a vector of one, two or four (see `OperandSpec`)
 n(imm 0..255)    range of an immediate; an end may be a variable that a rule gives
 n(imm 24..256:8) and what it is a multiple of
+v*2(imm 0..6:2 0..1)  a second range is that of a vector's last element
 n(imm 4/8/16)    its possible values
 [a](texref)      names a texture (also samplerref, surfref); "alone": not by its .texref in unified mode (5.3)
 [a](unified)     may be written `[a].unified` where the space is global or generic
@@ -28,7 +29,7 @@ pol:b64 if .level::cache_hint    written if and only if the condition holds
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .conditions import Condition, Context
 from .errors import TableError
@@ -74,13 +75,15 @@ class OperandSpec(NamedTuple):
     range: tuple[int, int] | None = None
     choices: tuple[int, ...] = ()
     multiple: int = 1
+    last: tuple[int, int] | None = None
 
 
 class Pattern:
     """One operand of a form, before its opcode is known."""
 
     __slots__ = (
-        "choices", "condition", "count", "kinds", "multiple", "name", "negatable", "optional", "parts", "range", "role",
+        "choices", "condition", "count", "kinds", "last", "multiple", "name", "negatable", "optional", "parts", "range",
+        "role",
         "second", "second_kinds", "second_optional", "second_type", "space", "type", "width",
     )  # fmt: skip
 
@@ -99,7 +102,7 @@ class Pattern:
         self.second_kinds = _DESTINATION if second.endswith("(reg)") or not self.second_optional else _SECOND
         self.second, _, self.second_type = second.lstrip("?").removesuffix("(reg)").partition(":")
         rest, _, kinds = rest.partition("(") if not rest.startswith((":wide(", ":bits(")) else _after_function(rest)
-        self.kinds, self.range, self.choices, self.multiple = _kinds(kinds.rstrip(")"))
+        self.kinds, self.range, self.last, self.choices, self.multiple = _kinds(kinds.rstrip(")"))
         self.width = _WIDTHS.get(rest[-1:], "")
         declared, _, self.count = rest.rstrip("+~&!^").partition("*")
         self.type = declared.lstrip(":") or None
@@ -137,9 +140,10 @@ class Pattern:
             self._width(context),
             self._second(kind, values),
             tuple(p for part in self.parts if (p := part.build(context, variables, space)) is not None),
-            self._range(variables),
+            _range(self.range, variables),
             self.choices,
-            self.multiple,
+            int(variables.get(self.multiple, self.multiple)),
+            _range(self.last, variables),
         )
 
     def _width(self, context: Context) -> str:
@@ -147,12 +151,6 @@ class Pattern:
         if self.width != "typed" or self.type is None:
             return self.width
         return "typed" if self.type.rpartition("(")[2].rstrip(")") in context.mods else "exact"
-
-    def _range(self, variables: Mapping[str, int | str]) -> tuple[int, int] | None:
-        if self.range is None:
-            return None
-        low, high = (int(variables[end]) if end in variables else int(end, 0) for end in self.range)
-        return low, high
 
     def _second(self, kind: str | None, values: Mapping[str, int | str]) -> OperandSpec | None:
         if not self.second:
@@ -209,21 +207,34 @@ def _after_function(text: str) -> tuple[str, str, str]:
     return text[:end] + more, found, kinds
 
 
-def _kinds(text: str) -> tuple[frozenset[str], tuple[str, str] | None, tuple[int, ...], int]:
+_Bounds: TypeAlias = "tuple[str, str] | None"
+
+
+def _range(bounds: _Bounds, variables: Mapping[str, int | str]) -> tuple[int, int] | None:
+    if bounds is None:
+        return None
+    low, high = (int(variables[end]) if end in variables else int(end, 0) for end in bounds)
+    return low, high
+
+
+def _kinds(text: str) -> tuple[frozenset[str], _Bounds, _Bounds, tuple[int, ...], str]:
+    """Kinds, range, range of the last element, choices, and what values are a multiple of."""
     kinds: set[str] = set()
-    bounds: tuple[str, str] | None = None
+    bounds: list[tuple[str, str]] = []
     choices: tuple[int, ...] = ()
-    multiple = 1
+    multiple = "1"
     for word in text.replace(",", " ").split():
         if ".." in word:
             span, _, stride = word.partition(":")
             low, _, high = span.partition("..")
-            bounds, multiple = (low, high), int(stride or 1)
+            multiple = stride or multiple
+            bounds.append((low, high))
         elif word.lstrip("-")[0].isdigit():
             choices = tuple(int(number, 0) for number in word.split("/"))
         else:
             kinds.add(word)
-    return frozenset(kinds), bounds, choices, multiple
+    first, last = (*bounds, None, None)[:2]
+    return frozenset(kinds), first, last, choices, multiple
 
 
 def _type(expression: str | None, values: Mapping[str, int | str]) -> str | None:

@@ -91,7 +91,7 @@ def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
     return found
 
 
-def _at(array: Array) -> int:
+def address_of(array: Array) -> int:
     """Host address of an array's first element; `ctypes.data` would take three times as long."""
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
@@ -113,8 +113,8 @@ def rows(a: tuple[Array, Array], b: tuple[Array, Array], c: Array | None, roundi
     m, k = values.shape
     source = out if c is None else c
     known["tile_rows_" + _form(values.dtype, rounding)](
-        _at(values), _at(powers), _at(right), _at(right_powers), _at(source),
-        _at(out), m, right.shape[1], k, source.strides[0] // 4, out.strides[0] // 4, rounding.fraction,
+        address_of(values), address_of(powers), address_of(right), address_of(right_powers), address_of(source),
+        address_of(out), m, right.shape[1], k, source.strides[0] // 4, out.strides[0] // 4, rounding.fraction,
         rounding.mask, rounding.odd, (127 - 14) << 23 if rounding.odd else 1 << 23, 0 if c is None else 0xFFFF_FFFF,
     )  # fmt: skip
     return True
@@ -130,7 +130,7 @@ def grouped(a: Array, b: Array, scales: tuple[Array, Array], c: Array | None, ro
         return False
     source = out if c is None else c
     known["tile_rows_grouped"](
-        _at(a), _at(scales[0]), _at(b), _at(scales[1]), _at(source), _at(out), len(a), b.shape[1], a.shape[1],
+        address_of(a), address_of(scales[0]), address_of(b), address_of(scales[1]), address_of(source), address_of(out), len(a), b.shape[1], a.shape[1],
         source.strides[0] // 4, out.strides[0] // 4, rounding.fraction, rounding.mask, rounding.odd, 1 << 23,
         0 if c is None else 0xFFFF_FFFF,
     )  # fmt: skip
@@ -144,5 +144,5 @@ def halves(codes: Array) -> tuple[Array, Array] | None:
         return None
     codes = np.ascontiguousarray(codes)
     values, powers = np.empty(codes.shape, np.float32), np.empty(codes.shape, np.float32)
-    known[HALVES](_at(codes), _at(values), _at(powers), codes.size)
+    known[HALVES](address_of(codes), address_of(values), address_of(powers), codes.size)
     return values, powers

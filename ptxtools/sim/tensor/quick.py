@@ -30,10 +30,6 @@ _K, _M, _N = 32, 128, 256
 _EVERYTHING = 0xFFFF_FFFF
 
 
-def _address(array: Array) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
-
-
 class _Room(threading.local):
     """Host addresses for arranged factors of a thread, aligned to cache lines: values and exponents of B, and of A in
     each CTA of a pair."""
@@ -41,7 +37,7 @@ class _Room(threading.local):
     def __init__(self) -> None:
         sizes = [(4 * _K * _N, 2 * _K * _N), *[(4 * _K * _M, 2 * _K * _M)] * 2]
         self._memory = np.zeros(sum(map(sum, sizes)) + 64, np.uint8)
-        at = -(-_address(self._memory) // 64) * 64
+        at = -(-tiles.address_of(self._memory) // 64) * 64
         found = []
         for values, exponents in sizes:
             found.append((at, at + values))
@@ -90,7 +86,7 @@ def _in_shared(
         problem = shared.outside(found.base + found.end, len(cta.shared))
         raise call.view.trap(f"{which}-desc: {problem}", call.lane)
     memory = np.frombuffer(cta.shared, np.uint8)
-    return _address(memory) + found.base, found.address
+    return tiles.address_of(memory) + found.base, found.address
 
 
 def _take_b(call: Call, known: dict[str, Any]) -> int:
@@ -115,7 +111,7 @@ def _take_a(call: Call, cta: Cta, known: dict[str, Any], room: tuple[int, int]) 
         _, column = split(call.a)
         words = call.stored * BITS[shape.atype] // 32
         cells = check_columns(call.view, cta, column, words, "tcgen05.mma: A", call.lane)
-        base, table, major = _address(cells) + 4 * column, _address(_lanes), "k"
+        base, table, major = tiles.address_of(cells) + 4 * column, tiles.address_of(_lanes), "k"
     else:
         major = "mn" if shape.a_mn_major else "k"
         base, table = _in_shared(call, cta, "a", call.a, call.path.rows, shape.atype, shape.a_mn_major)
@@ -136,7 +132,7 @@ def _block(call: Call, cta: Cta, known: dict[str, Any], rule: Rule, room: tuple[
     _, first = split(call.d)
     check_columns(call.view, cta, first, shape.n, "tcgen05.mma: D", call.lane)
     rounding = tiles.Rounding(rule.fraction, *tiles.MASKS[rule.result])
-    d = _address(of(cta).cells) + 4 * first
+    d = tiles.address_of(of(cta).cells) + 4 * first
     known[tileblocks.name_of("rows", plain=not rule.fraction)](
         *room, *_room.b, d, d, call.path.rows, shape.n, shape.k, COLUMNS,
         COLUMNS, rounding.fraction, rounding.mask, rounding.odd, 1 << 23, _EVERYTHING if call.accumulate else 0, force,
