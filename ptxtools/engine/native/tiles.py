@@ -130,7 +130,8 @@ def grouped(a: Array, b: Array, scales: tuple[Array, Array], c: Array | None, ro
         return False
     source = out if c is None else c
     known["tile_rows_grouped"](
-        address_of(a), address_of(scales[0]), address_of(b), address_of(scales[1]), address_of(source), address_of(out), len(a), b.shape[1], a.shape[1],
+        address_of(a), address_of(scales[0]), address_of(b), address_of(scales[1]), address_of(source),
+        address_of(out), len(a), b.shape[1], a.shape[1],
         source.strides[0] // 4, out.strides[0] // 4, rounding.fraction, rounding.mask, rounding.odd, 1 << 23,
         0 if c is None else 0xFFFF_FFFF,
     )  # fmt: skip

@@ -20,7 +20,7 @@ from ptxtools.semantics.tensorcore import Rule
 from . import arranged, shared
 from .layout import COLUMNS, LANES
 from .memory import check_columns, of, split
-from .numbers import BITS, Array
+from .numbers import BITS
 
 if TYPE_CHECKING:
     from .mma import Call
