@@ -2,8 +2,9 @@
 
 Usage: python tools/sweep_ptxas.py [--ptxas PATH] [--record [--anew]] [--only TOPIC] [--show PATTERN]
 
-Replays every recorded verdict, prints what differs beyond the reviewed list, and writes docs/conformance.md. Where
-ptxas 13.0 is at hand a sample is asked anew. `--record` asks it about every probe that has no record yet.
+Replays every recorded verdict, prints what differs beyond the reviewed lists and what in those lists covers nothing,
+and writes docs/conformance.md. Where ptxas 13.0 is at hand a sample is asked anew. `--record` asks it about every
+probe that has no record yet.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from conformance.record import Record, read_all, write_all  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
 
 DATA = ROOT / "testdata" / "conformance"
-REVIEWED = DATA / "deviations.tsv"
+REVIEWED = DATA / "deviations"
 PAGE = ROOT / "docs" / "conformance.md"
 TOPICS = {
     "availability": "at, and just below, the first version and target of every opcode and directive",
@@ -192,10 +193,13 @@ def main() -> int:
     for difference in wrong:
         print(difference)
     print(f"{len(records)} probes, {len(wrong)} unexplained differences")
+    idle = [] if arguments.only else [v for v in deviations(REVIEWED) if not any(map(v.covers, found))]
+    for deviation in idle:
+        print(f"covers no difference: {deviation.topic.pattern}  {deviation.text.pattern}  {deviation.reason}")
     changed = [] if arguments.record else asked_anew(arguments.ptxas, records)
     for record in changed:
         print(f"ptxas now says otherwise: {record.setting} {record.text}")
-    return bool(wrong or changed)
+    return bool(wrong or idle or changed)
 
 
 if __name__ == "__main__":

@@ -61,14 +61,15 @@ class Difference(NamedTuple):
         return f"{self.record.setting} {self.record.topic}: {self.record.text}\n    ptxas {theirs}, ours: {what}"
 
 
-def deviations(path: Path) -> list[Deviation]:
-    """The reviewed list: tab-separated topic, probe, setting, our verdict ("accept", "PTX221", …), reason."""
+def deviations(folder: Path) -> list[Deviation]:
+    """The reviewed lists: tab-separated topic, probe, setting, our verdict ("accept", "PTX221", …), reason."""
     found = []
-    for line in path.read_text().splitlines():
-        if line and not line.startswith("#"):
-            topic, text, setting, verdict, reason = line.split("\t")
-            patterns = [re.compile(pattern, re.DOTALL) for pattern in (topic, text, setting, verdict)]
-            found.append(Deviation(*patterns, reason))
+    for path in sorted(folder.glob("*.tsv")):
+        for line in path.read_text().splitlines():
+            if line and not line.startswith("#"):
+                topic, text, setting, verdict, reason = line.split("\t")
+                patterns = [re.compile(pattern, re.DOTALL) for pattern in (topic, text, setting, verdict)]
+                found.append(Deviation(*patterns, reason))
     return found
 
 
