@@ -23,59 +23,17 @@ sys.path.insert(0, str(ROOT))
 from ptxtools import isa  # noqa: E402
 from ptxtools.isa.index import CHAPTERS  # noqa: E402
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, Target, Version, version_text  # noqa: E402
-from ptxtools.isa.types import REGISTER_TYPE  # noqa: E402
+from tools.conformance.operands import operands, statement  # noqa: E402
 
 NEWEST: Version = (9, 0)
-#: One register file for each register type; the names that PTX before 8.3, 4.2 and 2.0 cannot declare stand apart.
-FILES = {
-    "pred": "%p", "b8": "%b", "b16": "%h", "b32": "%r", "b64": "%rd", "b128": "%q", "f32": "%f", "f64": "%fd",
-    "f16": "%h", "f16x2": "%r", "u8": "%b", "s8": "%b", "u16": "%h", "s16": "%h", "u32": "%r", "s32": "%r",
-    "u64": "%rd", "s64": "%rd",
-}  # fmt: skip
 #: Not probed: they need labels, functions or textures; wide accumulators exhaust the register file.
 SKIPPED = frozenset({"call", "bra", "brx", "tex", "tld4", "txq"})
 _ERROR = re.compile(r"ptxas .*?, line (\d+); (?:error|fatal)\s*: (.*)")
-_BASES = {"shared": "%rd8", "global": "gv", "const": "cv", "local": "lv", "param": "kp"}
-
-
-def register(kind: str | None, number: int) -> str:
-    kind = kind or "u64"
-    return f"{FILES[REGISTER_TYPE.get(kind, kind)]}{number}"
-
-
-def operand(spec: isa.OperandSpec, number: int, op: isa.Opcode) -> str:
-    """Text that may stand for this operand."""
-    if spec.role == "addr":
-        return _address(spec, number, op)
-    if spec.kinds == {"sink"}:
-        return "_"
-    if spec.vector or (spec.type is None and "vec" in spec.kinds):
-        count = spec.vector or 4
-        return "{" + ", ".join(register(spec.type, k) for k in range(count)) + "}"
-    if "imm" in spec.kinds and (spec.range or spec.choices or "reg" not in spec.kinds):
-        least = spec.range[0] if spec.range else spec.choices[0] if spec.choices else 1
-        value = max(least, spec.multiple) if spec.multiple > 1 else least
-        return "0.5" if spec.type == "f32" else str(value)
-    text = register(spec.type, number)
-    if spec.second and not spec.second.optional:
-        text += "|" + register(spec.second.type, number + 1)
-    return text
-
-
-def _address(spec: isa.OperandSpec, number: int, op: isa.Opcode) -> str:
-    space = (spec.space or "").split("::")[0]
-    base = f"%r{number}" if space == "tmem" else _BASES.get(space, "%rd9")
-    if space == "param" and op.family == "st":
-        base = "pv"
-    if op.family in ("suld", "sust", "sured", "suq"):
-        return "[sf, {%r1, %r2, %r3, %r4}]" if spec.parts else "[sf]"
-    parts = [operand(part, number + k, op) for k, part in enumerate(spec.parts, 1)]
-    return f"[{', '.join([base, *parts])}]"
 
 
 def line(op: isa.Opcode) -> str:
-    operands = [operand(spec, k, op) for k, spec in enumerate(op.operands, 1) if not spec.optional]
-    return f"{op.text} {', '.join(operands)}".rstrip() + ";"
+    """A statement of this opcode, with what fits."""
+    return statement(op.text, operands(op))
 
 
 def head(version: Version, target: str) -> list[str]:
