@@ -176,8 +176,8 @@ class Algebra(ABC):
         """f16 to f32, exact."""
 
     @abstractmethod
-    def single_to_half(self, a: Value) -> Value:
-        """f32 to f16, to nearest even."""
+    def single_to_half(self, a: Value, rounding: str = "rn") -> Value:
+        """f32 to f16; rounding rn rz rm rp. A NaN result may have any payload."""
 
     @abstractmethod
     def directed(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:

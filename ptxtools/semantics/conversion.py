@@ -155,8 +155,8 @@ def _change_format(A: Algebra, op: Opcode, target: str, source: str, x: Value) -
         return A.float_to_float("f32", "f64", single)
     if target == "f32":
         return single
-    if target == "f16" and rounding == "rn":
-        return A.single_to_half(single)
+    if target == "f16":
+        return A.single_to_half(single, rounding)
     return exact.narrow(A, F32, _HALF_FORMATS[target], single, rounding)
 
 

@@ -27,6 +27,10 @@ MORE = body_kernel(
 )
 
 
+AVX2 = ["sse2", "avx", "avx2", "f16c", "fma"]
+FEATURES = {"haswell": AVX2, "skylake-avx512": [*AVX2, "avx512f", "avx512dq", "avx512bw", "avx512vl"]}
+
+
 def operations() -> dict[str, Op]:
     """An operation of each handler that some kernels need."""
     found: dict[str, Op] = {}
@@ -55,8 +59,8 @@ def test_code_for_other_cpus(triple, cpu, features):
     except RuntimeError:
         pytest.skip(f"this llvmlite has no {triple}")
     machine = target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="small")
-    wide = ["avx512f", "avx512dq", "avx512bw", "avx512vl", "avx2", "f16c", "fma"] if cpu == "skylake-avx512" else []
-    for text in (generate.base_module(), generate.handler_module(operations(), wide)):
+    have = FEATURES.get(cpu, [])
+    for text in (generate.base_module(have), generate.handler_module(operations(), have)):
         module = llvm.parse_assembly(text, llvm.create_context())
         module.triple = triple
         module.verify()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -136,14 +136,30 @@ class Native:
 
     def add(self, op: Opcode, inputs: Sequence[str], statics: dict[int, int] | None = None) -> int:
         """Compile an opcode; `statics`: inputs given as Python ints. Returns its number."""
-        from ptxtools.engine.native.algebra import LLVMAlgebra
-
         function = semantics.find(op)
         assert function is not None, op.text
+        types: list[str] = []
+
+        def body(algebra: Any, *values: Any) -> Sequence[Any]:
+            outputs = function(algebra, op, *values)
+            types.extend(self._output_types(op, outputs))
+            return outputs
+
+        return self.add_body(body, inputs, types, statics)
+
+    def add_body(
+        self,
+        body: Callable[..., Sequence[Any]],
+        inputs: Sequence[str],
+        types: Sequence[str],
+        statics: dict[int, int] | None = None,
+    ) -> int:
+        """Compile `body(algebra, *values)`; `types`: of what it returns."""
+        from ptxtools.engine.native.algebra import LLVMAlgebra
+
         emit = self.emitter
         algebra = LLVMAlgebra(emit, LANES, lambda name: str(CONTEXT[name]))
         values: list[Any] = []
-        parameters = [t for i, t in enumerate(inputs) if not statics or i not in statics]
         slots = iter(range(2 * len(inputs)))
         used = 0
         for i, t in enumerate(inputs):
@@ -155,16 +171,15 @@ class Native:
                 parts.append(self._load(t, next(slots)))
                 used += 1
             values.append(parts[0] if len(parts) == 1 else tuple(parts))
-        outputs = function(algebra, op, *values)
+        outputs = body(algebra, *values)
         stored = 0
-        for output, t in zip(outputs, self._output_types(op, outputs), strict=True):
+        for output, t in zip(outputs, types, strict=True):
             for part in output if isinstance(output, tuple) else (output,):
                 self._store(t, part, stored)
                 stored += 1
         number = len(self.bodies)
         self.bodies.append(self._function(number, emit.take()))
         self.signatures.append((used, stored))
-        del parameters
         return number
 
     @staticmethod
@@ -196,7 +211,10 @@ class Native:
         emit.line(f"store <{LANES} x i{memory}> {value}, ptr {address}, align {memory // 8}")
 
     def _function(self, number: int, body: str) -> str:
+        from ptxtools.engine.native import modes
+
         attributes = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
+        attributes += " strictfp" if modes.LOAD in body else ""
         return f"""define void @f{number}(ptr noalias %in, ptr noalias %out, i64 %n) {attributes} {{
 entry:
   br label %loop

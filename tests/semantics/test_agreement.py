@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ptxtools import isa, semantics
@@ -42,4 +44,15 @@ def test_code_for_other_cpus_agrees(features: tuple[str, ...]) -> None:
         fma.rn.f16x2 fma.rn.bf16 add.f16x2 div.s32 div.u32 rem.s16 div.s64 rem.u64 mul.hi.s64 popc.b64 brev.b32 clz.b64
         lg2.approx.f32 sin.approx.f32 shf.r.clamp.b32 shl.b64 min.f32 max.NaN.f16x2 mad.wide.s32 fma.rn.f32"""
     differences = list(compare([isa.resolve(text) for text in texts.split()], 256, features))
+    assert not differences, "\n".join(map(str, differences[:20]))
+
+
+@pytest.mark.parametrize("features", [("avx", "avx2", "fma", "f16c"), ()], ids=["avx2", "plain"])
+@pytest.mark.parametrize("pattern", [r"(add|sub|mul|fma|div|rcp|sqrt)\..*r[zmp]\..*", r"cvt\..*[us](32|64)\.b?f\d+",
+                                     r"cvt\.r[zmp]\..*b?f\d+\.[usbf]+\d+"])  # fmt: skip
+def test_rounding_on_other_cpus_agrees(pattern: str, features: tuple[str, ...]) -> None:
+    """Directed rounding, and conversions from floats to integers: each CPU has another way."""
+    found = [op for op in all_opcodes() if re.fullmatch(pattern, op.text)][::2]
+    assert len(found) > 40
+    differences = list(compare(found, 512, features))
     assert not differences, "\n".join(map(str, differences[:20]))

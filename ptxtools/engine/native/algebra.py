@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ptxtools.engine.native.algebra_float import FloatOperations
+from ptxtools.engine.native.algebra_convert import Conversions
 from ptxtools.engine.native.emitter import Emitter
 from ptxtools.engine.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
@@ -17,7 +17,7 @@ from ptxtools.semantics.types import bits_of, is_signed, word_bits
 WINDOWS = {"shared_window": SHARED_WINDOW, "local_window": LOCAL_WINDOW, "param_window": PARAM_WINDOW}
 
 
-class LLVMAlgebra(FloatOperations):
+class LLVMAlgebra(Conversions):
     """Emits each operation into `emitter`; `context` supplies engine values by name (Algebra.context)."""
 
     def __init__(self, emitter: Emitter, lanes: int = 32, context: Callable[[str], str] | None = None) -> None:
@@ -202,10 +202,9 @@ class LLVMAlgebra(FloatOperations):
         sign = "s" if is_signed(t) else "u"
         if t == "s32":
             b = self._divisor(t, a, b)
-        vector, double = self.integer(t), self.vector("double")
-        x = self.emitter.value(f"{sign}itofp {vector} {a} to {double}")
-        y = self.emitter.value(f"{sign}itofp {vector} {b} to {double}")
-        quotient = self.emitter.value(f"fdiv {double} {x}, {y}")
+        element, double = f"i{word_bits(t)}", self.vector("double")
+        x, y = (self._converted(f"{sign}itofp", element, "double", value) for value in (a, b))
+        quotient = self.emitter.rounded("fdiv", double, [(double, x), (double, y)], "rn")
         whole = self.emitter.value(f"fpto{sign}i {double} {quotient} to {self.vector('i32')}")
         return self.resize("u32", t, whole)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ptxtools.engine.native import modes
 from ptxtools.engine.native.algebra import LLVMAlgebra
 from ptxtools.engine.native.emitter import Emitter
 from ptxtools.engine.native.keys import OPERANDS_PER_RECORD, RECORD_BYTES, operand_offset, operands_of
@@ -206,4 +207,5 @@ class Handler:
         body = self.e.take()
         # Rounding modes are part of 512-bit instructions; they cannot be split where half of that is preferred.
         attributes = "#2" if ".512(" in body else self.attributes
+        attributes += " strictfp" if modes.LOAD in body else ""
         return f"define {CONVENTION} void @{name}({SIGNATURE}) {attributes} {{\n{body}\n}}\n"

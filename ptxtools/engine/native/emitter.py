@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ptxtools.engine.native import modes
+
 
 class Emitter:
     """Collects the IR of one module.
@@ -31,15 +33,27 @@ class Emitter:
         self.lines.append(f"  {name} = {expression}")
         return name
 
+    def rounded(self, operation: str, result: str, arguments: Sequence[tuple[str, str]], mode: str) -> str:
+        """Emit arithmetic that depends on the rounding mode, see `modes.Rounded`, and return its name."""
+        name = self.name()
+        line = modes.Rounded.of(name, operation, result, arguments, mode)
+        if line.declaration is not None:
+            self.declare(*line.declaration)
+        self.lines.append(line)
+        return name
+
     def line(self, text: str) -> None:
         """Emit an instruction without a result, or a label ("next:")."""
         self.lines.append(text if text.endswith(":") else f"  {text}")
 
     def take(self) -> str:
         """The body emitted so far; the next body starts empty."""
-        body = "\n".join(self.lines)
-        self.lines = []
-        return body
+        lines, self.lines = self.lines, []
+        if modes.changes(lines):
+            lines, declarations = modes.settle(lines)
+            for symbol, text in declarations.items():
+                self.declare(symbol, text)
+        return "\n".join(lines)
 
     def declare(self, symbol: str, text: str) -> None:
         """A module-level line for `symbol`, once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ptxtools.engine.native import barriers, calls, clusters, control, jit, loop
+from ptxtools.engine.native import barriers, calls, clusters, control, jit, loop, modes
 from ptxtools.engine.native.builder import Handler
 from ptxtools.engine.native.emitter import Emitter
 from ptxtools.engine.native.handlers import KINDS
@@ -56,9 +56,10 @@ BARRIERS: dict[str, tuple[bool, bool, str | None]] = {
 }
 
 
-def base_module() -> str:
+def base_module(features: Iterable[str] = ()) -> str:
     """The loop, the terminators and everything else that does not depend on a program."""
     bodies = [control.text(), calls.text(), barriers.text(), clusters.text(), loop.text()]
+    bodies.append(modes.entrance("run", "run_ctas", features))
     for name, (counted, waits, reduction) in BARRIERS.items():
         bodies.append(barriers.handler(name, counted=counted, waits=waits, reduction=reduction))
     return _module(bodies, _DECLARATIONS)

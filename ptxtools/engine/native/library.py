@@ -77,7 +77,7 @@ def _make(disk: cache.Store, needed: list[str], ops: dict[str, Op]) -> list[cach
     from ptxtools.engine.native import generate
 
     if BASE in lacking:
-        piece = ([BASE, *generate.base_symbols()], jit.compile_object(generate.base_module()))
+        piece = ([BASE, *generate.base_symbols()], jit.compile_object(generate.base_module(jit.host_features())))
         disk.save_unit(piece)
         units.append(piece)
     handlers = {name: ops[name] for name in lacking if name != BASE}

@@ -74,7 +74,7 @@ out:
   ret void
 }
 
-define i32 @run(ptr %ctx) #1 {
+define internal i32 @run_ctas(ptr %ctx) #1 {
   %first = get ctx.resume
   set ctx.resume, 0
   %elsewhere = icmp eq i32 %first, RESUME_NEXT

@@ -106,7 +106,9 @@ class FloatOperations(Algebra):
     def half_to_single(self, a: Value) -> Value:
         return _bits("f32", np.asarray(a).view(np.float16).astype(np.float32))
 
-    def single_to_half(self, a: Value) -> Value:
+    def single_to_half(self, a: Value, rounding: str = "rn") -> Value:
+        if rounding != "rn":
+            return exact.narrow(self, exact.F32, exact.F16, a, rounding)
         return _number("f32", a).astype(np.float16).view(np.uint16)
 
     def directed(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
