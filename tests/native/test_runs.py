@@ -38,7 +38,7 @@ def random_op(rng: np.random.Generator) -> Op:
 
     wide = WIDE[rng.integers(len(WIDE))]
     guard = {"guard": flag(), "negated": bool(rng.integers(2))} if rng.integers(4) == 0 else {}
-    match rng.integers(6):
+    match rng.integers(8):
         case 0:
             return alu("mul.wide.u32", (wide,), ("u64", "u32", "u32"), word(), word(), **guard)
         case 1:
@@ -49,6 +49,11 @@ def random_op(rng: np.random.Generator) -> Op:
             return Op("unpack", isa.resolve("mov.b64"), (word(), word()), (wide,), ("b32", "b32"), ("b64",), **guard)
         case 4:
             return alu("selp.b32", (word(),), ("b32", "b32", "b32", "pred"), word(), word(), flag(), **guard)
+        case 5:
+            logic = ("and.pred", "or.pred", "xor.pred")[rng.integers(3)]
+            return alu(logic, (flag(),), ("pred", "pred", "pred"), flag(), flag(), **guard)
+        case 6:
+            return alu("not.pred", (flag(),), ("pred", "pred"), flag(), **guard)
         case _:
             return alu("add.u32", (word(),), ("u32", "u32", "u32"), word(), word(), **guard)
 
@@ -117,7 +122,7 @@ def test_what_nobody_reads_is_not_written():
     program = Program("k", blocks, [FunctionCode("k", 0, FRAME, 0, [])], [])
     (run,) = runs.fuse(program, everywhere=False)[0]
     assert run.kind == "run"
-    _, read, kept = run.detail
+    _, read, kept, _ = run.detail
     assert [place[1:] for place in kept] == [(a.slot, "b32"), (MORE.slot, "pred")]
     assert [place[1:] for place in read] == [(a.slot, "b32"), (ONE.slot, "b32"), (LIMIT.slot, "b32")]
 

@@ -43,6 +43,13 @@ def attributes(*, widest: bool = False) -> str:
     return f'nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
 
 
+def vector_bytes() -> int:
+    """Bytes in all vector registers, as generated functions use them."""
+    if "avx512f" in host_features():
+        return 32 * (32 if host_cpu() in _HALF_WIDTH else 64)
+    return 16 * (32 if "avx2" in host_features() else 16)
+
+
 def _initialise() -> None:
     if "ready" not in _state:
         llvm.initialize_native_target()

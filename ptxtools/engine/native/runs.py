@@ -3,6 +3,9 @@
 A run is an operation of kind "run": its `detail` says what each step computes, over numbered operands, and which
 operands are in which slots of the frame before and after it. Operations that only map slots to slots can be in it.
 Slots that nobody reads after the run are not written at all.
+
+A run that is all of a block whose branch leads back to it goes round by itself (`Again`); the branch behind it only
+ends the last round.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ Place = tuple[int, str, str]
 #: What a step computes: kind, opcode, detail, destinations, sources; the guard's number or -1, whether it is negated;
 #: numbers of what a guarded step's destinations held before.
 Step = tuple[str, str, Any, tuple[Place, ...], tuple[Place, ...], int, bool, tuple[int, ...]]
+#: How a run goes round: number of the branch's guard, its value in lanes that go back, and whether that is to `target`.
+Again = tuple[int, bool, bool]
 #: Slot and storage class.
 Key = tuple[int, str]
 #: All words of any frame.
@@ -48,8 +53,17 @@ def fuse(program: Program, *, everywhere: bool) -> list[list[Op]]:
             continue
         budget -= fused
         live = live if live is not None else _live_ends(program)
-        bodies[number] = _replace(bodies[number], stretches, live[number])
+        bodies[number] = _replace(bodies[number], stretches, live[number], _way_back(program, number))
     return bodies
+
+
+def _way_back(program: Program, number: int) -> tuple[Ref, bool, bool] | None:
+    """If a block's branch leads back to it: guard, its value in lanes that go back, whether that is to `target`."""
+    end = program.blocks[number].terminator
+    if end.kind != "branch" or end.guard is None or (end.target == number) == (end.other == number):
+        return None
+    taken = end.target == number
+    return end.guard, taken != end.negated, taken
 
 
 def _loops(blocks: list[Block]) -> list[int]:
@@ -141,11 +155,14 @@ class _Run:
         self.count += 1
         return (self.written[key], ref.type, t)
 
-    def operation(self, live: int) -> Op:
-        """The run as one operation; `live`: words that somebody reads later."""
+    def operation(self, live: int, back: tuple[Ref, bool, bool] | None = None) -> Op:
+        """The run as one operation; `live`: words that somebody reads later; `back`: how its block leads to itself."""
         kept = {self.written[key]: key for key in self.written if words_of(*key) & live}
         read = tuple((number, ref.slot, ref.type) for number, ref in self.read)
-        return Op("run", detail=(tuple(self.steps), read, tuple((number, *key) for number, key in kept.items())))
+        again: Again | None = None
+        if back is not None and (back[0].slot, "pred") in self.numbers:
+            again = (self.numbers[back[0].slot, "pred"], *back[1:])
+        return Op("run", detail=(tuple(self.steps), read, tuple((n, *key) for n, key in kept.items()), again))
 
 
 def words_of(slot: int, storage: str) -> int:
@@ -153,8 +170,10 @@ def words_of(slot: int, storage: str) -> int:
     return ((1 << SLOT_BYTES[storage] // 4) - 1) << (slot // 4)
 
 
-def _replace(ops: list[Op], stretches: list[tuple[int, int]], live: int) -> list[Op]:
-    """A block's operations with runs put in; `live`: words that are read behind it."""
+def _replace(
+    ops: list[Op], stretches: list[tuple[int, int]], live: int, back: tuple[Ref, bool, bool] | None
+) -> list[Op]:
+    """A block's operations with runs put in; `live`: words that are read behind it; `back`: how it leads to itself."""
     result: list[Op] = []
     at = len(ops)
     for start, end in reversed(stretches):
@@ -164,7 +183,7 @@ def _replace(ops: list[Op], stretches: list[tuple[int, int]], live: int) -> list
         run = _Run()
         for op in ops[start:end]:
             run.add(op)
-        result.append(run.operation(live))
+        result.append(run.operation(live, back if end - start == len(ops) else None))
         for op in reversed(ops[start:end]):
             live = _before(op, live)
         at = start
