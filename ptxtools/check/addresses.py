@@ -18,14 +18,17 @@ from .values import Scope, Value
 _WRITERS = frozenset({"st", "red", "atom"})
 #: Where the objects of some instructions lie, though their addresses are generic.
 _ONLY = {
-    **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "createpolicy", "discard"), frozenset({"global"})),
+    **dict.fromkeys(("prefetchu", "applypriority", "createpolicy", "discard"), frozenset({"global"})),
     "mbarrier": frozenset({"shared"}),
 }
+#: Instructions that take `table[2]` for `[table+8]`.
+_INDEXING = frozenset({"ld", "ld.global.nc", "ldu", "st", "multimem.ld_reduce", "multimem.st", "multimem.red"})
 #: Instructions that take 32-bit registers as addresses on every target.
 _SHORT = frozenset({
     "ldmatrix", "stmatrix", "st.async", "red.async", "st.bulk", "clusterlaunchcontrol.try_cancel", "tcgen05.alloc",
     "tcgen05.commit", "cp.async", "cp.async.mbarrier.arrive", "cp.async.bulk", "cp.async.bulk.tensor", "createpolicy",
     "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor",
+    "fence",
 })  # fmt: skip
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
 _GENERIC = frozenset({"global", "shared", "local"})
@@ -35,7 +38,7 @@ def check_address(
     op: Opcode, spec: OperandSpec, index: int, operand: Operand, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
     """Complaints about an operand that must be an address."""
-    if isinstance(operand, Element) and op.name in ("ld", "ld.global.nc", "ldu", "st"):
+    if isinstance(operand, Element) and op.name in _INDEXING:
         yield from _base(op, spec, index, operand, scope, setting)
         return
     if not isinstance(operand, Address):
@@ -71,7 +74,7 @@ def _base(
     op: Opcode, spec: OperandSpec, index: int, base: Name | Immediate | Element, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
     if isinstance(base, Immediate):
-        if spec.space != "local":
+        if spec.space != "local" and op.name != "fence":
             message = "a constant address is possible in .local only"
             yield Problem(codes.ADDRESS_FORM, message, index, None, ("put the address into a register",), "6.4.1")
         return
@@ -108,7 +111,8 @@ def _register(
 def _too_short(op: Opcode, spec: OperandSpec, bits: int, setting: Setting) -> bool:
     """Whether 64-bit addressing asks for more. Where the object lies in shared memory, 32 bits do."""
     wide = setting.wide_only and setting.address_bits == 64
-    return wide and bits == 32 and spec.space in (None, "global") and op.name not in _SHORT and op.family != "tensormap"
+    short = op.name in _SHORT or op.family == "tensormap" or op.has("tensormap")
+    return wide and bits == 32 and spec.space in (None, "global") and not short
 
 
 def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value) -> Iterator[Problem]:

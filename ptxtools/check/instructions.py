@@ -36,7 +36,7 @@ from .context import NARROW, Context
 from .debugging import Debugging
 from .declarations import check_variable, refuse_banks, same_declarator
 from .operands import examine, signature
-from .particular import needs_particular, particular
+from .particular import particular
 from .problems import Problem, describe, undeclared
 from .values import CONSTANTS, Scope
 
@@ -155,9 +155,7 @@ class BodyChecker:
         for problem in self._problems(item, op, scope):
             self._report(item, op, problem)
         self._requirements(item, op, scope)
-        return needs_particular(op) or any(
-            spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape
-        )
+        return any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
 
     def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
         """What is wrong with the operands. When requirements are gathered, 32-bit addresses are one (6.4.1)."""

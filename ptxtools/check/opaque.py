@@ -15,6 +15,12 @@ from .values import Scope, Value
 
 #: The types of such variables; among the kinds of an operand: what it names.
 OPAQUE = frozenset({"texref", "samplerref", "surfref"})
+#: Geometries that take a texture as their sampler in unified mode, by the way to choose the level; "": tld4.
+_OWN_SAMPLERS = {
+    **dict.fromkeys(("base", "grad"), frozenset({"1d", "2d", "3d"})),
+    "level": frozenset({"1d", "2d", "cube"}),
+    "": frozenset({"2d"}),
+}
 
 
 def check_opaque(
@@ -25,11 +31,20 @@ def check_opaque(
         message = f"'{op.text}' takes a texture, sampler or surface as a whole: no offset"
         yield Problem(codes.ADDRESS_FORM, message, index, None, (), op.section)
     yield from check_name(op, spec, index, None, operand.base, scope, setting)
-    if setting.independent and "texref" in spec.kinds and len(operand.extra) == 1 and op.family in ("tex", "tld4"):
-        message = f"'{op.text}' wants a sampler behind the texture: the module is texmode_independent"
-        yield Problem(
-            codes.ADDRESS_FORM, message, index, None, ("write [texture, sampler, {coordinates}]",), "9.7.10.1"
-        )
+    if "texref" in spec.kinds and op.family in ("tex", "tld4"):
+        if setting.independent and len(operand.extra) == 1:
+            message = f"'{op.text}' wants a sampler behind the texture: the module is texmode_independent"
+            help = ("write [texture, sampler, {coordinates}]",)
+            yield Problem(codes.ADDRESS_FORM, message, index, None, help, "9.7.10.1")
+        elif not setting.independent and len(operand.extra) == 2 and not _samples_itself(op):
+            message = f"'{op.text}' takes no sampler: in unified mode the texture is its own"
+            yield Problem(codes.ADDRESS_FORM, message, index, 1, ("write [texture, {coordinates}]",), "9.7.10.1")
+
+
+def _samples_itself(op: Opcode) -> bool:
+    """Whether unified mode has a form with a second texture in the sampler's place."""
+    mode = op.mods.get("mode", "base") if op.family == "tex" else ""
+    return op.mods["geom"] in _OWN_SAMPLERS[mode]
 
 
 def check_name(

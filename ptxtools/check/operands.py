@@ -215,13 +215,16 @@ class _Fit(VectorFit):
         wanted = ""
         if spec.type is None and operand.type in ("f32", "f64"):  # an element of another kind: that is what is wrong
             return
-        if spec.choices and operand.value not in spec.choices:
+        value = operand.value
+        if "low" in spec.kinds and spec.type is not None:
+            value &= (1 << TYPES[spec.type].bits) - 1
+        if spec.choices and value not in spec.choices:
             values = [str(value) for value in spec.choices]
             wanted = f"{', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else values[0]
-        elif spec.range is not None and not spec.range[0] <= operand.value <= spec.range[1]:
+        elif spec.range is not None and not spec.range[0] <= value <= spec.range[1]:
             low, high = spec.range
             wanted = str(low) if low == high else f"{low} to {high}"
-        elif operand.value % spec.multiple:
+        elif value % spec.multiple:
             wanted = f"a multiple of {spec.multiple}"
         if wanted:
             message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {wanted}"

@@ -15,8 +15,6 @@ from .problems import Problem, Setting
 _COMPARED = frozenset({"1d", "2d", "a1d", "a2d", "cube", "acube"})
 #: A register with a selector.
 _SELECTED = re.compile(r"\.[bh][0-3]$")
-#: Hardware barriers of a CTA, and the granularity of their thread counts (9.7.13.1).
-_BARRIERS, _WARP = 16, 32
 
 
 def particular(op: Opcode, operands: Sequence[Operand], setting: Setting) -> Iterator[Problem]:
@@ -30,9 +28,6 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting) -> Ite
         yield from _merged(op, operands)
     if op.family == "tex":
         yield from _depth(op, operands)
-    plain = not op.has("warp") and not op.has("cluster")
-    if op.family in ("bar", "barrier") and plain:
-        yield from _barrier(op, operands)
 
 
 def _depth(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
@@ -54,22 +49,3 @@ def _merged(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
     if isinstance(result, Name) and _SELECTED.search(result.name) and len(operands) < 4:
         message = f"'{result.name}' is a part of a register: '{op.text}' needs a fourth operand to put it into"
         yield Problem(codes.OPERAND_COUNT, message, 0)
-
-
-def needs_particular(op: Opcode) -> bool:
-    """Whether `particular` must see every instance: the values of constants count."""
-    return op.family in ("bar", "barrier")
-
-
-def _barrier(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
-    first = 1 if op.has("red") else 0
-    number = operands[first] if len(operands) > first else None
-    if isinstance(number, Immediate) and not 0 <= number.value < _BARRIERS:
-        message = f"barrier {number.value} does not exist: they are numbered 0 to {_BARRIERS - 1}"
-        yield Problem(codes.CONSTANT_RANGE, message, first)
-    count = operands[first + 1] if len(operands) > first + 1 else None
-    if isinstance(count, Immediate) and count.value % _WARP:
-        message = f"a barrier waits for whole warps: {count.value} threads are no multiple of {_WARP}"
-        yield Problem(codes.CONSTANT_RANGE, message, first + 1)
-    elif isinstance(count, Immediate) and count.value == 0 and op.has("arrive"):
-        yield Problem(codes.CONSTANT_RANGE, "an arrival needs the number of threads, found 0", first + 1)

@@ -18,8 +18,6 @@ from .values import CONSTANTS, Scope, Value
 
 #: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4); lengths of coordinates.
 _LENGTHS = (1, 2, 4)
-#: Instructions that take `{r}` for `r`, as compilers write it.
-_BRACED = frozenset({"ld", "st", "ldu", "suld", "sust"})
 #: Constants in the place of an element: the kind of type that registers beside them have.
 _BESIDE = {"s64": "int", "u64": "int", "f32": "float", "f64": "float"}
 
@@ -42,7 +40,7 @@ class VectorFit:
         spec, count = self.spec, len(operand.items)
         if "many" in spec.kinds:
             yield from self._many(operand)
-        elif not spec.vector and self.op.family in _BRACED and count == 1:
+        elif not spec.vector and "braced" in spec.kinds and count == 1:
             yield from self._elements(dict(enumerate(operand.items)), spec)
         elif not spec.vector and "vec" not in spec.kinds:
             message = f"'{self.op.text}' takes no vector as operand '{spec.name}'"
@@ -164,7 +162,8 @@ class VectorFit:
                 message = f"{name} constant does not go with the registers of this vector"
                 return self._problem(codes.CONSTANT_KIND, message, part)
             lone = "s64" if wanted == f"b{bits}" else "f64"
-            if alone and constant == lone and bits == 32 and spec.width in ("exact", "typed"):
+            exact = spec.width in ("exact", "typed") and self.op.family != "mov"
+            if alone and constant == lone and bits == 32 and exact:
                 message = f"constants alone do not say that they have {bits} bits: put one into a register"
                 return self._problem(codes.CONSTANT_KIND, message, part)
         return None

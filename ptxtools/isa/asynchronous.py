@@ -4,7 +4,7 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
-let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm 0..1048560:16)
+let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm low 0..1048560:16)
 let policy = cache_policy:b64(reg) if .L2::cache_hint
 
 # 9.7.9.12 st.async
@@ -64,7 +64,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     multimem.red{.sem}{.scope}{.ss}.op.type         [a], b;
     .op   = { .add };
     .type = { .u32, .u64, .s32 };
-    multimem.red{.sem}{.scope}{.ss}.op{.vec}.type   [a], b:type*vec;
+    multimem.red{.sem}{.scope}{.ss}.op{.vec}.type   [a], b:type*vec(flat);
     .op   = { .add };
     .type = { .f16, .f16x2, .bf16, .bf16x2, .f32, .f64 };
     .sem  = { .relaxed, .release };

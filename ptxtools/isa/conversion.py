@@ -21,17 +21,29 @@ PAGES = """
     cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+;                   // to a smaller or other float
     .rnd   = { .rn, .rz, .rm, .rp };
     .dtype = .atype = { .f16, .bf16, .f32, .f64 };
+    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype+, a:atype+;
+    .rnd   = { .rn, .rz };
+    .dtype = { .f16 };
+    .atype = { .f32 };
     cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype;
     .rnd   = { .rn, .rz };
-    .dtype = { .f16, .bf16 };
+    .dtype = { .bf16 };
+    .atype = { .f32 };
+    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype+, a:atype+, b:atype+;
+    .rnd   = { .rn, .rz };
+    .dtype = { .f16x2 };
     .atype = { .f32 };
     cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype, b:atype;
     .rnd   = { .rn, .rz };
-    .dtype = { .f16x2, .bf16x2 };
+    .dtype = { .bf16x2 };
+    .atype = { .f32 };
+    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype+, a:atype+, b:atype+, rbits:b32^(reg);
+    .rnd   = { .rs };
+    .dtype = { .f16x2 };
     .atype = { .f32 };
     cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype, a:atype, b:atype, rbits:b32^(reg);
     .rnd   = { .rs };
-    .dtype = { .f16x2, .bf16x2 };
+    .dtype = { .bf16x2 };
     .atype = { .f32 };
     cvt.rnd{.satfinite}.dtype.atype                   d:dtype, a:atype;
     .rnd   = { .rna };
@@ -85,10 +97,10 @@ PAGES = """
     needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a
 
 # 9.7.9.22 cvt.pack
-    cvt.pack.sat.dtype.atype        d:u32, a:atype, b:atype;
+    cvt.pack.sat.dtype.atype        d:u32+, a:atype+, b:atype+;
     .dtype = { .u16, .s16 };
     .atype = { .s32 };
-    cvt.pack.sat.dtype.atype.ctype  d:u32, a:atype, b:atype, c:ctype;
+    cvt.pack.sat.dtype.atype.ctype  d:u32+, a:atype+, b:atype+, c:ctype+;
     .dtype = { .u2, .s2, .u4, .s4, .u8, .s8 };
     .atype = { .s32 };
     .ctype = { .b32 };

@@ -128,13 +128,13 @@ PAGES = """
     needs => ptx 7.6, sm_70
 
 # 9.7.1.23 dp4a
-    dp4a.atype.btype  d:int32, a:u32, b:u32, c:int32;
+    dp4a.atype.btype  d:int32, a:atype, b:btype, c:int32;
     .atype = .btype = { .u32, .s32 };
     rule dot_type
     needs => ptx 5.0, sm_61
 
 # 9.7.1.24 dp2a
-    dp2a.mode.atype.btype  d:int32, a:u32, b:u32, c:int32;
+    dp2a.mode.atype.btype  d:int32, a:atype, b:btype, c:int32;
     .atype = .btype = { .u32, .s32 };
     .mode = { .lo, .hi };
     first .mode

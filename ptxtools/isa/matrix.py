@@ -8,8 +8,9 @@ from .types import TYPES
 PAGES = """
 let dabc   = d:td*nd, a:ta*na(reg imm), b:tb*nb(reg imm), c:tc*nc(reg imm)
 let sparse = e:u32(reg), f:u32(imm 0..selectors)
-let ids_b  = scale_b:b32(reg), ids_b:u16*2(reg imm 0..bytes:step 0..3)
-let scales = scale_a:b32(reg), ids_a:u16*2(reg imm 0..bytes:step 0..1), $ids_b
+let sparse8 = e:u32(reg), f:u32(imm low 0..selectors)
+let ids_b  = scale_b:b32(reg braced), ids_b:u16*2(reg imm 0..bytes:step 0..3)
+let scales = scale_a:b32(reg braced), ids_a:u16*2(reg imm 0..bytes:step 0..1), $ids_b
 let load   = =r:register*count, [p]{, stride:u32}
 let store  = [p], r:register*count(reg imm){, stride:u32}
 
@@ -244,7 +245,7 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     .shape = { .m16n8k8, .m16n8k16 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .tf32 };
-    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse;
+    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse8;
     .shape = { .m16n8k64 };
     .dtype = .ctype = { .f32 };
     .atype = .btype = { .e4m3, .e5m2 };
@@ -257,17 +258,17 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     .dtype = .ctype = { .s32 };
     .atype = .btype = { .u4, .s4 };
     .spvariant = { .sp, .sp::ordered_metadata };
-    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse;
+    mma.spvariant.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype  $dabc, $sparse8;
     .shape = { .m16n8k64 };
     .dtype = .ctype = { .f16 };
     .atype = .btype = { .e4m3, .e5m2 };
-    mma.spvariant.sync.aligned.shape.alayout.blayout.kind.dtype.atype.btype.ctype  $dabc, $sparse;
+    mma.spvariant.sync.aligned.shape.alayout.blayout.kind.dtype.atype.btype.ctype  $dabc, $sparse8;
     .shape = { .m16n8k64 };
     .kind  = { .kind::f8f6f4 };
     .dtype = .ctype = { .f16, .f32 };
     .atype = .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
     mma.spvariant.sync.aligned.shape.alayout.blayout.kind.block_scale{.scale_vec_size}.dtype.atype.btype.ctype.stype
-        $dabc, $sparse, $scales;
+        $dabc, $sparse8, $scales;
     .shape = { .m16n8k128 };
     .kind  = { .kind::mxf4 };
     .scale_vec_size = { .scale_vec::2X };
@@ -275,7 +276,7 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     .atype = .btype = { .e2m1 };
     .stype = { .ue8m0 };
     mma.spvariant.sync.aligned.shape.alayout.blayout.kind.block_scale.scale_vec_size.dtype.atype.btype.ctype.stype
-        $dabc, $sparse, $scales;
+        $dabc, $sparse8, $scales;
     .shape = { .m16n8k128 };
     .kind  = { .kind::mxf4nvf4 };
     .scale_vec_size = { .scale_vec::2X, .scale_vec::4X };
@@ -283,7 +284,7 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     .atype = .btype = { .e2m1 };
     .stype = { .ue8m0, .ue4m3 };
     mma.spvariant.sync.aligned.shape.alayout.blayout.kind.block_scale{.scale_vec_size}.dtype.atype.btype.ctype.stype
-        $dabc, $sparse, $scales;
+        $dabc, $sparse8, $scales;
     .shape = { .m16n8k64 };
     .kind  = { .kind::mxf8f6f4 };
     .scale_vec_size = { .scale_vec::1X };

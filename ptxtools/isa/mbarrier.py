@@ -28,11 +28,11 @@ PAGES = """
     needs => ptx 8.0, sm_90
 
 # 9.7.13.15.13 mbarrier.arrive
-    mbarrier.arrive{.sem.scope}{.ss}.b64             =state:u64(reg sink), [addr]{, count:u32};
+    mbarrier.arrive{.sem.scope}{.ss}.b64             =state:u64(reg sink), [addr]{, count:u32(reg imm 1..1048575)};
     mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64   =state:u64(reg sink), [addr], txCount:u32;
     mbarrier.arrive.noComplete{.release.cta}{.ss}.b64  =state:u64(reg sink), [addr], count:u32(reg imm 1..1048575);
     .ss    = { .shared{::cta} };
-    mbarrier.arrive{.sem.scope}{.ss}.b64             =state:u64(sink), [addr]{, count:u32};
+    mbarrier.arrive{.sem.scope}{.ss}.b64             =state:u64(sink), [addr]{, count:u32(reg imm 1..1048575)};
     mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64   =state:u64(sink), [addr], txCount:u32;
     .ss    = { .shared::cluster };
     .sem   = { .release, .relaxed };
@@ -47,11 +47,11 @@ PAGES = """
     needs .relaxed          => ptx 8.6, sm_90
 
 # 9.7.13.15.14 mbarrier.arrive_drop
-    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state:u64(reg sink), [addr]{, count:u32};
+    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state:u64(reg sink), [addr]{, count:u32(reg imm 1..1048575)};
     mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64   =state:u64(reg sink), [addr], txCount:u32;
     mbarrier.arrive_drop.noComplete{.release.cta}{.ss}.b64  =state:u64(reg sink), [addr], count:u32(reg imm 1..1048575);
     .ss    = { .shared{::cta} };
-    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state:u64(sink), [addr]{, count:u32};
+    mbarrier.arrive_drop{.sem.scope}{.ss}.b64             =state:u64(sink), [addr]{, count:u32(reg imm 1..1048575)};
     mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64   =state:u64(sink), [addr], txCount:u32;
     .ss    = { .shared::cluster };
     .sem   = { .release, .relaxed };

@@ -38,12 +38,12 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
 # 9.7.9.8 ld
     ld{.weak}{.ss}{.cop}{.cache_hint}{.prefetch_size}{.vec}.type             d:type*vec+, [a](unified), $policy;
     ld{.weak}{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a](unified), $policy;
-    ld.volatile{.ss}{.prefetch_size}{.vec}.type                              d:type*vec+, [a];
+    ld.volatile{.ss}{.prefetch_size}{.vec}.type                              d:type*vec+, [a](unified);
     ld.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type
         d:type*vec+, [a](unified), $policy;
     ld.acquire.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type
         d:type*vec+, [a](unified), $policy;
-    ld.mmio.relaxed.scope{.ss}.type                                          d:type+, [a];
+    ld.mmio.relaxed.scope{.ss}.type                                          d:type+(braced), [a](unified);
     .ss            = { .const, .global, .local, .param{::entry, ::func}, .shared{::cta, ::cluster} };
     .cop           = { .ca, .cg, .cs, .lu, .cv };
     .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
@@ -79,8 +79,9 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.9 ld.global.nc
-    ld.global{.cop}.nc{.cache_hint}{.prefetch_size}{.vec}.type                d:type*vec+, [a], $policy;
-    ld.global.nc{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type  d:type*vec+, [a], $policy;
+    ld.global{.cop}.nc{.cache_hint}{.prefetch_size}{.vec}.type                d:type*vec+, [a](unified), $policy;
+    ld.global.nc{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type
+        d:type*vec+, [a](unified), $policy;
     .cop           = { .ca, .cg, .cs };
     .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
     .l2evict       = { .L2::evict_normal, .L2::evict_first, .L2::evict_last };
@@ -89,6 +90,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     .vec           = { .v2, .v4, .v8 };
     .type          = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
     needs                             => ptx 3.1, sm_32
+    needs @a:unified                  => ptx 8.0, sm_90
     needs .eviction => ptx 7.4, sm_70
     needs .L2::64B,.L2::128B          => ptx 7.4, sm_75
     needs .L2::256B,.L2::cache_hint   => ptx 7.4, sm_80
@@ -114,7 +116,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     st.volatile{.ss}{.vec}.type                              [a], b:type*vec+;
     st.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
     st.release.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
-    st.mmio.relaxed.scope{.ss}.type                          [a], b:type+;
+    st.mmio.relaxed.scope{.ss}.type                          [a], b:type+(braced);
     .ss         = { .global, .local, .param{::func}, .shared{::cta, ::cluster} };
     .cop        = { .wb, .cg, .cs, .wt };
     .eviction   = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };

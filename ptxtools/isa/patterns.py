@@ -9,7 +9,7 @@ d:type&          integer registers of its size in place of floats, too
 d:type*4(whole)  a vector without `_`
 d:type!          no .f16x2 register in place of an integer
 d:b32^  [a]^     a register without a type
-d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8)
+d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8): a scalar without it
 {!}c  p|q  p{|q} negatable; two destinations, the second optional in the last; `{|q(reg)}` is never `_`
 [a]  [m, c:s32*dim]  [dst]@dst   an address, further parts, its space from a slot, a space's name, "generic", or
                  "tmem" for tensor memory (default: the opcode's first space)
@@ -20,8 +20,10 @@ n(imm 0..255)    range of an immediate; an end may be a variable that a rule giv
 n(imm 24..256:8) and what it is a multiple of
 v*2(imm 0..6:2 0..1)  a second range is that of a vector's last element
 n(imm 4/8/16)    its possible values
+n(imm low 0..3)  only the bits that the type holds count: 0x100000001 is 1 (4.5.1)
 [a](texref)      names a texture (also samplerref, surfref); "alone": not by its .texref in unified mode (5.3)
 [a](unified)     may be written `[a].unified` where the space is global or generic
+e:u32(braced)    `{r}` stands for `r`: so it is where a slot that tells the count is missing, unless it is "flat"
 {, c}            may be missing
 pol:b64 if .level::cache_hint    written if and only if the condition holds
 """
@@ -39,6 +41,8 @@ from .types import REGISTER_TYPE, TYPES, bits_type, wide_type
 _SOURCE = frozenset({"reg", "imm"})
 _DESTINATION = frozenset({"reg"})
 _SECOND = frozenset({"reg", "sink"})
+#: Kinds that say what a vector looks like, not what stands in it.
+_SHAPES = frozenset({"many", "layer", "whole", "braced", "flat"})
 #: Types without constants: 4.5 has no literal for them.
 _NO_CONSTANTS = frozenset(
     {"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))}
@@ -54,8 +58,9 @@ class OperandSpec(NamedTuple):
     name: as in the manual's syntax. role: "dst", "src", "addr", "label", "func", "args", "prototype".
     type: concrete PTX type, or None where any will do. kinds: what may be written there, of "reg", "imm", "sreg",
     "symbol", "vec", "sink", "negatable", "pair", "label"; "many": one, two or four elements, at least `vector`;
-    "layer": the one of them that `Opcode.variables["layer"]` names is an index. vector: number of elements, 0 for a
-    scalar.
+    "layer": the one of them that `Opcode.variables["layer"]` names is an index; "braced": a scalar in braces, too;
+    "low": of a constant the low bits.
+    vector: number of elements, 0 for a scalar.
     optional: may be missing at the end. space: of an address (None: generic). width: how a register's size relates
     to the type, as `types.accepts` names it. second: the q of `p|q`. parts: what follows the base inside the brackets
     of an address. range: inclusive bounds of an immediate. choices: its only values.
@@ -137,7 +142,7 @@ class Pattern:
             vector,
             self.optional,
             space if self.role == "addr" else None,
-            self._width(context),
+            self._width(context, vector),
             self._second(kind, values),
             tuple(p for part in self.parts if (p := part.build(context, variables, space)) is not None),
             _range(self.range, variables),
@@ -146,8 +151,10 @@ class Pattern:
             _range(self.last, variables),
         )
 
-    def _width(self, context: Context) -> str:
+    def _width(self, context: Context, vector: int) -> str:
         """How registers relate to the type; one that a rule gives is no type of the opcode."""
+        if self.width == "ints" and not vector:  # only vectors are so free
+            return "typed"
         if self.width != "typed" or self.type is None:
             return self.width
         return "typed" if self.type.rpartition("(")[2].rstrip(")") in context.mods else "exact"
@@ -160,16 +167,16 @@ class Pattern:
 
     def _kinds(self, kind: str | None, vector: int, space: str | None) -> frozenset[str]:
         kinds = self.kinds
-        if not kinds and self.role in ("src", "dst"):
-            kinds = _DESTINATION if self.role == "dst" else _SOURCE
+        if not kinds - _SHAPES and self.role in ("src", "dst"):
+            kinds |= _DESTINATION if self.role == "dst" else _SOURCE
         if kind in _NO_CONSTANTS and "imm" not in self.kinds:  # in fragments they are bits
             kinds -= {"imm"}
         if kind == "pred" and self.role == "src":
             kinds |= {"negatable"}
         if "unified" in kinds and space not in (None, "global"):
             kinds -= {"unified"}
-        if kinds & {"many", "whole"}:
-            kinds |= _SOURCE if self.role == "src" else _DESTINATION
+        if self.count and not vector and not kinds & _SHAPES:
+            kinds |= {"braced"}
         if vector:
             kinds |= {"vec"}  # elements of a destination vector may be sinks (6.4.3)
             kinds |= {"sink"} if self.role == "dst" and "whole" not in kinds else frozenset()

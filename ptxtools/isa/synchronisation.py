@@ -1,15 +1,18 @@
 """9.7.13 Parallel synchronisation and communication: barriers, fences, votes, reductions of a warp."""
 
 PAGES = """
+let number  = a:u32(reg imm low 0..15)
+let threads = b:u32(reg imm low 0..4294967264:32)
+
 # 9.7.13.1 bar barrier
-    bar{.cta}.sync                    a:u32(reg imm 0..15){, b:u32(reg imm 0..4294967264:32)};
-    bar{.cta}.arrive                  a:u32(reg imm 0..15), b:u32(reg imm 0..4294967264:32);
-    bar{.cta}.red.popc.u32            d, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
-    bar{.cta}.red.op.pred             p, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
-    barrier{.cta}.sync{.aligned}            a:u32(reg imm 0..15){, b:u32(reg imm 0..4294967264:32)};
-    barrier{.cta}.arrive{.aligned}          a:u32(reg imm 0..15), b:u32(reg imm 0..4294967264:32);
-    barrier{.cta}.red.popc{.aligned}.u32    d, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
-    barrier{.cta}.red.op{.aligned}.pred     p, a:u32(reg imm 0..15),{ b:u32(reg imm 0..4294967264:32),} {!}c:pred;
+    bar{.cta}.sync                    $number{, $threads};
+    bar{.cta}.arrive                  $number, b:u32(reg imm low 32..4294967264:32);
+    bar{.cta}.red.popc.u32            d, $number,{ $threads,} {!}c:pred;
+    bar{.cta}.red.op.pred             p, $number,{ $threads,} {!}c:pred;
+    barrier{.cta}.sync{.aligned}            $number{, $threads};
+    barrier{.cta}.arrive{.aligned}          $number, b:u32(reg imm low 32..4294967264:32);
+    barrier{.cta}.red.popc{.aligned}.u32    d, $number,{ $threads,} {!}c:pred;
+    barrier{.cta}.red.op{.aligned}.pred     p, $number,{ $threads,} {!}c:pred;
     .op = { .and, .or };
     first .cta, .sync, .arrive, .red
     needs barrier           => ptx 6.0, sm_30
@@ -56,7 +59,7 @@ PAGES = """
     fence.proxy.async{.space};
     .space = { .global, .shared::cta, .shared::cluster };
     fence.proxy.kinds.release.scope;
-    fence.proxy.kinds.acquire.scope  [addr]@generic, size:u32(imm 128..128);
+    fence.proxy.kinds.acquire.scope  [addr]@generic, size:u32(imm low 128..128);
     .kinds = { .tensormap::generic };
     fence.proxy.kinds.sem.sync_restrict.cluster;
     .sem   = { .acquire };

@@ -6,11 +6,11 @@ PAGES = """
 let shared  = [d_tmem]^@tmem, a_desc:u64, b_desc:u64
 let tensor  = [d_tmem]^@tmem, [a_tmem]^@tmem, b_desc:u64
 let input   = { disable_output_lane:b32*lanes,} enable_input_d:pred
-let scale_d = {, scale_input_d:u32(imm 0..15)}
+let scale_d = {, scale_input_d:u32(imm low 0..15)}
 let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
 
 # 9.7.16.7.1 tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit
-    tcgen05.alloc.cta_group.sync.aligned{.ss}.b32                [dst], nCols:u32(reg imm 32/64/128/256/512);
+    tcgen05.alloc.cta_group.sync.aligned{.ss}.b32                [dst], nCols:u32(reg imm low 32/64/128/256/512);
     .ss = { .shared::cta };
     tcgen05.dealloc.cta_group.sync.aligned.b32   taddr:u32(reg imm), nCols:u32(reg imm 32/64/128/256/512);
     tcgen05.relinquish_alloc_permit.cta_group.sync.aligned;
@@ -24,15 +24,17 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
         =r:b32*registers(whole), [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
     .pack  = { .pack::16b };
-    tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32  =r:f32*registers~(whole), =redval:f32~, [taddr]@tmem;
+    tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32
+        =r:f32*registers~(whole), =redval:f32~(braced), [taddr]@tmem;
     .shape = { .32x32b };
     tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.f32
-        =r:f32*registers~(whole), =redval:f32~, [taddr]@tmem, immHalfSplitoff:u32(imm);
+        =r:f32*registers~(whole), =redval:f32~(braced), [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
-    tcgen05.ld.red.sync.aligned.shape.num.redOp.type             =r:type*registers~(whole), =redval:type~, [taddr]@tmem;
+    tcgen05.ld.red.sync.aligned.shape.num.redOp.type
+        =r:type*registers~(whole), =redval:type~(braced), [taddr]@tmem;
     .shape = { .32x32b };
     tcgen05.ld.red.sync.aligned.shape.num.redOp.type
-        =r:type*registers~(whole), =redval:type~, [taddr]@tmem, immHalfSplitoff:u32(imm);
+        =r:type*registers~(whole), =redval:type~(braced), [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
     .num   = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
     .redOp = { .min, .max };

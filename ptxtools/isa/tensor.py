@@ -69,7 +69,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type;
     .field = { .global_address };
     .type  = { .b64 };
-    tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:u32;
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type;
     .field = { .rank };
     .type  = { .b32 };
     tensormap.replace.mode.field{.ss}.b1024.type  [addr], ord:u32(imm 0..4), new_val:u32;
@@ -96,7 +96,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     needs .swizzle_atomicity => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
 
 # 9.7.13.16 tensormap.cp_fenceproxy
-    tensormap.cp_fenceproxy.dst.src.kinds.release.scope.sync.aligned  [dst]@dst, [src]@src, size:u32(imm 128..128);
+    tensormap.cp_fenceproxy.dst.src.kinds.release.scope.sync.aligned  [dst]@dst, [src]@src, size:u32(imm low 128..128);
     .dst   = { .global };
     .src   = { .shared::cta };
     .kinds = { .tensormap::generic };

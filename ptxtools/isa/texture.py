@@ -20,10 +20,10 @@ let extras = {, e:s32*offsets(many)}{, f:f32}
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .base };
-    tex.mode.geom.vec.dtype.ctype     $result, $fetch, lod:ctype$extras;
+    tex.mode.geom.vec.dtype.ctype     $result, $fetch, lod:ctype(braced)$extras;
     .vec   = { .v4 };
     .dtype = { .u32, .s32, .f16, .f32 };
-    tex.mode.geom.vec.dtype.ctype     $halves, $fetch, lod:ctype$extras;
+    tex.mode.geom.vec.dtype.ctype     $halves, $fetch, lod:ctype(braced)$extras;
     .vec   = { .v2 };
     .dtype = { .f16x2 };
     .mode  = { .level };
@@ -75,7 +75,7 @@ let extras = {, e:s32*offsets(many)}{, f:f32}
     .query = { .filter_mode, .addr_mode_0, .addr_mode_1, .addr_mode_2 };
     txq.query.b32        d, [a](samplerref alone)@generic;
     .query = { .force_unnormalized_coords };
-    txq.level.query.b32  d, [a](texref)@generic, lod:u32;
+    txq.level.query.b32  d, [a](texref)@generic, lod:u32(braced);
     .query = { .width, .height, .depth };
     first .level
     needs                                             => ptx 1.5

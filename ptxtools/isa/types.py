@@ -82,7 +82,8 @@ def accepts(instruction_type: str, register_type: str, width: str = "exact") -> 
 
     width "exact": same size, and agreeing kinds: `.bN` agrees with everything of its size, integers of either sign
     with each other, a float with itself. Types that no register can have (.bf16, .u16x2, …) want `.bN`. width
-    "typed", of an operand whose type the opcode writes: `.f16x2` is as good as an integer of its size, as ptxas has it.
+    "typed", of an operand whose type the opcode writes: `.f16x2` is as good as an integer or two of its size, as ptxas
+    has it.
     width "wider": the register may also be larger (ld, st, cvt): an integer in integers and bits, a float in bits,
     `.bN` in anything. width "ints": an integer in place of a float of its size, too. width "bits": any register of
     that size. width "bare": `.bN` alone.
@@ -94,6 +95,9 @@ def accepts(instruction_type: str, register_type: str, width: str = "exact") -> 
         return want.kind == have.kind
     stand_in = REGISTER_TYPE.get(instruction_type)
     if stand_in is not None:
+        integers = want.kind == "packed" and TYPES[want.element].kind == "int"
+        if have.kind == "packed" and width == "typed" and integers:
+            return have.bits == want.bits
         return have.name == stand_in or (width == "bits" and have.bits == TYPES[stand_in].bits)
     if have.bits < want.bits or (have.bits > want.bits and width != "wider"):
         return False

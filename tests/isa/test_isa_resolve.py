@@ -115,7 +115,7 @@ def test_operands_have_concrete_types() -> None:
     assert [o.type for o in resolve("popc.b64").operands] == ["u32", "b64"]
     assert [o.type for o in resolve("slct.f64.s32").operands] == ["f64", "f64", "f64", "s32"]
     assert [o.type for o in resolve("dp4a.u32.u32").operands] == ["u32"] * 4
-    assert [o.type for o in resolve("dp4a.u32.s32").operands] == ["s32", "u32", "u32", "s32"]
+    assert [o.type for o in resolve("dp4a.u32.s32").operands] == ["s32", "u32", "s32", "s32"]
 
 
 def test_operand_kinds() -> None:

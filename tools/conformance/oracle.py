@@ -155,6 +155,8 @@ def _verdict(messages: list[str] | None) -> Verdict:
     if messages is None:
         return Verdict(True)
     text = "\n".join(messages)
+    if "Internal compiler error" in text:
+        return Verdict(False, "", ("crash",))
     versions = [tuple(map(int, v.split("."))) for v in _VERSION.findall(text)]
     named = [".".join(map(str, max(versions)))] if versions else []
     named += sorted(set(_TARGET.findall(text)))

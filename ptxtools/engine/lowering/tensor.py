@@ -87,7 +87,8 @@ def _shape(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
     for shape in op.shapes:
         required = sum(not spec.optional for spec in shape)
         if required <= len(operands) <= len(shape) and all(
-            (spec.role == "addr") == isinstance(operand, Address) and (not isinstance(operand, Vector) or spec.vector)
+            (spec.role == "addr") == isinstance(operand, Address)
+            and (not isinstance(operand, Vector) or spec.vector or "braced" in spec.kinds)
             for operand, spec in zip(operands, shape, strict=False)
         ):
             return shape

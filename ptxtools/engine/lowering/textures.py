@@ -144,7 +144,7 @@ def query(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     sources = _Sources(f)
     sources.handle(address.base)
     for operand in level:
-        sources.add(operand, "u32")
+        sources.several(operand, ("u32",))
     _end(f, op.family, op, [f.destination(target)], ["b32"], sources)
     f.end_region(after)
 
