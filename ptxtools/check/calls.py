@@ -23,6 +23,7 @@ from ptxtools.isa.types import TYPES
 
 from . import codes
 from .context import Context
+from .functions import parameter_alignment
 from .problems import undeclared
 from .values import Scope
 from .vectors import constant_fits
@@ -183,9 +184,9 @@ def _parameter(actual: Variable, formal: Variable, wanted: str) -> tuple[str, st
         problem = _types(actual.name, actual.type, actual.vector, formal, wanted)
         if problem is not None:
             return problem
-    if _alignment(actual) != _alignment(formal):
-        message = f"'{actual.name}' is aligned to {_alignment(actual)}, {wanted} to {_alignment(formal)}"
-        return codes.CALL_ARGUMENT, message
+    have, want = parameter_alignment(actual), parameter_alignment(formal)
+    if have != want:
+        return codes.CALL_ARGUMENT, f"'{actual.name}' is aligned to {have}, {wanted} to {want}"
     return None
 
 
@@ -198,10 +199,6 @@ def _bytes(variable: Variable) -> int:
     for n in variable.dims:
         total *= n or 0
     return total
-
-
-def _alignment(variable: Variable) -> int:
-    return variable.align or TYPES[variable.type].bytes * variable.vector
 
 
 def _report(

@@ -30,6 +30,8 @@ _INITIALISED = frozenset({"global", "const"})
 _OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _MAX_VECTOR_BITS = 128
 _MAX_PARAM_ALIGNMENT = 128
+#: Alignments and numbers of registers have 32 bits.
+_MAX_NUMBER = (1 << 32) - 1
 #: Types that an address, or a byte of one, can initialise.
 _ADDRESSES, _MASKED = ("u32", "u64"), ("u8", "u32", "u64")
 _CALLED = {"func": "a function", "entry": "a kernel"}
@@ -94,6 +96,9 @@ def _space(context: Context, v: Variable, in_function: bool) -> bool:
         context.refuse_removed(".tex", Need((), (1, 5), ()), v.name_span, message, help=help, section="5.1.8")
     if v.bank is not None:
         refuse_banks(context, v.name_span)
+    if v.count is not None and v.count > _MAX_NUMBER:
+        message = f"'{v.name}<{v.count}>': the numbers of registers have 32 bits"
+        context.report(codes.TOO_LARGE, message, v.name_span, section="5.4.6")
     return True
 
 
@@ -193,8 +198,8 @@ def _type_needs(context: Context, v: Variable) -> None:
 
 def check_alignment(context: Context, align: int | None, v: Variable) -> None:
     """An alignment is a power of two."""
-    if align is not None and (align <= 0 or align & (align - 1)):
-        message = f"alignment {align} is no power of two"
+    if align is not None and (align <= 0 or align & (align - 1) or align > _MAX_NUMBER):
+        message = f"alignment {align} is no power of two" if align <= _MAX_NUMBER else f"alignment {align} is too large"
         context.report(codes.ALIGNMENT, message, context.word(v.span, ".align"), section="5.4.5")
 
 

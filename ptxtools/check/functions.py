@@ -206,17 +206,18 @@ def _difference(earlier: Function, later: Function) -> str:
         for a, b in zip(first, second, strict=True):
             if (a.space, a.type, a.vector, a.dims) != (b.space, b.type, b.vector, b.dims):
                 return f"'{b.name}' is .{b.space} .{b.type} here, .{a.space} .{a.type} there"
-            if _alignment(a) != _alignment(b):
-                return f"'{b.name}' is aligned to {_alignment(b)} here, to {_alignment(a)} there"
+            if parameter_alignment(a) != parameter_alignment(b):
+                return f"'{b.name}' is aligned to {parameter_alignment(b)} here, to {parameter_alignment(a)} there"
     ends = [any(item.name == _ENDS for item in f.directives if isinstance(item, Directive)) for f in (earlier, later)]
     if ends[0] != ends[1]:
         return f"{_ENDS} stands {'there' if ends[0] else 'here'} only"
     return ""
 
 
-def _alignment(v: Variable) -> int:
+def parameter_alignment(v: Variable) -> int:
+    """The alignment that counts where declarations, or argument and parameter, must agree: at least the type's own."""
     info = TYPES.get(v.type)
-    return v.align or (info.bytes * v.vector if info else 1)
+    return max(v.align or 1, info.bytes * v.vector if info else 1)
 
 
 def _linkage(function: Function) -> str:

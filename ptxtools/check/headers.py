@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ptxtools.diagnostics import Span
-from ptxtools.ir.nodes import File, Header, Loc, Module
+from ptxtools.ir.nodes import HEADERS, File, Header, Loc, Module
 from ptxtools.isa import Need
 from ptxtools.isa.targets import FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, version_text
 
@@ -17,7 +17,6 @@ from .context import NARROW, Context
 _DOUBLES = Need((), (0, 0), ("sm_13",))
 #: An architecture, perhaps misspelt.
 _LIKE_ARCHITECTURE = re.compile(r"(sm|compute)[_\d]*\w{0,2}$", re.IGNORECASE)
-_ORDER = (".version", ".target", ".address_size")
 
 
 def check_headers(context: Context) -> None:
@@ -58,11 +57,18 @@ def _presence(context: Context, module: Module, headers: list[Header]) -> None:
     if ".version" not in names:
         _missing(context, ".version", _first_line(context, start), "the module lacks .version")
     elif not (isinstance(first, Header) and first.name == ".version"):
-        header = next(h for h in headers if h.name == ".version")
-        context.report(codes.HEADER, ".version must come first", header.span, section="11.1.1")
+        message = "this stands before .version, which must come first"
+        context.report(codes.HEADER, message, _first_line(context, start), section="11.1.1")
+        return
     if ".target" not in names:
-        _missing(context, ".target", _first_line(context, start), "the module lacks .target")
-    _order(context, module)
+        _missing(context, ".target", _first_line(context, _behind_version(module)), "the module lacks .target")
+    else:
+        _order(context, module)
+
+
+def _behind_version(module: Module) -> Span:
+    """Where .target should stand: the item behind .version, or .version itself."""
+    return getattr(module.items[1 if len(module.items) > 1 else 0], "span", (0, 0))
 
 
 def _first_line(context: Context, span: Span) -> Span:
@@ -74,15 +80,20 @@ def _first_line(context: Context, span: Span) -> Span:
 def _order(context: Context, module: Module) -> None:
     """Headers stand together at the start. `.version` and `.target` may repeat (a concatenation of modules may not)."""
     seen: set[str] = set()
-    other = False
+    other: Span | None = None
     for item in module.items:
         if not isinstance(item, Header):
-            other = other or not isinstance(item, (File, Loc))
+            if other is None and not isinstance(item, (File, Loc)):
+                other = item.span
             continue
-        section = f"11.1.{_ORDER.index(item.name) + 1}" if item.name in _ORDER else None
+        section = f"11.1.{HEADERS.index(item.name) + 1}" if item.name in HEADERS else None
         if item.name in seen and item.name != ".target":
             context.report(codes.HEADER, f"{item.name} is given twice", item.span, section=section)
-        elif other:
+        elif other is not None and item.name == ".target" and item.name not in seen:
+            message = "this stands before .target"
+            context.report(codes.HEADER, message, _first_line(context, other), section=section)
+            return
+        elif other is not None:
             context.report(
                 codes.HEADER, f"{item.name} must stand at the start of the module", item.span, section=section
             )
@@ -116,7 +127,7 @@ def _target(context: Context, header: Header) -> None:
     if not architectures and like is not None:
         _unknown_target(context, like, context.word(header.span, like))
         return
-    if not architectures:
+    if not architectures and all(arg in OPTIONS for arg in header.args):
         message = ".target names no architecture"
         context.report(codes.HEADER, message, header.span, help=("such as .target sm_80",), section="11.1.2")
     for name in architectures:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ptxtools.diagnostics import Span
+from ptxtools.diagnostics import Diagnostic, Span
 from ptxtools.ir.nodes import (
     Address,
     BranchTargets,
@@ -35,6 +35,7 @@ from .availability import is_gone
 from .context import NARROW, Context
 from .debugging import Debugging
 from .declarations import check_variable, refuse_banks, same_declarator
+from .groups import check_groups
 from .operands import examine, signature
 from .particular import particular
 from .problems import Problem, describe, undeclared
@@ -76,6 +77,7 @@ class BodyChecker:
             inner = Scope(scope)
             self._open(nested, inner)
             waiting.append((iter(nested.items), inner))
+        check_groups(self.context, function)
 
     def _open(self, body: ScopeNode, names: Scope) -> None:
         """Labels are known in the whole of their scope; everything else from its declaration on."""
@@ -133,6 +135,14 @@ class BodyChecker:
 
     def _instruction(self, item: Instruction, scope: Scope) -> bool:
         """Check one instruction; whether others with the same values must be looked at, too."""
+        context, known = self.context, len(self.context.diagnostics)
+        try:
+            return self._judge(item, scope)
+        finally:
+            if len(context.diagnostics) > known and "\n" in context.text[slice(*item.span)]:
+                _from_first_line(context.diagnostics[known:], item.span)
+
+    def _judge(self, item: Instruction, scope: Scope) -> bool:
         context = self.context
         if item.guard is not None:
             self._guard(item, scope)
@@ -289,6 +299,14 @@ class BodyChecker:
             earlier = scope.inside(item)
         if earlier is not None and earlier is not item:
             report_redeclaration(self.context, name, span, earlier)
+
+
+def _from_first_line(findings: Sequence[Diagnostic], statement: Span) -> None:
+    """Of a statement of several lines the first one is named, except where the finding is about a name alone."""
+    for finding in findings:
+        assert finding.source is not None
+        if finding.code != codes.UNDECLARED and finding.line != finding.source.line_of(statement[0]):
+            finding.span = (statement[0], finding.span[1])
 
 
 def report_redeclaration(context: Context, name: str, span: Span, earlier: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Alias, Function, Module, Variable
-from ptxtools.ir.references import is_runtime_function
+from ptxtools.ir.references import RUNTIME, is_runtime_function
 
 from . import codes
 from .context import Context
@@ -11,11 +11,15 @@ from .context import Context
 
 def undefined(module: Module) -> list[Function | Variable]:
     """Declarations without a definition in this module; dynamic shared memory and the runtime's functions excluded."""
+    return [s for s in _undefined(module) if not (isinstance(s, Function) and is_runtime_function(s.name))]
+
+
+def _undefined(module: Module) -> list[Function | Variable]:
     defined = {f.name for f in module.functions if f.body is not None}
     defined |= {v.name for v in module.variables if v.linkage != "extern"}
     missing: dict[str, Function | Variable] = {}
     for function in module.functions:
-        if function.body is None and function.name not in defined and not is_runtime_function(function.name):
+        if function.body is None and function.name not in defined:
             missing.setdefault(function.name, function)
     for variable in module.variables:
         if variable.linkage == "extern" and variable.space != "shared" and variable.name not in defined:
@@ -24,10 +28,14 @@ def undefined(module: Module) -> list[Function | Variable]:
 
 
 def check_undefined(context: Context) -> None:
-    """Report what is declared, and neither defined nor `.extern`. Whether the rest is there the linker knows."""
-    aliases = {item.name for item in context.module.items if isinstance(item, Alias)}
-    for symbol in undefined(context.module):
-        if symbol.name in aliases or symbol.name in context.inconsistent or symbol.linkage == "extern":
+    """Report what is declared, and neither defined nor `.extern`. Whether the rest is there the linker knows.
+
+    A definition that could not be read is one.
+    """
+    module = context.module
+    known = {item.name for item in module.items if isinstance(item, Alias)} | context.inconsistent | module.unread
+    for symbol in _undefined(module):
+        if symbol.name in known or symbol.name in RUNTIME or symbol.linkage == "extern":
             continue
         message = f"'{symbol.name}' is declared, but nothing defines it"
         context.report(codes.UNDEFINED, message, symbol.name_span, section="11.6.1")

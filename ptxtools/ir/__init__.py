@@ -1,6 +1,7 @@
 """The intermediate representation: nodes, symbols and the shared analyses."""
 
 from .nodes import (
+    HEADERS,
     Address,
     Alias,
     Arguments,
@@ -37,6 +38,7 @@ from .nodes import (
 )
 
 __all__ = [
+    "HEADERS",
     "Address",
     "Alias",
     "Arguments",

@@ -317,6 +317,10 @@ class Section:
     span: Span = _span()
 
 
+#: The headers in their order (11.1); the last may be missing.
+HEADERS = (".version", ".target", ".address_size")
+
+
 @dataclass(slots=True)
 class Header:
     """A `.version`, `.target` or `.address_size` directive: name with dot, and its arguments as text."""

@@ -194,6 +194,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
 # 9.7.9.20 cvta
     cvta.space.size     p, a(reg imm symbol);
     cvta.to.space.size  p, a(reg);
+    first .to
     .space = { .const, .global, .local, .shared{::cta, ::cluster}, .param{::entry} };
     .size  = { .u32, .u64 };
     needs                  => ptx 2.0, sm_20

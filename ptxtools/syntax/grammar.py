@@ -192,6 +192,8 @@ class Actions:
     @rule("""first_specifier : LINKAGE | SPACE
              specifier : LINKAGE | SPACE | ALIGN NUMBER | VECTOR | TYPE | PTR""")
     def p_specifier(self, p: Any) -> None:
+        if p[1] == ".ptr" and not any(symbol.type == "(" for symbol in p.stack):
+            raise Fault("PTX108", "'.ptr' describes parameters of entries only", self._span(p, 1))
         value = self._integer(p, 2) if len(p) > 2 else p[1][1:]
         p[0] = (p.slice[1].type, value, self._span(p, 1))
 

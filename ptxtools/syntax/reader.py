@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from ptxtools.diagnostics import Diagnostic, Fix, Source, Span
 from ptxtools.ir import (
+    HEADERS,
     Alias,
     BranchTargets,
     CallPrototype,
@@ -81,6 +82,8 @@ class Reader:
         self._astray = False
         #: A `}` or `{` is missing, so what stands outside of functions later may be a consequence.
         self._braces_wrong = False
+        #: A function of which is known that its `}` follows.
+        self._closed: Function | None = None
 
     def read(self) -> None:
         """Read the whole text into `module`."""
@@ -100,19 +103,41 @@ class Reader:
             try:
                 at = self._step(at)
             except Fault as fault:
-                self._report(fault)
-                if (
-                    fault.fix is not None
-                    and fault.fix.text == ";"
-                    and self._place_with_semicolon(at, fault.fix.span[0])
-                ):
-                    at = fault.fix.span[0]
-                    continue
-                if (header := _HEADER.match(text, at)) and self._function is None:
-                    self.module.items.append(Header(header[0], (), header.span()))  # there, if unread
-                begin, at = at, self._resume(at, fault.span[0])
-                self.module.unread.update(_NAMES.findall(text, begin, at))
+                at = self._recover(at, fault)
         self._finish(at)
+
+    def _recover(self, at: int, fault: Fault) -> int:
+        """Report why the unit at `at` cannot be read; where reading goes on."""
+        text, end = self.text, fault.fix.span[0] if fault.fix is not None and fault.fix.text == ";" else -1
+        if end >= 0 and _FUNCTION_START.match(text, at) and _body_start().match(text, end):
+            fault = Fault("PTX100", "missing '{' before the body of this function", fault.span)
+            if self._place_completed(at, end, "{"):
+                self._report(fault)
+                return end
+        elif end >= 0 and self._place_completed(at, end, ";"):
+            self._report(fault)
+            return end
+        self._report(fault)
+        resumed = self._resume(at, fault.span[0])
+        self._note_header(at, resumed)
+        names = set(_NAMES.findall(text, at, resumed))
+        self.module.unread |= names | {name.lstrip("0123456789") for name in names}
+        return resumed
+
+    def _note_header(self, begin: int, end: int) -> None:
+        """A header that could not be read is there all the same: that it is missing would be a second finding."""
+        if self._function is not None:
+            return
+        items, text = self.module.items, self.text
+        found = _HEADER.match(text, begin)
+        name = found[0] if found else ""
+        headers = [item for item in items if isinstance(item, Header)]
+        if not found and len(headers) == len(items):
+            due = [word for word in HEADERS[:2] if word not in {header.name for header in headers}]
+            if due and not re.search(rf"^\s*\{due[0]}\b", text[end:], re.MULTILINE):
+                name = due[0]
+        if name:
+            items.append(Header(name, (), (begin, begin + len(name))))
 
     def _step(self, at: int) -> int:
         """Read what begins at `at`; the place behind it."""
@@ -134,10 +159,10 @@ class Reader:
         self._place(node, at)
         return after
 
-    def _place_with_semicolon(self, at: int, end: int) -> bool:
-        """Read a statement as if the `;` that it lacks were there."""
+    def _place_completed(self, at: int, end: int, mark: str) -> bool:
+        """Read a unit as if the `;` or `{` that it lacks were there."""
         try:
-            node, _ = self.units.parse(self.text[:end] + ";", at)
+            node, _ = self.units.parse(self.text[:end] + mark, at)
             self._place(node, at)
         except Fault:
             return False
@@ -166,6 +191,10 @@ class Reader:
 
     def _place_in_body(self, node: Any, at: int) -> None:
         if isinstance(node, _MODULE_ONLY):
+            if self._never_closed(at):
+                self._missing_brace(at)
+                self._place_in_module(node, at)
+                return
             word = _word(self.text, at)
             raise Fault("PTX117", f"{self.text[slice(*word)]} stands outside of functions only", word)
         items = self._scopes[-1].items
@@ -203,9 +232,8 @@ class Reader:
                     self._report(Fault("PTX100", message, span, fix=Fix(span, "", "remove it")))
                 return at + 1
             if not self._astray:
-                self._astray = True
-                raise Fault("PTX117", "a scope stands inside of a function only", (at, at + 1))
-            return at + 1
+                self._report(Fault("PTX117", "a scope stands inside of a function only", (at, at + 1)))
+            return self._enter_unread(at)
         if len(self._scopes) >= MOST_SCOPES:
             self._extra_scopes += 1
             if self._extra_scopes == 1:
@@ -234,8 +262,18 @@ class Reader:
             raise Fault("PTX116", "this '}' closes nothing", (at, at + 1))
         return at + 1
 
+    def _never_closed(self, at: int) -> bool:
+        """Whether the text from here on has too few `}` for the scopes that are open."""
+        if self._function is self._closed:
+            return False
+        depth = len(self._scopes) + self._extra_scopes
+        for match in _brace().finditer(self.text, at):
+            depth += (match[0] == "{") - (match[0] == "}")
+        self._closed = self._function if depth <= 0 else None
+        return depth > 0
+
     def _missing_brace(self, at: int) -> None:
-        """A function begins while another one is open: its `}` has been forgotten."""
+        """What stands outside of functions follows while one is open: its `}` has been forgotten."""
         function = self._function
         assert function is not None
         self._braces_wrong = True
@@ -257,8 +295,9 @@ class Reader:
         if len(self.diagnostics) >= MOST_FAULTS:
             self._report(Fault("PTX121", f"more than {MOST_FAULTS} mistakes; the rest was not read", (at, at + 1)))
         elif open_node is not None:
-            span = self._function.name_span if self._function else open_node.span
-            self._report(Fault("PTX116", f"the '{{' of {open_node.name} is never closed", span))
+            brace = open_node.body.span[0] if isinstance(open_node, Function) and open_node.body else open_node.span[0]
+            help = (f"its '{{' is in line {self.source.line_of(brace)}",)
+            self._report(Fault("PTX116", f"missing '}}' at the end of {open_node.name}", (at, at + 1), help))
         self._abandon(at)
 
     # --- mistakes -----------------------------------------------------------------------------------------------------
@@ -276,6 +315,11 @@ class Reader:
         return match.end()
 
     def _report(self, fault: Fault) -> None:
+        """Add a finding. Behind a mistake, words that fit nowhere in the same line are no news."""
+        last = self.diagnostics[-1].span[0] if self.diagnostics else len(self.text)
+        stray = fault.code == "PTX100" and fault.fix is None and last < fault.span[0]
+        if stray and self.text.find("\n", last, fault.span[0]) < 0:
+            return
         self.diagnostics.append(
             Diagnostic(fault.code, fault.message, fault.span, self.source, help=fault.help, fix=fault.fix)
         )
@@ -286,7 +330,8 @@ class Reader:
         if text.startswith("/*", fault):  # a comment without end hides the rest, closing braces included
             self._abandon(len(text))
             return len(text)
-        header = _LIKE_FUNCTION.match(text, begin) is not None
+        orphan = self._function is None and text.startswith(".param", begin)  # of a list whose function is lost
+        header = orphan or _LIKE_FUNCTION.match(text, begin) is not None
         at = max(begin + 1, self._line_start(begin, fault))
         depth = 0
         while match := _resume_pattern().search(text, at):
@@ -332,6 +377,18 @@ def _resume_pattern() -> re.Pattern[str]:
     opcode with modifiers, an instruction without operands, a label or a directive. Strings and comments are skipped."""
     statement = r"\n[ \t]*+(?=@|[a-z]\w*\.[\w.:]+[ \t]|[a-z]+[ \t]*;|[\w$%]+:(?!:)|\.[a-z]\w*|[{}])"
     return re.compile(rf'"[^"]*"|//[^\n]*|/\*(?s:.*?)\*/|;|[{{}}]|{statement}', re.ASCII)
+
+
+@cache
+def _brace() -> re.Pattern[str]:
+    """A brace; strings and comments are skipped."""
+    return re.compile(r'"[^"\n]*"|//[^\n]*|/\*(?s:.*?)\*/|[{}]', re.ASCII)
+
+
+@cache
+def _body_start() -> re.Pattern[str]:
+    """What a body begins with, and no module goes on with."""
+    return re.compile(r"(?:\s|//[^\n]*)*+(?:\.reg\b|\.loc\b|\.local\b|@|[a-z]\w*\.[\w.:]+[ \t]|ret\b)", re.ASCII)
 
 
 @cache

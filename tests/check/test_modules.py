@@ -58,6 +58,15 @@ NAMES = [
     ("PTX204", ".func f(); .visible .func f() {ret;}"),
     ("PTX204", ".extern .func f(); .visible .func f() {ret;}"),
     ("", ".extern .func f(); .extern .func f();"),
+    ("", ".extern .func f(.param .align 2 .b64 a); .extern .func f(.param .b64 a);"),
+    ("PTX204", ".extern .func f(.param .align 16 .b64 a); .extern .func f(.param .b64 a);"),
+    ("", ".extern .func f(.param .b64 a); .entry k() { .param .align 2 .b64 p; call f, (p); }"),
+    ("PTX262", ".extern .func f(.param .b64 a); .entry k() { .param .align 16 .b64 p; call f, (p); }"),
+    ("PTX440", ".func __cudaCDP2Free(); .entry k() { call __cudaCDP2Free; }"),
+    ("", ".extern .func __cudaCDP2Free(); .entry k() { call __cudaCDP2Free; }"),
+    ("", ".func vprintf(); .entry k() { call vprintf; }"),
+    ("PTX424", ".global .align 4294967296 .b8 g;"),
+    ("PTX424", ".entry k(.param .u64 .ptr .global .align 4294967296 a) { ret; }"),
     ("PTX202", ".func f() {ret;} .func f();"),
     ("PTX202", ".weak .func f() {ret;} .weak .func f() {ret;}"),
 ]
@@ -236,3 +245,12 @@ def errors(text):
 @pytest.mark.parametrize(("code", "text"), MODULES, ids=lambda v: v.replace(HEAD, "").strip()[:60] or "accepted")
 def test_module(code, text):
     assert errors(text) == ([code] if code else [])
+
+
+@pytest.mark.parametrize(("groups", "code"), [((1, 1), ""), ((2, 2), ""), ((1, 2), "PTX113"), ((2, 1), "PTX113")])
+def test_a_function_has_one_value_of_cta_group(groups, code):
+    lines = [f"tcgen05.relinquish_alloc_permit.cta_group::{n}.sync.aligned;" for n in groups]
+    text = "\n".join([".version 8.8\n.target sm_100a\n.address_size 64\n.entry k() {", *lines, "ret;\n}\n"])
+    found = check(parse(text).module)
+    assert [(d.code, d.line) for d in found] == ([(code, 4)] if code else [])
+    assert all("line 5" in d.help[0] and "line 6" in d.help[1] for d in found)

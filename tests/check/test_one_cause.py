@@ -86,6 +86,22 @@ SLIPS = [
     ("%r9, %r2, -1", "%r9, %r2, 1.5", "PTX224", 29, ""),
     ("add.s32 %r9", "add..s32 %r9", "PTX101", 29, ""),
     ("%r9, %r2, -1", "%r90, %r2, -1", "PTX201", 29, "%r<16>"),
+    (".version 8.0", ".verison 8.0", "PTX119", 1, ".version"),
+    (".version 8.0", "=.version 8.0", "PTX100", 1, ""),
+    (".target sm_90", ".taret sm_90", "PTX119", 2, ".target"),
+    (".target sm_90\n", "", "PTX401", 2, ".target"),
+    (".target sm_90", ".target m_90", "PTX306", 2, "m_90"),
+    (".target sm_90", ".global .b32 early;\n.target sm_90", "PTX401", 2, ".target"),
+    (".visible .entry kernel(\n", "", "PTX100", 7, ".param"),
+    (".u64 where,", ".u64 .ptr .global .align where,", "PTX100", 7, ""),
+    ("1, 1\n{", "1, 1", "PTX100", 10, "'{'"),
+    ("    ret;\n}\n", "    ret;\n", "PTX116", 34, "kernel"),
+    ("    ret;\n}\n", '    ret;\n.file 1 "a.cu"\n.section .debug_str {\n.b8 0\n}\n', "PTX116", 34, "kernel"),
+    ("$done:", "1$done:", "PTX100", 32, ""),
+    ("%f<8>", "%f<;>", "PTX100", 13, "number"),
+    ("%f<8>", "%f<4294967296>", "PTX433", 13, "32 bits"),
+    ("add.s64 %rd4,", "add.s64\n%rd4,\n%r1,", "PTX220", 22, "3"),
+    ("%rd3, %r2, 4", "%rd3,\n%r2,\n%f1", "PTX221", 21, "%f1"),
 ]
 
 

@@ -13,7 +13,7 @@ _TYPES = ("b8", "b16", "b32", "b64")
 
 def probes() -> Iterator[Probe]:
     for part in (_debugging, _files_and_lines, _pragmas, _linkage, _addresses, _parameters, _calls, _targets, _scopes,
-                 _guards, _entries, _headers):  # fmt: skip
+                 _guards, _entries, _headers, _slips):  # fmt: skip
         yield from part()
 
 
@@ -487,3 +487,78 @@ def _headers() -> Iterator[Probe]:
         (".version 0.9", ".target sm_10"), (".version -1.0", ".target sm_90"), (".version 9.1", ".target sm_90"),
     ):  # fmt: skip
         yield _probe(*lines, _KERNEL)
+
+
+# --- slips of generators and hands: what fuzzing found ----------------------------------------------------------------
+
+_REST = (".reg .b32 %r<4>;", "add.s32 %r1, %r1, %r1;", "ret;", "}")
+
+
+def _slips() -> Iterator[Probe]:
+    yield _probe(".entry k()", "{", "ret;")
+    yield _probe(".entry k()", "{", "{", "ret;", "}")
+    yield _probe(".entry k()", *_REST)
+    yield _probe("{", *_REST)
+    yield _probe(".param .u64 .ptr .global .align 1 a,", ".param .u64 .ptr .global .align 1 b", ")", "{", *_REST)
+    yield _probe(".param .u64 a,", ".param .u64 b", ")", "{", *_REST)
+    yield _probe(".entry k()", "{", "ret;", '.file 1 "a.cu"', ".section .debug_str {", ".b8 1", "}")
+    yield _probe(".entry k()", "{", "ret;", ".section .debug_str {", ".b8 1", "}")
+    yield _body(".reg .pred p;", "@p bra $L_1;", "1$L_1:")
+    yield _body(".reg .b32 %r<;>;")
+    for lines in (
+        (".version 9.0", ".taret sm_90", ".address_size 64"), ("=.version 9.0", ".target sm_90", ".address_size 64"),
+        (".version 9.0", "sm_90", ".address_size 64"), (".version 9.0", ".target m_90", ".address_size 64"),
+        (".version 9.0", ".address_size 64"), (".version 9.0", ".global .b32 x;", ".target sm_90"),
+        (".global .b32 x;", ".version 9.0", ".target sm_90"),
+    ):  # fmt: skip
+        yield _probe(*lines, _KERNEL)
+    yield from _shapes_of_parameters()
+    yield from _large_numbers()
+    yield from _broken_lines()
+
+
+def _shapes_of_parameters() -> Iterator[Probe]:
+    for text in (
+        ".param .u64 .ptr x", ".param .u64 .ptr .align 8 .global x", ".param .u64 .align 8 .ptr x",
+        ".param .u64 .align 8 x", ".param .u64 .align 3 x", ".param .u64 .global x", ".param .align 8 .u64 .align 8 x",
+    ):  # fmt: skip
+        yield _probe(f".entry k({text}) {{ ret; }}")
+        yield _probe(f".func f({text}) {{ ret; }}", _KERNEL)
+        yield _body(f"{text};")
+        yield _probe(f"{text.replace('.param', '.global')};", _KERNEL)
+    alignments = ("", ".align 1 ", ".align 2 ", ".align 8 ", ".align 16 ")
+    for first in alignments:
+        for second in alignments:
+            for dims in ("", "[2]"):
+                formal = f".extern .func f(.param {first}.b64 a{dims});"
+                yield _body(f".param {second}.b64 p{dims};", "call f, (p);", before=(formal,))
+                yield _probe(formal, f".extern .func f(.param {second}.b64 a{dims});", _KERNEL)
+    for name in ("__cudaCDP2Free", "vprintf", "g"):
+        for linkage in ("", ".extern "):
+            yield _body("call f;".replace("f", name), before=(f"{linkage}.func {name}();",))
+
+
+def _large_numbers() -> Iterator[Probe]:
+    for number in (1 << 32, (1 << 32) + 8, 1 << 63):
+        yield _body(f".reg .b32 %r<{number}>;")
+        yield _probe(f".entry k(.param .u64 .ptr .global .align {number} x) {{ ret; }}")
+        yield _probe(f".entry k(.param .align {number} .b8 x) {{ ret; }}")
+        yield _body(f".local .align {number} .b8 x;")
+
+
+def _broken_lines() -> Iterator[Probe]:
+    """Statements of several lines: the first one is named."""
+    registers = ".reg .b32 %r<4>; .reg .b64 %d<4>; .reg .pred %p;"
+    for lines in (
+        ("add.s32 %r1,", "%r2,", "%d2;"), ("add.s32 %r1,", "%r2", ";"), ("add.s32 %r1,", "%r2,", "%r2,", "%r3;"),
+        ("call f,", "(%r1);"), ("call f,", "(%d1,", "%d2);"), ("call.uni", "f,", "(%r1);"), ("@%p call f,", "(%r1);"),
+        ("call.uni", "f,", "(", "%d1", ");"), ("fence.sc.gpu", "ret;"), ("ld.global.b32 %r1,", "[%p];"),
+    ):  # fmt: skip
+        yield _body(registers, *lines, before=(".extern .func f(.param .b64 a);",))
+    yield _body(".reg .b64 %d<4>;", "cvta.to.global.u64 %d1, %d2;")
+    for order in ("global.to.u64", "to.u64.global", "u64.to.global", "u64.global", "global.u64.to"):
+        yield _body(".reg .b64 %d<4>;", f"cvta.{order} %d1, %d2;")
+    one, two = (f"tcgen05.relinquish_alloc_permit.cta_group::{n}.sync.aligned;" for n in (1, 2))
+    for lines in ((one, two), (two, one), (one, one), (two, two)):
+        yield _body(*lines, setting="8.8/sm_100a")
+    yield _probe(f".func f() {{ {one} ret; }}", f".entry k() {{ {two} ret; }}", setting="8.8/sm_100a")
