@@ -183,6 +183,10 @@ class Algebra(ABC):
     def directed(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
         """add sub mul fma div sqrt of f32 or f64 rounded rz, rm or rp."""
 
+    def keeping_nans(self, operation: str, rounding: str, *operands: Value) -> Value | None:
+        """add sub mul fma div sqrt of f64 whose NaNs are those of floating.propagate, if the machine makes them so."""
+        return None
+
     @abstractmethod
     def directed_float(self, source: str, target: str, rounding: str, a: Value) -> Value:
         """An f64 as f32, or a 32- or 64-bit integer as f32 or f64, rounded rz, rm or rp. A NaN result is any NaN."""

@@ -88,6 +88,8 @@ def arithmetic(A: Algebra, op: Opcode, t: str, operation: str, *operands: Value)
     """One IEEE operation of f32 or f64 with the opcode's modifiers."""
     operands = tuple(flush(A, op, t, operand) for operand in operands)
     rounding = rounding_of(op)
+    if t == "f64" and (kept := A.keeping_nans(operation, rounding, *operands)) is not None:
+        return kept
     if rounding == "rn":
         result = _NEAREST[operation](A, t, *operands)
     else:

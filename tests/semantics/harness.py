@@ -125,6 +125,7 @@ class Native:
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()
         host = {name for name, on in llvm.get_host_cpu_features().items() if on}
         self.features = host if features is None else set(features) | BASELINE & host
         self.emitter = Emitter(self.features)

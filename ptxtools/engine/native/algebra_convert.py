@@ -50,7 +50,7 @@ class Conversions(FloatOperations):
         """What the instruction gives out of range is not used; LLVM's saturating intrinsics would go lane by lane."""
         features, bits = self.emitter.features, word_bits(target)
         for feature, name, width, mask in _TRUNCATIONS.get((source, target), ()):
-            if feature in features and self.lanes:
+            if feature in features and self.lanes and not self.lanes % width:
                 return self._truncate(source, target, a, nan, name, width, mask)
         low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if is_signed(target) else (0, 1 << bits)
         least = self.real(source, float(low))
@@ -135,10 +135,13 @@ class Conversions(FloatOperations):
 
     def single_to_half(self, a: Value, rounding: str = "rn") -> Value:
         features = self.emitter.features
-        if "f16c" not in features or not self.lanes:
+        if "f16c" in features and not self.lanes and rounding == "rn":
+            half = self._converted("fptrunc", "float", "half", self._number("f32", a))
+            return self.emitter.value(f"bitcast half {half} to i16")
+        if "f16c" not in features or not self.lanes or self.lanes % 8:
             return exact.narrow(self, exact.F32, exact.F16, a, rounding)
         single, mode = [("float", self._number("f32", a))], ("i32", str(_HALF_MODE[rounding]))
-        if "avx512f" not in features:
+        if "avx512f" not in features or self.lanes % 16:
             return self._by_parts("llvm.x86.vcvtps2ph.256", 8, "i16", single, mode)
         masked = [mode, ("<16 x i16>", "zeroinitializer"), ("i16", "-1")]
         return self._by_parts("llvm.x86.avx512.mask.vcvtps2ph.512", 16, "i16", single, *masked)

@@ -23,6 +23,7 @@ _TO_INTEGRAL = {"rn": "roundeven", "rz": "trunc", "rm": "floor", "rp": "ceil"}
 
 # Operand "rounding" of the AVX-512 intrinsics: _MM_FROUND_NO_EXC with the mode in the low bits.
 EMBEDDED_MODE = {"rm": 9, "rp": 10, "rz": 11}
+_EMBEDDED_ASSEMBLY = {"rm": "{rd-sae}", "rp": "{ru-sae}", "rz": "{rz-sae}"}
 _EMBEDDED_NAME = {
     "add": "llvm.x86.avx512.add.{}.512",
     "sub": "llvm.x86.avx512.sub.{}.512",
@@ -124,6 +125,28 @@ class FloatOperations(Algebra):
         name = _EMBEDDED_NAME[operation].format(_EMBEDDED_SUFFIX[t])
         numbers = [(ELEMENT[t], self._number(t, operand)) for operand in operands]
         return self._bits(t, self._by_parts(name, width, ELEMENT[t], numbers, ("i32", str(EMBEDDED_MODE[rounding]))))
+
+    def keeping_nans(self, operation: str, rounding: str, *operands: Value) -> Value | None:
+        """x86 has the same rule, an addend counts last. As assembly, since LLVM may swap operands and fold signs."""
+        features = self.emitter.features
+        wide = "avx512f" in features
+        width, register = (8, "v") if wide else (4, "x")
+        missing = "avx" not in features or (operation == "fma" and "fma" not in features)
+        if missing or not self.lanes or self.lanes % width:
+            return None
+        how = f"{_EMBEDDED_ASSEMBLY[rounding]}, " if wide and rounding != "rn" else ""
+        constraints = ",".join([f"={register}", *[register] * len(operands)])
+        template = f"v{operation}pd {how}{'$1' if operation == 'sqrt' else '$2, $1'}, $0"
+        if operation == "fma":  # the form whose first factor comes first
+            template, constraints = f"vfmadd231pd {how}$2, $1, $0", f"={register},{register},{register},0"
+        elif not wide:  # in the short encoding the assembler would swap operands, too
+            template = "{vex3} " + template
+        numbers, chunk = [self._number("f64", operand) for operand in operands], f"<{width} x double>"
+        parts = []
+        for first in range(0, self.lanes, width):
+            arguments = [(chunk, self._lanes("double", number, first, width)) for number in numbers]
+            parts.append(self.emitter.assembly(template, constraints, chunk, arguments, "rn" if wide else rounding))
+        return self._bits("f64", self._concatenate("double", parts, width))
 
     def _moded(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
         """In another mode of the CPU, if it has modes. What rounds twice in one direction has rounded once."""

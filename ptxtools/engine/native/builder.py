@@ -205,7 +205,7 @@ class Handler:
             self.e.line(line)
         self.expand(f"%ip.next = getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}\ngoto %fp, %ip.next, %mask")
         body = self.e.take()
-        # Rounding modes are part of 512-bit instructions; they cannot be split where half of that is preferred.
-        attributes = "#2" if ".512(" in body else self.attributes
+        # Instructions of 512 bits that are asked for cannot be split where half of that is preferred.
+        attributes = "#2" if ".512(" in body or "> asm " in body else self.attributes
         attributes += " strictfp" if modes.LOAD in body else ""
         return f"define {CONVENTION} void @{name}({SIGNATURE}) {attributes} {{\n{body}\n}}\n"

@@ -42,6 +42,14 @@ class Emitter:
         self.lines.append(line)
         return name
 
+    def assembly(
+        self, template: str, constraints: str, result: str, arguments: Sequence[tuple[str, str]], mode: str
+    ) -> str:
+        """Emit an instruction that depends on the rounding mode as assembly; return its name."""
+        name = self.name()
+        self.lines.append(modes.Rounded.assembly(name, template, constraints, result, arguments, mode))
+        return name
+
     def line(self, text: str) -> None:
         """Emit an instruction without a result, or a label ("next:")."""
         self.lines.append(text if text.endswith(":") else f"  {text}")

@@ -54,6 +54,7 @@ def _initialise() -> None:
     if "ready" not in _state:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()
         _state["ready"] = True
 
 

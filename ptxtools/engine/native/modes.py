@@ -66,9 +66,21 @@ class Rounded(str):
         line.mode, line.declaration, line._parts = mode, declaration, (name, operation, result, arguments)
         return line
 
-    def strict(self) -> tuple[str, tuple[str, str]]:
+    @classmethod
+    def assembly(
+        cls, name: str, template: str, constraints: str, result: str, arguments: Arguments, mode: str
+    ) -> Rounded:
+        """An instruction as it is, which LLVM neither turns into another one nor swaps operands of."""
+        operands = ", ".join(f"{type_} {value}" for type_, value in arguments)
+        line = cls(f'  {name} = call {result} asm "{template}", "{constraints}"({operands})')
+        line.mode, line.declaration, line._parts = mode, None, (name, "asm", result, arguments)
+        return line
+
+    def strict(self) -> tuple[str, tuple[str, str] | None]:
         """The line as a constrained intrinsic, in whatever mode the CPU is; the intrinsic and its declaration."""
         name, operation, result, arguments = self._parts
+        if operation == "asm":
+            return self.replace(" asm ", " asm sideeffect ", 1), None
         suffix = _suffix(result)
         if operation in ("fptrunc", "sitofp", "uitofp"):
             suffix += "." + _suffix(arguments[0][0])
@@ -121,7 +133,8 @@ def settle(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             now = wanted
         if isinstance(line, Rounded):
             text, declaration = line.strict()
-            declarations.setdefault(*declaration)
+            if declaration is not None:
+                declarations.setdefault(*declaration)
             done.append(text)
         else:
             done.append(line)
