@@ -3,7 +3,7 @@
 d, a, b          `d…` and `p` in first place are destinations, the rest sources; the type is the form's only type
 =state:b64       a destination under another name
 a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(type), bits(type)
-d:type+          the register may be wider than the type (9.4.1: ld, st, cvt)
+d:type+          the register may be wider than the type (9.4.1: ld, st, cvt), but where the opcode has .bf16 or .bf16x2
 d:type~          any register of the type's size
 d:type&          integer registers of its size in place of floats, too
 d:type*4(whole)  a vector without `_`
@@ -47,6 +47,8 @@ _SHAPES = frozenset({"many", "layer", "whole", "braced", "flat"})
 _NO_CONSTANTS = frozenset(
     {"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))}
 )
+#: Types beside which no register is wider than its type (9.7.9.21).
+_NARROW = frozenset({"bf16", "bf16x2"})
 _WIDTHS = {"+": "wider", "~": "bits", "&": "ints", "!": "exact", "^": "bare"}
 _ROLES = {"label": "label", "func": "func", "prototype": "prototype", "targets": "label"}
 _FUNCTIONS = {"wide": wide_type, "bits": bits_type}
@@ -154,6 +156,8 @@ class Pattern:
     def _width(self, context: Context, vector: int) -> str:
         """How registers relate to the type; one that a rule gives is no type of the opcode."""
         if self.width == "ints" and not vector:  # only vectors are so free
+            return "typed"
+        if self.width == "wider" and not _NARROW.isdisjoint(context.mods.values()):
             return "typed"
         if self.width != "typed" or self.type is None:
             return self.width
