@@ -12,6 +12,8 @@ from ptxtools.isa.targets import FIRST_VERSION, NEWEST, VERSIONS, provides, prov
 
 Version = tuple[int, int]
 _NEVER: Version = (NEWEST[0] + 1, 0)
+#: What sm_13 added is double precision (11.1.2).
+_DOUBLES = ("sm_13",)
 
 
 class AnyNeed(Protocol):
@@ -54,11 +56,16 @@ class Lack(NamedTuple):
 
 class Declared(NamedTuple):
     """What the module declares, or is `forced` to by the caller. `target` is "" when it is missing or unknown,
-    version (0, 0) likewise."""
+    version (0, 0) likewise. doubles: .target has map_f64_to_f32, with which every target takes double precision."""
 
     version: Version
     target: str
     forced: bool = False
+    doubles: bool = False
+
+    def provides(self, demand: Demand) -> bool:
+        """Whether the target meets the demand, whatever the version."""
+        return provides_any(self.target, demand.targets) or (self.doubles and demand.targets == _DOUBLES)
 
     def __str__(self) -> str:
         what = [f"PTX {version_text(self.version)}"] if self.version != (0, 0) else []
@@ -72,7 +79,7 @@ def lack(subject: str, needs: Iterable[AnyNeed], declared: Declared) -> Lack | N
     demands = demands_of(needs)
     first = [demand.since(target) if target else demand.ptx for demand in demands]
     too_old = [ptx for ptx in first if version != (0, 0) and version < ptx]
-    refused = [demand.targets for demand in demands if target and not provides_any(target, demand.targets)]
+    refused = [demand.targets for demand in demands if target and not declared.provides(demand)]
     if not too_old and not refused:
         return None
     late = f" for {target}" if too_old and max(too_old) > max(demand.ptx for demand in demands) else ""

@@ -23,7 +23,7 @@ from ptxtools.isa.types import TYPES
 
 from . import codes
 from .context import Context
-from .functions import parameter_alignment
+from .functions import narrow_values, parameter_alignment
 from .problems import undeclared
 from .values import Scope
 from .vectors import constant_fits
@@ -50,6 +50,11 @@ def check_call(context: Context, item: Instruction, op: Opcode, scope: Scope) ->
     signature = _signature(context, item, call, scope)
     if signature is None:
         return
+    if not (isinstance(signature, Function) and signature.body is not None):
+        for v in narrow_values(signature):
+            message = f"'{v.name}': .{v.type} values cannot be passed to or from functions"
+            _report(context, item, call.callee, codes.PARAMETER, message, help=("pass a .b32",), section="7.1")
+            return
     for index, formals, what in (
         (call.returns, signature.returns, "result"),
         (call.arguments, signature.params, "argument"),

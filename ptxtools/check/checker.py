@@ -62,7 +62,7 @@ def _walk(context: Context) -> None:
         elif isinstance(item, Pragma):
             from .directives import check_pragma
 
-            check_pragma(context, item, in_body=False)
+            check_pragma(context, item, place="module")
         elif isinstance(item, File):
             debugging.file(item)
         elif isinstance(item, Section):

@@ -53,8 +53,9 @@ class Context:
         name = target or module.target
         self.forced_target, self.forced_version = target, version
         self.declared = Declared(
-            wanted if wanted in VERSIONS else (0, 0), name if name in FIRST_VERSION else "", bool(target or version)
-        )
+            wanted if wanted in VERSIONS else (0, 0), name if name in FIRST_VERSION else "", bool(target or version),
+            "map_f64_to_f32" in module.target_options,
+        )  # fmt: skip
         wide_only = is_gone(NARROW, *self.declared[:2])
         independent = "texmode_independent" in module.target_options
         self.setting = Setting(module.address_size, wide_only, independent)

@@ -24,6 +24,8 @@ _IN_MODULE = frozenset({"global", "const", "shared", "tex"})
 _WITHOUT_ABI, _ABI_SINCE = frozenset({"reg", "local"}), (3, 0)
 #: Before that, entries declare their parameters in their bodies (11.2.1).
 _LISTS_SINCE = (1, 4)
+#: Constant memory once had banks (5.1.3.1).
+BANK, _LAST_BANK = "a constant bank", 10
 #: Bytes of constant memory that a module declares (5.1.3).
 _CONSTANT_BYTES = 65536
 _INITIALISED = frozenset({"global", "const"})
@@ -95,17 +97,29 @@ def _space(context: Context, v: Variable, in_function: bool) -> bool:
         help = ("declare a .global .texref",)
         context.refuse_removed(".tex", Need((), (1, 5), ()), v.name_span, message, help=help, section="5.1.8")
     if v.bank is not None:
-        refuse_banks(context, v.name_span)
+        _bank(context, v, v.bank)
     if v.count is not None and v.count > _MAX_NUMBER:
         message = f"'{v.name}<{v.count}>': the numbers of registers have 32 bits"
         context.report(codes.TOO_LARGE, message, v.name_span, section="5.4.6")
     return True
 
 
-def refuse_banks(context: Context, span: Span) -> None:
-    """Constant banks are gone since PTX 2.2 (5.1.3.1)."""
+def _bank(context: Context, v: Variable, bank: int) -> None:
+    """Bank 0 is for what has a size, the others for external arrays that have none (5.1.3.1)."""
+    if not refuse_banks(context, v.name_span) or (bank and not context.require_addition(BANK, v.name_span)):
+        return
+    if bank > _LAST_BANK:
+        message = f"there are constant banks 0 to {_LAST_BANK}, found {bank}"
+        context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.1.3.1")
+    elif (bank > 0) != (v.linkage == "extern" and v.dims[:1] == (None,)):
+        message = f"'{v.name}': constant banks 1 to {_LAST_BANK} hold .extern arrays without size, bank 0 all others"
+        context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.1.3.1")
+
+
+def refuse_banks(context: Context, span: Span) -> bool:
+    """Constant banks are gone since PTX 2.2 (5.1.3.1); whether they are still there."""
     message = "constant banks were removed in PTX ISA 2.2"
-    context.refuse_removed("a constant bank", Need((), (2, 2), ()), span, message,
+    return context.refuse_removed("a constant bank", Need((), (2, 2), ()), span, message,
                            help=("write .const",), section="5.1.3.1")  # fmt: skip
 
 
@@ -185,7 +199,6 @@ def check_type(context: Context, v: Variable) -> None:
 
 def _type_needs(context: Context, v: Variable) -> None:
     need = {
-        "f64": Need((), (1, 0), ("sm_13",)),
         "f16x2": Need((), (4, 2), ("sm_53",)),
         "b128": Need((), (8, 3), ("sm_70",)),
         "surfref": Need((), (1, 5), ()),
@@ -208,6 +221,9 @@ def _linkage(context: Context, v: Variable) -> None:
         return
     if v.linkage == "common" and v.space != "global":
         message = f"'{v.name}': .common variables live in .global"
+        context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
+    elif v.linkage == "common" and v.type in _OPAQUE:
+        message = f"'{v.name}': textures, samplers and surfaces cannot be .common"
         context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
     if v.linkage in _DATED:
         context.require_directive(f".{v.linkage}", context.word(v.span, f".{v.linkage}"))
@@ -317,8 +333,9 @@ class _Values:
             self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
         elif self.variable.type not in (_ADDRESSES if part.mask is None else _MASKED):
             self._say(codes.INITIALISER_TYPE, f"an address does not fit a .{self.variable.type}")
-        elif isinstance(symbol, Function):
-            self.context.require_addition(f"the address of {_CALLED[symbol.kind]} as an initial value", span)
+        else:
+            what = _CALLED[symbol.kind] if isinstance(symbol, Function) else "a variable"
+            self.context.require_addition(f"the address of {what} as an initial value", span)
 
     def _say(self, code: str, message: str) -> None:
         if code not in self.said:

@@ -13,8 +13,8 @@ from .context import Context
 
 #: Directives that ptxas refuses without the others; elsewhere a missing partner is a hazard only.
 _STRICT = frozenset({".blocksareclusters"})
-#: Counts of registers, not of threads.
-_MAY_BE_ZERO = frozenset({".abi_preserve", ".abi_preserve_control"})
+#: Counts of registers, not of threads; and CTAs of a cluster, where 0 is as good as none.
+_MAY_BE_ZERO = frozenset({".abi_preserve", ".abi_preserve_control", ".reqnctapercluster", ".maxclusterrank"})
 
 _PLACES = {
     "entry": "an .entry",
@@ -34,7 +34,10 @@ def check_directives(
     found = [item for item in directives if isinstance(item, Directive)]
     for pragma in directives:
         if isinstance(pragma, Pragma):
-            check_pragma(context, pragma, in_body=False)
+            if kind not in DIRECTIVES[".pragma"].places:
+                message = f".pragma cannot stand at {_PLACES[kind]}; it belongs to an .entry, a body or the module"
+                context.report(codes.DIRECTIVE_PLACE, message, pragma.span, section="11.4.7")
+            check_pragma(context, pragma, place="entry")
     present = {item.name for item in found}
     conflicts: set[frozenset[str]] = set()
     for item in found:
@@ -62,17 +65,25 @@ def check_directives(
             context.report(codes.DIRECTIVE_CONFLICT, message, item.span, section=info.section)
 
 
-def check_pragma(context: Context, item: Pragma, *, in_body: bool) -> None:
-    """What pragmas need, and where those stand that say something about the statements around them (11.4.7)."""
+def check_pragma(context: Context, item: Pragma, *, place: str) -> None:
+    """What pragmas need, and where those stand that say something about the statements around them (11.4.7).
+
+    place: "module", "entry" (also of a .func) or "statement". What a string means is the assembler's to say: ptxas
+    ignores those that it does not know, but not at module level.
+    """
     context.require_directive(".pragma", item.span)
     for text in item.strings:
         word, *arguments = text.split() or [""]
         info = PRAGMAS.get(word)
+        span = context.word(item.span, text) if text else item.span
+        if place == "module" and not (info and (info.in_body or word == text)):
+            message = f"pragma '{text}' is not known, and at module level no assembler takes it"
+            context.report(codes.DIRECTIVE_VALUE, message, span, section="11.4.7")
+            continue
         if info is None:
             continue
-        span = context.word(item.span, text)
         context.require(f"pragma '{text}'", (Need((), info.ptx, (info.target,)),), span, info.section)
-        if info.in_body and not in_body:
+        if info.in_body and place != "statement":
             message = f"pragma '{text}' belongs to a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.4.7")
         elif info.least is not None and not (len(arguments) == 1 and _is_number(arguments[0], info.least)):

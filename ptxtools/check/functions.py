@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxtools.ir.nodes import Alias, Directive, Function, Variable
+from ptxtools.ir.nodes import Alias, CallPrototype, Directive, Function, Variable
+from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
 from . import codes
@@ -15,6 +16,8 @@ from .values import Scope
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 #: Bytes of kernel parameters (5.1.6.1): what newer versions and targets allow at most, and what earlier ones did.
 _ENTRY_BYTES_NEW, _ENTRY_BYTES = 32764, (4352, 256)
+#: With the ABI, which came with PTX 2.0 and sm_20, a function returns one value (7.1.1).
+_ONE_RESULT, _ONE_RESULT_ONLY = Need((), (2, 0), ("sm_20",)), "a function has one result from sm_20 on"
 #: A property of a function that all of its declarations share (11.4.6).
 _ENDS = ".noreturn"
 _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
@@ -22,9 +25,14 @@ _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 
 def check_function_header(context: Context, function: Function) -> None:
     """Parameters, results and linkage of one `.entry` or `.func`."""
-    check_parameters(context, function.params, function.returns, kind=function.kind)
-    if function.kind == "func" and function.body is not None:
-        _narrow(context, function)
+    body = function.body is not None
+    check_parameters(context, function.params, function.returns, kind=function.kind, allocated=body)
+    if function.kind == "func":
+        if body:
+            _narrow(context, function)
+        if len(function.returns) > 1 and all(v.space == "reg" for v in function.returns):
+            context.refuse_removed("a second result", _ONE_RESULT, function.returns[1].name_span, _ONE_RESULT_ONLY,
+                                   code=codes.RESULT, help=("return a .param array",), section="7.1.1")  # fmt: skip
     if function.kind == "entry":
         _entry_size(context, function)
         if function.returns:
@@ -55,19 +63,24 @@ def _attributes(context: Context, function: Function) -> None:
 
 
 def _narrow(context: Context, function: Function) -> None:
-    """What is passed to a function takes at least 32 bits: types say so, `.bN` leaves it to the caller."""
-    for v in (*function.returns, *function.params):
-        info = TYPES.get(v.type)
-        if info is not None and not v.dims and (info.kind == "pred" or (info.kind == "int" and info.bits < 32)):
-            message = f"'{v.name}': .{v.type} values cannot be passed to or from functions"
-            help = ("pass a .b32",)
-            context.report(codes.PARAMETER, message, v.name_span, help=help, section="7.1")
+    for v in narrow_values(function):
+        message = f"'{v.name}': .{v.type} values cannot be passed to or from functions"
+        context.report(codes.PARAMETER, message, v.name_span, help=("pass a .b32",), section="7.1")
 
 
-def check_parameters(context: Context, params: Sequence[Variable], returns: Sequence[Variable], *, kind: str) -> None:
-    """Formal parameters and results of an "entry", a "func" or a "prototype"."""
+def narrow_values(signature: Function | CallPrototype) -> list[Variable]:
+    """What is passed to a function takes at least 32 bits (7.1): types say so, `.bN` leaves it to the caller."""
+    passed = [(v, TYPES.get(v.type)) for v in (*signature.returns, *signature.params) if not v.dims]
+    return [v for v, info in passed if info and (info.kind == "pred" or (info.kind == "int" and info.bits < 32))]
+
+
+def check_parameters(
+    context: Context, params: Sequence[Variable], returns: Sequence[Variable], *, kind: str, allocated: bool = False
+) -> None:
+    """Formal parameters and results of an "entry", a "func" or a "prototype". allocated: they get their places here,
+    in the definition of a function; what cannot have one may still be declared."""
     for variable in (*returns, *params):
-        _parameter(context, variable, kind)
+        _parameter(context, variable, kind, allocated)
     for variable in (*returns, *params[:-1]):
         if variable.space == "param" and kind != "entry" and any(not n for n in variable.dims):
             message = f"'{variable.name}' has no size: only the last parameter of a function may lack one"
@@ -77,7 +90,7 @@ def check_parameters(context: Context, params: Sequence[Variable], returns: Sequ
         context.report(codes.RESULT, message, returns[1].name_span, section="7.1")
 
 
-def _parameter(context: Context, v: Variable, kind: str) -> None:
+def _parameter(context: Context, v: Variable, kind: str, allocated: bool) -> None:
     if kind == "entry" and v.space != "param":
         message = f"parameter '{v.name}' of an entry must be in .param, not .{v.space}"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6.1")
@@ -95,7 +108,7 @@ def _parameter(context: Context, v: Variable, kind: str) -> None:
         context.report(codes.PARAMETER, message, v.name_span, section="5.3")
     if v.space == "param":
         _since(context, v, kind)
-        _param_space(context, v, kind)
+        _param_space(context, v, kind, allocated)
     else:
         check_alignment(context, v.align, v)
         if v.ptr is not None:
@@ -104,6 +117,8 @@ def _parameter(context: Context, v: Variable, kind: str) -> None:
         message = f"register '{v.name}' cannot be an array"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.1")
     check_type(context, v)
+    if v.attributes:
+        context.report(codes.ATTRIBUTE, f"'{v.name}': parameters have no attributes", v.name_span, section="5.4.8")
     if v.init is not None:
         context.report(codes.INITIALISER_PLACE, "a parameter has no initialiser", v.name_span, section="5.4.4")
 
@@ -118,8 +133,8 @@ def _since(context: Context, v: Variable, kind: str) -> None:
         context.require_addition("a function parameter in .param", v.name_span)
 
 
-def _param_space(context: Context, v: Variable, kind: str) -> None:
-    if v.vector > 1:
+def _param_space(context: Context, v: Variable, kind: str, allocated: bool) -> None:
+    if v.vector > 1 and not v.dims and allocated:
         message = f"parameter '{v.name}': .param holds no vectors"
         context.report(codes.PARAMETER, message, v.name_span, help=("use an array of bytes",), section="5.1.6")
     if v.type == "f16x2" and not v.dims and kind == "entry":
@@ -131,7 +146,7 @@ def _param_space(context: Context, v: Variable, kind: str) -> None:
     elif kind == "entry" and any(not n for n in v.dims):
         message = f"parameter '{v.name}' of an entry needs a size"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6.1")
-    if kind != "entry" and v.align is not None and v.align not in _PARAMETER_ALIGNMENTS:
+    if kind != "entry" and allocated and v.align is not None and v.align not in _PARAMETER_ALIGNMENTS:
         message = f"parameter '{v.name}': alignment {v.align} is none of 1, 2, 4, … 128"
         context.report(codes.ALIGNMENT, message, v.name_span, section="5.1.6.4")
     else:

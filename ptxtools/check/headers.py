@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from ptxtools.diagnostics import Span
-from ptxtools.ir.nodes import HEADERS, File, Header, Loc, Module
+from ptxtools.ir.nodes import HEADERS, Header, Module, Section
 from ptxtools.isa import Need
-from ptxtools.isa.targets import FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, version_text
+from ptxtools.isa.targets import FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, canonical, version_text
 
 from . import codes
 from .availability import Demand, requirement
@@ -83,8 +83,7 @@ def _order(context: Context, module: Module) -> None:
     other: Span | None = None
     for item in module.items:
         if not isinstance(item, Header):
-            if other is None and not isinstance(item, (File, Loc)):
-                other = item.span
+            other = other or item.span
             continue
         section = f"11.1.{HEADERS.index(item.name) + 1}" if item.name in HEADERS else None
         if item.name in seen and item.name != ".target":
@@ -131,7 +130,7 @@ def _target(context: Context, header: Header) -> None:
         message = ".target names no architecture"
         context.report(codes.HEADER, message, header.span, help=("such as .target sm_80",), section="11.1.2")
     for name in architectures:
-        if name not in FIRST_VERSION:
+        if canonical(name) not in FIRST_VERSION:
             _unknown_target(context, name, context.word(header.span, name))
         elif context.declared.version != (0, 0) and not context.forced_target:
             _target_version(context, name, context.word(header.span, name))
@@ -144,17 +143,17 @@ def _target(context: Context, header: Header) -> None:
 def _unknown_target(context: Context, name: str, span: Span) -> None:
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower().replace("compute_", "sm_"), FIRST_VERSION, 2)
+    near = get_close_matches(canonical(name.lower()), FIRST_VERSION, 2)
     help = (f"did you mean {' or '.join(near)}?",) if near else ()
     context.report(codes.UNKNOWN_TARGET, f"target '{name}' is not known", span, help=help, section="11.1.2")
 
 
 def _target_version(context: Context, name: str, span: Span) -> None:
-    first = FIRST_VERSION[name]
+    first = FIRST_VERSION[canonical(name)]
     version = context.declared.version
     if version < first:
         message = f"target {name} needs PTX ISA {version_text(first)} (the module declares {version_text(version)})"
-        needs = requirement((Demand(first, (name,)),), version)
+        needs = requirement((Demand(first, (canonical(name),)),), version)
         context.report(codes.TARGET_NEEDS_VERSION, message, span, section="11.1.2", requires=needs)
 
 
@@ -172,6 +171,9 @@ def _options(context: Context, options: list[str], header: Header) -> None:
         if groups.setdefault(info.group, name) != name:
             message = f".target options {groups[info.group]} and {name} exclude each other"
             context.report(codes.TARGET_OPTION, message, span, section="11.1.2")
+        if name == "debug" and not any(isinstance(item, Section) for item in context.module.items):
+            message = ".target option debug announces DWARF information; the module has no .section"
+            context.report(codes.DIRECTIVE_LACKS, message, span, help=("drop debug",), section="11.1.2")
         if name == "map_f64_to_f32":
             message = f"map_f64_to_f32 is for targets without .f64; {context.declared.target} has it"
             context.refuse_removed(f".target option {name}", _DOUBLES, span, message,

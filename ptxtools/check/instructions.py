@@ -34,7 +34,7 @@ from . import codes
 from .availability import is_gone
 from .context import NARROW, Context
 from .debugging import Debugging
-from .declarations import check_variable, refuse_banks, same_declarator
+from .declarations import BANK, check_variable, refuse_banks, same_declarator
 from .groups import check_groups
 from .operands import examine, signature
 from .particular import particular
@@ -155,7 +155,9 @@ class BodyChecker:
             context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
         if "const[" in item.opcode:
-            refuse_banks(context, context.parts(item.span).opcode)
+            span = context.parts(item.span).opcode
+            if refuse_banks(context, span) and "const[0]" not in item.opcode:
+                context.require_addition(BANK, span)
         if op.family == "call":
             from .calls import check_call
 
@@ -267,7 +269,7 @@ class BodyChecker:
         elif isinstance(item, Pragma):
             from .directives import check_pragma
 
-            check_pragma(self.context, item, in_body=True)
+            check_pragma(self.context, item, place="statement")
         elif isinstance(item, Directive):
             from .directives import check_statement_directive
 

@@ -360,9 +360,12 @@ class Module:
 
     @property
     def target(self) -> str:
-        """Declared architecture, such as "sm_90a"; "" when it is missing."""
+        """Declared architecture, such as "sm_90a" (also for compute_90a); "" when it is missing."""
+        from ptxtools.isa.targets import canonical  # text alone needs no instruction set
+
         header = self._header(".target")
-        return next((a for a in header.args if a.startswith(("sm_", "compute_"))), "") if header else ""
+        names = header.args if header else ()
+        return next((canonical(name) for name in names if name.startswith(("sm_", "compute_"))), "")
 
     @property
     def target_options(self) -> tuple[str, ...]:

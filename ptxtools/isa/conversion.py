@@ -72,6 +72,8 @@ PAGES = """
     rule legal
     needs .f64                                   => sm_13
     needs .ftz                                   => ptx 1.4
+    needs .ftz dtype=.u64,.s64,.f64              => ptx 1.5
+    needs .ftz atype=.u8,.s8                     => ptx 1.5
     needs dtype=.f32 atype=.bf16                 => ptx 7.1, sm_80
     needs dtype=.f32 atype=.bf16 .rnd            => ptx 7.8, sm_90
     needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 rnd=.rn,.rz => ptx 7.0, sm_80

@@ -95,7 +95,7 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
         _d(".maxnctapersm", "entry", (1, 1), "int", "11.4.5", (1, 3), range=_COUNT, deprecated=(2, 0),
            removed=(2, 1), replacement=".minnctapersm"),
         _d(".noreturn", "func prototype", (0, 0), "", "11.4.6", (6, 4), "sm_30"),
-        _d(".pragma", "module entry func statement", (1, None), "string", "11.4.7", (2, 0)),
+        _d(".pragma", "module entry statement", (1, None), "string", "11.4.7", (2, 0)),
         _d(".abi_preserve", "func prototype", (1, 1), "int", "11.4.8", (9, 0), "sm_80", range=(0, 255)),
         _d(".abi_preserve_control", "func prototype", (1, 1), "int", "11.4.9", (9, 0), "sm_80", range=(0, 11)),
         # Debugging (11.5).
@@ -168,7 +168,7 @@ class Addition(NamedTuple):
 
 
 #: Additions to directives, under the names that findings give them. Labels in debug sections and `inlined_at` are
-#: dated as ptxas does, which compilers relied on: the manual says 7.2.
+#: dated as ptxas does, which compilers relied on: the manual says 7.2. So are constant banks, which it does not date.
 ADDITIONS: dict[str, Addition] = {
     "a list of parameters": Addition((1, 4), "sm_10", "11.2.1"),
     "a function parameter in .param": Addition((2, 0), "sm_20", "7.1"),
@@ -182,6 +182,8 @@ ADDITIONS: dict[str, Addition] = {
     "a label with an offset in a debug section": Addition((3, 2), "sm_10", "11.5.2"),
     "a difference of labels in a debug section": Addition((7, 5), "sm_10", "11.5.2"),
     "a negative number in a debug section": Addition((7, 5), "sm_10", "11.5.2"),
+    "a constant bank": Addition((1, 5), "sm_10", "5.1.3.1"),
+    "the address of a variable as an initial value": Addition((2, 1), "sm_10", "5.4.4"),
     "the address of a function as an initial value": Addition((2, 0), "sm_20", "5.4.4"),
     "the address of a kernel as an initial value": Addition((3, 1), "sm_35", "5.4.4"),
     "generic() in an initialiser": Addition((3, 1), "sm_10", "5.4.4"),

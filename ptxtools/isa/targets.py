@@ -155,6 +155,11 @@ def describe(wanted: tuple[str, ...]) -> str:
     return ", ".join(parts[:-1]) + " or " + parts[-1] if len(parts) > 1 else "".join(parts)
 
 
+def canonical(name: str) -> str:
+    """`sm_90` for its synonym `compute_90` (11.1.2)."""
+    return f"sm_{name[8:]}" if name.startswith("compute_") else name
+
+
 def known(name: str) -> bool:
     """Whether `name` is a target that `.target` may name (with PTX versions and chips known today)."""
     return name in FIRST_VERSION

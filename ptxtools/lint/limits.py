@@ -42,6 +42,8 @@ def _value(context: LintContext, item: Directive) -> None:
         limit = f"at most {_MAX_CLUSTER}" if total > _MAX_CLUSTER else f"{_PORTABLE_CLUSTER} on every device"
         message = f"{item.name} asks for {total} CTAs; a cluster has {limit}"
         context.warn(codes.CLUSTER_TOO_LARGE, message, item.span, section="11.7.1")
+    elif item.name in (".reqnctapercluster", ".maxclusterrank") and not total:
+        context.warn(codes.NO_EFFECT, f"{item.name} 0 is as good as none", item.span, section="11.7.1")
     elif item.name == ".maxnreg" and total and not _REGISTERS[0] <= total <= _REGISTERS[1]:
         message = f".maxnreg {total} is ignored: a thread has {_REGISTERS[0]} to {_REGISTERS[1]} registers"
         context.warn(codes.REGISTER_LIMIT, message, item.span, section="11.4.1")

@@ -169,12 +169,12 @@ Better:
     .entry k() .maxnreg 32 { ret; }
 
 # PTX555 | unknown pragma | 11.4.7
-What: a pragma that no ptxas knows.
+What: a pragma of an entry or a body that no ptxas knows.
 Why: it is ignored; often it is misspelt.
 Example:
-    .pragma "nounrol";
+    .entry k() .pragma "nounrol"; { ret; }
 Better:
-    .pragma "nounroll";
+    .entry k() .pragma "nounroll"; { ret; }
 
 # PTX601 | deprecated instruction | 9.7.9.5, 9.7.13.8
 What: shfl or vote without .sync, where the declared version and target still have them.

@@ -99,14 +99,14 @@ def bounds_of(function: Function) -> Bounds:
 
 def _shape(args: tuple[int | str, ...] | None) -> Dim3 | None:
     numbers = [a for a in args or () if isinstance(a, int)]
-    if not numbers:
+    if not numbers or not numbers[0]:  # `.reqnctapercluster 0`: ptxas leaves it out
         return None
     x, y, z = (*numbers, 1, 1)[:3]
     return x, y, z
 
 
 def _first(args: tuple[int | str, ...] | None) -> int | None:
-    return next((a for a in args or () if isinstance(a, int)), None)
+    return next((a for a in args or () if isinstance(a, int)), None) or None
 
 
 # --- variables --------------------------------------------------------------------------------------------------------

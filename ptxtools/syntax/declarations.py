@@ -15,8 +15,9 @@ from .limits import MOST_RANGE_VARIABLES
 #: A specifier as the grammar hands it over: its kind (a token class, "BANK" or "ATTRIBUTE"), value and place.
 Specifier: TypeAlias = tuple[str, Any, Span]
 
-#: Kinds in the order that a declaration wants; those of one rank go in any order among themselves.
-_RANK = {"LINKAGE": 0, "SPACE": 1, "BANK": 1, "ALIGN": 2, "ATTRIBUTE": 2, "VECTOR": 3, "TYPE": 4, "PTR": 5}
+#: Kinds in the order that a declaration wants; those of one rank go in any order among themselves. The manual has the
+#: alignment behind the state space (5.4.5); ptxas takes either order.
+_RANK = {"LINKAGE": 0, "SPACE": 1, "BANK": 1, "ALIGN": 1, "ATTRIBUTE": 1, "VECTOR": 2, "TYPE": 3, "PTR": 4}
 _NAMES = {
     "LINKAGE": "linking directive",
     "SPACE": "state space",

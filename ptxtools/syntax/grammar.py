@@ -170,9 +170,13 @@ class Actions:
             raise Fault("PTX108", f"a section holds .b8, .b16, .b32 and .b64 data, not {p[1]}", self._span(p, 1))
         p[0] = DataLine(p[1][1:], tuple(p[2]))
 
-    @rule("""data_value : integer | '-' integer""")
+    @rule("""data_value : NUMBER | '-' NUMBER""")
     def p_data_integer(self, p: Any) -> None:
-        p[0] = p[1] if len(p) == 2 else -p[2]
+        """Kept as it is written: 0xffffffffffffffff is no negative number here."""
+        at = len(p) - 1
+        value: Immediate = self._fold(p, at, constants.literal, p[at])
+        self._fold(p, at, constants.as_integer, value)
+        p[0] = value.value if at == 1 else -value.value
 
     @rule("data_value : WORD | DOTWORD")
     def p_data_name(self, p: Any) -> None:
@@ -189,7 +193,7 @@ class Actions:
         found = declarations.Specifiers(p[1], self._whole(p)).check()
         p[0] = [found.variable(name, self._whole(p)) for name in p[2]]
 
-    @rule("""first_specifier : LINKAGE | SPACE
+    @rule("""first_specifier : LINKAGE | SPACE | ALIGN NUMBER
              specifier : LINKAGE | SPACE | ALIGN NUMBER | VECTOR | TYPE | PTR""")
     def p_specifier(self, p: Any) -> None:
         if p[1] == ".ptr" and not any(symbol.type == "(" for symbol in p.stack):
@@ -202,7 +206,8 @@ class Actions:
     def p_specifier_bank(self, p: Any) -> None:
         p[0] = ("BANK", (p[1][1:], p[3]), self._span(p, 1))
 
-    @rule("specifier : attributes")
+    @rule("""first_specifier : attributes
+             specifier : attributes""")
     def p_specifier_attributes(self, p: Any) -> None:
         p[0] = ("ATTRIBUTE", *p[1])
 

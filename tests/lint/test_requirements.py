@@ -153,7 +153,7 @@ def test_inlined_lines():
 
 
 def test_target_options():
-    found = needs_of(target="sm_20, debug", headers="")
+    found = needs_of(top=DEBUG.format(".b8 0"), target="sm_20, debug", headers="")
     assert found.lowest.ptx == "3.0" and found.because[0].text == ".target sm_20, debug"
 
 

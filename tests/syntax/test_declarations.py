@@ -74,6 +74,27 @@ def test_what_a_range_of_variables_cannot_have(text, code):
     assert [d.code for d in parse(text).diagnostics] == [code]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [".visible .align 8 .global .attribute(.managed) .b32 x;", ".visible .attribute(.managed) .align 8 .global .b32 x;",
+     ".visible .global .attribute(.managed) .align 8 .b32 x;"],
+)  # fmt: skip
+def test_space_alignment_and_attributes_go_in_any_order(text):
+    result = parse(text)
+    assert not result.diagnostics
+    variable = result.module.variables[0]
+    assert (variable.linkage, variable.space, variable.align, variable.type) == ("visible", "global", 8, "b32")
+    assert variable.attributes == ((".managed", ()),)
+
+
+@pytest.mark.parametrize(
+    "text", [".align 8 .visible .global .b32 x;", ".global .b32 .align 8 x;", ".global .v2 .align 8 .b32 x;",
+             ".align 8 .global .align 8 .b32 x;", ".global .attribute(.managed) .attribute(.managed) .b32 x;"]
+)  # fmt: skip
+def test_other_orders_of_a_declaration(text):
+    assert [d.code for d in parse(text).diagnostics] == ["PTX108"]
+
+
 def test_several_variables_of_one_declaration():
     items = module(".global .b32 x, y[3], z = 4;").items
     assert items == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from .instructions import Probe
@@ -13,7 +14,8 @@ _TYPES = ("b8", "b16", "b32", "b64")
 
 def probes() -> Iterator[Probe]:
     for part in (_debugging, _files_and_lines, _pragmas, _linkage, _addresses, _parameters, _calls, _targets, _scopes,
-                 _guards, _entries, _headers, _slips):  # fmt: skip
+                 _guards, _entries, _headers, _slips, _debug_option, _orders, _narrow, _second_results, _banks,
+                 _old):  # fmt: skip
         yield from part()
 
 
@@ -487,6 +489,137 @@ def _headers() -> Iterator[Probe]:
         (".version 0.9", ".target sm_10"), (".version -1.0", ".target sm_90"), (".version 9.1", ".target sm_90"),
     ):  # fmt: skip
         yield _probe(*lines, _KERNEL)
+    for name in ("compute_75", "compute_90", "compute_100f", "compute_20", "compute_77", "compute_", "compute_9x",
+                 "sm_75x", "sm_75a", "sm_76", "sm_", "compute_75, compute_80",
+                 "compute_75, texmode_independent"):  # fmt: skip
+        yield _probe(".version 9.0", f".target {name}", _KERNEL)
+    yield _probe(".version 6.0", ".target compute_90", _KERNEL)
+    for between in ('.file 1 "a"', '.pragma "nounroll";', ".global .b32 x;", ".section .debug_str { }"):
+        yield _probe(".version 9.0", between, ".target sm_90", ".address_size 64", _KERNEL)
+        yield _probe(".version 9.0", ".target sm_90", between, ".address_size 64", _KERNEL)
+        yield _probe(".version 9.0", ".target sm_90", between, ".target sm_80", _KERNEL)
+
+
+def _debug_option() -> Iterator[Probe]:
+    """What counts as the DWARF information that `.target debug` announces (11.1.2)."""
+    for lines in (
+        (), ('.file 1 "a.cu"',), (".section .debug_info { }",), (".section .debug_str { .b8 0 }",),
+        (".section .foo { .b8 0 }",), (".section .debug_info {", "L:", "}"),
+    ):  # fmt: skip
+        for version, target in (("9.0", "sm_75"), ("3.0", "sm_20"), ("9.0", "sm_75, texmode_independent")):
+            yield _probe(f".version {version}", f".target {target}, debug", *lines, _KERNEL)
+    yield _probe(".version 9.0", ".target sm_75", ".target sm_75, debug", _KERNEL)
+    yield _probe(".version 9.0", ".target sm_75, debug", '.file 1 "a.cu"', ".entry k()", "{", ".loc 1 1 1", "ret;", "}")
+
+
+# --- orders and attributes (5.4) --------------------------------------------------------------------------------------
+
+
+def _orders() -> Iterator[Probe]:
+    """Linkage, space, alignment and attributes in each order."""
+    words = (".visible", ".global", ".align 8", ".attribute(.managed)")
+    for order in itertools.permutations(words):
+        yield _probe(f"{' '.join(order)} .b32 x;", _KERNEL)
+    for space in (".const", ".shared", ".local", ".param", ".reg"):
+        yield _body(f".align 8 {space} .b32 x;")
+        yield _body(f"{space} .b32 .align 8 x;")
+    for parameter in (
+        ".align 8 .param .b8 a[8]", ".param .b8 .align 8 a[8]", ".attribute(.managed) .param .b8 a[8]",
+        ".param .attribute(.unified(1, 2)) .b32 a", ".align 8 .reg .b32 a", ".param .v2 .f32 a[4]",
+        ".param .v2 .f32 a", ".param .v4 .b8 a[2]", ".param .align 128 .b8 a[4]", ".param .align 256 .b8 a[4]",
+        ".param .align 4 .align 8 .b8 a[4]",
+    ):  # fmt: skip
+        for text in (".entry k({}) {{ ret; }}", ".func f({}) {{ ret; }}", ".extern .func f({});",
+                     ".entry k() {{ P: .callprototype _ ({}); ret; }}"):  # fmt: skip
+            yield _probe(text.format(parameter))
+    for text in (
+        '.extern .func f() .pragma "nounroll";', '.func f() .pragma "nounroll"; { ret; }',
+        '.entry k() .pragma "nounroll", "foo"; { ret; }', '.entry k() .maxntid 1 .pragma "foo"; .maxnreg 32 { ret; }',
+        '.pragma "nounroll", "foo";', '.pragma "nounroll", "nounroll";', '.pragma "frequency 1";',
+        ".extern .func f() .entry j() { ret; }", ".common .global .texref x;", ".common .global .b32 x[];",
+        ".common .const .b32 x;", ".extern .global .texref x;", ".visible .global .surfref x;",
+        ".weak .global .texref x;", ".global .align 4 .align 8 .b32 x;", ".const .texref x[2];",
+        ".global .samplerref x[2];", ".global .b32 x<0>;",
+    ):  # fmt: skip
+        yield _probe(text, _KERNEL)
+    for zero in (".reqnctapercluster 0", ".reqnctapercluster 0, 0, 0", ".reqnctapercluster 2, 0", ".maxclusterrank 0",
+                 ".reqnctapercluster 0 .maxclusterrank 4"):  # fmt: skip
+        yield _probe(f".entry k() {zero} {{ ret; }}")
+
+
+# --- values that functions exchange (7.1) -----------------------------------------------------------------------------
+
+
+def _narrow() -> Iterator[Probe]:
+    """Values of less than 32 bits: in definitions, and in calls of what is declared only."""
+    for type_, space in itertools.product(
+        ("u8", "s8", "b8", "u16", "s16", "b16", "f16", "pred", "b32"), ("reg", "param")
+    ):
+        value = f".{space} .{type_}"
+        yield _probe(f".func f({value} a) {{ ret; }}", _KERNEL)
+        yield _probe(f".func ({value} a) f() {{ ret; }}", _KERNEL)
+        yield _probe(
+            f".extern .func f({value} a);", ".entry k()", "{", f".reg .{type_} v;", "call f, (v);", "ret;", "}"
+        )
+        yield _probe(
+            f".extern .func ({value} a) f();", ".entry k()", "{", f".reg .{type_} v;", "call (v), f;", "ret;", "}"
+        )
+        for prototype, call in ((f"_ ({value} _)", "call d, (v), P;"), (f"({value} _) _", "call (v), d, P;")):
+            registers = f".reg .b64 d; .reg .{type_} v;"
+            yield _body(registers, f"P: .callprototype {prototype};", call)
+            yield _body(registers, f"P: .callprototype {prototype};")
+
+
+def _second_results() -> Iterator[Probe]:
+    for setting in ("1.4/sm_13", "2.0/sm_13", "2.0/sm_20", "3.1/sm_20", "9.0/sm_75"):
+        yield _probe(".func (.reg .b32 r, .reg .b32 s) f() { ret; }", setting=setting)
+        yield _probe(".func (.param .b32 r, .param .b32 s) f() { ret; }", setting=setting)
+
+
+# --- old versions -----------------------------------------------------------------------------------------------------
+
+
+def _banks() -> Iterator[Probe]:
+    """Constant banks (5.1.3.1)."""
+    for setting in ("1.4/sm_13", "1.5/sm_13", "2.1/sm_20", "2.2/sm_20"):
+        for bank, linkage, shape in itertools.product((0, 1, 10, 11), (".extern ", "", ".visible "), ("", "[4]", "[]")):
+            yield _probe(f"{linkage}.const[{bank}] .b32 x{shape};", setting=setting)
+        for bank in (0, 1, 10, 11):
+            line = f"ld.const[{bank}].b32 r, [c];"
+            yield _probe(".const .b32 c;", ".entry k", "{", ".reg .b32 r;", line, "}", setting=setting)
+        yield _probe(".extern .const[1] .b32 x[][4];", setting=setting)
+        yield _probe(".const[1] .b32 x[] = {1, 2};", setting=setting)
+
+
+def _old() -> Iterator[Probe]:
+    """What has changed since: addresses that initialise, double precision, conversions, section data."""
+    for setting in ("1.0/sm_10", "2.0/sm_20", "2.1/sm_20"):
+        for value in ("g", "g+4"):
+            yield _probe(".global .b32 g;", f".global .u64 x = {value};", setting=setting)
+            yield _probe(".global .b32 g;", f".global .u32 x[2] = {{{value}, 0}};", setting=setting)
+    for setting in ("1.4/sm_12", "9.0/sm_10", "9.0/sm_12,map_f64_to_f32", "1.4/sm_12,map_f64_to_f32", "9.0/sm_13"):
+        yield _probe(".global .f64 x;", ".const .f64 y = 1.0;", setting=setting)
+        for line in (".reg .f64 y;", "add.f64 x, x, x;", "mov.f64 x, 0d0000000000000000;", "cvt.f64.f32 x, f;"):
+            yield _probe(".entry k", "{", ".reg .f64 x; .reg .f32 f;", line, "}", setting=setting)
+    for setting in ("1.3/sm_13", "1.4/sm_13", "1.5/sm_13"):
+        registers = ".reg .f32 %f<2>; .reg .f64 %fd; .reg .b64 %d; .reg .b32 %r; .reg .b16 %h; .reg .b8 %b;"
+        for line in (
+            "cvt.rzi.ftz.u64.f32 %d, %f1;", "cvt.rzi.ftz.s64.f32 %d, %f1;", "cvt.rzi.ftz.u32.f32 %r, %f1;",
+            "cvt.rzi.ftz.s16.f32 %h, %f1;", "cvt.rzi.ftz.u8.f32 %b, %f1;", "cvt.ftz.f64.f32 %fd, %f1;",
+            "cvt.rn.ftz.f32.f64 %f1, %fd;", "cvt.rn.ftz.f32.u64 %f1, %d;", "cvt.rn.ftz.f32.s32 %f1, %r;",
+            "cvt.rn.ftz.f32.u16 %f1, %h;", "cvt.rn.ftz.f32.s8 %f1, %b;", "cvt.rn.ftz.f32.u8 %f1, %b;",
+            "cvt.rn.ftz.f16.f32 %h, %f1;", "cvt.ftz.f32.f16 %f1, %h;", "cvt.rni.ftz.f32.f32 %f0, %f1;",
+        ):  # fmt: skip
+            yield _probe(".entry k", "{", registers, line, "}", setting=setting)
+    for setting in ("7.4/sm_75", "7.5/sm_75"):
+        for value in (
+            "0xffffffffffffffff",
+            "18446744073709551615",
+            "9223372036854775808",
+            "-9223372036854775808",
+            "-1",
+        ):
+            yield _probe(f".section .debug_info {{ .b64 {value} }}", setting=setting)
 
 
 # --- slips of generators and hands: what fuzzing found ----------------------------------------------------------------

@@ -37,9 +37,10 @@ Example:
 Better:
     .entry k() .reqntid 64 { ret; }
 
-# PTX413 | directive without the one that it needs | 11.7.4
-What: .blocksareclusters without .reqntid and .reqnctapercluster.
-Why: it says that the launch is given in clusters, so their size must be known.
+# PTX413 | directive without the one that it needs | 11.1.2, 11.7.4
+What: .blocksareclusters without .reqntid and .reqnctapercluster, or .target debug without any .section.
+Why: the first says that the launch is given in clusters, so their size must be known; the second announces DWARF
+information.
 Example:
     .version 9.0
     .target sm_90
