@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
 
+from ptxtools import isa
 from ptxtools.engine import lower
 from ptxtools.engine.native import generate, jit, keys
 from ptxtools.engine.native.templates import expand
-from ptxtools.engine.program import Op
+from ptxtools.engine.program import Op, Ref
+from ptxtools.semantics.types import word_bits
 from ptxtools.syntax import parse
 
+from ..semantics.harness import signature
 from .harness import body_kernel, lowered
 
 BENCH = sorted((Path(__file__).parents[2] / "testdata" / "bench" / "ptx").glob("*.ptx"))
@@ -66,6 +70,19 @@ def test_code_for_other_cpus(triple, cpu, features):
         module.triple = triple
         module.verify()
         assert len(machine.emit_object(module)) > 1000
+
+
+@pytest.mark.parametrize(
+    "opcode", ["add.rz.f32", "fma.rm.f64", "cvt.rz.f32.s32", "cvt.rp.f32.u64", "cvt.rm.f64.s64", "cvt.rzi.s32.f32"]
+)
+def test_instructions_of_512_bits_stay_whole(opcode):
+    """Where vectors of 256 bits are preferred, the compiler would have to split them, and cannot."""
+    known = isa.resolve(opcode)
+    types = signature(known)
+    refs = [Ref(512 + 256 * i, f"b{word_bits(t)}") for i, t in enumerate((*types.outputs, *types.inputs))]
+    op = Op("alu", known, tuple(refs[:1]), tuple(refs[1:]), types.outputs, types.inputs)
+    text = generate.handler_module({"h": op}, FEATURES["skylake-avx512"])
+    assert re.search(r"define .* @h\(.*\) #2 {", text)
 
 
 def test_names_are_the_same_in_every_process_and_differ_by_key():

@@ -6,6 +6,7 @@ the same as `<32 x i1>`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,9 @@ from ptxtools.engine.program import Op, Ref
 from ptxtools.semantics.algebra import Value
 
 ELEMENT = {"b16": "i16", "b32": "i32", "b64": "i64"}
+
+#: Instructions of 512 bits that are asked for: they cannot be split where half of that is preferred.
+_WHOLE = re.compile(r"@llvm\.x86\.avx512\.([us]itofp\.round\.|\S*\.512\()|> asm ")
 
 
 def _distinct(refs: tuple[Ref | None, ...]) -> tuple[Ref | None, ...]:
@@ -205,7 +209,6 @@ class Handler:
             self.e.line(line)
         self.expand(f"%ip.next = getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}\ngoto %fp, %ip.next, %mask")
         body = self.e.take()
-        # Instructions of 512 bits that are asked for cannot be split where half of that is preferred.
-        attributes = "#2" if ".512(" in body or "> asm " in body else self.attributes
+        attributes = "#2" if _WHOLE.search(body) else self.attributes
         attributes += " strictfp" if modes.LOAD in body else ""
         return f"define {CONVENTION} void @{name}({SIGNATURE}) {attributes} {{\n{body}\n}}\n"
