@@ -147,7 +147,13 @@ def _operands(forms: list[Form]) -> list[str]:
 
 
 #: Registers beside those of the type.
-_WIDTHS = {"wider": " or wider", "bits": ", in any register of its size", "ints": ", in a register of integers, too"}
+_INTEGERS = "; vectors of floats in registers of integers, too"
+_WIDTHS = {
+    "wider": " or wider",
+    "bits": ", in any register of its size",
+    "ints": _INTEGERS,
+    "loose": f", in any register of its size if none has the type{_INTEGERS}",
+}
 
 
 def _operand(pattern: Pattern) -> str:

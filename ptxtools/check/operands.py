@@ -267,6 +267,9 @@ class _Fit(VectorFit):
             yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
         elif found.vector and part is None and "vec" in spec.kinds and not spec.vector:
             yield from self._packed_register(operand, found)
+        elif found.vector and "listed" in spec.kinds:
+            message = f"'{self.op.text}' takes the elements of '{spec.name}' in braces; {self._what(operand)}"
+            yield self._problem(codes.OPERAND_KIND, message, part, section="6.4.3")
         elif found.vector and part is None and not self._long_enough(found, spec):
             wanted = f"a vector of {spec.vector}" if spec.vector else "a scalar"
             message = f"operand '{spec.name}' of '{self.op.text}' is {wanted}; {self._what(operand)}"
@@ -314,7 +317,7 @@ class _Fit(VectorFit):
             message = f"special register '{operand.name}' cannot be an operand of '{self.op.text}'"
             help = ("copy it into a register with mov first",)
             yield self._problem(codes.SPECIAL_REGISTER, message, part, help, "10")
-        elif found.vector != spec.vector and not (found.vector and self._fills(found)):
+        elif found.vector != (0 if part is not None else spec.vector) and not (found.vector and self._fills(found)):
             message = f"'{operand.name}' has {found.vector or 1} components, operand '{spec.name}' {spec.vector or 1}"
             yield self._problem(
                 codes.VECTOR_LENGTH, message, part, (f"such as {operand.name}.x",) if found.vector else ()

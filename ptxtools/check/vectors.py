@@ -6,11 +6,11 @@ of their size. That type must suit the operand, not each register's own: `{%r1, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ptxtools.ir.nodes import Immediate, Name, Operand, Vector
 from ptxtools.isa import Opcode, OperandSpec
-from ptxtools.isa.types import TYPES, accepts
+from ptxtools.isa.types import REGISTER_TYPE, TYPES, TypeInfo, accepts
 
 from . import codes
 from .problems import Problem, Setting, describe, undeclared
@@ -18,6 +18,8 @@ from .values import CONSTANTS, Scope, Value
 
 #: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4); lengths of coordinates.
 _LENGTHS = (1, 2, 4)
+#: Types whose registers are bits (5.2.3, 5.2.4), and with them, in vectors, .f16 and .f16x2.
+_HELD_AS_BITS = frozenset({"f16", "f16x2", *REGISTER_TYPE})
 #: Constants in the place of an element: the kind of type that registers beside them have.
 _BESIDE = {"s64": "int", "u64": "int", "f32": "float", "f64": "float"}
 
@@ -98,7 +100,7 @@ class VectorFit:
         """Whether it may be an element at all, whatever its type."""
         if isinstance(item, Name):
             if item.name == "_":
-                if self.spec.role != "dst":
+                if self.spec.role != "dst" and "sink" not in self.spec.kinds:
                     yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
                 elif "whole" in self.spec.kinds:
                     message = f"'{self.op.text}' delivers '{self.spec.name}' as a whole: no element can be discarded"
@@ -140,11 +142,10 @@ class VectorFit:
         elif (wrong := self._constants(constants, kinds, spec, alone=not infos)) is not None:
             yield wrong
         elif infos and spec.type is not None:
-            names = {info.name for info in infos} | set(constants.values())
-            common = names.pop() if len(names) == 1 else f"b{infos[0].bits}"
-            if not accepts(spec.type, common, spec.width):
-                own = (p for p, found in registers.items() if not accepts(spec.type or "", found.type, spec.width))
-                part = next(own, next(iter(registers)))
+            wrong_ones = [part for part, found in registers.items() if not _suits(spec, found.type)]
+            common = _common(infos, set(constants.values()), "unmixed" in spec.kinds)
+            if wrong_ones if "each" in spec.kinds else not _suits(spec, common):
+                part = next(iter(wrong_ones or registers))
                 yield self._mismatch(items[part], registers[part], spec, part)
 
     def _constants(
@@ -152,7 +153,8 @@ class VectorFit:
     ) -> Problem | None:
         """The first constant that fits neither the operand nor the registers beside it."""
         bits = TYPES[spec.type].bits if spec.type else 0
-        wanted = f"b{bits}" if spec.type and TYPES[spec.type].kind == "packed" and not alone else spec.type
+        as_bits = spec.width == "loose" or not (alone or "each" in spec.kinds)
+        wanted = f"b{bits}" if spec.type in _HELD_AS_BITS and as_bits else spec.type
         for part, constant in constants.items():
             name = "an integer" if constant == "s64" else "a floating-point"
             if not constant_fits(constant, wanted):
@@ -162,11 +164,16 @@ class VectorFit:
                 message = f"{name} constant does not go with the registers of this vector"
                 return self._problem(codes.CONSTANT_KIND, message, part)
             lone = "s64" if wanted == f"b{bits}" else "f64"
-            exact = spec.width in ("exact", "typed") and self.op.family != "mov"
-            if alone and constant == lone and bits == 32 and exact:
+            if alone and constant == lone and self._unsized(spec, bits):
                 message = f"constants alone do not say that they have {bits} bits: put one into a register"
                 return self._problem(codes.CONSTANT_KIND, message, part)
         return None
+
+    def _unsized(self, spec: OperandSpec, bits: int) -> bool:
+        """Whether constants of 64 bits alone do not make up the vector."""
+        return spec.width == "loose" or (
+            bits == 32 and spec.width in ("exact", "bits") and self.op.family not in ("mov", "tex")
+        )
 
     # --- names and words ----------------------------------------------------------------------------------------------
 
@@ -182,6 +189,25 @@ class VectorFit:
         self, code: str, message: str, part: int | None = None, help: tuple[str, ...] = (), section: str | None = None
     ) -> Problem:
         return Problem(code, message, self.index, part, help, section)
+
+
+def _common(infos: Sequence[TypeInfo], constants: set[str], unmixed: bool) -> str:
+    """The type of a vector with these registers and constants."""
+    names = {info.name for info in infos} | constants
+    if unmixed and {info.kind for info in infos} == {"int"}:
+        return infos[0].name
+    return names.pop() if len(names) == 1 else f"b{infos[0].bits}"
+
+
+def _suits(spec: OperandSpec, type: str) -> bool:
+    """Whether registers of a type may make up the vector: integers may stand for floats of their size in all but the
+    strictest (`ints` in `isa.patterns`)."""
+    assert spec.type is not None
+    if "each" in spec.kinds and spec.width == "ints":
+        return accepts(spec.type, type, "typed")
+    return accepts(spec.type, type, spec.width) or (
+        spec.width in ("wider", "loose") and accepts(spec.type, type, "ints")
+    )
 
 
 def constant_fits(constant: str, wanted: str | None) -> bool:

@@ -16,6 +16,7 @@ makes a checked run slower by orders of magnitude. What serves the events is reg
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 
 from ptxtools.semantics.types import bits_of
 
@@ -92,7 +93,7 @@ class _Rewriter:
 
 def _before(op: Op) -> list[Op]:
     if op.kind in _ACTIONS:
-        looks = [_access(op)]
+        looks = [_access(part) for part in _runs(op)]
     elif op.kind in ("cp.async", "async.copy"):
         looks = _copy(op)
     elif op.kind == "mbarrier.slow":
@@ -112,6 +113,21 @@ def _fence(op: Op) -> Op | None:
         return Op("check.fence", op.opcode, (), (None, None, op.guard), (), ("u32", "u32", "pred"),
                   detail=("fence", op.negated), where=op.where)  # fmt: skip
     return None
+
+
+def _runs(op: Op) -> list[Op]:
+    """The access; of a store that leaves elements out one for each stretch of memory that it writes."""
+    if op.kind != "st" or None not in op.src[1:]:
+        return [op]
+    runs: list[Op] = []
+    for is_written, group in groupby(range(1, len(op.src)), lambda number: op.src[number] is not None):
+        places = [0, *group]
+        if is_written:
+            skipped = sum(bits_of(type_name) // 8 for type_name in op.src_types[1 : places[1]])
+            src = tuple(op.src[place] for place in places)
+            types = tuple(op.src_types[place] for place in places)
+            runs.append(replace(op, src=src, src_types=types, imm=op.imm + skipped))
+    return runs
 
 
 def _access(op: Op) -> Op | None:

@@ -74,8 +74,8 @@ class Op:
               "nanosleep"  of an "event" terminator: src = (nanoseconds,)
               and further kinds that the lowering of later instructions adds.
     opcode    the resolved opcode; None for operations that lowering makes up (copies between frames)
-    dst, src  slots; None in `dst` is a sink; src None: see ld/st. The stack pointer in the header is a source too:
-              Ref(STACK_POINTER, "b64")
+    dst, src  slots; None in `dst` is a sink; src None: see ld/st, where a value None is not stored. The stack pointer
+              in the header is a source too: Ref(STACK_POINTER, "b64")
     dst_types, src_types  PTX type that the operation has at each position (the slot may be wider: 9.4)
     guard     predicate slot, or None; `negated` for @!p
     imm       address offset or other constant; part of the record, not of the handler

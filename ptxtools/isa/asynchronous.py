@@ -8,7 +8,7 @@ let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm low 0..1048560:16)
 let policy = cache_policy:b64(reg) if .L2::cache_hint
 
 # 9.7.9.12 st.async
-    st.async{.weak}{.ss}.completion_mechanism{.vec}.type  [a], b:type*vec, [mbar];
+    st.async{.weak}{.ss}.completion_mechanism{.vec}.type  [a], b:type*vec&, [mbar];
     .ss   = { .shared::cluster };
     .vec  = { .v2, .v4 };
     .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };
@@ -35,24 +35,24 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     multimem.ld_reduce{.sem}{.scope}{.ss}.op.type   d, [a];
     .op   = { .add };
     .type = { .u32, .u64, .s32 };
-    multimem.ld_reduce{.sem}{.scope}{.ss}.op{.vec}.type             d:type*vec&, [a];
+    multimem.ld_reduce{.sem}{.scope}{.ss}.op{.vec}.type             d:type*vec%(listed), [a];
     .op   = { .min, .max };
     .type = { .f16, .f16x2, .bf16, .bf16x2, .e5m2, .e5m2x2, .e5m2x4, .e4m3, .e4m3x2, .e4m3x4 };
-    multimem.ld_reduce{.sem}{.scope}{.ss}.op{.acc_prec}{.vec}.type  d:type*vec&, [a];
+    multimem.ld_reduce{.sem}{.scope}{.ss}.op{.acc_prec}{.vec}.type  d:type*vec%(listed), [a];
     .op   = { .add };
     .acc_prec = { .acc::f32 };
     .type = { .f16, .f16x2, .bf16, .bf16x2 };
-    multimem.ld_reduce{.sem}{.scope}{.ss}.op{.acc_prec}{.vec}.type  d:type*vec&, [a];
+    multimem.ld_reduce{.sem}{.scope}{.ss}.op{.acc_prec}{.vec}.type  d:type*vec%(listed), [a];
     .op   = { .add };
     .acc_prec = { .acc::f16 };
     .type = { .e5m2, .e5m2x2, .e5m2x4, .e4m3, .e4m3x2, .e4m3x4 };
-    multimem.ld_reduce{.sem}{.scope}{.ss}.op{.vec}.type             d:type*vec&, [a];
+    multimem.ld_reduce{.sem}{.scope}{.ss}.op{.vec}.type             d:type*vec%(listed), [a];
     .op   = { .add };
     .type = { .f32, .f64 };
     .sem  = { .weak, .relaxed, .acquire };
     multimem.st{.sem}{.scope}{.ss}.type             [a], b;
     .type = { .b32, .b64, .u32, .u64, .s32, .s64 };
-    multimem.st{.sem}{.scope}{.ss}{.vec}.type       [a], b:type*vec;
+    multimem.st{.sem}{.scope}{.ss}{.vec}.type       [a], b:type*vec%(listed);
     .type = { .f16, .f16x2, .bf16, .bf16x2, .f32, .f64, .e5m2, .e5m2x2, .e5m2x4, .e4m3, .e4m3x2, .e4m3x4 };
     .sem  = { .weak, .relaxed, .release };
     multimem.red{.sem}{.scope}{.ss}.op.type         [a], b;
@@ -64,7 +64,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     multimem.red{.sem}{.scope}{.ss}.op.type         [a], b;
     .op   = { .add };
     .type = { .u32, .u64, .s32 };
-    multimem.red{.sem}{.scope}{.ss}.op{.vec}.type   [a], b:type*vec(flat);
+    multimem.red{.sem}{.scope}{.ss}.op{.vec}.type   [a], b:type*vec&(flat listed);
     .op   = { .add };
     .type = { .f16, .f16x2, .bf16, .bf16x2, .f32, .f64 };
     .sem  = { .relaxed, .release };

@@ -53,7 +53,7 @@ PAGES = """
     .rnd   = { .rn };
     .dtype = { .f16x2 };
     .atype = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
-    cvt.rnd{.relu}.satfinite.dtype.atype              d:dtype, a:atype*4, rbits:b32^(reg);
+    cvt.rnd{.relu}.satfinite.dtype.atype              d:dtype, a:atype*4(listed), rbits:b32^(reg);
     .rnd   = { .rs };
     .dtype = { .e4m3x4, .e5m2x4, .e2m1x4, .e2m3x4, .e3m2x4 };
     .atype = { .f32 };

@@ -1,6 +1,7 @@
 """9.7.14 Warp level matrix instructions: wmma, mma, mma.sp, ldmatrix, stmatrix, movmatrix."""
 
 import re
+from collections.abc import Mapping
 
 from .conditions import Context
 from .types import TYPES
@@ -379,9 +380,9 @@ def wmma_fragment(context: Context) -> dict[str, int | str]:
     """Registers of one wmma fragment."""
     shape, type, matrix = context.mods["shape"], context.mods["type"], context.mods["matrix"]
     register = _WMMA_REGISTER.get(type, "b32")
-    if matrix in ("c", "d"):
-        return {"count": _accumulator(shape, type), "register": register}
-    return {"count": _WMMA_FACTORS[type, shape][matrix == "b"], "register": register}
+    accumulator = matrix in ("c", "d")
+    count = _accumulator(shape, type) if accumulator else _WMMA_FACTORS[type, shape][matrix == "b"]
+    return {"count": count, "register": register, "each": "r" if type == "f64" else ""}
 
 
 def wmma_operands(context: Context) -> dict[str, int | str] | str:
@@ -392,7 +393,13 @@ def wmma_operands(context: Context) -> dict[str, int | str] | str:
     shape, factor = mods["shape"], mods.get("atype", "f16")
     na, nb = _WMMA_FACTORS[factor, shape]
     register = _WMMA_REGISTER.get(factor, "s32")
-    return {"na": na, "nb": nb, "ta": register, "tb": register, **_accumulators(shape, mods["dtype"], mods["ctype"])}
+    out: dict[str, int | str] = {"na": na, "nb": nb, "ta": register, "tb": register}
+    out |= _accumulators(shape, mods["dtype"], mods["ctype"])
+    # ptxas makes it of smaller products and looks at their parts of the fragments. Those of .tf32 are the smallest: a
+    # part of B is one register, and D goes from the first to the second.
+    if factor == "tf32":
+        return out | {"each": "b", "whole": "d", "unmixed": "d a c"}
+    return out | {"ints": "c d" if factor == "f64" else "", "unmixed": "d a c" if shape == "m32n8k16" else "d b c"}
 
 
 def _accumulators(shape: str, dtype: str, ctype: str) -> dict[str, int | str]:
@@ -428,10 +435,24 @@ def mma_operands(context: Context) -> dict[str, int | str] | str:
     out["selectors"] = 1024 // (k * bits) // (1 if bits > 8 else 2) - 1
     if shape == "m8n8k16":
         out["ta"] = "s32"
-    out |= _accumulators(shape, dtype, ctype)
+    out |= _accumulators(shape, dtype, ctype) | _particular(mods)
     if shape == "m8n8k4" and atype == "f16":
         out |= {"nd": 4 if dtype == "f16" else 8, "nc": 4 if ctype == "f16" else 8}
     return out
+
+
+def _particular(mods: Mapping[str, str]) -> dict[str, int | str]:
+    """Fragments for which ptxas has rules of their own: of some it takes all registers of the size, or integers for
+    floats; of some it looks at each register, since it makes the product of several instructions."""
+    shape, atype = mods["shape"], mods["atype"]
+    if atype == "f64":
+        return {"ints": "d a b c"} if shape == "m8n8k4" else {"ints": "a b c", "each": "d"}
+    if "spvariant" in mods and atype in ("f16", "bf16", "tf32"):
+        factors: dict[str, int | str] = {} if atype == "f16" else {"ta": "b32", "tb": "b32"}
+        return {**factors, "bits": "d c" if mods["dtype"] == "f32" else ""}
+    if atype in _NARROW and "kind" not in mods and ("spvariant" not in mods or mods["dtype"] == "f32"):
+        return {"each": "d c"}
+    return {"each": "c" if shape == "m8n8k16" else ""}
 
 
 def _mma_disagreement(shape: str, atype: str, btype: str, dtype: str, ctype: str) -> str:

@@ -1,12 +1,15 @@
 """9.7.9 Data movement: mov, shuffles, prmt, loads and stores, address conversion, cache control."""
 
+from .conditions import Context
+from .types import TYPES
+
 PAGES = """
 let policy = cache_policy:b64(reg) if .L2::cache_hint
 
 # 9.7.9.3 mov
     mov.type      d, a(reg imm sreg symbol);
     .type = { .pred, .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
-    mov.vec.type  d:type*vec(reg), a:type*vec(reg imm sreg);      // whole vectors (6.4.3, 10.12)
+    mov.vec.type  d:type*vec&(reg), a:type*vec&(reg imm sreg);    // whole vectors (6.4.3, 10.12)
     .vec  = { .v2, .v4 };
     .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
     only .v4   => !.b64,.u64,.s64,.f64
@@ -125,6 +128,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     .scope      = { .cta, .cluster, .gpu, .sys };
     .vec        = { .v2, .v4, .v8 };
     .type       = { .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+    rule stored
     needs .f64                      => sm_13
     needs .volatile                 => ptx 1.1
     needs .param,.param::func       => ptx 2.0, sm_20
@@ -216,3 +220,9 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     .type  = { .u32, .u64 };
     needs => ptx 7.8, sm_90
 """
+
+
+def stored(context: Context) -> dict[str, int | str]:
+    """Of 256 bits some elements may be left unwritten: `_` stands for them (9.7.9.11)."""
+    count = int(context.mods.get("vec", "v1")[1:])
+    return {"sink": "b" if count * TYPES[context.mods["type"]].bits == 256 else ""}

@@ -5,8 +5,10 @@ d, a, b          `d…` and `p` in first place are destinations, the rest source
 a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(type), bits(type)
 d:type+          the register may be wider than the type (9.4.1: ld, st, cvt), but where the opcode has .bf16 or .bf16x2
 d:type~          any register of the type's size
-d:type&          integer registers of its size in place of floats, too
+d:type*vec&      a vector where integer registers of its size may stand for floats; `+` allows that, too
+d:type%          as `&`, and any register of its size where no register can have the type
 d:type*4(whole)  a vector without `_`
+d:type*4(listed) a vector in braces, no vector register
 d:type!          no .f16x2 register in place of an integer
 d:b32^  [a]^     a register without a type
 d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8): a scalar without it
@@ -42,14 +44,16 @@ _SOURCE = frozenset({"reg", "imm"})
 _DESTINATION = frozenset({"reg"})
 _SECOND = frozenset({"reg", "sink"})
 #: Kinds that say what a vector looks like, not what stands in it.
-_SHAPES = frozenset({"many", "layer", "whole", "braced", "flat"})
+_SHAPES = frozenset({"many", "layer", "whole", "listed", "braced", "flat"})
 #: Types without constants: 4.5 has no literal for them.
 _NO_CONSTANTS = frozenset(
     {"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))}
 )
 #: Types beside which no register is wider than its type (9.7.9.21).
 _NARROW = frozenset({"bf16", "bf16x2"})
-_WIDTHS = {"+": "wider", "~": "bits", "&": "ints", "!": "exact", "^": "bare"}
+_WIDTHS = {"+": "wider", "~": "bits", "&": "ints", "%": "loose", "!": "exact", "^": "bare"}
+#: Kinds and widths that a rule may give to operands, by their names: `{"each": "d c"}`.
+_GIVEN_KINDS, _GIVEN_WIDTHS = ("each", "unmixed", "whole", "sink"), ("ints", "bits")
 _ROLES = {"label": "label", "func": "func", "prototype": "prototype", "targets": "label"}
 _FUNCTIONS = {"wide": wide_type, "bits": bits_type}
 
@@ -60,6 +64,8 @@ class OperandSpec(NamedTuple):
     name: as in the manual's syntax. role: "dst", "src", "addr", "label", "func", "args", "prototype".
     type: concrete PTX type, or None where any will do. kinds: what may be written there, of "reg", "imm", "sreg",
     "symbol", "vec", "sink", "negatable", "pair", "label"; "many": one, two or four elements, at least `vector`;
+    "whole": no `_` among them; "listed": no vector register; "each": every element suits the type by itself;
+    "unmixed": integers of either sign and integer constants together are integers, not bits;
     "layer": the one of them that `Opcode.variables["layer"]` names is an index; "braced": a scalar in braces, too;
     "low": of a constant the low bits.
     vector: number of elements, 0 for a scalar.
@@ -111,7 +117,7 @@ class Pattern:
         rest, _, kinds = rest.partition("(") if not rest.startswith((":wide(", ":bits(")) else _after_function(rest)
         self.kinds, self.range, self.last, self.choices, self.multiple = _kinds(kinds.rstrip(")"))
         self.width = _WIDTHS.get(rest[-1:], "")
-        declared, _, self.count = rest.rstrip("+~&!^").partition("*")
+        declared, _, self.count = rest.rstrip("+~&%!^").partition("*")
         self.type = declared.lstrip(":") or None
         if not self.width:  # a type that the opcode writes allows a little more than one that goes without saying
             self.width = "exact" if self.type in TYPES else "typed"
@@ -140,11 +146,11 @@ class Pattern:
             self.name,
             self.role,
             kind,
-            self._kinds(kind, vector, space),
+            self._kinds(kind, vector, space, self._given(_GIVEN_KINDS, variables)),
             vector,
             self.optional,
             space if self.role == "addr" else None,
-            self._width(context, vector),
+            self._width(context, vector, variables),
             self._second(kind, values),
             tuple(p for part in self.parts if (p := part.build(context, variables, space)) is not None),
             _range(self.range, variables),
@@ -153,9 +159,15 @@ class Pattern:
             _range(self.last, variables),
         )
 
-    def _width(self, context: Context, vector: int) -> str:
+    def _given(self, words: tuple[str, ...], variables: Mapping[str, int | str]) -> frozenset[str]:
+        """Which of these words a rule gives to this operand."""
+        return frozenset(word for word in words if self.name in str(variables.get(word, "")).split())
+
+    def _width(self, context: Context, vector: int, variables: Mapping[str, int | str]) -> str:
         """How registers relate to the type; one that a rule gives is no type of the opcode."""
-        if self.width == "ints" and not vector:  # only vectors are so free
+        if given := self._given(_GIVEN_WIDTHS, variables):
+            return min(given)
+        if self.width == "ints" and not vector:
             return "typed"
         if self.width == "wider" and not _NARROW.isdisjoint(context.mods.values()):
             return "typed"
@@ -169,17 +181,18 @@ class Pattern:
         second_type = _type(self.second_type, values) or kind
         return OperandSpec(self.second, self.role, second_type, self.second_kinds, optional=self.second_optional)
 
-    def _kinds(self, kind: str | None, vector: int, space: str | None) -> frozenset[str]:
+    def _kinds(self, kind: str | None, vector: int, space: str | None, given: frozenset[str]) -> frozenset[str]:
         kinds = self.kinds
         if not kinds - _SHAPES and self.role in ("src", "dst"):
             kinds |= _DESTINATION if self.role == "dst" else _SOURCE
-        if kind in _NO_CONSTANTS and "imm" not in self.kinds:  # in fragments they are bits
-            kinds -= {"imm"}
+        kinds |= given
+        if kind in _NO_CONSTANTS and "imm" not in self.kinds and (not vector or kind == "f16x2"):
+            kinds -= {"imm"}  # in vectors beside registers they are bits
         if kind == "pred" and self.role == "src":
             kinds |= {"negatable"}
         if "unified" in kinds and space not in (None, "global"):
             kinds -= {"unified"}
-        if self.count and not vector and not kinds & _SHAPES:
+        if self.count and not vector and not kinds & (_SHAPES - {"listed"}):
             kinds |= {"braced"}
         if vector:
             kinds |= {"vec"}  # elements of a destination vector may be sinks (6.4.3)
@@ -194,7 +207,7 @@ def readable(operands: str) -> str:
     import re  # only messages and documentation come here
 
     annotation = (
-        r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|[+~&]|(?<=\w)!|(?<=[\w\]+~&])\([^)]*\)|@[\w:]+|\bif [^,]+"
+        r":(?:(?:wide|bits)\(\w+\)|\w+)|\*\w+|[+~&%]|(?<=\w)!|(?<=[\w\]+~&%])\([^)]*\)|@[\w:]+|\bif [^,]+"
         r"|(?<![<>!])=(?=\w)"
     )
     return re.sub(r"\s+,", ",", re.sub(annotation, "", operands)).strip()

@@ -5,7 +5,7 @@ from .conditions import Context
 PAGES = """
 let shared  = [d_tmem]^@tmem, a_desc:u64, b_desc:u64
 let tensor  = [d_tmem]^@tmem, [a_tmem]^@tmem, b_desc:u64
-let input   = { disable_output_lane:b32*lanes,} enable_input_d:pred
+let input   = { disable_output_lane:b32*lanes(listed),} enable_input_d:pred
 let scale_d = {, scale_input_d:u32(imm low 0..15)}
 let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
 

@@ -104,7 +104,10 @@ _GRADIENT = {"1d": 1, "2d": 2, "a1d": 1, "a2d": 2}
 
 def coordinates(context: Context) -> dict[str, int | str]:
     geometry = context.mods["geom"]
+    # ptxas makes these gradients of several fetches, and looks at each element; elsewhere at the vector as a whole.
+    built = context.mods.get("mode") == "grad" and geometry in ("3d", "cube", "acube")
     return {
+        "each": "c dPdx dPdy" if built else "",
         "coordinates": COORDINATES[geometry],
         "layer": _LAYER.get(geometry, -1),
         "offsets": _OFFSETS.get(geometry, 0),

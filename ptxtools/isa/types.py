@@ -85,7 +85,8 @@ def accepts(instruction_type: str, register_type: str, width: str = "exact") -> 
     "typed", of an operand whose type the opcode writes: `.f16x2` is as good as an integer or two of its size, as ptxas
     has it.
     width "wider": the register may also be larger (ld, st, cvt): an integer in integers and bits, a float in bits,
-    `.bN` in anything. width "ints": an integer in place of a float of its size, too. width "bits": any register of
+    `.bN` in anything. width "ints", of vectors: as "typed", and an integer in place of a float of its size, as ptxas
+    has it. width "loose": as "typed", and any register where none can have the type. width "bits": any register of
     that size. width "bare": `.bN` alone.
     """
     want, have = TYPES[instruction_type], TYPES[register_type]
@@ -98,7 +99,7 @@ def accepts(instruction_type: str, register_type: str, width: str = "exact") -> 
         integers = want.kind == "packed" and TYPES[want.element].kind == "int"
         if have.kind == "packed" and width == "typed" and integers:
             return have.bits == want.bits
-        return have.name == stand_in or (width == "bits" and have.bits == TYPES[stand_in].bits)
+        return have.name == stand_in or (width in ("bits", "loose") and have.bits == TYPES[stand_in].bits)
     if have.bits < want.bits or (have.bits > want.bits and width != "wider"):
         return False
     if "bits" in (want.kind, have.kind) or width == "bits" or want.name == have.name:

@@ -15,11 +15,11 @@ HEAP = """.extern .func (.param .b64 r) malloc (.param .b64 n);
 """
 
 
-def module(body: str, *, outer: str = "") -> ptxtools.Module:
+def module(body: str, *, outer: str = "", head: str = HEAD) -> ptxtools.Module:
     """A kernel k(a): %a holds its argument, %i the thread's number, %w its warp, %l its lane; [8] is shared memory."""
     body = re.sub(r"(?<!\w)\[(\d+)\]", r"[sh+\1]", body)
     return ptxtools.loads(
-        f"""{HEAD}{outer}.visible .entry k(.param .u64 a) {{
+        f"""{head}{outer}.visible .entry k(.param .u64 a) {{
   .reg .b64 %a, %b, %c; .reg .b32 %i, %w, %l, %r<8>; .reg .b16 %h<4>; .reg .pred %p, %q;
   ld.param.u64 %a, [a];
   mov.u32 %i, %tid.x; shr.u32 %w, %i, 5; and.b32 %l, %i, 31;
@@ -36,12 +36,14 @@ def run(
     grid: int = 1,
     words: int = 64,
     outer: str = "",
+    head: str = HEAD,
     shared: int = 0,
     engine: str = "native",
 ) -> Any:
     """Launch it over a buffer of `words` words (u32)."""
     device = ptxtools.Device(engine=engine, checks=checks)
-    return device.launch(module(body, outer=outer)["k"], grid, threads, [np.zeros(words, np.uint32)], shared=shared)
+    kernel = module(body, outer=outer, head=head)["k"]
+    return device.launch(kernel, grid, threads, [np.zeros(words, np.uint32)], shared=shared)
 
 
 def messages(result: Any) -> list[str]:

@@ -45,6 +45,16 @@ def test_the_heap_is_not_initialised() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_what_a_store_leaves_out_is_not_written(engine: str) -> None:
+    """`_` in a store of 256 bits (9.7.9.11)."""
+    head = HEAD.replace("8.0", "8.8").replace("sm_80", "sm_100")
+    body = f"""{ALLOCATE} st.v8.b32 [%b], {{_, %i, %i, _, _, %i, _, _}}; ld.u32 %r0, [%b+4]; ld.u32 %r0, [%b+20];
+    ld.u32 %r0, [%b+12]; {FREE}"""
+    result = run(body, "initcheck", outer=HEAP, head=head, threads=1, engine=engine)
+    assert [message.partition(": ")[2] for message in messages(result)] == ["nobody wrote byte 0xc"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_threads_that_do_not_come(engine: str) -> None:
     body = "setp.ge.u32 %p, %i, 48; @%p exit; bar.sync 0;"
     result = run(body, "synccheck", engine=engine)

@@ -180,6 +180,29 @@ def test_vectors_are_aligned_as_a_whole(space: str, size: int, engine: str) -> N
     where = "" if space == "generic" else f".{space}"
     with pytest.raises(ptxtools.Trap, match=f"not aligned to {size}"):
         run(f"ld{where}.v{count}.b32 {listed}, [{WINDOWS[space]}+4];", 32, np.zeros(THREADS * 32, np.uint8), engine)
+    if space == "global":
+        with pytest.raises(ptxtools.Trap, match=f"not aligned to {size}"):
+            run("st.global.v8.b32 [%out+4], {_, 1, _, _, _, _, _, _};", 32, np.zeros(THREADS * 32, np.uint8), engine)
+
+
+@ENGINES
+@pytest.mark.parametrize("space", [".global", ""])
+@pytest.mark.parametrize(
+    ("type_", "written"),
+    [("b32", 0b10011101), ("f32", 0b00000100), ("u32", 0b11110000), ("b64", 0b1100), ("u64", 0b0110), ("f64", 0b0001)],
+)
+def test_elements_left_out_keep_their_bytes(type_: str, written: int, space: str, engine: str) -> None:
+    """9.7.9.11: of a store of 256 bits `_` stands for what is not written."""
+    width = bits_of(type_) // 8
+    count = 32 // width
+    _, names = registers(8 * width, count)
+    kept = [names[i] if written >> i & 1 else "_" for i in range(count)]
+    lines = "".join(f"ld.global.b{8 * width} {name}, [%in+{width * i}];\n" for i, name in enumerate(names))
+    fill = "".join(f"st.global.b32 [%out+{at}], -1;" for at in range(0, 32, 4))
+    data = np.random.default_rng(7).integers(0, 256, THREADS * 32, np.uint8)
+    out = run(f"{lines} {fill} st{space}.v{count}.{type_} [%out], {{{', '.join(kept)}}};", 32, data, engine)
+    stays = np.repeat([not written >> i & 1 for i in range(count)], width)
+    np.testing.assert_array_equal(out.reshape(THREADS, 32), np.where(stays, 255, data.reshape(THREADS, 32)))
 
 
 @ENGINES

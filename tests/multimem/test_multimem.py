@@ -67,6 +67,17 @@ def test_floats_and_vectors() -> None:
     assert [a.tolist() for a in after] == [[2.5], [3.5]]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_elements_of_other_types_are_bits(engine: str) -> None:
+    """Registers of any type hold what no register has as a type (5.2.3); constants are bits, too."""
+    body = """mov.b32 %f0, 0x40003F80; multimem.st.weak.global.v2.bf16x2 [%m], {%f0, %f0};
+    multimem.st.weak.global.v4.e5m2x4 [%m+16], {1, %r0, 0x3F800001, %r0};
+    multimem.ld_reduce.weak.global.add.v2.bf16x2 {%f1, %f2}, [%m]; st.global.v2.f32 [%o], {%f1, %f2};"""
+    after, out = run(f"mov.b32 %r0, 77; {body}", [np.zeros(8, np.uint32)] * 2, engine=engine)
+    assert [a.tolist() for a in after] == [[0x40003F80, 0x40003F80, 0, 0, 1, 77, 0x3F800001, 77]] * 2
+    assert out.tolist()[:2] == [0x40804000] * 2
+
+
 def test_precision_of_sums() -> None:
     """2048 + 1 + 1 in halves stays 2048; summed in single precision it is 2050."""
     arrays = [np.array([v, v], np.float16) for v in (2048, 1, 1)]

@@ -32,6 +32,10 @@ _SPACES = {
 }
 
 
+#: In a store of 256 bits: an element that is not written (9.7.9.11).
+SINK = Name("_")
+
+
 class Located:
     """An address operand: base value (None: the offset is the whole address), its type, offset, and state space."""
 
@@ -101,10 +105,10 @@ def _constant_load(f: FunctionLowering, targets: list[Ref | None], place: Locate
 def store(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     address, value = instruction.operands[:2]
     type_name = op.type or "b32"
-    sources = [f.source(item, type_name) for item in elements(f, value)]
+    sources = [None if item == SINK else f.source(item, type_name) for item in elements(f, value)]
     if isinstance(address, Address):
         scalar = scalar_parameter(f, address)
-        if scalar is not None:
+        if scalar is not None and sources[0] is not None:
             convert(f, scalar[0], sources[0], type_name)
             return
     place = locate(f, address, op.space)

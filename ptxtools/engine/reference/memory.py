@@ -163,13 +163,12 @@ def _narrow(m: Machine, value: Any, type_name: str) -> Any:
 def store(m: Machine, op: Op, threads: Threads) -> None:
     count = len(op.src) - 1
     size = element_bytes(op.src_types[1])
-    values = []
-    for number in range(1, count + 1):
-        ref = op.src[number]
-        assert ref is not None
-        values.append(m.source(ref, op.src_types[number], threads))
+    values = {}  # by place: `_` leaves one out
+    for number, ref in enumerate(op.src[1:]):
+        if ref is not None:
+            values[number] = m.source(ref, op.src_types[number + 1], threads)
     for part in parts(m, op, threads, size * count, write=True):
-        for number, value in enumerate(values):
+        for number, value in values.items():
             offsets = part.offsets + size * number
             if size == 16:
                 part.buffer.store(offsets, 8, value[0][part.places])

@@ -26,7 +26,9 @@ class Ranged:
         """Emits all paths; the lanes with bad addresses, for the code at `fail`."""
         h = self.h
         self.limit = self.e.value(f"lshr i64 {self.window.size}, {self.shift}")
-        if self.address.ref is None:
+        if self.access.gaps:
+            h.jump(self.anywhere)
+        elif self.address.ref is None:
             if self.stored is None:
                 self._point()
             else:

@@ -51,9 +51,10 @@ def store(h: Handler) -> None:
     opcode = h.op.opcode
     if opcode is not None and opcode.has("release"):
         h.e.line("fence release")
-    access = Access.of(h.op.src_types[1:])
-    values = [h.source(i + 1) for i in range(len(h.op.src) - 1)]
-    _access(h, access, store_parts(h, access, h.op.src_types[1:], values))
+    access = Access.of(h.op.src_types[1:], h.op.src[1:])
+    written = [number for number in range(1, len(h.op.src)) if h.op.src[number] is not None]
+    values = [h.source(number) for number in written]
+    _access(h, access, store_parts(h, access, [h.op.src_types[number] for number in written], values))
 
 
 def _access(h: Handler, access: Access, stored: list[Value] | None) -> None:

@@ -21,21 +21,25 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The pieces of one access, all of one width; `size` bytes in all, which is also its alignment (6.4.1)."""
+    """The pieces of one access, all of one width; `size` bytes in all, which is also its alignment (6.4.1). gaps:
+    some of those bytes belong to no piece."""
 
     parts: tuple[Part, ...]
     size: int
+    gaps: bool = False
 
     @classmethod
-    def of(cls, types: Sequence[str]) -> Access:
+    def of(cls, types: Sequence[str], values: Sequence[Ref | None] = ()) -> Access:
+        """values: of a store, to leave out the elements that have none (`_`)."""
         parts: list[Part] = []
         at = 0
-        for t in types:
+        for number, t in enumerate(types):
             bits = max(8, bits_of(t))
             for _ in range(max(1, bits // 64)):
-                parts.append(Part(at, min(bits, 64)))
+                if not values or values[number] is not None:
+                    parts.append(Part(at, min(bits, 64)))
                 at += min(bits, 64) // 8
-        return cls(tuple(parts), at)
+        return cls(tuple(parts), at, None in values)
 
     @property
     def bits(self) -> int:
