@@ -165,7 +165,8 @@ def _quiet(A: Algebra, op: Opcode, target: str, source: str, result: Value, x: V
     if target == "f32":
         return floating.canonical(A, result)
     if target in _HALF_FORMATS:
-        return half.canonical(A, target, result)
+        narrowed = target == "bf16" and source != "bf16"  # by `exact.narrow`, whose NaNs are canonical
+        return result if narrowed else half.canonical(A, target, result)
     quiet = A.or_("u64", result, A.const("u64", 1 << 51))
     return A.select("u64", A.fcompare("nan", "f64", result, result), quiet, result)
 

@@ -120,12 +120,25 @@ def narrow(
     bits are added below the target's last mantissa bit. relu: negative results become +0 (9.7.9.21).
     """
     t = f"u{source.bits}"
+    if source.bias == target.bias and rounding not in ("rm", "rp") and not satfinite:
+        return _shorten(A, t, source, target, x, rounding, relu, random)
     magnitude = A.and_with(t, x, source.sign - 1)
     negative = A.is_negative(t, x)
     aligned = _align(A, t, source, target, magnitude)
     result = drop_bits(A, t, aligned, source.mantissa - target.mantissa, rounding, negative, random)
     result = _clamp(A, t, source, target, result, magnitude, negative, rounding, satfinite)
     return _finish_narrow(A, t, source, target, result, magnitude, negative, relu)
+
+
+def _shorten(
+    A: Algebra, t: str, source: Format, target: Format, x: Value, rounding: str, relu: bool, random: Value
+) -> Value:
+    """`narrow` to a format with the same exponents and infinity: whatever is carried over, the sign stays on top."""
+    result = drop_bits(A, t, x, source.mantissa - target.mantissa, rounding, None, random)
+    if relu:
+        result = A.select(t, A.is_negative(t, x), A.const(t, 0), result)
+    result = A.select(t, A.fcompare("num", source.name, x, x), result, A.const(t, target.nan or 0))
+    return A.resize(t, "u16" if target.bits <= 16 else "u32", result)
 
 
 def _align(A: Algebra, t: str, source: Format, target: Format, magnitude: Value) -> Value:

@@ -43,6 +43,10 @@ def to_format(A: Algebra, op: Opcode, form: Format, x: Value, random: Value = No
     """One f32 to a format, with the opcode's rounding, .satfinite and .relu."""
     rounding = next(r for r in ("rna", "rn", "rz", "rs") if op.has(r))
     satfinite, relu = op.has("satfinite"), op.has("relu")
+    if form is F16 and rounding != "rs" and not satfinite:
+        word = A.single_to_half(x, rounding)
+        result = A.maximum("s16", word, A.const("s16", 0)) if relu else word
+        return A.select("u16", half.is_nan(A, "f16", word), A.const("u16", half.CANONICAL_NAN), result)
     return exact.narrow(A, F32, form, x, rounding, satfinite=satfinite, relu=relu, random=random)
 
 
