@@ -23,6 +23,7 @@ from ptxtools.isa.types import TYPES
 
 from . import codes
 from .context import Context
+from .exchanged import exchanged
 from .functions import narrow_values, parameter_alignment
 from .problems import undeclared
 from .values import Scope
@@ -55,21 +56,40 @@ def check_call(context: Context, item: Instruction, op: Opcode, scope: Scope) ->
             message = f"'{v.name}': .{v.type} values cannot be passed to or from functions"
             _report(context, item, call.callee, codes.PARAMETER, message, help=("pass a .b32",), section="7.1")
             return
-    for index, formals, what in (
-        (call.returns, signature.returns, "result"),
-        (call.arguments, signature.params, "argument"),
+    callee = getattr(item.operands[call.callee], "name", "?")
+    given = [_items(item.operands[index]) if index >= 0 else () for index in (call.returns, call.arguments)]
+    counts = [len(given[0]), len(given[1])]
+    if counts[0] != counts[1] and counts == [len(signature.params), len(signature.returns)]:
+        message = f"results and arguments of this call of '{callee}' are exchanged"
+        _report(context, item, max(call.returns, 0), codes.CALL_COUNT, message)
+        return
+    for index, actual, formals, what in (
+        (call.returns, given[0], signature.returns, "result"),
+        (call.arguments, given[1], signature.params, "argument"),
     ):
-        actual = _items(item.operands[index]) if index >= 0 else ()
         variadic = what == "argument" and getattr(signature, "variadic", False)
         if len(actual) != len(formals) and not (variadic and len(actual) >= len(formals)):
-            callee = item.operands[call.callee]
-            message = f"'{getattr(callee, 'name', '?')}' has {_count(len(formals), what)}, the call gives {len(actual)}"
+            message = f"'{callee}' has {_count(len(formals), what)}, the call gives {len(actual)}"
             _report(context, item, index if index >= 0 else call.callee, codes.CALL_COUNT, message)
             continue
-        for place, (operand, formal) in enumerate(zip(actual, formals, strict=False)):
-            problem = _argument(operand, formal, what, scope)
-            if problem is not None:
-                _report(context, item, index, problem[0], problem[1], part=place)
+        for place, code, message in _mismatches(actual, formals, what, scope):
+            _report(context, item, index, code, message, part=place)
+
+
+def _mismatches(
+    actual: Sequence[Operand], formals: Sequence[Variable], what: str, scope: Scope
+) -> list[tuple[int, str, str]]:
+    """What does not match its formal: its place, code and message; two that are exchanged are one mistake."""
+
+    def wrong(operands: Sequence[Operand]) -> list[tuple[int, str, str]]:
+        found = ((n, _argument(o, f, what, scope)) for n, (o, f) in enumerate(zip(operands, formals, strict=False)))
+        return [(place, *problem) for place, problem in found if problem is not None]
+
+    problems = wrong(actual)
+    pair = exchanged(actual, (place for place, _, _ in problems), lambda swapped: not wrong(swapped))
+    if pair is None:
+        return problems
+    return [(pair[0], problems[0][1], f"{what}s {pair[0] + 1} and {pair[1] + 1} of this call are exchanged")]
 
 
 def _count(number: int, what: str) -> str:

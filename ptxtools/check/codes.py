@@ -6,6 +6,7 @@ PTX1xx (syntax) and the opcode codes PTX110 to PTX114 and PTX210 come from the p
 from __future__ import annotations
 
 # --- 1: syntax (the others of this group belong to the package `syntax`, which owns this page, too) -------------------
+MISSING_MARK = "PTX100"
 TOO_MANY = "PTX121"
 
 # --- 2: names, types and operands -------------------------------------------------------------------------------------

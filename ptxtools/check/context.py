@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxtools.diagnostics import Diagnostic, Requires, Source, Span
+from ptxtools.diagnostics import Diagnostic, Fix, Requires, Source, Span
 from ptxtools.ir.nodes import Module
 from ptxtools.isa import Need
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, describe, version_text
@@ -93,6 +93,15 @@ class Context:
         self.diagnostics.append(
             Diagnostic(code, message, span, self.source, help=help, section=section, requires=requires)
         )
+
+    def report_label(self, name: str, span: Span) -> None:
+        """A word alone on its line, before an instruction: a label without its colon. What names it is in order."""
+        named = (codes.UNDECLARED, f"'{name}' is not declared")
+        self.diagnostics[:] = [d for d in self.diagnostics if d.code != named[0] or not d.message.startswith(named[1])]
+        self.module.unread.add(name)
+        fix = Fix((span[1], span[1]), ":", "make it a label")
+        message = f"missing ':' behind the label {name}"
+        self.diagnostics.append(Diagnostic(codes.MISSING_MARK, message, span, self.source, fix=fix, section="4.3.1"))
 
     def _known(self, code: str, message: str, help: tuple[str, ...]) -> bool:
         name = message.split("'")[1] if message.count("'") > 1 else ""

@@ -43,6 +43,8 @@ from .values import CONSTANTS, Scope
 
 #: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
 _GOOD, _BAD, _EACH = 1, 2, 3
+#: A word, and an instruction on the line below.
+_LABEL_LINE = re.compile(r"[\w$%]+[ \t\r]*(//[^\n]*)?\n", re.ASCII)
 
 
 #: Statements that are directives, too.
@@ -152,7 +154,10 @@ class BodyChecker:
             span = context.parts(item.span).opcode
             atom = re.search(r"'(\.[\w:]+)'", error.message)
             span = context.word(span, atom[1]) if atom else span
-            context.report(error.code, error.message, span, help=error.help, section=error.section)
+            if item.operands and _LABEL_LINE.match(context.text, *item.span):
+                context.report_label(item.opcode, span)
+            else:
+                context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
         if "const[" in item.opcode:
             span = context.parts(item.span).opcode

@@ -10,6 +10,7 @@ from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 
 from . import codes
+from .exchanged import exchanged
 from .problems import Problem, Setting, same_space, undeclared
 from .values import CONSTANTS, Scope, Signature, Value
 from .vectors import VectorFit, constant_fits
@@ -68,18 +69,28 @@ def _element(operand: Element, scope: Scope) -> Signature:
 
 def examine(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting) -> list[Problem]:
     """What is wrong with the operands of `op`: nothing, or the complaints about the operand list that fits best."""
-    best: list[Problem] | None = None
+    best = _best(op, operands, scope, setting)
+    if len(best) > 1 and best[0].code in (codes.OPERAND_KIND, codes.ADDRESS_FORM):
+        pair = exchanged(operands, (p.operand for p in best), lambda swap: not _best(op, swap, scope, setting))
+        if pair is not None:
+            message = f"operands {pair[0] + 1} and {pair[1] + 1} of '{op.text}' are exchanged"
+            return [Problem(best[0].code, message, pair[0])]
+    return _causes(best)
+
+
+def _best(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting) -> list[Problem]:
+    best: list[Problem] = []
     for specs in op.shapes:
         problems = _match(op, specs, operands, scope, setting)
         if not problems:
             return []
-        if best is None or _badness(problems) < _badness(best):
+        if not best or _badness(problems) < _badness(best):
             best = problems
-    return _causes(best or [])
+    return best
 
 
 def _causes(problems: list[Problem]) -> list[Problem]:
-    """One problem for each cause: the first of each code; swapped operands are one mistake."""
+    """One problem for each cause: the first of each code."""
     first: dict[str, Problem] = {}
     for problem in problems:
         key = problem.code + problem.name

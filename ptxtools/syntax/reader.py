@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ptxtools.diagnostics import Diagnostic, Fix, Source, Span
 from ptxtools.ir import (
@@ -45,6 +45,10 @@ _LIKE_FUNCTION = re.compile(r"[.\w]*[ \t]*\.?(?:entry|func)\b", re.ASCII)
 _HEADER = re.compile(r"\.(?:version|target|address_size)\b", re.ASCII)
 _NAMES = re.compile(r"[\w$%]+", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
+#: Instructions that may be one word.
+_WITHOUT_OPERANDS = frozenset({"ret", "exit", "trap", "brkpt"})
+#: A word on a line of its own.
+_LONE_WORD = re.compile(r"([\w$%]+)[ \t\r]*(?://[^\n]*)?\n", re.ASCII)
 #: Control characters, and what decoding puts in place of bytes that are no text.
 _CONTROL = dict.fromkeys([*range(9), *range(14, 32), *range(127, 160), 0xFFFD])
 #: How much of a text is looked at to tell whether it is one.
@@ -65,6 +69,20 @@ class Units(Protocol):
     def data_lines(self, text: str, begin: int, lines: list[DataLine]) -> int: ...
 
     def close(self) -> None: ...
+
+
+class LoneWord(NamedTuple):
+    """A word that lacks the `:` of a label or the `;` of an instruction."""
+
+    word: str
+    span: Span
+    mark: str
+
+    def fault(self) -> Fault:
+        label = self.mark == ":"
+        message = f"missing ':' behind the label {self.word}" if label else "missing ';' at the end of this statement"
+        fix = Fix((self.span[1], self.span[1]), self.mark, "make it a label" if label else "end the statement")
+        return Fault("PTX100", message, self.span, fix=fix)
 
 
 class Reader:
@@ -114,6 +132,11 @@ class Reader:
             if self._place_completed(at, end, "{"):
                 self._report(fault)
                 return end
+        elif (lone := self._lone_word(at, fault, end)) is not None and self._place_completed(
+            at, lone.span[1], lone.mark
+        ):
+            self._report(lone.fault())
+            return lone.span[1]
         elif end >= 0 and self._place_completed(at, end, ";"):
             self._report(fault)
             return end
@@ -123,6 +146,17 @@ class Reader:
         names = set(_NAMES.findall(text, at, resumed))
         self.module.unread |= names | {name.lstrip("0123456789") for name in names}
         return resumed
+
+    def _lone_word(self, at: int, fault: Fault, end: int) -> LoneWord | None:
+        """A word that has the first line of a faulty unit for itself: a label or an instruction, and its mark is gone.
+        end: where a `;` is missing, or -1."""
+        match = _LONE_WORD.match(self.text, at)
+        if match is None or self._function is None or (fault.span[0] < match.end() and end != match.end(1)):
+            return None
+        from ptxtools.isa.index import CHAPTERS
+
+        mark = ":" if match[1] not in CHAPTERS else ";" if match[1] in _WITHOUT_OPERANDS else ""
+        return LoneWord(match[1], match.span(1), mark) if mark else None
 
     def _note_header(self, begin: int, end: int) -> None:
         """A header that could not be read is there all the same: that it is missing would be a second finding."""

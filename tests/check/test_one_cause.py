@@ -81,7 +81,10 @@ SLIPS = [
     ("0f40000000", "2.0f", "PTX103", 24, ""),
     ("mov.u64 %rd5, table", "mov.u64 %rd5, tabel", "PTX201", 26, "table"),
     ("bar.sync 0", "bar.synch 0", "PTX111", 27, ".sync"),
-    ("$loop:\n", "$loop\n", "PTX100", 29, ""),
+    ("$loop:\n", "$loop\n", "PTX100", 28, "label $loop"),
+    ("$done:\n", "$done\n", "PTX100", 32, "label $done"),
+    ("ld.global.f32 %f1, [%rd4]", "ld.global.f32 [%rd4], %f1", "PTX223", 23, "operands 1 and 2"),
+    ("st.global.f32 [%rd4], %f2", "st.global.f32 %f2, [%rd4]", "PTX240", 25, "operands 1 and 2"),
     ("$loop:\n", "loop:\n", "PTX201", 31, "loop"),
     ("%r9, %r2, -1", "%r9, %r2, 1.5", "PTX224", 29, ""),
     ("add.s32 %r9", "add..s32 %r9", "PTX101", 29, ""),
@@ -126,3 +129,23 @@ def test_an_undeclared_name_is_reported_once_in_each_function():
     body = "{\n.reg .b32 %r<2>;\nmov.b32 x, 1;\nadd.s32 %r1, x, x;\nmov.b32 y, 1;\n}\n"
     found = errors(f"{text}.entry a()\n{body}.entry b()\n{body}")
     assert [(d.code, d.line) for d in found] == [("PTX201", 7), ("PTX201", 9), ("PTX201", 14), ("PTX201", 16)]
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "message"),
+    [
+        ("call (r), f, (d, r);", "PTX262", "arguments 1 and 2 of this call are exchanged"),
+        ("call (r, d), f, (r);", "PTX261", "results and arguments of this call of 'f' are exchanged"),
+        ("call (r), f, (d, d);", "PTX262", "'d' (.b64) does not match parameter 'a' (.b32)"),
+    ],
+)
+def test_exchanged_parts_of_a_call_are_one_finding(call, code, message):
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func (.reg .b32 o) f(.reg .b32 a, .reg .b64 b);\n"
+    text = f"{head}.entry k() {{ .reg .b32 r; .reg .b64 d; mov.b32 r, 1; mov.b64 d, 1;\n{call}\nret; }}"
+    assert [(d.code, d.line, d.message) for d in errors(text)] == [(code, 5 + 1, message)]
+
+
+def test_two_exchanged_arguments_among_three():
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func f(.reg .u32 a, .reg .b64 b, .reg .f32 c);\n"
+    text = f"{head}.entry k() {{ .reg .u32 r; .reg .b64 d; .reg .f32 e;\ncall f, (e, d, r);\nret; }}"
+    assert [d.message for d in errors(text)] == ["arguments 1 and 3 of this call are exchanged"]
