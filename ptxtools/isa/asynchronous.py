@@ -5,7 +5,7 @@ from .types import TYPES
 
 PAGES = """
 let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm low 0..1048560:16)
-let policy = cache_policy:b64(reg) if .L2::cache_hint
+let policy = cache_policy:u64(reg imm) if .L2::cache_hint
 
 # 9.7.9.12 st.async
     st.async{.weak}{.ss}.completion_mechanism{.vec}.type  [a], b:type*vec&, [mbar];
@@ -114,7 +114,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
     cp.async.bulk.dst.src.completion_mechanism{.multicast}{.cache_hint}
-        $copy, [mbar]@shared::cluster, ctaMask:b16 if .multicast::cluster, $policy;
+        $copy, [mbar]@shared::cluster, ctaMask:u16 if .multicast::cluster, $policy;
     .dst = { .shared::cluster };
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
@@ -123,7 +123,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     .dst = { .shared::cluster };
     .src = { .shared::cta };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    cp.async.bulk.dst.src.completion_mechanism{.cache_hint}{.cp_mask}  $copy, $policy, byteMask:b16 if .cp_mask;
+    cp.async.bulk.dst.src.completion_mechanism{.cache_hint}{.cp_mask}  $copy, $policy, byteMask:u16 if .cp_mask;
     .dst = { .global };
     .src = { .shared::cta };
     .completion_mechanism = { .bulk_group };

@@ -1,7 +1,7 @@
 """9.7.13.5 to 9.7.13.7 Atomic operations and reductions in memory."""
 
 PAGES = """
-let policy = cache_policy:b64(reg) if .L2::cache_hint
+let policy = cache_policy:u64(reg imm) if .L2::cache_hint
 
 # 9.7.13.5 atom
     atom{.sem}{.scope}{.space}.op{.cache_hint}.type  d(reg sink), [a], b, $policy;

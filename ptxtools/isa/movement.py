@@ -4,7 +4,7 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
-let policy = cache_policy:b64(reg) if .L2::cache_hint
+let policy = cache_policy:u64(reg imm) if .L2::cache_hint
 
 # 9.7.9.3 mov
     mov.type      d, a(reg imm sreg symbol);
@@ -181,7 +181,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     createpolicy.fractional.primary{.secondary}.b64      =cache_policy:u64{, fraction:f32};
     .primary   = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
     .secondary = { .L2::evict_first, .L2::evict_unchanged };
-    createpolicy.cvt.L2.b64                              =cache_policy:u64, access_property:b64;
+    createpolicy.cvt.L2.b64                              =cache_policy:u64, access_property:u64;
     first .range, .fractional, .cvt
     needs => ptx 7.4, sm_80
 

@@ -12,7 +12,7 @@ A chapter is a text of pages. A page starts with `# section names…`; then, in 
     marks .cc => carry_out               a property of the opcode
     first .expect_tx                     modifiers that stand at once behind the name, where they are written
     rule shapes                          a function of the chapter: further checks, and variables for the operands
-    let policy = cache_policy:b64(reg)   an abbreviation, written $policy in forms; before the first page: for them all
+    let policy = cache_policy:u64(reg)   an abbreviation, written $policy in forms; before the first page: for them all
 
 `{.a}` is optional, `{.a.b}` optional as a whole; a name without a set is a literal. `{b:u32,}` in the middle of the
 operands stands for two forms, with it and without. Pages are read when a mnemonic of

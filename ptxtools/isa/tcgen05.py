@@ -188,7 +188,8 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
 
 # 9.7.16.12.1 tcgen05.commit
-    tcgen05.commit.cta_group.completion_mechanism{.space}{.multicast}.b64  [mbar], ctaMask:b16 if .multicast::cluster;
+    tcgen05.commit.cta_group.completion_mechanism{.space}{.multicast}.b64
+        [mbar], ctaMask:u16(reg) if .multicast::cluster;
     .cta_group = { .cta_group::1, .cta_group::2 };
     .completion_mechanism = { .mbarrier::arrive::one };
     .space     = { .shared::cluster };

@@ -5,7 +5,7 @@ from .conditions import Context
 PAGES = """
 let map = [tensorMap, tensorCoords:s32*coordinates]@generic
 let im2col = im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128
-let policy = cache_policy:b64(reg) if .L2::cache_hint
+let policy = cache_policy:u64(reg imm) if .L2::cache_hint
 
 # 9.7.9.25.5.2 cp.async.bulk.tensor
     cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.cta_group}{.cache_hint}
@@ -18,7 +18,7 @@ let policy = cache_policy:b64(reg) if .L2::cache_hint
     cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.multicast}{.cta_group}{.cache_hint}
         [dstMem]@dst, $map, [mbar]@shared::cluster,
         $im2col,
-        ctaMask:b16 if .multicast::cluster, $policy;
+        ctaMask:u16 if .multicast::cluster, $policy;
     .dst = { .shared::cluster };
     .src = { .global };
     .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };

@@ -12,7 +12,8 @@ HEAD = """.version 9.0
 .visible .entry k()
 {{
 .reg .b32 %r<40>; .reg .u32 %u<9>; .reg .f32 %f<40>; .reg .f16x2 %xx<8>; .reg .b64 %rd<9>; .reg .u64 %ul<9>;
-.reg .b16 %h<8>; .reg .pred %p<9>; .reg .v4 .f32 %v; .reg .b128 %q<4>; .local .align 16 .b8 lv[64];
+.reg .b16 %h<8>; .reg .f16 %x<8>; .reg .f64 %fd<8>; .reg .pred %p<9>; .reg .v4 .f32 %v; .reg .b128 %q<4>;
+.local .align 16 .b8 lv[64];
 """
 
 
@@ -61,6 +62,9 @@ ACCEPTED = [
     "ld.volatile.global.f32 %f1, [%rd1].unified;", "ld.global.nc.f32 %f1, [%rd1].unified;", "prefetch.L1 [lv];",
     "prefetch.L2 [sv];", "prefetch.tensormap [%r1];", "fence.proxy.tensormap::generic.acquire.gpu [%r1], 128;",
     "multimem.red.add.u32 gv[1], %r1;",
+    # Policies and masks are integers; the mask of equal values may be discarded beside its predicate.
+    "ld.global.L2::cache_hint.b32 %r1, [gv], 0x12F0000000000000;", "st.global.L2::cache_hint.b32 [gv], %r1, %ul1;",
+    "cp.async.bulk.prefetch.L2.global.L2::cache_hint [gv], 16, 5;", "match.all.sync.b32 _|%p1, %r2, %r3;",
 ]  # fmt: skip
 REFUSED = [
     ("bar.sync 0x100000010;", "PTX225"), ("bar.sync 1, 0x100000041;", "PTX225"), ("bar.arrive 1, 0;", "PTX225"),
@@ -76,6 +80,10 @@ REFUSED = [
     ("cvt.rn.satfinite.e4m3x2.f32 %h1, %rd1, %f1;", "PTX222"),
     ("cvt.pack.sat.s16.s32 %r1, %h1, %r2;", "PTX222"), ("max.s16x2 %u1, %r1, %r2;", "PTX221"),
     ("multimem.ld_reduce.add.f32 %u1, [gv];", "PTX221"), ("ldu.global.f32 %f1, [%rd1].unified;", "PTX240"),
+    ("ld.global.L2::cache_hint.b32 %r1, [gv], %fd1;", "PTX221"), ("match.any.sync.b32 _, %r2, %r3;", "PTX228"),
+    ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [gv], [%rd8], 16, %x1;", "PTX221"),
+    ("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%rd1], 5;", "PTX223"),
+    ("createpolicy.cvt.L2.b64 %rd1, 1.5;", "PTX224"),
     ("prefetch.L1 [%r1];", "PTX242"), ("prefetchu.L1 [lv];", "PTX241"), ("red.add.u32 gv[1], %r1;", "PTX240"),
 ]  # fmt: skip
 

@@ -79,6 +79,15 @@ def test_pairs_of_halves_stand_for_pairs_and_fours_of_integers(engine: str) -> N
     assert got[:4] == [0x00030002, 0x00020003, LOW, 1 + (-1 * -1) + (1 * -1)]
 
 
+@ENGINES
+def test_a_policy_may_be_a_constant_and_a_mask_discarded(engine: str) -> None:
+    body = """mov.u32 %r5, %tid.x; shr.u32 %r6, %r5, 5; mov.u32 %r0, 7;
+    st.global.L2::cache_hint.b32 [%o], %r0, 0x12F0000000000000; ld.global.L2::cache_hint.b32 %r1, [%o], 5;
+    match.all.sync.b32 _|%p0, %r6, -1; match.all.sync.b32 _|%p1, %r5, -1;
+    selp.b32 %r2, 1, 0, %p0; selp.b32 %r3, 1, 0, %p1; st.b32 [%o+4], %r1; st.b32 [%o+8], %r2; st.b32 [%o+12], %r3;"""
+    assert run(body, engine, threads=32)[:4] == [7, 7, 1, 0]
+
+
 BRACED = [
     ("sm_90a", "wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16 "
      "{%r0, %r1}, %d1, %d2, %r4, 1, 1, 1, 1, 0, 0;", "%r4"),
