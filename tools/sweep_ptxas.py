@@ -124,7 +124,8 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
     settings = len({r.setting for r in records})
     lines += [
         "", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.",
-        "`tools/sweep_ptxas.py --show PATTERN` prints recorded verdicts.", "", "## Reviewed deviations", "",
+        "`tools/sweep_ptxas.py --show PATTERN` prints recorded verdicts; `tools/fuzz_ptxas.py` damages modules and",
+        "prints what differs then.", "", "## Reviewed deviations", "",
         "| probes | topic | ours | reason |", "|--:|---|---|---|",
     ]  # fmt: skip
     for deviation in deviations(REVIEWED):

@@ -100,7 +100,9 @@ def _function(context: Context, function: Function, scope: Scope, bodies: BodyCh
                 message = f"parameter '{variable.name}' is declared twice"
                 context.report(codes.REDECLARED, message, variable.name_span, section="7.1")
     if function.body is not None:
+        outside = set(context.ill_typed)
         bodies.check(function, names)
+        context.ill_typed = outside
 
 
 def _declare_variable(context: Context, variable: Variable, scope: Scope) -> None:

@@ -29,6 +29,19 @@ NARROW = Need((), (0, 0), ("sm_90",))
 _ABOUT_NAMES = frozenset({codes.UNDECLARED, codes.BRANCH_TARGET, codes.CALL_TARGET})
 
 
+#: Codes that are no news about a variable whose own declaration is wrong.
+_ABOUT_TYPES = frozenset(
+    {
+        codes.OPERAND_TYPE,
+        codes.OPERAND_SIZE,
+        codes.OPERAND_KIND,
+        codes.ADDRESS_REGISTER,
+        codes.GUARD,
+        codes.CALL_ARGUMENT,
+    }
+)
+
+
 class Enough(Exception):  # noqa: N818 - ends a check, no error of ours
     """There are too many findings to go on."""
 
@@ -62,6 +75,8 @@ class Context:
         self.diagnostics: list[Diagnostic] = []
         #: Names of this function that were reported as undeclared.
         self.undeclared: set[str] = set()
+        #: Variables whose type has been found wrong; without the number where they are a range.
+        self.ill_typed: set[str] = set()
         #: Findings so far, with those that were no news.
         self.reports = 0
         #: Functions whose declarations do not agree: more about them is no news.
@@ -81,11 +96,16 @@ class Context:
     ) -> None:
         """Add an error finding; raises Enough after very many.
 
-        That a name is undeclared is no news if its declaration could not be read, nor once more in the same function.
+        That a name is undeclared is no news if its declaration could not be read, nor once more in the same function;
+        nor does a type that cannot be fit anything.
         """
         self.reports += 1
         if code in _ABOUT_NAMES and self._known(code, message, help):
             return
+        if self.ill_typed and code in _ABOUT_TYPES:
+            names = message.split("'")[1::2]
+            if not self.ill_typed.isdisjoint([*names, *(name.rstrip("0123456789") for name in names)]):
+                return
         if len(self.diagnostics) >= MOST_FINDINGS:
             message = f"more than {MOST_FINDINGS} mistakes; the rest was not checked"
             self.diagnostics.append(Diagnostic(codes.TOO_MANY, message, span, self.source))
@@ -110,8 +130,8 @@ class Context:
             return True
         if code != codes.UNDECLARED or not name:
             return False
-        # One range `%r<4>` that is too short is one mistake.
-        key = base if any(text.startswith(f"{base}<") for text in help) else name
+        # One range `%r<4>` that is too short, or not there, is one mistake.
+        key = base if name[0] == "%" or any(text.startswith(f"{base}<") for text in help) else name
         known = key in self.undeclared
         self.undeclared.add(key)
         return known

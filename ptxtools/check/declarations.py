@@ -184,6 +184,7 @@ def check_type(context: Context, v: Variable) -> None:
         message = f"'.{v.type}' is an instruction type: no variable can have it"
         help = (f"use .b{max(8, info.bits)}",) if info is not None and info.bits <= 128 else ()
         context.report(codes.DECLARATION_TYPE, message, context.word(v.span, f".{v.type}"), help=help, section="5.2")
+        context.ill_typed.add(v.name)
     elif v.type == "pred" and v.space != "reg":
         message = f"'{v.name}': predicates live in registers only"
         context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.2.1")

@@ -29,6 +29,7 @@ from ptxtools.ir.nodes import (
     Scope as ScopeNode,
 )
 from ptxtools.isa import Need, Opcode, OpcodeError, resolve
+from ptxtools.isa.index import CHAPTERS
 
 from . import codes
 from .availability import is_gone
@@ -203,8 +204,18 @@ class BodyChecker:
 
     def _report(self, item: Instruction, op: Opcode, problem: Problem) -> None:
         span = self.problem_span(item, problem)
-        section = problem.section or op.section
-        self.context.report(problem.code, problem.message, span, help=problem.help, section=section)
+        section, help = problem.section or op.section, problem.help
+        if problem.code == codes.OPERAND_COUNT and (line := self._line_without_end(item)):
+            help = (*help, f"is the ';' at the end of line {line} missing?")
+        self.context.report(problem.code, problem.message, span, help=help, section=section)
+
+    def _line_without_end(self, item: Instruction) -> int:
+        """The line before an instruction that was read as an operand; 0 without one."""
+        line_of = self.context.source.line_of
+        for operand, span in zip(item.operands, self.context.parts(item.span).operands, strict=False):
+            if isinstance(operand, Name) and operand.name.partition(".")[0] in CHAPTERS:
+                return line_of(span[0]) - 1 if line_of(span[0]) > line_of(item.span[0]) else 0
+        return 0
 
     def problem_span(self, item: Instruction, problem: Problem) -> Span:
         """The text that a problem is about: an operand, a part of it, or the opcode."""

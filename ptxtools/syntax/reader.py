@@ -41,7 +41,8 @@ _LINE_MARKER = re.compile(r'#[ \t]*\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
 
 _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
 #: The start of a function, perhaps misspelt.
-_LIKE_FUNCTION = re.compile(r"[.\w]*[ \t]*\.?(?:entry|func)\b", re.ASCII)
+_LIKE_FUNCTION = re.compile(r"(?:[.\w]++[ \t]++)?[.\w]*[ \t]*\.?(?:entry|func)\b", re.ASCII)
+_NAMELESS = re.compile(r"(?:\.\w+\s+)?\.entry\s*(\()", re.ASCII)
 _HEADER = re.compile(r"\.(?:version|target|address_size)\b", re.ASCII)
 _NAMES = re.compile(r"[\w$%]+", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
@@ -102,6 +103,10 @@ class Reader:
         self._braces_wrong = False
         #: A function of which is known that its `}` follows.
         self._closed: Function | None = None
+        #: Where headers stand, as far as it has been asked.
+        self._headers: dict[str, int] = {}
+        #: The function whose header could not be read.
+        self._lost: Function | None = None
 
     def read(self) -> None:
         """Read the whole text into `module`."""
@@ -127,16 +132,24 @@ class Reader:
     def _recover(self, at: int, fault: Fault) -> int:
         """Report why the unit at `at` cannot be read; where reading goes on."""
         text, end = self.text, fault.fix.span[0] if fault.fix is not None and fault.fix.text == ";" else -1
-        if end >= 0 and _FUNCTION_START.match(text, at) and _body_start().match(text, end):
-            fault = Fault("PTX100", "missing '{' before the body of this function", fault.span)
+        follows = _after_header().match(text, end) if end >= 0 and _FUNCTION_START.match(text, at) else None
+        brace = _TRIVIA.match(text, end) if end >= 0 else None
+        nameless = _NAMELESS.match(text, at) if fault.code == "PTX100" else None
+        if follows is not None and follows["body"] and self._balance(end) < 0:
             if self._place_completed(at, end, "{"):
-                self._report(fault)
+                self._report(Fault("PTX100", "missing '{' before the body of this function", follows.span("word")))
                 return end
         elif (lone := self._lone_word(at, fault, end)) is not None and self._place_completed(
             at, lone.span[1], lone.mark
         ):
             self._report(lone.fault())
             return lone.span[1]
+        elif nameless is not None:
+            fault = Fault("PTX100", "expected a name, found '('", nameless.span(1))
+        elif follows is not None:
+            fault = Fault("PTX100", f"expected '{{' or ';', found '{follows['word']}'", follows.span("word"))
+        elif brace is not None and _inner_brace().match(text, brace.end()):
+            fault = Fault("PTX100", "this '}' closes nothing in its statement", (brace.end(), brace.end() + 1))
         elif end >= 0 and self._place_completed(at, end, ";"):
             self._report(fault)
             return end
@@ -168,10 +181,17 @@ class Reader:
         headers = [item for item in items if isinstance(item, Header)]
         if not found and len(headers) == len(items):
             due = [word for word in HEADERS[:2] if word not in {header.name for header in headers}]
-            if due and not re.search(rf"^\s*\{due[0]}\b", text[end:], re.MULTILINE):
+            if due and self._last_header(due[0]) < end:
                 name = due[0]
         if name:
             items.append(Header(name, (), (begin, begin + len(name))))
+
+    def _last_header(self, name: str) -> int:
+        """Where the last line that begins with this header stands; -1 without one."""
+        if name not in self._headers:
+            places = [m.start(1) for m in re.finditer(rf"^[ \t]*(\{name}\b)", self.text, re.MULTILINE)]
+            self._headers[name] = max(places, default=-1)
+        return self._headers[name]
 
     def _step(self, at: int) -> int:
         """Read what begins at `at`; the place behind it."""
@@ -198,6 +218,8 @@ class Reader:
         try:
             node, _ = self.units.parse(self.text[:end] + mark, at)
             self._place(node, at)
+            if isinstance(node, Function):
+                self.module.unread.add(node.name)
         except Fault:
             return False
         return True
@@ -267,6 +289,7 @@ class Reader:
                 return at + 1
             if not self._astray:
                 self._report(Fault("PTX117", "a scope stands inside of a function only", (at, at + 1)))
+            self._braces_wrong = True
             return self._enter_unread(at)
         if len(self._scopes) >= MOST_SCOPES:
             self._extra_scopes += 1
@@ -300,11 +323,13 @@ class Reader:
         """Whether the text from here on has too few `}` for the scopes that are open."""
         if self._function is self._closed:
             return False
-        depth = len(self._scopes) + self._extra_scopes
-        for match in _brace().finditer(self.text, at):
-            depth += (match[0] == "{") - (match[0] == "}")
+        depth = len(self._scopes) + self._extra_scopes + self._balance(at)
         self._closed = self._function if depth <= 0 else None
         return depth > 0
+
+    def _balance(self, at: int) -> int:
+        """How many more braces the text opens than closes from here on."""
+        return sum((match[0] == "{") - (match[0] == "}") for match in _brace().finditer(self.text, at))
 
     def _missing_brace(self, at: int) -> None:
         """What stands outside of functions follows while one is open: its `}` has been forgotten."""
@@ -328,7 +353,7 @@ class Reader:
         open_node = self._function or self._section
         if len(self.diagnostics) >= MOST_FAULTS:
             self._report(Fault("PTX121", f"more than {MOST_FAULTS} mistakes; the rest was not read", (at, at + 1)))
-        elif open_node is not None:
+        elif open_node is not None and open_node is not self._lost:
             brace = open_node.body.span[0] if isinstance(open_node, Function) and open_node.body else open_node.span[0]
             help = (f"its '{{' is in line {self.source.line_of(brace)}",)
             self._report(Fault("PTX116", f"missing '}}' at the end of {open_node.name}", (at, at + 1), help))
@@ -351,7 +376,7 @@ class Reader:
     def _report(self, fault: Fault) -> None:
         """Add a finding. Behind a mistake, words that fit nowhere in the same line are no news."""
         last = self.diagnostics[-1].span[0] if self.diagnostics else len(self.text)
-        stray = fault.code == "PTX100" and fault.fix is None and last < fault.span[0]
+        stray = fault.code == "PTX100" and fault.fix is None and last <= fault.span[0]
         if stray and self.text.find("\n", last, fault.span[0]) < 0:
             return
         self.diagnostics.append(
@@ -364,12 +389,15 @@ class Reader:
         if text.startswith("/*", fault):  # a comment without end hides the rest, closing braces included
             self._abandon(len(text))
             return len(text)
-        orphan = self._function is None and text.startswith(".param", begin)  # of a list whose function is lost
+        # A list of parameters whose function is lost counts as a header, too.
+        orphan = self._function is None and (text.startswith(".param", begin) or text.startswith("(", fault))
         header = orphan or _LIKE_FUNCTION.match(text, begin) is not None
         at = max(begin + 1, self._line_start(begin, fault))
         depth = 0
         while match := _resume_pattern().search(text, at):
             found, at = match[0], match.end()
+            if found == ";" and header and match.start() == fault and _rest_of_header().match(text, at):
+                continue
             if found == ";":
                 self._astray |= header
                 return at
@@ -398,6 +426,7 @@ class Reader:
             self._abandon(brace)
         self._function = Function("func", "the function", span=(brace, brace + 1), name_span=(brace, brace + 1))
         self._function.body = Scope([], (brace, brace + 1))
+        self._lost = self._function
         self._scopes = [self._function.body]
         return brace + 1
 
@@ -420,9 +449,18 @@ def _brace() -> re.Pattern[str]:
 
 
 @cache
-def _body_start() -> re.Pattern[str]:
-    """What a body begins with, and no module goes on with."""
-    return re.compile(r"(?:\s|//[^\n]*)*+(?:\.reg\b|\.loc\b|\.local\b|@|[a-z]\w*\.[\w.:]+[ \t]|ret\b)", re.ASCII)
+def _after_header() -> re.Pattern[str]:
+    """What neither ends a function's header nor goes on with the module; body: it may begin a body."""
+    module = "visible|extern|weak|common|entry|func|global|const|shared|tex|file|section|alias|pragma"
+    statement = r"\.reg\b|\.loc\b|\.local\b|@|[a-z]\w*\.[\w.:]+[ \t]|ret\b"
+    other = rf"(?!\.(?:{module}|version|target|address_size)\b|[{{}}#;]|@@|\Z)"
+    return re.compile(rf"(?:\s|//[^\n]*)*+{other}(?=(?P<body>{statement})?)(?P<word>[.\w$%]+|.)", re.ASCII)
+
+
+@cache
+def _rest_of_header() -> re.Pattern[str]:
+    """The rest of a list of parameters, up to the body."""
+    return re.compile(r"(?:(?!\.entry|\.func)[^;{}])*\{", re.ASCII)
 
 
 @cache

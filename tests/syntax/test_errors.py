@@ -110,7 +110,7 @@ def test_subtracted_offset_has_a_fix():
         (".loc 1 2 3, function_name x", "PTX100", "x"),
         (".loc 1 2 3, name x, inlined_at 1 2 3", "PTX100", "e"),
         (".foo bar;", "PTX119", ".foo"),
-        (".entry () { ret; }", "PTX100", "{"),
+        (".entry () { ret; }", "PTX100", "("),
         (".entry k( { ret; }", "PTX100", "{"),
         (".entry k(.param .u64 a { ret; }", "PTX100", "{"),
         (".entry k(.param .u64 a,) { ret; }", "PTX100", ")"),

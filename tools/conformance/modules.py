@@ -645,9 +645,25 @@ def _slips() -> Iterator[Probe]:
         (".global .b32 x;", ".version 9.0", ".target sm_90"),
     ):  # fmt: skip
         yield _probe(*lines, _KERNEL)
+    yield from _odd_headers()
     yield from _shapes_of_parameters()
     yield from _large_numbers()
     yield from _broken_lines()
+
+
+def _odd_headers() -> Iterator[Probe]:
+    parameters = (".param .u64 .ptr a,", ".param .u64 .ptr b", ")", "{", *_REST)
+    for head in (
+        (".entry k()", "[{"), (".entry k()", ".reg .f32 %f;", "{"), (".entry k()", "}{"), (".entry k()", "ret;", "{"),
+        (".visible .relu .entry k()", "{"), (".entry .relu k()", "{"), (".entry k() .relu", "{"), (".entry ()", "{"),
+        (".entry k()", ".maxntid 64;", "{"), (".entry k();", "{"), (".entry k()", "{", "{"), (".entry k()", "{", "}"),
+        (".entry k()", "{", "add.s32 %r1}, %r1, %r1;"), (".entry k()", "{", "add.s32 %r1, {%r1, %r1;"),
+    ):  # fmt: skip
+        yield _probe(*head, *_REST, ".entry l() { ret; }")
+    for start in (".visible k(", ".entry k", ".entry k(.b32 x,", ".entry k(.reg .b64 %rd<4>;", "entry k(", ".enty k("):
+        yield _probe(start, *parameters)
+    for type_ in ("e4m3", "bf16", "s16x2", "tf32", "f32x2", "u4"):
+        yield _body(f".reg .{type_} %f<4>; .reg .b32 %r<4>;", "mov.b32 %r1, %f1;", "add.f32 %f1, %f2, %f3;")
 
 
 def _shapes_of_parameters() -> Iterator[Probe]:
