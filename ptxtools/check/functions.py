@@ -26,6 +26,9 @@ _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 def check_function_header(context: Context, function: Function) -> None:
     """Parameters, results and linkage of one `.entry` or `.func`."""
     body = function.body is not None
+    if function.name == "_":
+        message = "'_' stands for no name: a function cannot have it"
+        context.report(codes.WRONG_KIND_OF_NAME, message, function.name_span, section="4.4")
     check_parameters(context, function.params, function.returns, kind=function.kind, allocated=body)
     if function.kind == "func":
         if body:
@@ -143,6 +146,9 @@ def _param_space(context: Context, v: Variable, kind: str, allocated: bool) -> N
     if len(v.dims) > 1:
         message = f"parameter '{v.name}': arrays of parameters have one dimension"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6")
+    elif any(n is not None and n < 0 for n in v.dims):
+        message = f"parameter '{v.name}' has a negative size"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
     elif kind == "entry" and any(not n for n in v.dims):
         message = f"parameter '{v.name}' of an entry needs a size"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6.1")

@@ -44,6 +44,9 @@ _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entr
 _LIKE_FUNCTION = re.compile(r"(?:[.\w]++[ \t]++)?[.\w]*[ \t]*\.?(?:entry|func)\b", re.ASCII)
 _NAMELESS = re.compile(r"(?:\.\w+\s+)?\.entry\s*(\()", re.ASCII)
 _HEADER = re.compile(r"\.(?:version|target|address_size)\b", re.ASCII)
+_DATA = re.compile(r"\.[busf]\d", re.ASCII)
+#: What follows a section.
+_MODULE_PART = re.compile(r"\.(?:section|file|visible|entry|func|global|extern)\b", re.ASCII)
 _NAMES = re.compile(r"[\w$%]+", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
 #: Instructions that may be one word.
@@ -209,6 +212,8 @@ class Reader:
             return match.end()
         if self._function is not None and _FUNCTION_START.match(self.text, at):
             self._missing_brace(at)
+        elif self._section is not None and first == "." and not _DATA.match(self.text, at):
+            self._end_section(at)
         node, after = self.units.parse(self.text, at)
         self._place(node, at)
         return after
@@ -244,6 +249,15 @@ class Reader:
         if not isinstance(node, Label):
             raise Fault("PTX117", "a section holds labels and data only", _word(self.text, at))
         self._section.lines.append(DataLine("label", (node.name,)))
+
+    def _end_section(self, at: int) -> None:
+        """What is no data follows: the next part of the module, or a mistake."""
+        assert self._section is not None
+        word = _word(self.text, at)
+        if not _MODULE_PART.match(self.text, at) or self._balance(at) < 0:
+            raise Fault("PTX117", "a section holds labels and data only", word)
+        self._report(Fault("PTX116", f"missing '}}' at the end of {self._section.name}", word))
+        self._section = None
 
     def _place_in_body(self, node: Any, at: int) -> None:
         if isinstance(node, _MODULE_ONLY):

@@ -662,6 +662,15 @@ def _odd_headers() -> Iterator[Probe]:
         yield _probe(*head, *_REST, ".entry l() { ret; }")
     for start in (".visible k(", ".entry k", ".entry k(.b32 x,", ".entry k(.reg .b64 %rd<4>;", "entry k(", ".enty k("):
         yield _probe(start, *parameters)
+    yield _body(".reg .pred p; .reg .b32 r;", "@p bra $L_2;", "$L_2", "st.shared.u32 [r], r;")
+    for name in ("_", "$", "%", "_a", "$a", "%a"):
+        yield _probe(f".entry {name}() {{ ret; }}")
+        yield _probe(f".func {name}() {{ ret; }}", _KERNEL)
+    for text in ("a[-1]", "a[0]", "a[1]", "a[-4]"):
+        yield _probe(f".entry k(.param .b8 {text}) {{ ret; }}")
+        yield _probe(f".func f(.param .b8 {text}) {{ ret; }}", _KERNEL)
+    for line in (".param .u64 x,", ".param .u64 x;", ".loc 1 1 1", "$L .b8 1", ".section .debug_str {", ".entry l() {"):
+        yield _probe(".section .debug_info {", line, ".b8 1", "}", _KERNEL)
     for type_ in ("e4m3", "bf16", "s16x2", "tf32", "f32x2", "u4"):
         yield _body(f".reg .{type_} %f<4>; .reg .b32 %r<4>;", "mov.b32 %r1, %f1;", "add.f32 %f1, %f2, %f3;")
 
