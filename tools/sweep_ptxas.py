@@ -144,7 +144,8 @@ def examples_section() -> list[str]:
     lines = [
         "", "## Examples of the manual", "",
         "Every statement of the examples in the editions 6.4, 7.8 (chapters 1 to 8), 8.7 and 9.0 (tcgen05), each in a",
-        "module that declares what it names, at a version and target that it needs. `make test` lints all of them;",
+        "module that declares what it names, at a version and target that it needs; and the blocks of 8.7 that are",
+        "functions or sequences with their declarations, as they stand. `make test` lints all of them;",
         "`tools/manual_examples.py` prints each refusal. \"Slip\": the manual's own mistake.", "", f"{summary}.", "",
         "| examples | refused by | reason |", "|--:|---|---|",
     ]  # fmt: skip

@@ -12,6 +12,7 @@ from ptxtools.check import check
 from ptxtools.diagnostics import Diagnostic, Severity
 from ptxtools.syntax import parse
 
+from .blocks import blocks
 from .manual import Example, examples
 from .oracle import Oracle
 from .surroundings import module_around
@@ -63,8 +64,8 @@ class Review(NamedTuple):
 
 
 def record(folder: Path, ptxas: str) -> Iterator[Row]:
-    """Every example of the texts in `folder`, once. Code lines outside of the examples count where anyone takes them:
-    the rest of them is pseudo code."""
+    """Every example of the texts in `folder`, once, then whole blocks. Code lines outside of the examples count where
+    anyone takes them: the rest of them is pseudo code."""
     oracle = Oracle(ptxas)
     found: dict[str, Example] = {}
     for example in examples(folder):
@@ -75,6 +76,7 @@ def record(folder: Path, ptxas: str) -> Iterator[Row]:
         row = _asked(oracle, example)
         if example.in_examples or outcome(row).verdict in ("", "ours"):
             yield row
+    yield from (_asked(oracle, block) for block in blocks(folder))
 
 
 def _asked(oracle: Oracle, example: Example) -> Row:

@@ -17,18 +17,16 @@ _EXAMPLES = re.compile(r"#*\s*\**(?:示例|例子|Examples?)\b[\s\d:*]*$", re.IG
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAME = re.compile(r"[\w$%]+")
 _START = re.compile(r"(?:[\w$%]+\s*:\s*)*(?:@!?\s*[\w$%]+\s*:?\s*)?([a-z]\w*)(?=[\s.;])|\s*\.[a-z]\w*|@@", re.ASCII)
-_FUNCTION = re.compile(r"\s*(?:\.(?:visible|extern|weak)\s+)?\.(?:entry|func|function)\b")
-_LABEL = re.compile(r"\s*([\w$%]+)\s*:(?!:)\s*(?!\s*\.(?:branchtargets|calltargets|callprototype))")
-_TO_LINE_END = re.compile(r"\s*(?:\.(?:version|target|address_size|loc|file)\b[^\n;]*|@@[^\n]*)")
+FUNCTION = re.compile(r"\s*(?:\.(?:visible|extern|weak)\s+)?\.(?:entry|func|function)\b")
+LABEL = re.compile(r"\s*([\w$%]+)\s*:(?!:)\s*(?!\s*\.(?:branchtargets|calltargets|callprototype))")
+TO_LINE_END = re.compile(r"\s*(?:\.(?:version|target|address_size|loc|file)\b[^\n;]*|@@[^\n]*)")
 _PRAGMA = re.compile(r"\.pragma[^;{]*$")
 #: Whole statements on one line, outside of the examples.
 _ONE_LINE = re.compile(
     r"\s*(?:(?:@!?[\w$%]+\s+)?[a-z][\w.:]*\s+[\w$%{\[(][^;]*|\.[a-z][^;]*|[\w$]+:\s*[.a-z][^;]*);\s*$"
 )
 #: A line that begins a statement, behind one that ends none.
-_MISSING = re.compile(
-    r"(?<=[\w\]>)}])[ \t]*\n(?=\s*(?:\.reg|\.global|\.shared|@!?\w+\s|[a-z]\w*\.[\w.:]+\s+[\w{\[$%]))"
-)
+MISSING = re.compile(r"(?<=[\w\]>)}])[ \t]*\n(?=\s*(?:\.reg|\.global|\.shared|@!?\w+\s|[a-z]\w*\.[\w.:]+\s+[\w{\[$%]))")
 #: A word alone on its line, with no operands on the next one.
 _LONE_WORD = re.compile(r"^[ \t]*\.?[\w:.]+[ \t]*\n(?![\s]*[{\[(%])", re.MULTILINE)
 #: Lines that are no code: a row of a table, a sentence.
@@ -58,33 +56,50 @@ def examples(folder: Path) -> Iterator[Example]:
 
 
 def _of_edition(edition: str, lines: list[str]) -> Iterator[Example]:
+    for section, block, inside in _parts(lines):
+        if inside:
+            yield from _of_block(f"{edition} {section}", block)
+            continue
+        for line in block:
+            text = _plain(_COMMENT.sub("", line))
+            if text.isascii() and _ONE_LINE.match(text) and starts(text):
+                yield Example(f"{edition} {section}", tidy(text), (), False)
+
+
+def example_blocks(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """The sections that have examples, and the lines of these."""
+    return ((section, block) for section, block, inside in _parts(lines) if inside)
+
+
+def _parts(lines: list[str]) -> Iterator[tuple[str, list[str], bool]]:
+    """The text between headings: its section, its lines, and whether they are examples."""
     section, inside, block = "", False, list[str]()
     for line in [*lines, "0.0. end"]:
         heading = _HEADING.match(line)
         begins = _EXAMPLES.match(line.strip()) is not None
         if heading or begins or line.startswith("#"):
-            yield from _of_block(f"{edition} {section}", block)
-            block.clear()
+            yield section, block, inside
+            block = []
             inside = begins or (inside and heading is None and line.startswith("####") and "xample" in line)
             section = heading[1] if heading else section
-        elif inside:
-            block.append(line)
         else:
-            text = _plain(_COMMENT.sub("", line))
-            if text.isascii() and _ONE_LINE.match(text) and _starts(text):
-                yield Example(f"{edition} {section}", _tidy(text), (), False)
+            block.append(line)
+
+
+def code(lines: list[str]) -> str:
+    """The code among the lines of a block, without comments."""
+    text = _COMMENT.sub("", "\n".join(_plain(line) for line in lines))
+    text = "\n".join(line for line in text.splitlines() if line.isascii() and not _NO_CODE.match(line))
+    return _LONE_WORD.sub("", text + "\n")
 
 
 def _of_block(where: str, lines: list[str]) -> Iterator[Example]:
-    text = _COMMENT.sub("", "\n".join(_plain(line) for line in lines))
-    text = "\n".join(line for line in text.splitlines() if line.isascii() and not _NO_CODE.match(line))
-    text = _LONE_WORD.sub("", text + "\n")
-    found = [s for s in map(_tidy, _statements(text)) if s and not _PSEUDO.search(s)]
+    found = [s for s in map(tidy, _statements(code(lines))) if s and not _PSEUDO.search(s)]
     for at, statement in enumerate(found):
         given: list[str] = []
-        wanted = set(_NAME.findall(statement)) - _declared(statement)
+        wanted = set(_NAME.findall(statement)) - declared(statement)
         for other in [*reversed(found[:at]), *found[at + 1 :]]:
-            if wanted & (names := _declared(other)):
+            if wanted & (names := declared(other)):
                 given.append(other)
                 wanted -= names
         yield Example(where, statement, tuple(reversed(given)))
@@ -96,7 +111,7 @@ def _plain(line: str) -> str:
     return re.sub(r"^\s*\d+:\s", "", line)
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
     text = _HYPHEN.sub(lambda m: "_".join(filter(None, m.groups())), text) if not text.startswith(".") else text
     text = re.sub(r"\s+", " ", text).strip()
     guard = re.match(r"@!?([\w$%]+) ", text)
@@ -105,7 +120,7 @@ def _tidy(text: str) -> str:
     return re.sub(r" ?([,;]) ?", r"\1 ", text).strip()
 
 
-def _starts(text: str) -> bool:
+def starts(text: str) -> bool:
     """Whether a statement begins here."""
     found = _START.match(text)
     return found is not None and (found[1] is None or found[1] in CHAPTERS)
@@ -118,20 +133,20 @@ def _statements(text: str) -> Iterator[str]:
         if text[at] in " \t\n{};":
             at += 1
             continue
-        label = _LABEL.match(text, at)
+        label = LABEL.match(text, at)
         if label:
             at = label.end()
             continue
-        line = _TO_LINE_END.match(text, at)
+        line = TO_LINE_END.match(text, at)
         if line:
             yield line[0]
             at = line.end()
             continue
-        if not _starts(text[at:]):  # prose
+        if not starts(text[at:]):  # prose
             at = text.find("\n", at) % (len(text) + 1)
             continue
-        end = _end(text, at)
-        if missing := _MISSING.search(text, at, end):  # a semicolon that the text has forgotten
+        end = end_of(text, at)
+        if missing := MISSING.search(text, at, end):  # a semicolon that the text has forgotten
             yield text[at : missing.start()] + ";"
             at = missing.start()
         elif text[end : end + 1] != "{":
@@ -146,9 +161,9 @@ def _statements(text: str) -> Iterator[str]:
             at = end + 1
 
 
-def _end(text: str, at: int) -> int:
+def end_of(text: str, at: int) -> int:
     """Where the statement that begins at `at` ends: at its `;`, or at the `{` of a body."""
-    header = _FUNCTION.match(text, at) or text.startswith(".section", at)
+    header = FUNCTION.match(text, at) or text.startswith(".section", at)
     depth = 0
     for index in range(at, len(text)):
         character = text[index]
@@ -160,11 +175,11 @@ def _end(text: str, at: int) -> int:
     return len(text)
 
 
-def _declared(statement: str) -> set[str]:
+def declared(statement: str) -> set[str]:
     """The names that a statement declares."""
     if label := re.match(r"([\w$%]+) ?: ?\.", statement):
         return {label[1]}
-    if function := _FUNCTION.match(statement):
+    if function := FUNCTION.match(statement):
         signature = statement[function.end() :].lstrip()
         name = re.match(r"(?:\([^)]*\)\s*)?([\w$%]+)", signature)
         return {name[1]} if name else set()

@@ -41,6 +41,7 @@ _OUTER = re.compile(
     r"\.(?:const|global|tex|shared|extern|visible|weak|common|entry|func|alias|file|section|version|target|address_size)"
     r"\b|@@"
 )
+_FUNCTION = re.compile(r"(?:\.(?:visible|weak) )?\.(?:entry|func)\b")
 #: Coordinates that are integers: array indices, samples, texel coordinates.
 _INTEGER_TYPES = frozenset({"s32", "u32"})
 _MAX_VECTOR_BITS = 128
@@ -63,15 +64,25 @@ def module_around(setting: str, text: str) -> tuple[list[str], int]:
     if any("samplerref" in line for line in (*wanted, *statements)) and kept > 1:
         lines[1] += ", texmode_independent"
     lines += [line[1:] for line in wanted if line[0] == "^"]
-    lines += outside
+    local = [line for line in wanted if line[0] not in "^("]
+    lines += [_furnished(text, local) for text in outside]
     at = len(lines) - 1
     if kept == 0:
         lines.append(_target_for(statements[-1]))
     parameters = ", ".join(line[1:] for line in wanted if line[0] == "(")
     start = f".entry kernel_around({parameters})" if _modern(lines) else ".entry kernel_around"
-    lines += [start, "{", *(line for line in wanted if line[0] not in "^("), *inside]
+    lines += [start, "{", *local, *inside]
     at = len(lines) - 1 if inside else at
     return [*lines, "ret;", "}", ""], at
+
+
+def _furnished(text: str, local: list[str]) -> str:
+    """A function, with what it names and does not declare."""
+    if not _FUNCTION.match(text) or "{" not in text:
+        return text
+    head, _, body = text.partition("{")
+    names = set(re.findall(r"[\w$%]+", body))
+    return " ".join([f"{head}{{", *(line for line in local if names & set(re.findall(r"[\w$%]+", line)[-1:])), body])
 
 
 def _modern(lines: list[str]) -> bool:
