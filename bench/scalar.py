@@ -56,7 +56,7 @@ def operand_types(form: Form) -> dict[str, str]:
 
 
 def _register(t: str) -> str:
-    return {"pred": "pred", "e2m1x2": "b8"}.get(t, f"b{word_bits(t)}")
+    return {"pred": "pred", "e2m1x2": "b8", "u8": "b8", "s8": "b8"}.get(t, f"b{word_bits(t)}")
 
 
 def kernel_text(form: Form, unroll: int) -> str:

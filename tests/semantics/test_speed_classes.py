@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+import ptxtools
 from ptxtools import isa
 from tests.semantics.harness import all_opcodes
 
@@ -33,3 +35,10 @@ def test_measured_forms_are_declared_and_have_a_target(forms: ModuleType) -> Non
     measured = [form for group in forms.GROUPS.values() for form in group]
     assert [form.text for form in measured if isa.resolve(form.opcode).text not in known] == []
     assert [form.text for form in measured if not form.c or form.target not in (3000, 1500, 300, 0, -1)] == []
+
+
+def test_measured_kernels_are_valid(forms: ModuleType) -> None:
+    scalar = importlib.import_module("scalar")
+    for form in (form for group in forms.GROUPS.values() for form in group):
+        ptxtools.loads(scalar.kernel_text(form, 1), form.opcode)
+    del sys.modules["scalar"], sys.modules["scalar_c"]
