@@ -67,6 +67,7 @@ class UnitParser:
         if token.type == "DOTWORD":
             raise Fault("PTX119", f"unknown directive or type '{token.value}'", span, _similar(token.value))
         shown = token.value if len(token.value) <= 40 else token.value[:37] + "..."
+        shown = shown if "\n" not in shown else shown.partition("\n")[0] + "..."
         raise Fault("PTX100", f"{expected}, found {_quoted(shown)}", span)
 
     def _next(self, at: int) -> int:

@@ -66,6 +66,12 @@ def test_missing_semicolon_before_brace():
     assert found[0] == ("PTX100", "t", "missing ';' at the end of this statement")
 
 
+def test_a_message_has_one_line():
+    found = parse(in_body('\tmov.b32 a", b;\n\tmov.b32 a", b;')).diagnostics[0]
+    assert (found.line, "\n" in found.message) == (6, False)
+    assert found.message.endswith('", b;...')
+
+
 def test_subtracted_offset_has_a_fix():
     text = in_body("\tld.u32 a, [b - 4];")
     (found,) = both(text).diagnostics
