@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxtools.ir.nodes import Address, Name, Operand
+from ptxtools.ir.nodes import Address, Name, Operand, Variable
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import TYPES
 
@@ -66,6 +66,9 @@ def check_name(
         if found is not None and found.type in OPAQUE:
             what = f"'{base.name}' is a .{found.type}"  # type: ignore[union-attr]
         message = f"{what}; '{op.text}' wants a .{wanted} variable or a register with its address"
+        yield Problem(codes.ADDRESS_FORM, message, index, part, (), op.section)
+    elif isinstance(base, Name) and isinstance(symbol := scope.lookup(base.name), Variable) and symbol.dims:
+        message = f"'{base.name}' is an array: '{op.text}' wants one .{wanted}, or a register with its address"
         yield Problem(codes.ADDRESS_FORM, message, index, part, (), op.section)
 
 

@@ -14,8 +14,8 @@ _TYPES = ("b8", "b16", "b32", "b64")
 
 def probes() -> Iterator[Probe]:
     for part in (_debugging, _files_and_lines, _pragmas, _linkage, _addresses, _parameters, _calls, _targets, _scopes,
-                 _guards, _entries, _headers, _slips, _debug_option, _orders, _narrow, _second_results, _banks,
-                 _old):  # fmt: skip
+                 _guards, _entries, _headers, _slips, _debug_option, _orders, _opaque_arrays, _narrow,
+                 _second_results, _banks, _old):  # fmt: skip
         yield from part()
 
 
@@ -545,6 +545,18 @@ def _orders() -> Iterator[Probe]:
     for zero in (".reqnctapercluster 0", ".reqnctapercluster 0, 0, 0", ".reqnctapercluster 2, 0", ".maxclusterrank 0",
                  ".reqnctapercluster 0 .maxclusterrank 4"):  # fmt: skip
         yield _probe(f".entry k() {zero} {{ ret; }}")
+
+
+def _opaque_arrays() -> Iterator[Probe]:
+    """Arrays of textures and surfaces, which instructions take one by one."""
+    registers = ".reg .f32 %f<4>; .reg .s32 c; .reg .b32 r; .reg .b64 d;"
+    lines = (
+        "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [t, {c}];", "txq.width.b32 r, [t];", "mov.u64 d, t;",
+        "suld.b.1d.b32.trap r, [s, {c}];", "sust.b.1d.b32.trap [s, {c}], r;", "suq.width.b32 r, [s];",
+    )  # fmt: skip
+    for line, shape in itertools.product(lines, ("", "[1]", "[4]")):
+        yield _body(registers, line, before=(f".global .texref t{shape};", f".global .surfref s{shape};"))
+        yield _body(registers, line, head=f".entry k(.param .texref t{shape}, .param .surfref s{shape})")
 
 
 # --- values that functions exchange (7.1) -----------------------------------------------------------------------------
