@@ -226,7 +226,8 @@ def _term(term: object) -> str:
         return f"{bang}`{values}` as `.{term.key}`"
     if term.kind == "operand":
         kinds = {"reg": " as a register", "imm": " as a constant", "unified": ".unified", "vec": " as a vector",
-                 "handle": " by an address in a register", "entry": " as a kernel"}  # fmt: skip
+                 "handle": " by an address in a register", "entry": " as a kernel",
+                 "opaque": " as a texture, sampler or surface"}  # fmt: skip
         return f"{bang}operand `{term.key}`{kinds.get(term.values[0], '') if term.values else ''}"
     return f"{bang}`{values or term.key}`"
 

@@ -9,10 +9,10 @@ from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import TYPES
 
 from . import codes
-from .opaque import OPAQUE, check_name, check_opaque
+from .opaque import check_name, check_opaque
 from .operands import examine_parts
 from .problems import Problem, Setting, describe, same_space, undeclared
-from .values import Scope, Value
+from .values import OPAQUE, Scope, Value
 
 #: Instructions that write through their address operand.
 _WRITERS = frozenset({"st", "red", "atom"})

@@ -12,7 +12,7 @@ from ptxtools.isa.types import TYPES
 
 from . import codes
 from .context import Context
-from .values import Scope
+from .values import OPAQUE, Scope
 
 if TYPE_CHECKING:
     from ptxtools.isa.directives import AttributeInfo
@@ -29,7 +29,6 @@ BANK, _LAST_BANK = "a constant bank", 10
 #: Bytes of constant memory that a module declares (5.1.3).
 _CONSTANT_BYTES = 65536
 _INITIALISED = frozenset({"global", "const"})
-_OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _MAX_VECTOR_BITS = 128
 _MAX_PARAM_ALIGNMENT = 128
 #: Alignments and numbers of registers have 32 bits.
@@ -128,7 +127,7 @@ def _in_function(context: Context, v: Variable) -> None:
     if v.linkage:
         message = f"'{v.name}': .{v.linkage} belongs to module level"
         context.report(codes.LINKAGE, message, context.word(v.span, f".{v.linkage}"), section="11.6")
-    if v.type in _OPAQUE:
+    if v.type in OPAQUE:
         message = f"'{v.name}': texture, sampler and surface variables are declared at module level"
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.3")
     if v.space == "param" and context.declared.version >= _LISTS_SINCE:
@@ -154,7 +153,7 @@ def _shape(context: Context, v: Variable) -> None:
         help = (f"declare {v.name}<n>",)
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, help=help, section="5.1.1")
         return
-    if v.vector > 1 and v.type in TYPES and v.type not in _OPAQUE:
+    if v.vector > 1 and v.type in TYPES and v.type not in OPAQUE:
         bits = TYPES[v.type].bits * v.vector
         if v.type == "pred":
             context.report(codes.DECLARATION_TYPE, "predicates have no vectors", v.name_span, section="5.4.2")
@@ -180,7 +179,7 @@ def _dimensions(context: Context, v: Variable) -> None:
 def check_type(context: Context, v: Variable) -> None:
     """Whether the type can be declared, in that space."""
     info = TYPES.get(v.type)
-    if info is None or (not info.declarable and v.type not in _OPAQUE):
+    if info is None or (not info.declarable and v.type not in OPAQUE):
         message = f"'.{v.type}' is an instruction type: no variable can have it"
         help = (f"use .b{max(8, info.bits)}",) if info is not None and info.bits <= 128 else ()
         context.report(codes.DECLARATION_TYPE, message, context.word(v.span, f".{v.type}"), help=help, section="5.2")
@@ -188,7 +187,7 @@ def check_type(context: Context, v: Variable) -> None:
     elif v.type == "pred" and v.space != "reg":
         message = f"'{v.name}': predicates live in registers only"
         context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.2.1")
-    elif v.type in _OPAQUE and v.space not in ("global", "param"):
+    elif v.type in OPAQUE and v.space not in ("global", "param"):
         message = f"'{v.name}': texture, sampler and surface variables live in .global or .param"
         context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.3")
     elif v.type == "samplerref" and "texmode_independent" not in context.module.target_options:
@@ -223,7 +222,7 @@ def _linkage(context: Context, v: Variable) -> None:
     if v.linkage == "common" and v.space != "global":
         message = f"'{v.name}': .common variables live in .global"
         context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
-    elif v.linkage == "common" and v.type in _OPAQUE:
+    elif v.linkage == "common" and v.type in OPAQUE:
         message = f"'{v.name}': textures, samplers and surfaces cannot be .common"
         context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
     if v.linkage in _DATED:
@@ -260,7 +259,7 @@ def require_attribute(context: Context, info: AttributeInfo, span: Span) -> None
 
 
 def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
-    if v.type in _OPAQUE or v.linkage == "extern":
+    if v.type in OPAQUE or v.linkage == "extern":
         return
     if v.space not in _INITIALISED:
         message = f"'{v.name}': variables in .{v.space} have no initialiser"

@@ -11,7 +11,7 @@ from ptxtools.isa.types import TYPES
 from . import codes
 from .context import Context
 from .declarations import check_alignment, check_type, require_attribute
-from .values import Scope
+from .values import OPAQUE, Scope
 
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 #: Bytes of kernel parameters (5.1.6.1): what newer versions and targets allow at most, and what earlier ones did.
@@ -106,7 +106,7 @@ def _parameter(context: Context, v: Variable, kind: str, allocated: bool) -> Non
         context.report(codes.PARAMETER, f"'{v.name}': parameters have no ranges", v.name_span, section="7.1")
     if v.name == "_" and kind != "prototype":
         context.report(codes.PARAMETER, "only prototypes leave parameters unnamed", v.name_span, section="11.3.3")
-    if v.type in ("texref", "samplerref", "surfref") and kind == "func":
+    if v.type in OPAQUE and kind == "func":
         message = f"'{v.name}': textures, samplers and surfaces are parameters of entries only"
         context.report(codes.PARAMETER, message, v.name_span, section="5.3")
     if v.space == "param":

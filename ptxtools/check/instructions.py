@@ -37,6 +37,7 @@ from .context import NARROW, Context
 from .debugging import Debugging
 from .declarations import BANK, check_variable, refuse_banks, same_declarator
 from .groups import check_groups
+from .opaque import is_handle
 from .operands import examine, signature
 from .particular import particular
 from .problems import Problem, describe, undeclared
@@ -362,6 +363,8 @@ def _written(op: Opcode, need: Need, operands: tuple[Operand, ...], scope: Scope
     if need.kind == "handle":
         base = operand.base if isinstance(operand, Address) else None
         return isinstance(base, Name) and scope.resolve(base.name).kind == "reg"
+    if need.kind == "opaque":
+        return isinstance(operand, Name) and is_handle(operand, scope.resolve(operand.name))
     if need.kind == "entry":
         return isinstance(operand, Name) and scope.resolve(operand.name).role == "entry"
     return True

@@ -10,7 +10,7 @@ from .context import Context
 
 
 def undefined(module: Module) -> list[Function | Variable]:
-    """Declarations without a definition in this module; dynamic shared memory and the runtime's functions excluded."""
+    """Declarations without a definition in this module; what a launch gives and the runtime's functions excluded."""
     return [s for s in _undefined(module) if not (isinstance(s, Function) and is_runtime_function(s.name))]
 
 
@@ -22,7 +22,7 @@ def _undefined(module: Module) -> list[Function | Variable]:
         if function.body is None and function.name not in defined:
             missing.setdefault(function.name, function)
     for variable in module.variables:
-        if variable.linkage == "extern" and variable.space != "shared" and variable.name not in defined:
+        if variable.linkage == "extern" and not variable.is_given and variable.name not in defined:
             missing.setdefault(variable.name, variable)
     return list(missing.values())
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxtools.ir.nodes import Address, Name, Operand, Variable
+from ptxtools.ir.nodes import Address, Name, Operand
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import TYPES
 
 from . import codes
 from .problems import Problem, Setting, describe, undeclared
-from .values import Scope, Value
+from .values import OPAQUE, Scope, Value
 
-#: The types of such variables; among the kinds of an operand: what it names.
-OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 #: Geometries that take a texture as their sampler in unified mode, by the way to choose the level; "": tld4.
 _OWN_SAMPLERS = {
     **dict.fromkeys(("base", "grad"), frozenset({"1d", "2d", "3d"})),
@@ -67,9 +65,14 @@ def check_name(
             what = f"'{base.name}' is a .{found.type}"  # type: ignore[union-attr]
         message = f"{what}; '{op.text}' wants a .{wanted} variable or a register with its address"
         yield Problem(codes.ADDRESS_FORM, message, index, part, (), op.section)
-    elif isinstance(base, Name) and isinstance(symbol := scope.lookup(base.name), Variable) and symbol.dims:
+    elif isinstance(base, Name) and found.role == "array":
         message = f"'{base.name}' is an array: '{op.text}' wants one .{wanted}, or a register with its address"
         yield Problem(codes.ADDRESS_FORM, message, index, part, (), op.section)
+
+
+def is_handle(operand: Operand, found: Value) -> bool:
+    """Whether this is the name of one texture, sampler or surface, to ptxas an access by its address (5.3)."""
+    return isinstance(operand, Name) and found.type in OPAQUE and found.kind == "memory" and found.role != "array"
 
 
 def _fits(wanted: str, found: Value, spec: OperandSpec, setting: Setting) -> bool:

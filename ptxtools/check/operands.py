@@ -11,6 +11,7 @@ from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 
 from . import codes
 from .exchanged import exchanged
+from .opaque import is_handle
 from .problems import Problem, Setting, same_space, undeclared
 from .values import CONSTANTS, Scope, Signature, Value
 from .vectors import VectorFit, constant_fits
@@ -360,6 +361,9 @@ class _Fit(VectorFit):
                 else ()
             )
             yield self._problem(code, self._not_allowed(operand, spec), part, help)
+        elif is_handle(operand, found) and self.op.family == "mov" and spec.type != "u64":
+            message = f"the address of a .{found.type} is a .u64; '{self.op.text}' takes another type"
+            yield self._problem(codes.OPERAND_TYPE, message, part, ("write mov.u64",), "9.7.10.3")
         elif spec.type is not None and (TYPES[spec.type].kind not in ("int", "bits") or TYPES[spec.type].bits < 32):
             message = f"{self._what(operand)}, whose address is an integer; '{self.op.text}' wants .{spec.type}"
             yield self._problem(codes.OPERAND_TYPE, message, part)

@@ -15,11 +15,15 @@ from ptxtools.ir.symbols import Names, Symbol
 #: An operand's signature: a value, or a tuple that starts with the operand's shape ("{}", "[]", "!", "|", "()").
 Signature: TypeAlias = "Value | tuple[object, ...]"
 
+#: The types of textures, samplers and surfaces (5.3); among the kinds of an operand: what it names.
+OPAQUE = frozenset({"texref", "samplerref", "surfref"})
+
 
 class Value:
     """kind: "reg", "sreg", "memory", "function", "label", "targets", "callees", "prototype", "int", "f32", "f64",
     "sink" or "unknown"; type: element type; vector: elements of a vector register or special register, else 0;
-    space: of a variable; role: of a `.param` variable: "in", "out" or "local"; "unified" with that attribute."""
+    space: of a variable; role: of a `.param` variable: "in", "out" or "local"; "unified" with that attribute;
+    "array" of textures, samplers or surfaces."""
 
     __slots__ = ("kind", "role", "space", "type", "vector")
 
@@ -113,6 +117,8 @@ def _of_symbol(symbol: Symbol, role: str) -> Value:
             return value("reg", symbol.type, vector)
         if symbol.attributes and any(name.lstrip(".") == "unified" for name, _ in symbol.attributes):
             role = "unified"
+        elif symbol.dims and symbol.type in OPAQUE:
+            role = "array"
         return value("memory", symbol.type, vector, symbol.space, role)
     if isinstance(symbol, Label):
         return LABEL

@@ -35,7 +35,7 @@ LocRow = tuple[int, int, int]
 #: Scopes inside scopes that a text may have, too.
 _MOST_SCOPES = 200
 #: Each on a line.
-_OPCODES = re.compile(r"(?:[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+)*+\n)*+", re.ASCII)
+_OPCODES = re.compile(r"(?:[A-Za-z]\w*+(?:(?:\.const\[\d++\])?+\.\w++(?:::\w++)*+)*+\n)*+", re.ASCII)
 #: Operands that statements other than instructions take.
 _OPERANDS = {LABEL: 1, OPEN: 0, CLOSE: 0, LOC: 0, RECORD: 0}
 #: Widths of the columns of shapes, operands and extras, unused; length of each column.

@@ -209,7 +209,7 @@ class _Linker:
             users = referenced(symbol) if isinstance(symbol, Function) else dict.fromkeys(_names_in(symbol))
             for name, statement in users.items():
                 if name in known and name not in self.defined and name not in reported:
-                    if is_runtime_function(name) or self._is_dynamic_shared(name):
+                    if is_runtime_function(name) or self._is_given(name):
                         continue
                     reported.add(name)
                     self._error(UNDEFINED, f"undefined symbol '{name}', referenced from '{symbol.name}'", module,
@@ -227,14 +227,14 @@ class _Linker:
             return
         for module, items in enumerate(self.items):
             for v in items:
-                if not isinstance(v, Variable) or v.linkage != "extern" or v.space == "shared":
+                if not isinstance(v, Variable) or v.linkage != "extern" or v.is_given:
                     continue
                 if v.name not in self.defined and v.name not in reported:
                     reported.add(v.name)
                     self._error(UNDEFINED, f"undefined symbol '{v.name}', declared here", module, v)
 
-    def _is_dynamic_shared(self, name: str) -> bool:
-        return any(isinstance(i, Variable) and i.name == name and i.space == "shared"
+    def _is_given(self, name: str) -> bool:
+        return any(isinstance(i, Variable) and i.name == name and i.is_given
                    for items in self.items for i in _symbols(items))  # fmt: skip
 
     # --- the result -----------------------------------------------------------------------------------------------

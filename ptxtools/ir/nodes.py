@@ -262,6 +262,11 @@ class Variable:
     span: Span = _span()
     name_span: Span = _span()
 
+    @property
+    def is_given(self) -> bool:
+        """Whether launches give the place of what is only declared: dynamic shared memory, constant banks (5.1.3.1)."""
+        return self.linkage == "extern" and (self.space == "shared" or bool(self.bank))
+
 
 @dataclass(slots=True)
 class Function:

@@ -7,7 +7,8 @@ dtype=.bf16,.bf16x2   the slot holds one of these values ("when the destination 
 ::cluster             some modifier ends with this qualifier
 prefetchu             the page declares several instructions, and this is the one
 @b   @a:reg           operand b is written; operand a is written as a register (known only with the operands)
-     @a:handle        its address is in a register, where it could be a name; @a:entry: it names a kernel
+     @a:handle        its address is in a register, where it could be a name; @a:entry: it names a kernel,
+     @a:opaque        a texture, sampler or surface
 !x                    not x
 x y | z               x and y, or z
 """

@@ -12,9 +12,10 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     mov.vec.type  d:type*vec&(reg), a:type*vec&(reg imm sreg);    // whole vectors (6.4.3, 10.12)
     .vec  = { .v2, .v4 };
     .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
-    only .v4   => !.b64,.u64,.s64,.f64
-    needs .f64     => sm_13
-    needs @a:entry => ptx 3.1, sm_35
+    only .v4        => !.b64,.u64,.s64,.f64
+    needs .f64      => sm_13
+    needs @a:entry  => ptx 3.1, sm_35
+    needs @a:opaque => ptx 3.1, sm_20    // indirect access (5.3)
 
 # 9.7.9.4 mov
     mov.type  d(reg vec), a(reg imm sreg symbol vec);

@@ -34,9 +34,14 @@ class Image:
                 self.write_initial(storage)
 
     def _place_constants(self, constants: list[Storage]) -> None:
-        offset, offsets = 0, {}
+        offset, offsets, banks = 0, dict[str, int](), dict[int, int]()
         for storage in constants:
+            if storage.bank in banks:
+                offsets[storage.name] = banks[storage.bank]
+                continue
             offset = _align_up(offset, storage.alignment)
+            if storage.bank:
+                banks[storage.bank] = offset
             offsets[storage.name] = offset
             offset += max(storage.size, 1)
         if not constants:

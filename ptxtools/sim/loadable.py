@@ -27,7 +27,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A variable of a module. type, vector and dims as declared; data: what it holds at first, b"" for zeros."""
+    """A variable of a module. type, vector and dims as declared; data: what it holds at first, b"" for zeros.
+
+    bank: its constant bank, of which every variable there names the start (5.1.3.1), or 0.
+    """
 
     name: str
     space: str
@@ -38,6 +41,7 @@ class Storage:
     dims: tuple[int, ...] = ()
     data: bytes = b""
     links: tuple[Link, ...] = ()
+    bank: int = 0
 
 
 @dataclass(slots=True)

@@ -161,7 +161,8 @@ def _decode_contents(encoded: tuple[Any, ...]) -> Contents:
 
 
 def _storage(*values: Any) -> Storage:
-    return replace(Storage(*values), links=tuple(Link(*link) for link in values[-1]))
+    *_, links, _bank = values
+    return replace(Storage(*values), links=tuple(Link(*link) for link in links))
 
 
 # --- programs ---------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def contents_of(module: Module) -> Contents:
     for variable in module.variables:
         if variable.space in ("global", "const"):
             symbol = names.lookup(variable.name)
-            if isinstance(symbol, Variable) and symbol.linkage != "extern":
+            if isinstance(symbol, Variable) and (symbol.linkage != "extern" or symbol.is_given):
                 found[variable.name] = symbol
             else:
                 undefined[variable.name] = _undefined(variable, module)
@@ -112,9 +112,16 @@ def _first(args: tuple[int | str, ...] | None) -> int | None:
 # --- variables --------------------------------------------------------------------------------------------------------
 
 
+#: Bytes of a constant bank (5.1.3.1).
+_BANK = 65536
+
+
 def storage_of(variable: Variable) -> Storage:
-    """A variable's place and initial content (5.4.4)."""
+    """A variable's place and initial content (5.4.4); an array in a constant bank is all of the bank."""
     data, links = b"", list[Link]()
+    if variable.bank:
+        dims = (_BANK // (TYPES[variable.type].bytes * variable.vector),)
+        return Storage(variable.name, "const", variable.type, _BANK, 256, variable.vector, dims, bank=variable.bank)
     if variable.init is not None and TYPES[variable.type].kind != "opaque":
         content = _Content(variable)
         data, links = bytes(content.data[: content.size]), content.links

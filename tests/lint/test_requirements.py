@@ -240,3 +240,10 @@ def test_what_is_said_of_real_modules_holds(path):
             assert check(module, target=target, version=earlier), f"{target} at {earlier}"
         if not covered and first <= lowest:
             assert check(module, target=target, version=lowest), target
+
+
+def test_the_address_of_a_texture():
+    """By its own name (5.3); behind an offset ptxas counts it as any address."""
+    found = needs_of(top=".global .texref t;", body="mov.u64 d, t;", target="sm_90", version="9.0")
+    assert (found.lowest.ptx, found.lowest.targets) == ("3.1", ("sm_20",))
+    assert any(c.ptx == "3.1" and c.text == "mov.u64 d, t;" for c in found.because)

@@ -143,16 +143,24 @@ def test_kernel(name: str, engine: str) -> None:
 #: Banks of constants were removed in PTX 2.2 (5.1.3); older modules still run.
 BANKS = """.version 2.1
 .target sm_20
-.const .u32 zero[2] = {1, 2}; .const[3] .u32 three[2] = {30, 31}; .const[10] .u32 eleven = 100;
+.const .u32 zero[2] = {1, 2}; .extern .const[3] .u32 three[];
+.extern .const[3] .b8 same[]; .extern .const[10] .u32 ten[];
 .entry k(.param .u32 out) {
-  .reg .u32 %r<8>; ld.param.u32 %r0, [out]; ld.const.u32 %r1, [zero+4]; ld.const[3].u32 %r2, [three];
-  ld.const[10].u32 %r3, [eleven]; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;
-  st.global.u32 [%r0], %r1; exit; }
+  .reg .u32 %r<8>; ld.param.u32 %r0, [out]; ld.const.u32 %r1, [zero+4]; ld.const[3].u32 %r2, [three+4];
+  ld.const[10].u32 %r3, [ten+65532]; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; ld.const[3].u8 %r4, [same+4];
+  st.global.u32 [%r0], %r1; st.global.u32 [%r0+4], %r4; exit; }
 """
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_constant_banks(engine: str) -> None:
-    out = np.zeros(1, np.uint32)
-    ptxtools.Device(engine=engine).launch(ptxtools.loads(BANKS)["k"], 1, 1, [out])
-    assert out.tolist() == [132]
+@pytest.mark.parametrize("stored", [False, True])
+def test_constant_banks(engine: str, stored: bool) -> None:
+    """Banks 1 to 10 are 64 KiB each, for whoever launches to fill; all arrays of one begin at its start (5.1.3.1)."""
+    out, table = np.zeros(2, np.uint32), np.zeros(16384, np.uint32)
+    module = ptxtools.loads(ptxtools.assemble([BANKS]) if stored else BANKS)
+    device = ptxtools.Device(engine=engine, checks=["memcheck", "initcheck"])
+    table[1], table[-1] = 0x1_0021, 100
+    device.global_(module, "three").upload(table)
+    device.global_(module, "ten").upload(table)
+    device.launch(module["k"], 1, 1, [out])
+    assert out.tolist() == [2 + 0x1_0021 + 100, 0x21]

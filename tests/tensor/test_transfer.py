@@ -32,6 +32,7 @@ def movement(body: str, count: int, block: int = 32, **options: object) -> np.nd
     fills = "\n".join(f"    mad.lo.u32 %a{i}, 100, {i}, %r0;" for i in range(count))
     stores = "\n".join(f"    st.global.u32 [%rd0+{4 * i}], %b{i};" for i in range(count))
     text = f"""
+.func other() {{ tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned; ret; }}
 .visible .entry k(.param .u64 out) {{
     .reg .b32 %r<4>, %a<{count}>, %b<{count}>, %t, %red; .reg .b64 %rd<2>;
     .shared .align 4 .b32 place;
@@ -136,7 +137,7 @@ def test_reduction_of_integers() -> None:
     ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 64;", "where no allocation of tensor memory begins"),
     ("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 64;", "after tcgen05.relinquish_alloc_permit"),
-    ("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;", "has used .cta_group::1"),
+    ("call other;", "has used .cta_group::1"),
     ("tcgen05.shift.cta_group::1.down [%t+1048576];", "a multiple of 32"),
     ("mov.u64 %rd1, 0; tcgen05.cp.cta_group::1.128x256b [%t], %rd1;", "bits 46-48"),
 ])  # fmt: skip
