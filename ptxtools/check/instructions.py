@@ -36,7 +36,6 @@ from .availability import is_gone
 from .context import NARROW, Context
 from .debugging import Debugging
 from .declarations import BANK, check_variable, refuse_banks, same_declarator
-from .groups import check_groups
 from .opaque import is_handle
 from .operands import examine, signature
 from .particular import particular
@@ -81,7 +80,10 @@ class BodyChecker:
             inner = Scope(scope)
             self._open(nested, inner)
             waiting.append((iter(nested.items), inner))
-        check_groups(self.context, function)
+        if not self.context.text or "cta_group::2" in self.context.text:
+            from .groups import check_groups
+
+            check_groups(self.context, function)
 
     def _open(self, body: ScopeNode, names: Scope) -> None:
         """Labels are known in the whole of their scope; everything else from its declaration on."""

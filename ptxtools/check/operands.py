@@ -10,7 +10,6 @@ from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 
 from . import codes
-from .exchanged import exchanged
 from .opaque import is_handle
 from .problems import Problem, Setting, same_space, undeclared
 from .values import CONSTANTS, Scope, Signature, Value
@@ -72,6 +71,8 @@ def examine(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Sett
     """What is wrong with the operands of `op`: nothing, or the complaints about the operand list that fits best."""
     best = _best(op, operands, scope, setting)
     if len(best) > 1 and best[0].code in (codes.OPERAND_KIND, codes.ADDRESS_FORM):
+        from .exchanged import exchanged
+
         pair = exchanged(operands, (p.operand for p in best), lambda swap: not _best(op, swap, scope, setting))
         if pair is not None:
             message = f"operands {pair[0] + 1} and {pair[1] + 1} of '{op.text}' are exchanged"
