@@ -61,6 +61,8 @@ class BodyChecker:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        #: Whether functions may have mixed values of .cta_group.
+        self._groups = not context.text or "cta_group::2" in context.text
         self._verdicts: dict[tuple[object, ...], int] = {}
         self._last: Variable | None = None
         self.debugging = Debugging(context)
@@ -80,7 +82,7 @@ class BodyChecker:
             inner = Scope(scope)
             self._open(nested, inner)
             waiting.append((iter(nested.items), inner))
-        if not self.context.text or "cta_group::2" in self.context.text:
+        if self._groups:
             from .groups import check_groups
 
             check_groups(self.context, function)
