@@ -75,7 +75,10 @@ def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> 
         return Problem(
             codes.BAD_COMPONENT, f"special register '{base}' has no component '.{component}'", index, part, name=name
         )
-    near = near_names(base, scope)
+    like = base.rstrip("0123456789") if base.startswith("%") else base
+    near = scope.near.get(like)
+    if near is None:
+        near = scope.near[like] = near_names(base, scope)
     help = (f"did you mean {' or '.join(repr(n) for n in near)}?",) if near else ()
     if (limit := range_of(base, scope)) is not None:
         help = (f"{limit.name}<{limit.count}> declares {limit.name}0 to {limit.name}{(limit.count or 1) - 1}",)

@@ -56,14 +56,16 @@ _SELECTOR = re.compile(r"h[0-3]{1,2}|b[0-7]{1,4}")
 
 
 class Scope(Names):
-    """A scope of the checks: `values` keeps what the names used in it stand for."""
+    """A scope of the checks: `values` keeps what the names used in it stand for, `near` what is like those that are not
+    declared; registers that differ in their number only have one entry."""
 
-    __slots__ = ("roles", "values")
+    __slots__ = ("near", "roles", "values")
 
     def __init__(self, parent: Names | None = None) -> None:
         super().__init__(parent)
         self.values: dict[str, Value] = {}
         self.roles: dict[int, str] = {}
+        self.near: dict[str, list[str]] = {}
 
     def declare(self, name: str, symbol: Symbol) -> Symbol | None:
         """As `add`, for a name that may have been looked up before it was declared."""

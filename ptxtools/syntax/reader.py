@@ -7,7 +7,9 @@ reading goes on behind its `;`, at a `}` or at the next line that looks like the
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import cache
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 from ptxtools.diagnostics import Diagnostic, Fix, Source, Span
@@ -106,6 +108,8 @@ class Reader:
         self._braces_wrong = False
         #: A function of which is known that its `}` follows.
         self._closed: Function | None = None
+        #: Where the braces of the text stand, and how deep it is before each of them and at its end.
+        self._braces: tuple[list[int], list[int]] | None = None
         #: Where headers stand, as far as it has been asked.
         self._headers: dict[str, int] = {}
         #: The function whose header could not be read.
@@ -343,7 +347,12 @@ class Reader:
 
     def _balance(self, at: int) -> int:
         """How many more braces the text opens than closes from here on."""
-        return sum((match[0] == "{") - (match[0] == "}") for match in _brace().finditer(self.text, at))
+        if self._braces is None:
+            found = [match for match in _brace().finditer(self.text) if match[0] in "{}"]
+            depths = accumulate((1 if match[0] == "{" else -1 for match in found), initial=0)
+            self._braces = [match.start() for match in found], list(depths)
+        places, depths_before = self._braces
+        return depths_before[-1] - depths_before[bisect_left(places, at)]
 
     def _missing_brace(self, at: int) -> None:
         """What stands outside of functions follows while one is open: its `}` has been forgotten."""

@@ -16,6 +16,7 @@ def in_body(text):
 
 
 CASES = {
+    "bodies without {": lambda n: HEAD + ".entry f()\n.reg .b32 %r<4>;\nadd.s32 a, b, c;\nret;\n}\n" * (n // 30),
     "one word": lambda n: "x" * n,
     "digits": lambda n: in_body(f"mov.u32 a, {'1' * n};"),
     "operands": lambda n: in_body(f"op {'a, ' * (n // 3)}a;"),
