@@ -20,6 +20,8 @@ from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
 from ptxtools.diagnostics.text import printable, render
 
+from . import interrupted
+
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
 #: The name under which standard input is given, and the one it has in findings.
@@ -115,7 +117,17 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     except OSError as error:
         sys.stderr.write(f"{name}: error: cannot write output: {error.strerror}\n")
         status = status or USAGE
+    if status == INTERRUPTED:
+        _leave(status)
     sys.exit(status)
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process with this status. Where Ctrl-C came while Python made a class of a text, as it does for data
+    classes, `sys.exit` would end it by the signal."""
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def _prepare_streams() -> None:
@@ -144,7 +156,7 @@ def _report(error: BaseException, name: str) -> int:
     if isinstance(error, BrokenPipeError):
         _discard_output()
         return OK
-    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+    if interrupted(error) or isinstance(error, click.Abort):
         return _say(name, "interrupted", INTERRUPTED)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code

@@ -67,7 +67,7 @@ def test_forged_containers_never_crash():
             at = chance.randrange(len(data))
             data[at] = chance.choice((0, 1, 127, 128, 255, chance.randrange(256), data[at] ^ 1 << chance.randrange(8)))
         tried += 1
-        started = time.monotonic()
+        started = time.process_time()
         try:
             forged = resealed(bytes(data))
             tree = decode_all(read(forged))
@@ -77,7 +77,7 @@ def test_forged_containers_never_crash():
             assert error.diagnostics[0].code in ("PTX801", "PTX802")
             continue
         use(tree)
-        assert time.monotonic() - started < 2
+        assert time.process_time() - started < 2
     assert tried > 150 and kept > 20, "the mutants do not reach the decoders"
 
 
