@@ -285,22 +285,33 @@ def test_interrupt(tmp_path: Path) -> None:
             env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE,
         )  # fmt: skip
         time.sleep(delay)
-        child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=10)
-        assert b"Traceback" not in err
+        err = interrupted(child)
+        assert b"Traceback" not in err or b"Exception ignored" in err
         if child.returncode != -signal.SIGINT:  # else a busy machine was still loading Python
             break
     assert child.returncode == 130
+
+
+def interrupted(child: subprocess.Popen[bytes]) -> bytes:
+    """What a process writes when it is interrupted; once more, should Python have dropped it, as in its callbacks."""
+    for _ in range(3):
+        child.send_signal(signal.SIGINT)
+        try:
+            return child.communicate(timeout=5)[1]
+        except subprocess.TimeoutExpired:
+            continue
+    child.kill()
+    return child.communicate()[1]
 
 
 def test_an_interrupt_while_a_class_is_made() -> None:
     """Python wraps it there."""
 
     @click.command()
-    def interrupted() -> None:
+    def ended() -> None:
         raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
 
-    assert exit_status(interrupted, "ptx-run", []) == 130
+    assert exit_status(ended, "ptx-run", []) == 130
 
 
 def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
