@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance import examples, instructions, modules, structure  # noqa: E402
+from conformance import debugging, examples, instructions, modules, slips, structure  # noqa: E402
 from conformance.oracle import Oracle  # noqa: E402
 from conformance.record import Record, read_all, write_all  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
@@ -178,7 +178,8 @@ def main() -> int:
         if arguments.anew:
             kept = [r for r in kept if not wanted.fullmatch(r.topic)]
         known = {r[:4] for r in kept}
-        every = dict.fromkeys([*instructions.probes(), *structure.probes(), *modules.probes()])
+        sources = (instructions, structure, debugging, modules, slips)
+        every = dict.fromkeys(probe for source in sources for probe in source.probes())
         probes = [p for p in every if wanted.fullmatch(p.topic)]
         asked = ask(oracle, [p for p in probes if tuple(p) not in known])
         write_all(DATA, [*kept, *asked])

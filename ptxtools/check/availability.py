@@ -8,12 +8,10 @@ from typing import NamedTuple, Protocol
 
 from ptxtools.diagnostics import Requires
 from ptxtools.isa import targets
-from ptxtools.isa.targets import FIRST_VERSION, NEWEST, VERSIONS, provides, provides_any, version_text
+from ptxtools.isa.targets import DOUBLES, FIRST_VERSION, NEWEST, VERSIONS, provides, provides_any, version_text
 
 Version = tuple[int, int]
 _NEVER: Version = (NEWEST[0] + 1, 0)
-#: What sm_13 added is double precision (11.1.2).
-_DOUBLES = ("sm_13",)
 
 
 class AnyNeed(Protocol):
@@ -65,7 +63,7 @@ class Declared(NamedTuple):
 
     def provides(self, demand: Demand) -> bool:
         """Whether the target meets the demand, whatever the version."""
-        return provides_any(self.target, demand.targets) or (self.doubles and demand.targets == _DOUBLES)
+        return provides_any(self.target, demand.targets) or (self.doubles and demand.targets == (DOUBLES,))
 
     def __str__(self) -> str:
         what = [f"PTX {version_text(self.version)}"] if self.version != (0, 0) else []

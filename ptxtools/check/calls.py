@@ -24,7 +24,7 @@ from ptxtools.isa.types import TYPES
 from . import codes
 from .context import Context
 from .exchanged import exchanged
-from .functions import narrow_values, parameter_alignment
+from .functions import WIDE_ENOUGH, narrow_values, parameter_alignment
 from .problems import undeclared
 from .values import Scope
 from .vectors import constant_fits
@@ -52,9 +52,8 @@ def check_call(context: Context, item: Instruction, op: Opcode, scope: Scope) ->
     if signature is None:
         return
     if not (isinstance(signature, Function) and signature.body is not None):
-        for v in narrow_values(signature):
-            message = f"'{v.name}': .{v.type} values cannot be passed to or from functions"
-            _report(context, item, call.callee, codes.PARAMETER, message, help=("pass a .b32",), section="7.1")
+        for _, message in narrow_values(signature):
+            _report(context, item, call.callee, codes.PARAMETER, message, help=WIDE_ENOUGH, section="7.1")
             return
     callee = getattr(item.operands[call.callee], "name", "?")
     given = [_items(item.operands[index]) if index >= 0 else () for index in (call.returns, call.arguments)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ptxtools.ir.nodes import Alias, CallPrototype, Directive, Function, Variable
 from ptxtools.isa import Need
@@ -18,6 +18,8 @@ _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 _ENTRY_BYTES_NEW, _ENTRY_BYTES = 32764, (4352, 256)
 #: With the ABI, which came with PTX 2.0 and sm_20, a function returns one value (7.1.1).
 _ONE_RESULT, _ONE_RESULT_ONLY = Need((), (2, 0), ("sm_20",)), "a function has one result from sm_20 on"
+#: What helps against `narrow_values`.
+WIDE_ENOUGH = ("pass a .b32",)
 #: A property of a function that all of its declarations share (11.4.6).
 _ENDS = ".noreturn"
 _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
@@ -66,15 +68,19 @@ def _attributes(context: Context, function: Function) -> None:
 
 
 def _narrow(context: Context, function: Function) -> None:
-    for v in narrow_values(function):
-        message = f"'{v.name}': .{v.type} values cannot be passed to or from functions"
-        context.report(codes.PARAMETER, message, v.name_span, help=("pass a .b32",), section="7.1")
+    for variable, message in narrow_values(function):
+        context.report(codes.PARAMETER, message, variable.name_span, help=WIDE_ENOUGH, section="7.1")
 
 
-def narrow_values(signature: Function | CallPrototype) -> list[Variable]:
-    """What is passed to a function takes at least 32 bits (7.1): types say so, `.bN` leaves it to the caller."""
-    passed = [(v, TYPES.get(v.type)) for v in (*signature.returns, *signature.params) if not v.dims]
-    return [v for v, info in passed if info and (info.kind == "pred" or (info.kind == "int" and info.bits < 32))]
+def narrow_values(signature: Function | CallPrototype) -> Iterator[tuple[Variable, str]]:
+    """What is passed to a function takes at least 32 bits (7.1): types say so, `.bN` leaves it to the caller.
+
+    Gives what is shorter, and a message that says so.
+    """
+    for v in (*signature.returns, *signature.params):
+        info = TYPES.get(v.type)
+        if info and not v.dims and (info.kind == "pred" or (info.kind == "int" and info.bits < 32)):
+            yield v, f"'{v.name}': .{v.type} values cannot be passed to or from functions"
 
 
 def check_parameters(

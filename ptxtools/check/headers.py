@@ -7,14 +7,14 @@ import re
 from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import HEADERS, Header, Module, Section
 from ptxtools.isa import Need
-from ptxtools.isa.targets import FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, canonical, version_text
+from ptxtools.isa.targets import DOUBLES, FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, canonical, version_text
 
 from . import codes
 from .availability import Demand, requirement
 from .context import NARROW, Context
 
 #: Targets from sm_13 on compute in double precision.
-_DOUBLES = Need((), (0, 0), ("sm_13",))
+_HAS_DOUBLES = Need((), (0, 0), (DOUBLES,))
 #: An architecture, perhaps misspelt.
 _LIKE_ARCHITECTURE = re.compile(r"(sm|compute)[_\d]*\w{0,2}$", re.IGNORECASE)
 
@@ -176,7 +176,7 @@ def _options(context: Context, options: list[str], header: Header) -> None:
             context.report(codes.DIRECTIVE_LACKS, message, span, help=("drop debug",), section="11.1.2")
         if name == "map_f64_to_f32":
             message = f"map_f64_to_f32 is for targets without .f64; {context.declared.target} has it"
-            context.refuse_removed(f".target option {name}", _DOUBLES, span, message,
+            context.refuse_removed(f".target option {name}", _HAS_DOUBLES, span, message,
                                    code=codes.TARGET_OPTION, section="11.1.2")  # fmt: skip
 
 

@@ -17,8 +17,9 @@ from .vectors import VectorFit, constant_fits
 
 #: Widths that special registers had in PTX 1.x and 2.x, with which they may still be read (chapter 10).
 _ONCE_NARROWER = {**dict.fromkeys(("%tid", "%ntid", "%ctaid", "%nctaid"), (16,)), "%gridid": (16, 32)}
-#: Instructions whose scalar result may be discarded; elsewhere `_` stands only inside vectors and pairs.
-_DISCARDING = frozenset({"atom", "setp", "lop3", "elect", "match", "mbarrier"})
+#: Instructions whose scalar result may be discarded, beside forms that say `sink`; elsewhere `_` stands inside vectors
+#: and pairs only.
+_DISCARDING = frozenset({"atom", "setp", "lop3", "elect"})
 #: Instructions on addresses in .shared::cluster that take variables, too.
 _OF_CLUSTERS = frozenset({"mapa", "getctarank"})
 #: Selectors of video operands (9.7.18), by the kind that an operand's specification has.
@@ -273,8 +274,7 @@ class _Fit(VectorFit):
             yield from self._symbol(found, operand, spec, part)
 
     def _discards(self, spec: OperandSpec) -> bool:
-        by_form = self.op.family in ("match", "mbarrier")
-        return self.op.family in _DISCARDING and ("sink" in spec.kinds or not by_form)
+        return self.op.family in _DISCARDING or ("sink" in spec.kinds and not spec.vector)
 
     def _register(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         if "reg" not in spec.kinds:

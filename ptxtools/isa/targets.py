@@ -155,6 +155,10 @@ def describe(wanted: tuple[str, ...]) -> str:
     return ", ".join(parts[:-1]) + " or " + parts[-1] if len(parts) > 1 else "".join(parts)
 
 
+#: The first target with double precision (11.1.2).
+DOUBLES = "sm_13"
+
+
 def canonical(name: str) -> str:
     """`sm_90` for its synonym `compute_90` (11.1.2)."""
     return f"sm_{name[8:]}" if name.startswith("compute_") else name

@@ -40,8 +40,8 @@ class Storage:
     vector: int = 1
     dims: tuple[int, ...] = ()
     data: bytes = b""
-    links: tuple[Link, ...] = ()
     bank: int = 0
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(slots=True)

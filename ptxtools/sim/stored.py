@@ -161,8 +161,7 @@ def _decode_contents(encoded: tuple[Any, ...]) -> Contents:
 
 
 def _storage(*values: Any) -> Storage:
-    *_, links, _bank = values
-    return replace(Storage(*values), links=tuple(Link(*link) for link in links))
+    return replace(Storage(*values), links=tuple(Link(*link) for link in values[-1]))
 
 
 # --- programs ---------------------------------------------------------------------------------------------------------

@@ -6,134 +6,41 @@ import itertools
 from collections.abc import Iterator
 
 from .instructions import Probe
-from .setting import HOME, LINES
-
-_KERNEL = ".entry k() { ret; }"
-_TYPES = ("b8", "b16", "b32", "b64")
+from .whole import KERNEL, body, probe
 
 
 def probes() -> Iterator[Probe]:
-    for part in (_debugging, _files_and_lines, _pragmas, _linkage, _addresses, _parameters, _calls, _targets, _scopes,
-                 _guards, _entries, _headers, _slips, _debug_option, _orders, _opaque_arrays, _narrow,
-                 _second_results, _banks, _old):  # fmt: skip
+    for part in (_pragmas, _linkage, _addresses, _parameters, _calls, _targets, _scopes, _guards, _entries, _headers,
+                 _debug_option, _orders, _opaque_arrays, _narrow, _second_results, _banks, _old):  # fmt: skip
         yield from part()
-
-
-def _probe(*lines: str, setting: str = HOME) -> Probe:
-    return Probe(setting, LINES, "module", "\\n".join(lines))
-
-
-def _body(*lines: str, setting: str = HOME, before: tuple[str, ...] = (), head: str = ".entry k()") -> Probe:
-    """A function with these statements, and what stands before it."""
-    return _probe(*before, head, "{", *lines, "ret;", "}", setting=setting)
-
-
-# --- debugging (11.5) -------------------------------------------------------------------------------------------------
-
-
-def _debugging() -> Iterator[Probe]:
-    values = (
-        "0", "1, 2", "-1", "127", "128", "255", "256", "-128", "-129", "65535", "65536", "-32768", "-32769",
-        "4294967295", "4294967296", "-2147483648", "-2147483649", "18446744073709551615", "0x7f", "1.5", "L", "L+4",
-        "L-M", "L-4", ".debug_abbrev", ".debug_abbrev+4", "k", "k+4", "1+2", "(1)", "", "1,", "undeclared", '"text"',
-        "L+M", "gv", "1 2",
-    )  # fmt: skip
-    for type_ in _TYPES:
-        for value in values:
-            yield _probe(".section .debug_info {", "L:", f".{type_} {value}", "M:", "}", ".global .b32 gv;", _KERNEL)
-    for version in ("1.4/sm_13", "2.0/sm_20", "3.1/sm_30", "3.2/sm_30", "5.0/sm_50", "6.0/sm_50", "7.1/sm_75",
-    "7.2/sm_75",
-                    "7.4/sm_75", "7.5/sm_75"):  # fmt: skip
-        for line in (".b8 1", ".b16 1", ".b32 L+4", ".b32 L-M", ".b8 -1", ".b64 .debug_abbrev", "N:"):
-            yield _probe(".section .debug_info {", "L:", line, "M:", "}", _KERNEL, setting=version)
-        yield _probe(".section .debug_info {", ".b8 1, 2", "}", _KERNEL, setting=version)
-        yield _probe(
-            '@@DWARF .section .debug_info, "", @progbits', "@@DWARF .byte 0x2b, 0x00", _KERNEL, setting=version
-        )
-    for name in (".debug_info", ".debug_abbrev", ".debug_line", ".debug_loc", ".debug_str", ".debug_ranges",
-    ".debug_foo",
-                 ".debug_aranges", ".debug_pubnames", ".debug_macinfo", ".foo", ".text", ".nv.info"):  # fmt: skip
-        yield _probe(f".section {name}", "{", ".b8 1", "}", _KERNEL)
-    for lines in (
-        ("L:", ".b8 1", "L:", ".b8 2"), ("add.s32 a, b, c;",), (".b8 1;",), (".reg .b32 r;",), ("{", "}"), (".u8 1",),
-        (".b128 1",), (".align 4",), ("L: .b8 1",), ("L:",), (".b8 1", ".section .debug_str { }"),
-        (".global .b32 x;",),
-        (".loc 1 1 1",), ("L:", "M:", ".b32 L"), ("$L1:", ".b8 1"), ("%L:", ".b8 1"),
-    ):  # fmt: skip
-        yield _probe(".section .debug_info", "{", *lines, "}", _KERNEL)
-    yield _probe(".section .debug_info {", ".b8 1", "}", ".section .debug_info {", ".b8 2", "}", _KERNEL)
-    yield _probe(".section .debug_info {", "L:", ".b8 1", "}", ".section .debug_str {", "L:", ".b8 2", "}", _KERNEL)
-    yield _probe(".section .debug_info {", ".b32 L", "}", ".section .debug_str {", "L:", ".b8 2", "}", _KERNEL)
-    yield _probe(".section .debug_info {", ".b8 1", _KERNEL)
-    yield _probe(_KERNEL, ".section .debug_info {", ".b64 k", ".b64 B", "}")
-
-
-def _files_and_lines() -> Iterator[Probe]:
-    for arguments in ('1 "a.cu"', '1 "a.cu", 5, 6', '1 "a.cu", 5', '1 "a.cu" 5 6', '0 "a.cu"', '-1 "a.cu"', '"a.cu"',
-    "1",
-                      "1 a.cu", '1 "a.cu", -5, 6', '1 "a.cu", 5, 6, 7', '1 ""', '1.5 "a.cu"', '1 "a.cu";',
-                      '4294967296 "a"',
-                      '1, "a.cu"', '1 "a.cu", 5, x'):  # fmt: skip
-        yield _probe(f".file {arguments}", _KERNEL)
-        yield _probe(_KERNEL, f".file {arguments}")
-    for version in ("1.0/sm_10", "2.0/sm_20", "3.1/sm_30", "3.2/sm_30"):
-        yield _probe('.file 1 "a.cu"', ".func f() { ret; }", setting=version)
-        yield _probe('.file 1 "a.cu", 1, 2', ".func f() { ret; }", setting=version)
-    yield _probe('.file 1 "a.cu"', '.file 1 "b.cu"', _KERNEL)
-    yield _probe('.file 1 "a.cu"', '.file 1 "a.cu"', _KERNEL)
-    section = (".section .debug_str {", "S:", ".b8 95, 0", "T:", ".b8 96, 0", "}")
-    for loc in (
-        ".loc 1 2 3", ".loc 1 2", ".loc 1", ".loc", ".loc 2 2 3", ".loc 1 -2 3", ".loc 1 2 3;", ".loc 1, 2, 3",
-        ".loc 1 2 3, function_name S, inlined_at 1 4 5", ".loc 1 2 3, function_name S+2, inlined_at 1 4 5",
-        ".loc 1 2 3, function_name T inlined_at 1 4 5", ".loc 1 2 3, function_name U, inlined_at 1 4 5",
-        ".loc 1 2 3, inlined_at 1 4 5, function_name S", ".loc 1 2 3, inlined_at 1 4 5",
-        ".loc 1 2 3, function_name S",
-        ".loc 1 2 3, function_name S, inlined_at 2 4 5", ".loc 1 2 3, function_name .debug_str, inlined_at 1 4 5",
-        ".loc 1 2 3, function_name .debug_str+2, inlined_at 1 4 5", ".loc 1 2 3 4", ".loc x 2 3", ".loc 1 2.5 3",
-        ".loc 1 4 5\\n.loc 1 2 3, function_name S, inlined_at 1 4 5",
-        ".loc 1 4 5\\n.loc 1 2 3, function_name U, inlined_at 1 4 5",
-        ".loc 1 4 5\\n.loc 1 2 3, function_name .debug_str+2, inlined_at 1 4 5",
-        ".loc 1 2 3, function_name S, inlined_at 1 2 3", ".loc 1 2 3, function_name S, inlined_at 1 4",
-        ".loc 1 2 3, name S, inlined_at 1 4 5", ".loc 0 2 3",
-        ".loc 1 2 3, function_name S-1, inlined_at 1 4 5", ".loc 1 99999999999 3", ".loc 1 2 99999999999",
-    ):  # fmt: skip
-        yield _probe('.file 1 "a.cu"', ".entry k()", "{", loc, "ret;", "}", *section)
-        yield _probe('.file 1 "a.cu"', *section, ".entry k()", "{", loc, "ret;", "}")
-    for version in ("6.4/sm_75", "7.1/sm_75", "7.2/sm_75"):
-        loc = ".loc 1 2 3, function_name S, inlined_at 1 4 5"
-        for before in ((), (".loc 1 4 5",)):
-            yield _probe('.file 1 "a.cu"', *section, ".entry k()", "{", *before, loc, "ret;", "}", setting=version)
-    yield _probe(".entry k()", "{", ".loc 1 2 3", "ret;", "}", '.file 1 "a.cu"')
-    yield _probe(".entry k()", "{", ".loc 1 2 3", "ret;", "}")
-    yield _probe(".loc 1 2 3", _KERNEL, '.file 1 "a.cu"')
 
 
 def _pragmas() -> Iterator[Probe]:
     texts = (
         "nounroll", "nounroll 1", "used_bytes_mask 0xff", "used_bytes_mask 255", "used_bytes_mask",
-        "used_bytes_mask x",
-        "used_bytes_mask 1 2", "used_bytes_mask -1", "enable_smem_spilling", "enable_smem_spilling 1", "frequency 1",
-        "frequency", "frequency 0", "frequency -1", "frequency 1.5", "frequency x", "frequency 1 2", "foo", "foo 1",
+        "used_bytes_mask x", "used_bytes_mask 1 2", "used_bytes_mask -1", "enable_smem_spilling",
+        "enable_smem_spilling 1", "frequency 1", "frequency",
+        "frequency 0", "frequency -1", "frequency 1.5", "frequency x", "frequency 1 2", "foo", "foo 1",
         "", " nounroll", "nounroll ", "NOUNROLL", "global_register_budget 32", "frequency 18446744073709551616",
         "used_bytes_mask 0x1ffffffff", "used_bytes_mask 4294967295", "used_bytes_mask 4294967296",
     )  # fmt: skip
     load = "ld.global.b32 %r, [gv];"
     for text in texts:
         pragma = f'.pragma "{text}";'
-        yield _probe(pragma, _KERNEL)
-        yield _probe(".entry k()", pragma, "{", "ret;", "}")
-        yield _body(".reg .b32 %r;", pragma, load, before=(".global .b32 gv;",))
-        yield _body(pragma)
+        yield probe(pragma, KERNEL)
+        yield probe(".entry k()", pragma, "{", "ret;", "}")
+        yield body(".reg .b32 %r;", pragma, load, before=(".global .b32 gv;",))
+        yield body(pragma)
     for text in ('.pragma "nounroll"', ".pragma nounroll;", ".pragma;", '.pragma "nounroll", "nounroll";',
                  '.pragma "nounroll" "nounroll";', '.pragma ("nounroll");', '.pragma "nounroll",;'):  # fmt: skip
-        yield _body(text)
-        yield _probe(text, _KERNEL)
+        yield body(text)
+        yield probe(text, KERNEL)
     for setting in ("8.2/sm_75", "8.3/sm_75", "8.3/sm_50", "8.3/sm_52", "8.8/sm_75", "8.8/sm_90", "8.9/sm_75",
     "9.0/sm_75",
                     "9.0/sm_70", "1.4/sm_13", "2.0/sm_20"):  # fmt: skip
         for text in ("nounroll", "used_bytes_mask 0xf", "enable_smem_spilling", "frequency 2", "foo"):
-            yield _body(".reg .b32 %r;", f'.pragma "{text}";', load, before=(".global .b32 gv;",), setting=setting)
-            yield _probe(".entry k()", f'.pragma "{text}";', "{", "ret;", "}", setting=setting)
+            yield body(".reg .b32 %r;", f'.pragma "{text}";', load, before=(".global .b32 gv;",), setting=setting)
+            yield probe(".entry k()", f'.pragma "{text}";', "{", "ret;", "}", setting=setting)
 
 
 # --- linkage and addresses (5.4, 11.6) --------------------------------------------------------------------------------
@@ -151,7 +58,7 @@ def _linkage() -> Iterator[Probe]:
     )  # fmt: skip
     for first in declarations:
         for second in declarations:
-            yield _probe(first, second, _KERNEL)
+            yield probe(first, second, KERNEL)
     functions = (
         ".func f() { ret; }", ".func f();", ".extern .func f();", ".visible .func f() { ret; }",
         ".visible .func f();",
@@ -162,7 +69,7 @@ def _linkage() -> Iterator[Probe]:
     )  # fmt: skip
     for first in functions:
         for second in functions:
-            yield _probe(first, second, _KERNEL)
+            yield probe(first, second, KERNEL)
 
 
 def _addresses() -> Iterator[Probe]:
@@ -200,7 +107,7 @@ def _addresses() -> Iterator[Probe]:
         "ld.global.b32 %r1, [k];", "st.shared.b32 [sv+12], %r1;", "ld.global.v2.b32 {%r1, %r2}, [gv+4];",
         "ld.global.b32 %r1, [gv].unified;", "ld.b32 %r1, [%d1].unified;",
     ):  # fmt: skip
-        yield _body(registers, line, before=before)
+        yield body(registers, line, before=before)
 
 
 # --- functions (7, 11.2, 11.3) ----------------------------------------------------------------------------------------
@@ -223,9 +130,9 @@ def _parameters() -> Iterator[Probe]:
     signature = "(.param .b32 a, .param .b64 b, .param .align 8 .b8 c[16])"
     for line in lines:
         local = ".param .b32 l;"
-        yield _body(registers, local, line, head=f".entry k{signature}")
-        yield _body(registers, local, line, head=f".func (.param .b32 o) f{signature}", before=(_KERNEL,))
-        yield _body(registers, line, head=".func (.reg .b32 o) f(.reg .b32 a, .reg .b64 b, .reg .b32 c)")
+        yield body(registers, local, line, head=f".entry k{signature}")
+        yield body(registers, local, line, head=f".func (.param .b32 o) f{signature}", before=(KERNEL,))
+        yield body(registers, line, head=".func (.reg .b32 o) f(.reg .b32 a, .reg .b64 b, .reg .b32 c)")
     for setting in (
         "1.3/sm_13",
         "1.4/sm_13",
@@ -245,11 +152,11 @@ def _parameters() -> Iterator[Probe]:
             ".entry k(.param .f16x2 a)",
             ".func f(.param .v4 .f32 a)", ".entry k(.param .align 16 .b8 a[16])",
         ):  # fmt: skip
-            yield _body(head=head, setting=setting)
+            yield body(head=head, setting=setting)
         for line in (".param .b32 x;", ".local .b32 x;", ".shared .b32 x;", ".reg .b32 x;", ".global .b32 x;",
                      ".const .b32 x;"):  # fmt: skip
-            yield _body(line, setting=setting)
-            yield _probe(line, _KERNEL, setting=setting)
+            yield body(line, setting=setting)
+            yield probe(line, KERNEL, setting=setting)
 
 
 def _calls() -> Iterator[Probe]:
@@ -282,12 +189,12 @@ def _calls() -> Iterator[Probe]:
         "call %r1, (), proto;", "call %d1, (), list;", "call %d1, (%r1), list;", "call %d1, (), nosuch;",
         "call none, (), proto;", "call %p1, (), proto;", "call %d1, (), none;", "call (%r1), %d1, (), list;",
     ):  # fmt: skip
-        yield _body(
+        yield body(
             registers, local, "proto: .callprototype _ ();", "proto1: .callprototype _ (.reg .b32 a);",
             "list: .calltargets none;", line, before=before,
         )  # fmt: skip
-    yield _probe(".entry k()", "{", "call later;", "ret;", "}", ".func later() { ret; }")
-    yield _probe(".func later();", ".entry k()", "{", "call later;", "ret;", "}", ".func later() { ret; }")
+    yield probe(".entry k()", "{", "call later;", "ret;", "}", ".func later() { ret; }")
+    yield probe(".func later();", ".entry k()", "{", "call later;", "ret;", "}", ".func later() { ret; }")
     for text in (
         "_ ()", "(.reg .b32 r) _ ()", "_ (.reg .b32 a)", "_ (.param .b32 a)", "f ()", "_",
         "(.param .b32 _) _ (.param .b64 _)",
@@ -296,18 +203,18 @@ def _calls() -> Iterator[Probe]:
         "_ (.global .b32 a)",
         "_ () .maxntid 1",
     ):  # fmt: skip
-        yield _body(f"proto: .callprototype {text};")
+        yield body(f"proto: .callprototype {text};")
     for text in ("none", "none, one", "none, none", "nosuch", "k", "", "outer", "proto", "none one"):
-        yield _body("proto: .callprototype _ ();", f"list: .calltargets {text};", before=before)
-    yield _body("proto: .callprototype _ ();", "proto: .callprototype _ ();")
-    yield _body("proto: .callprototype _ ();", ".reg .b32 proto;")
-    yield _probe("proto: .callprototype _ ();", _KERNEL)
-    yield _probe(".func (.reg .b32 r) f()", "{", "ret;", "}", _KERNEL)
-    yield _probe(".func (.reg .b32 r) f()", "{", "mov.b32 r, 1;", "}", _KERNEL)
-    yield _probe(".func f(.reg .b32 a)", "{", ".reg .b32 a;", "ret;", "}", _KERNEL)
-    yield _probe(".func f(.reg .b32 a)", "{", "{", ".reg .b32 a;", "}", "ret;", "}", _KERNEL)
-    yield _probe(".func f(.reg .b32 f)", "{", "ret;", "}", _KERNEL)
-    yield _probe(".func f()", "{", "call f;", "ret;", "}", _KERNEL)
+        yield body("proto: .callprototype _ ();", f"list: .calltargets {text};", before=before)
+    yield body("proto: .callprototype _ ();", "proto: .callprototype _ ();")
+    yield body("proto: .callprototype _ ();", ".reg .b32 proto;")
+    yield probe("proto: .callprototype _ ();", KERNEL)
+    yield probe(".func (.reg .b32 r) f()", "{", "ret;", "}", KERNEL)
+    yield probe(".func (.reg .b32 r) f()", "{", "mov.b32 r, 1;", "}", KERNEL)
+    yield probe(".func f(.reg .b32 a)", "{", ".reg .b32 a;", "ret;", "}", KERNEL)
+    yield probe(".func f(.reg .b32 a)", "{", "{", ".reg .b32 a;", "}", "ret;", "}", KERNEL)
+    yield probe(".func f(.reg .b32 f)", "{", "ret;", "}", KERNEL)
+    yield probe(".func f()", "{", "call f;", "ret;", "}", KERNEL)
 
 
 def _targets() -> Iterator[Probe]:
@@ -336,11 +243,11 @@ def _targets() -> Iterator[Probe]:
         "bra add;"),
         ("T: .branchtargets L;", "brx.idx.uni %r1, T;", "L:"), ("brx.idx %p1, T;", "T: .branchtargets L;", "L:"),
     ):  # fmt: skip
-        yield _body(registers, *lines)
-    yield _probe(".entry k()", "{", "bra L;", "ret;", "}", ".entry j()", "{", "L:", "ret;", "}")
-    yield _probe(".entry k()", "{", "ret;", "L:", "}")
-    yield _probe(".entry k()", "{", "L:", "}")
-    yield _probe("L:", _KERNEL)
+        yield body(registers, *lines)
+    yield probe(".entry k()", "{", "bra L;", "ret;", "}", ".entry j()", "{", "L:", "ret;", "}")
+    yield probe(".entry k()", "{", "ret;", "L:", "}")
+    yield probe(".entry k()", "{", "L:", "}")
+    yield probe("L:", KERNEL)
 
 
 # --- names and predicates (4.4, 9.3) ----------------------------------------------------------------------------------
@@ -380,7 +287,7 @@ def _scopes() -> Iterator[Probe]:
         (".shared .b8 x[49152];",), (".shared .b8 x[49153];",), (".shared .b8 x[300000];",),
         (".local .b8 x[600000];",),
     ):  # fmt: skip
-        yield _body(*lines)
+        yield body(*lines)
     for lines in (
         (".global .b32 x;", ".global .f32 x;"), (".global .b32 k;",), (".global .b32 x;", ".func x() { ret; }"),
         (".reg .b32 x;",), (".local .b32 x;",), (".param .b32 x;",), (".global .b32 x, y = 2, z[3];",),
@@ -398,12 +305,12 @@ def _scopes() -> Iterator[Probe]:
         (".shared .v2 .b32 x<4>;",), (".global .f32 x = 1;",), (".global .f32 x = 1.0;",), (".global .s8 x = 300;",),
         (".global .u8 x = -1;",), (".global .f64 x = 0f3F800000;",), (".global .f16 x = 1.0;",),
         (".global .pred x;",),
-        (".global .bf16 x;",), (".global .b32 x", _KERNEL), (".global .b32;",), ("global .b32 x;",),
+        (".global .bf16 x;",), (".global .b32 x", KERNEL), (".global .b32;",), ("global .b32 x;",),
         (".globl .b32 x;",),
         (".global .b33 x;",), (".global b32 x;",), (".global .b32 x[4;",), (".global .b32 x]4[;",),
         (".global .b32 x y;",),
     ):  # fmt: skip
-        yield _probe(*lines, *(() if _KERNEL in lines else (_KERNEL,)))
+        yield probe(*lines, *(() if KERNEL in lines else (KERNEL,)))
 
 
 def _guards() -> Iterator[Probe]:
@@ -429,7 +336,7 @@ def _guards() -> Iterator[Probe]:
         "vote.sync.any.pred %p1, %p2, -1;",
         "vote.sync.any.pred %p1, !%p2, -1;", "vote.sync.ballot.b32 %r1, %p1, -1;", "vote.any.pred %p1, %p2;",
     ):  # fmt: skip
-        yield _body(registers, line)
+        yield body(registers, line)
 
 
 # --- entries and headers (11.1, 11.4, 11.7) ---------------------------------------------------------------------------
@@ -454,15 +361,15 @@ def _entries() -> Iterator[Probe]:
         (".minnctapersm 0",), (".minnctapersm 33", ".maxntid 32"), (".maxnctapersm 4",), (".abi_preserve 4",),
         (".maxntid 128;",), (".foo 1",), (".maxntids 1",), (".max_ntid 1",), (".reqntid 128,",), (".maxntid 128 64",),
     ):  # fmt: skip
-        yield _probe(".entry k()", *directives, "{", "ret;", "}")
-        yield _probe(".func f()", *directives, "{", "ret;", "}", _KERNEL)
+        yield probe(".entry k()", *directives, "{", "ret;", "}")
+        yield probe(".func f()", *directives, "{", "ret;", "}", KERNEL)
     for text in (".noreturn", ".abi_preserve 4", ".abi_preserve_control 4", ".abi_preserve 256", ".abi_preserve -1",
                  ".abi_preserve_control 12", ".noreturn .noreturn", ".abi_preserve", ".noreturn 1"):  # fmt: skip
-        yield _probe(".func f()", text, "{", "exit;", "}", _KERNEL)
-        yield _probe(".extern .func f()", f"{text};", _KERNEL)
-        yield _probe(".func (.reg .b32 r) f()", text, "{", "exit;", "}", _KERNEL)
+        yield probe(".func f()", text, "{", "exit;", "}", KERNEL)
+        yield probe(".extern .func f()", f"{text};", KERNEL)
+        yield probe(".func (.reg .b32 r) f()", text, "{", "exit;", "}", KERNEL)
         for setting in ("6.3/sm_75", "8.8/sm_90", "9.0/sm_75"):
-            yield _probe(".func f()", text, "{", "exit;", "}", _KERNEL, setting=setting)
+            yield probe(".func f()", text, "{", "exit;", "}", KERNEL, setting=setting)
 
 
 def _headers() -> Iterator[Probe]:
@@ -488,16 +395,16 @@ def _headers() -> Iterator[Probe]:
         (".version 9.0", ".global .b32 x;", ".target sm_90"), (".version 9.0", ".target sm_90", "#pragma once"),
         (".version 0.9", ".target sm_10"), (".version -1.0", ".target sm_90"), (".version 9.1", ".target sm_90"),
     ):  # fmt: skip
-        yield _probe(*lines, _KERNEL)
+        yield probe(*lines, KERNEL)
     for name in ("compute_75", "compute_90", "compute_100f", "compute_20", "compute_77", "compute_", "compute_9x",
                  "sm_75x", "sm_75a", "sm_76", "sm_", "compute_75, compute_80",
                  "compute_75, texmode_independent"):  # fmt: skip
-        yield _probe(".version 9.0", f".target {name}", _KERNEL)
-    yield _probe(".version 6.0", ".target compute_90", _KERNEL)
+        yield probe(".version 9.0", f".target {name}", KERNEL)
+    yield probe(".version 6.0", ".target compute_90", KERNEL)
     for between in ('.file 1 "a"', '.pragma "nounroll";', ".global .b32 x;", ".section .debug_str { }"):
-        yield _probe(".version 9.0", between, ".target sm_90", ".address_size 64", _KERNEL)
-        yield _probe(".version 9.0", ".target sm_90", between, ".address_size 64", _KERNEL)
-        yield _probe(".version 9.0", ".target sm_90", between, ".target sm_80", _KERNEL)
+        yield probe(".version 9.0", between, ".target sm_90", ".address_size 64", KERNEL)
+        yield probe(".version 9.0", ".target sm_90", between, ".address_size 64", KERNEL)
+        yield probe(".version 9.0", ".target sm_90", between, ".target sm_80", KERNEL)
 
 
 def _debug_option() -> Iterator[Probe]:
@@ -507,9 +414,9 @@ def _debug_option() -> Iterator[Probe]:
         (".section .foo { .b8 0 }",), (".section .debug_info {", "L:", "}"),
     ):  # fmt: skip
         for version, target in (("9.0", "sm_75"), ("3.0", "sm_20"), ("9.0", "sm_75, texmode_independent")):
-            yield _probe(f".version {version}", f".target {target}, debug", *lines, _KERNEL)
-    yield _probe(".version 9.0", ".target sm_75", ".target sm_75, debug", _KERNEL)
-    yield _probe(".version 9.0", ".target sm_75, debug", '.file 1 "a.cu"', ".entry k()", "{", ".loc 1 1 1", "ret;", "}")
+            yield probe(f".version {version}", f".target {target}, debug", *lines, KERNEL)
+    yield probe(".version 9.0", ".target sm_75", ".target sm_75, debug", KERNEL)
+    yield probe(".version 9.0", ".target sm_75, debug", '.file 1 "a.cu"', ".entry k()", "{", ".loc 1 1 1", "ret;", "}")
 
 
 # --- orders and attributes (5.4) --------------------------------------------------------------------------------------
@@ -519,10 +426,10 @@ def _orders() -> Iterator[Probe]:
     """Linkage, space, alignment and attributes in each order."""
     words = (".visible", ".global", ".align 8", ".attribute(.managed)")
     for order in itertools.permutations(words):
-        yield _probe(f"{' '.join(order)} .b32 x;", _KERNEL)
+        yield probe(f"{' '.join(order)} .b32 x;", KERNEL)
     for space in (".const", ".shared", ".local", ".param", ".reg"):
-        yield _body(f".align 8 {space} .b32 x;")
-        yield _body(f"{space} .b32 .align 8 x;")
+        yield body(f".align 8 {space} .b32 x;")
+        yield body(f"{space} .b32 .align 8 x;")
     for parameter in (
         ".align 8 .param .b8 a[8]", ".param .b8 .align 8 a[8]", ".attribute(.managed) .param .b8 a[8]",
         ".param .attribute(.unified(1, 2)) .b32 a", ".align 8 .reg .b32 a", ".param .v2 .f32 a[4]",
@@ -531,7 +438,7 @@ def _orders() -> Iterator[Probe]:
     ):  # fmt: skip
         for text in (".entry k({}) {{ ret; }}", ".func f({}) {{ ret; }}", ".extern .func f({});",
                      ".entry k() {{ P: .callprototype _ ({}); ret; }}"):  # fmt: skip
-            yield _probe(text.format(parameter))
+            yield probe(text.format(parameter))
     for text in (
         '.extern .func f() .pragma "nounroll";', '.func f() .pragma "nounroll"; { ret; }',
         '.entry k() .pragma "nounroll", "foo"; { ret; }', '.entry k() .maxntid 1 .pragma "foo"; .maxnreg 32 { ret; }',
@@ -541,10 +448,10 @@ def _orders() -> Iterator[Probe]:
         ".weak .global .texref x;", ".global .align 4 .align 8 .b32 x;", ".const .texref x[2];",
         ".global .samplerref x[2];", ".global .b32 x<0>;",
     ):  # fmt: skip
-        yield _probe(text, _KERNEL)
+        yield probe(text, KERNEL)
     for zero in (".reqnctapercluster 0", ".reqnctapercluster 0, 0, 0", ".reqnctapercluster 2, 0", ".maxclusterrank 0",
                  ".reqnctapercluster 0 .maxclusterrank 4"):  # fmt: skip
-        yield _probe(f".entry k() {zero} {{ ret; }}")
+        yield probe(f".entry k() {zero} {{ ret; }}")
 
 
 def _opaque_arrays() -> Iterator[Probe]:
@@ -555,8 +462,8 @@ def _opaque_arrays() -> Iterator[Probe]:
         "suld.b.1d.b32.trap r, [s, {c}];", "sust.b.1d.b32.trap [s, {c}], r;", "suq.width.b32 r, [s];",
     )  # fmt: skip
     for line, shape in itertools.product(lines, ("", "[1]", "[4]")):
-        yield _body(registers, line, before=(f".global .texref t{shape};", f".global .surfref s{shape};"))
-        yield _body(registers, line, head=f".entry k(.param .texref t{shape}, .param .surfref s{shape})")
+        yield body(registers, line, before=(f".global .texref t{shape};", f".global .surfref s{shape};"))
+        yield body(registers, line, head=f".entry k(.param .texref t{shape}, .param .surfref s{shape})")
 
 
 # --- values that functions exchange (7.1) -----------------------------------------------------------------------------
@@ -568,24 +475,22 @@ def _narrow() -> Iterator[Probe]:
         ("u8", "s8", "b8", "u16", "s16", "b16", "f16", "pred", "b32"), ("reg", "param")
     ):
         value = f".{space} .{type_}"
-        yield _probe(f".func f({value} a) {{ ret; }}", _KERNEL)
-        yield _probe(f".func ({value} a) f() {{ ret; }}", _KERNEL)
-        yield _probe(
-            f".extern .func f({value} a);", ".entry k()", "{", f".reg .{type_} v;", "call f, (v);", "ret;", "}"
-        )
-        yield _probe(
+        yield probe(f".func f({value} a) {{ ret; }}", KERNEL)
+        yield probe(f".func ({value} a) f() {{ ret; }}", KERNEL)
+        yield probe(f".extern .func f({value} a);", ".entry k()", "{", f".reg .{type_} v;", "call f, (v);", "ret;", "}")
+        yield probe(
             f".extern .func ({value} a) f();", ".entry k()", "{", f".reg .{type_} v;", "call (v), f;", "ret;", "}"
         )
         for prototype, call in ((f"_ ({value} _)", "call d, (v), P;"), (f"({value} _) _", "call (v), d, P;")):
             registers = f".reg .b64 d; .reg .{type_} v;"
-            yield _body(registers, f"P: .callprototype {prototype};", call)
-            yield _body(registers, f"P: .callprototype {prototype};")
+            yield body(registers, f"P: .callprototype {prototype};", call)
+            yield body(registers, f"P: .callprototype {prototype};")
 
 
 def _second_results() -> Iterator[Probe]:
     for setting in ("1.4/sm_13", "2.0/sm_13", "2.0/sm_20", "3.1/sm_20", "9.0/sm_75"):
-        yield _probe(".func (.reg .b32 r, .reg .b32 s) f() { ret; }", setting=setting)
-        yield _probe(".func (.param .b32 r, .param .b32 s) f() { ret; }", setting=setting)
+        yield probe(".func (.reg .b32 r, .reg .b32 s) f() { ret; }", setting=setting)
+        yield probe(".func (.param .b32 r, .param .b32 s) f() { ret; }", setting=setting)
 
 
 # --- old versions -----------------------------------------------------------------------------------------------------
@@ -595,24 +500,24 @@ def _banks() -> Iterator[Probe]:
     """Constant banks (5.1.3.1)."""
     for setting in ("1.4/sm_13", "1.5/sm_13", "2.1/sm_20", "2.2/sm_20"):
         for bank, linkage, shape in itertools.product((0, 1, 10, 11), (".extern ", "", ".visible "), ("", "[4]", "[]")):
-            yield _probe(f"{linkage}.const[{bank}] .b32 x{shape};", setting=setting)
+            yield probe(f"{linkage}.const[{bank}] .b32 x{shape};", setting=setting)
         for bank in (0, 1, 10, 11):
             line = f"ld.const[{bank}].b32 r, [c];"
-            yield _probe(".const .b32 c;", ".entry k", "{", ".reg .b32 r;", line, "}", setting=setting)
-        yield _probe(".extern .const[1] .b32 x[][4];", setting=setting)
-        yield _probe(".const[1] .b32 x[] = {1, 2};", setting=setting)
+            yield probe(".const .b32 c;", ".entry k", "{", ".reg .b32 r;", line, "}", setting=setting)
+        yield probe(".extern .const[1] .b32 x[][4];", setting=setting)
+        yield probe(".const[1] .b32 x[] = {1, 2};", setting=setting)
 
 
 def _old() -> Iterator[Probe]:
     """What has changed since: addresses that initialise, double precision, conversions, section data."""
     for setting in ("1.0/sm_10", "2.0/sm_20", "2.1/sm_20"):
         for value in ("g", "g+4"):
-            yield _probe(".global .b32 g;", f".global .u64 x = {value};", setting=setting)
-            yield _probe(".global .b32 g;", f".global .u32 x[2] = {{{value}, 0}};", setting=setting)
+            yield probe(".global .b32 g;", f".global .u64 x = {value};", setting=setting)
+            yield probe(".global .b32 g;", f".global .u32 x[2] = {{{value}, 0}};", setting=setting)
     for setting in ("1.4/sm_12", "9.0/sm_10", "9.0/sm_12,map_f64_to_f32", "1.4/sm_12,map_f64_to_f32", "9.0/sm_13"):
-        yield _probe(".global .f64 x;", ".const .f64 y = 1.0;", setting=setting)
+        yield probe(".global .f64 x;", ".const .f64 y = 1.0;", setting=setting)
         for line in (".reg .f64 y;", "add.f64 x, x, x;", "mov.f64 x, 0d0000000000000000;", "cvt.f64.f32 x, f;"):
-            yield _probe(".entry k", "{", ".reg .f64 x; .reg .f32 f;", line, "}", setting=setting)
+            yield probe(".entry k", "{", ".reg .f64 x; .reg .f32 f;", line, "}", setting=setting)
     for setting in ("1.3/sm_13", "1.4/sm_13", "1.5/sm_13"):
         registers = ".reg .f32 %f<2>; .reg .f64 %fd; .reg .b64 %d; .reg .b32 %r; .reg .b16 %h; .reg .b8 %b;"
         for line in (
@@ -622,7 +527,7 @@ def _old() -> Iterator[Probe]:
             "cvt.rn.ftz.f32.u16 %f1, %h;", "cvt.rn.ftz.f32.s8 %f1, %b;", "cvt.rn.ftz.f32.u8 %f1, %b;",
             "cvt.rn.ftz.f16.f32 %h, %f1;", "cvt.ftz.f32.f16 %f1, %h;", "cvt.rni.ftz.f32.f32 %f0, %f1;",
         ):  # fmt: skip
-            yield _probe(".entry k", "{", registers, line, "}", setting=setting)
+            yield probe(".entry k", "{", registers, line, "}", setting=setting)
     for setting in ("7.4/sm_75", "7.5/sm_75"):
         for value in (
             "0xffffffffffffffff",
@@ -631,104 +536,4 @@ def _old() -> Iterator[Probe]:
             "-9223372036854775808",
             "-1",
         ):
-            yield _probe(f".section .debug_info {{ .b64 {value} }}", setting=setting)
-
-
-# --- slips of generators and hands: what fuzzing found ----------------------------------------------------------------
-
-_REST = (".reg .b32 %r<4>;", "add.s32 %r1, %r1, %r1;", "ret;", "}")
-
-
-def _slips() -> Iterator[Probe]:
-    yield _probe(".entry k()", "{", "ret;")
-    yield _probe(".entry k()", "{", "{", "ret;", "}")
-    yield _probe(".entry k()", *_REST)
-    yield _probe("{", *_REST)
-    yield _probe(".param .u64 .ptr .global .align 1 a,", ".param .u64 .ptr .global .align 1 b", ")", "{", *_REST)
-    yield _probe(".param .u64 a,", ".param .u64 b", ")", "{", *_REST)
-    yield _probe(".entry k()", "{", "ret;", '.file 1 "a.cu"', ".section .debug_str {", ".b8 1", "}")
-    yield _probe(".entry k()", "{", "ret;", ".section .debug_str {", ".b8 1", "}")
-    yield _body(".reg .pred p;", "@p bra $L_1;", "1$L_1:")
-    yield _body(".reg .b32 %r<;>;")
-    for lines in (
-        (".version 9.0", ".taret sm_90", ".address_size 64"), ("=.version 9.0", ".target sm_90", ".address_size 64"),
-        (".version 9.0", "sm_90", ".address_size 64"), (".version 9.0", ".target m_90", ".address_size 64"),
-        (".version 9.0", ".address_size 64"), (".version 9.0", ".global .b32 x;", ".target sm_90"),
-        (".global .b32 x;", ".version 9.0", ".target sm_90"),
-    ):  # fmt: skip
-        yield _probe(*lines, _KERNEL)
-    yield from _odd_headers()
-    yield from _shapes_of_parameters()
-    yield from _large_numbers()
-    yield from _broken_lines()
-
-
-def _odd_headers() -> Iterator[Probe]:
-    parameters = (".param .u64 .ptr a,", ".param .u64 .ptr b", ")", "{", *_REST)
-    for head in (
-        (".entry k()", "[{"), (".entry k()", ".reg .f32 %f;", "{"), (".entry k()", "}{"), (".entry k()", "ret;", "{"),
-        (".visible .relu .entry k()", "{"), (".entry .relu k()", "{"), (".entry k() .relu", "{"), (".entry ()", "{"),
-        (".entry k()", ".maxntid 64;", "{"), (".entry k();", "{"), (".entry k()", "{", "{"), (".entry k()", "{", "}"),
-        (".entry k()", "{", "add.s32 %r1}, %r1, %r1;"), (".entry k()", "{", "add.s32 %r1, {%r1, %r1;"),
-    ):  # fmt: skip
-        yield _probe(*head, *_REST, ".entry l() { ret; }")
-    for start in (".visible k(", ".entry k", ".entry k(.b32 x,", ".entry k(.reg .b64 %rd<4>;", "entry k(", ".enty k("):
-        yield _probe(start, *parameters)
-    yield _body(".reg .pred p; .reg .b32 r;", "@p bra $L_2;", "$L_2", "st.shared.u32 [r], r;")
-    for name in ("_", "$", "%", "_a", "$a", "%a"):
-        yield _probe(f".entry {name}() {{ ret; }}")
-        yield _probe(f".func {name}() {{ ret; }}", _KERNEL)
-    for text in ("a[-1]", "a[0]", "a[1]", "a[-4]"):
-        yield _probe(f".entry k(.param .b8 {text}) {{ ret; }}")
-        yield _probe(f".func f(.param .b8 {text}) {{ ret; }}", _KERNEL)
-    for line in (".param .u64 x,", ".param .u64 x;", ".loc 1 1 1", "$L .b8 1", ".section .debug_str {", ".entry l() {"):
-        yield _probe(".section .debug_info {", line, ".b8 1", "}", _KERNEL)
-    for type_ in ("e4m3", "bf16", "s16x2", "tf32", "f32x2", "u4"):
-        yield _body(f".reg .{type_} %f<4>; .reg .b32 %r<4>;", "mov.b32 %r1, %f1;", "add.f32 %f1, %f2, %f3;")
-
-
-def _shapes_of_parameters() -> Iterator[Probe]:
-    for text in (
-        ".param .u64 .ptr x", ".param .u64 .ptr .align 8 .global x", ".param .u64 .align 8 .ptr x",
-        ".param .u64 .align 8 x", ".param .u64 .align 3 x", ".param .u64 .global x", ".param .align 8 .u64 .align 8 x",
-    ):  # fmt: skip
-        yield _probe(f".entry k({text}) {{ ret; }}")
-        yield _probe(f".func f({text}) {{ ret; }}", _KERNEL)
-        yield _body(f"{text};")
-        yield _probe(f"{text.replace('.param', '.global')};", _KERNEL)
-    alignments = ("", ".align 1 ", ".align 2 ", ".align 8 ", ".align 16 ")
-    for first in alignments:
-        for second in alignments:
-            for dims in ("", "[2]"):
-                formal = f".extern .func f(.param {first}.b64 a{dims});"
-                yield _body(f".param {second}.b64 p{dims};", "call f, (p);", before=(formal,))
-                yield _probe(formal, f".extern .func f(.param {second}.b64 a{dims});", _KERNEL)
-    for name in ("__cudaCDP2Free", "vprintf", "g"):
-        for linkage in ("", ".extern "):
-            yield _body("call f;".replace("f", name), before=(f"{linkage}.func {name}();",))
-
-
-def _large_numbers() -> Iterator[Probe]:
-    for number in (1 << 32, (1 << 32) + 8, 1 << 63):
-        yield _body(f".reg .b32 %r<{number}>;")
-        yield _probe(f".entry k(.param .u64 .ptr .global .align {number} x) {{ ret; }}")
-        yield _probe(f".entry k(.param .align {number} .b8 x) {{ ret; }}")
-        yield _body(f".local .align {number} .b8 x;")
-
-
-def _broken_lines() -> Iterator[Probe]:
-    """Statements of several lines: the first one is named."""
-    registers = ".reg .b32 %r<4>; .reg .b64 %d<4>; .reg .pred %p;"
-    for lines in (
-        ("add.s32 %r1,", "%r2,", "%d2;"), ("add.s32 %r1,", "%r2", ";"), ("add.s32 %r1,", "%r2,", "%r2,", "%r3;"),
-        ("call f,", "(%r1);"), ("call f,", "(%d1,", "%d2);"), ("call.uni", "f,", "(%r1);"), ("@%p call f,", "(%r1);"),
-        ("call.uni", "f,", "(", "%d1", ");"), ("fence.sc.gpu", "ret;"), ("ld.global.b32 %r1,", "[%p];"),
-    ):  # fmt: skip
-        yield _body(registers, *lines, before=(".extern .func f(.param .b64 a);",))
-    yield _body(".reg .b64 %d<4>;", "cvta.to.global.u64 %d1, %d2;")
-    for order in ("global.to.u64", "to.u64.global", "u64.to.global", "u64.global", "global.u64.to"):
-        yield _body(".reg .b64 %d<4>;", f"cvta.{order} %d1, %d2;")
-    one, two = (f"tcgen05.relinquish_alloc_permit.cta_group::{n}.sync.aligned;" for n in (1, 2))
-    for lines in ((one, two), (two, one), (one, one), (two, two)):
-        yield _body(*lines, setting="8.8/sm_100a")
-    yield _probe(f".func f() {{ {one} ret; }}", f".entry k() {{ {two} ret; }}", setting="8.8/sm_100a")
+            yield probe(f".section .debug_info {{ .b64 {value} }}", setting=setting)
