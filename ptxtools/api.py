@@ -148,8 +148,9 @@ def lint(text: str | bytes, *, target: str | None = None, name: str = "<memory>"
     from ptxtools.diagnostics.decode import decode
     from ptxtools.isa.targets import check_target
     from ptxtools.launch.errors import demand
-    from ptxtools.lint import lint as lint_module
     from ptxtools.syntax import parse
+
+    from .linter import lint as lint_module
 
     text = _readable(text, "the text")
     if target is not None:

@@ -180,7 +180,7 @@ def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
 
 
 def _lint_module(module: Module, syntax: list[Diagnostic], settings: Settings) -> list[Diagnostic]:
-    from ptxtools.lint import chosen, lint_targets, suppressed, without_echoes
+    from ptxtools.linter import chosen, lint_targets, suppressed, without_echoes
 
     found = lint_targets(module, settings.targets, settings.version)
     findings = [*syntax, *without_echoes(found, syntax)]
@@ -195,7 +195,7 @@ def _fix(names: Sequence[str], finder: SettingsFinder, *, write: bool) -> list[_
     """Apply or show the fixes of each file. With `write` the reports of what fixes leave in standard input, which goes
     to standard output; without, those of the files that would change."""
     from ptxtools.diagnostics.decode import decode
-    from ptxtools.lint.fixes import apply_fixes, unified_diff
+    from ptxtools.linter.fixes import apply_fixes, unified_diff
 
     left: list[_Report] = []
     for name in names:
@@ -308,7 +308,7 @@ def _statistics(findings: list[Diagnostic], format_: str) -> str:
 
 
 def _explain(code: str, options: dict[str, Any]) -> int:
-    from ptxtools.lint.explain import page
+    from ptxtools.linter.explain import page
 
     from .pages import all_pages, near
 

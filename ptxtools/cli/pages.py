@@ -9,7 +9,7 @@ from functools import cache
 def all_pages() -> dict[str, tuple[str, str]]:
     """code -> (title, page), sorted by code."""
     from ptxtools.container import EXPLANATIONS
-    from ptxtools.lint.explain import rule_pages
+    from ptxtools.linter.explain import rule_pages
     from ptxtools.syntax.codes import CODES
 
     found = {**CODES, **rule_pages(), **EXPLANATIONS}

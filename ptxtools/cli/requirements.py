@@ -12,7 +12,7 @@ from ptxtools.diagnostics.colour import style_for
 from .common import FINDINGS, OK, STDIN, USAGE, Failure, print_diagnostics, read_input, tool_version
 
 if TYPE_CHECKING:
-    from ptxtools.lint.requirements import Requirements
+    from ptxtools.linter.requirements import Requirements
 
 
 def print_requirements(names: Sequence[str], stdin_name: str, colour: str, format_: str) -> int:
@@ -40,7 +40,7 @@ def print_requirements(names: Sequence[str], stdin_name: str, colour: str, forma
 def _needs(data: bytes, name: str) -> Iterable[tuple[Requirements, list[Diagnostic]]]:
     """What each module of a file needs, and its errors for which that is no remedy."""
     from ptxtools.api import parsed
-    from ptxtools.lint.requirements import remaining_errors, requirements
+    from ptxtools.linter.requirements import remaining_errors, requirements
 
     for module, syntax in parsed(data, name):
         needs = requirements(module, module.source.name if module.source else name)
@@ -55,7 +55,7 @@ def _requirements_json(found: list[Requirements]) -> str:
 
 def _requirements_sarif(found: list[Requirements]) -> str:
     from ptxtools.diagnostics.formats import to_sarif
-    from ptxtools.lint.requirements import TITLE
+    from ptxtools.linter.requirements import TITLE
 
     notes = [note for needs in found for note in needs.notes()]
     return to_sarif(notes, lambda _: (TITLE, TITLE), tool_version()) + "\n"

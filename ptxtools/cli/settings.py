@@ -11,7 +11,7 @@ import click
 from .common import STDIN, STDIN_NAME, Failure
 
 if TYPE_CHECKING:
-    from ptxtools.lint.config import Config
+    from ptxtools.linter.config import Config
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -54,7 +54,7 @@ class SettingsFinder:
             return self._given
         folder = os.path.dirname(os.path.abspath(name)) if name else os.getcwd()
         if folder not in self._configs:
-            from ptxtools.lint.config import NO_SETTINGS, find_config
+            from ptxtools.linter.config import NO_SETTINGS, find_config
 
             path = find_config(folder)
             self._configs[folder] = _read(path) if path else NO_SETTINGS
@@ -78,7 +78,7 @@ class SettingsFinder:
 
 
 def _read(path: str) -> Config:
-    from ptxtools.lint.config import ConfigError, read_config
+    from ptxtools.linter.config import ConfigError, read_config
 
     try:
         config = read_config(path)

@@ -26,8 +26,8 @@ from .traps import locate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ptxtools.engine.grid import AddressSpace, Outcome
-    from ptxtools.engine.program import Program
+    from ptxtools.machine.launch import AddressSpace, Outcome
+    from ptxtools.program.program import Program
 
     from .checks.findings import Finding
     from .hostmap import HostMap
@@ -168,7 +168,7 @@ class Device:
         if program is None:
             program = module.lower(kernel.name, self.load(module), late=self.late)
             if self.checks & LOOKING:
-                from ptxtools.engine.instrument import instrument
+                from ptxtools.program.passes.instrument import instrument
 
                 program = instrument(program)
             self._programs[key] = program
@@ -258,7 +258,7 @@ class Device:
         return self._workspace.address
 
     def _memory_for(self, image: Image, host: HostMap | None) -> AddressSpace:
-        from ptxtools.engine.grid import AddressSpace
+        from ptxtools.machine.launch import AddressSpace
 
         arena = self.arena
         size = arena.end - arena.base
@@ -278,7 +278,7 @@ class Device:
         memory: AddressSpace,
         extra: dict[str, Any],
     ) -> RunResult:
-        from ptxtools.engine.grid import Launch
+        from ptxtools.machine.launch import Launch
         from ptxtools.semantics.generations import generation_of
 
         started = time.monotonic()
@@ -331,9 +331,9 @@ def check_parameters(kernel: Kernel, params: bytes) -> None:
 
 def _engine(name: str) -> Callable[..., Outcome]:
     if name == "native":
-        from ptxtools.engine.native import run
+        from ptxtools.native import run
     else:
-        from ptxtools.engine.reference import run
+        from ptxtools.reference import run
     return run
 
 

@@ -9,7 +9,7 @@ from .kernel import Kernel
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Diagnostic, Source
-    from ptxtools.engine.program import Program
+    from ptxtools.program.program import Program
 
     from .image import Image
 

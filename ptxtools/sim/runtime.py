@@ -16,8 +16,8 @@ from .textures.objects import Textures
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Source
-    from ptxtools.engine.grid import AddressSpace, Launch
-    from ptxtools.engine.program import Program
+    from ptxtools.machine.launch import AddressSpace, Launch
+    from ptxtools.program.program import Program
 
     from .device import Device, Request, RunResult
     from .hostmap import HostMap

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Source, Trap
 
 if TYPE_CHECKING:
-    from ptxtools.engine.program import Program
+    from ptxtools.program.program import Program
 
 
 def locate(trap: Trap, program: Program, find_source: Callable[[], Source | None]) -> Trap:

@@ -15,7 +15,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "ptxtools"
 FOLDERS = ("engine", "sim")
 #: Where messages of waits are put together, and the functions that do it.
-_REPORTS = ("engine/native/faults.py", "engine/reference/deadlocks.py")
+_REPORTS = ("native/loop/faults.py", "reference/deadlocks.py")
 #: Functions that are given a message: they make no kind of their own.
 _PASSED_ON = re.compile(r"…|…: …")
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ptxtools.engine.native import library
+from ptxtools.native.code import library
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.engine.residents import OFFSET_MASK, RANK_SHIFT
+from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT
 
 if TYPE_CHECKING:
-    from ptxtools.engine.events import View
+    from ptxtools.machine.events import View
 
     from ..device import Device
     from ..image import Image

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ptxtools.diagnostics import Source
-    from ptxtools.engine.events import View
-    from ptxtools.engine.program import Program
+    from ptxtools.machine.events import View
+    from ptxtools.program.program import Program
 
     from ..device import Device
     from ..image import Image

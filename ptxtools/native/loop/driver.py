@@ -1,0 +1,138 @@
+"""Run a launch on the native engine: one worker on this thread, more on others when the grid is worth it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from math import prod
+
+from ptxtools.machine.launch import Launch, Outcome
+from ptxtools.native.code.encode import Encoded, encode
+
+from .worker import QUANTUM, Shape, Tables, Worker
+
+#: Records that the first worker executes before others are started: short launches are over by then.
+_ALONE = 40_000
+#: Quanta after which a worker looks whether its warps only look at what never changes; then at twice as many each time.
+_FIRST_LOOK = 1
+#: CTAs from which code outside of loops is worth more time to compile.
+_MANY = 128
+
+
+def run(launch: Launch) -> Outcome:
+    """Run a grid to its end. Raises `Trap`."""
+    encoded = _encoded(launch)
+    shape = Shape(launch)
+    if shape.ctas == 0 or shape.threads == 0:
+        return Outcome()
+    return _Run(launch, encoded, shape).run()
+
+
+def _encoded(launch: Launch) -> Encoded:
+    """The program's tables: made when it is first launched like this."""
+    host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
+    key = f"native{'-host' * host}{'-many' * many}-{launch.numerics}"
+    encoded = launch.program.cache.get(key)
+    if encoded is None:
+        encoded = encode(launch.program, host=host, everywhere=many, numerics=launch.numerics)
+        launch.program.cache[key] = encoded
+    return encoded
+
+
+class _Run:
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
+        self.launch, self.encoded, self.shape = launch, encoded, shape
+        self.tables = Tables(launch, encoded)
+        self.stop = threading.Event()
+        self.failures: list[BaseException] = []
+        clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
+        self.count = max(1, min(launch.threads, clusters)) if launch.seed is None else 1
+        shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
+        self.shares = [share * shape.cluster for share in shares]
+        self.workers: list[Worker] = []
+        self.tables.polls.live = self.count
+
+    def run(self) -> Outcome:
+        threads: list[threading.Thread] = []
+        try:
+            first = self._worker(0)
+            if not first.step(self._quantum(_ALONE if self.count > 1 else QUANTUM)):
+                for number in range(1, self.count):
+                    threads.append(threading.Thread(target=self._work, args=(self._worker(number),), daemon=True))
+                    threads[-1].start()
+                self._work(first)
+        except BaseException as error:
+            self.failures.insert(0, error)
+        finally:
+            if self.failures:
+                self.stop.set()
+            for thread in threads:
+                thread.join()
+        if self.failures:
+            raise self.failures[0]
+        total = self._instructions()
+        for worker in self.workers:
+            worker.close()
+        self._check_count(total)
+        return Outcome(total)
+
+    def _worker(self, number: int) -> Worker:
+        worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
+        self.workers.append(worker)
+        return worker
+
+    def _instructions(self) -> int:
+        return sum(worker.instructions for worker in self.workers)
+
+    def _quantum(self, most: int) -> int:
+        limit = self.launch.max_instructions
+        if limit is None:
+            return most
+        return max(256, min(most, (limit - self._instructions()) // 32))
+
+    def _work(self, worker: Worker) -> None:
+        """Run a worker to its end, or until a limit is reached or another worker has failed."""
+        try:
+            steps, next_look = 0, _FIRST_LOOK
+            while not self.stop.is_set():
+                self._check_limits(worker)
+                if worker.step(self._quantum(QUANTUM)):
+                    self.tables.polls.live -= 1
+                    self.tables.polls.idle.pop(worker.number, None)
+                    return
+                steps += 1
+                if steps >= next_look:
+                    next_look = 2 * steps
+                    if worker.watch.only_looks(steps, lambda: self._given_up(worker)):
+                        from . import faults
+
+                        raise faults.polling(worker)
+        except BaseException as error:
+            self.failures.append(error)
+            self.stop.set()
+            if worker.number == 0 and not isinstance(error, Exception):
+                raise
+
+    def _given_up(self, worker: Worker) -> bool:
+        """Whether another worker has failed. Raises `Trap` where a limit is reached."""
+        self._check_limits(worker)
+        return self.stop.is_set()
+
+    def _check_limits(self, worker: Worker) -> None:
+        deadline = self.launch.deadline
+        if deadline is not None and time.monotonic() > deadline:
+            from . import faults
+
+            raise faults.interrupted(worker, "the time limit is over")
+        limit = self.launch.max_instructions
+        if limit is not None and self._instructions() > limit:
+            from . import faults
+
+            raise faults.interrupted(worker, f"more than {limit} instructions")
+
+    def _check_count(self, total: int) -> None:
+        limit = self.launch.max_instructions
+        if limit is not None and total > limit:
+            from . import faults
+
+            raise faults.interrupted(self.workers[0], f"more than {limit} instructions")

@@ -1,0 +1,323 @@
+"""From where the native code stopped to a `Trap`: kernel, CTA, thread, instruction and reason."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ptxtools.diagnostics import Trap
+from ptxtools.machine.deadlock import Waiting, missing, overflow, pending, report
+from ptxtools.native.code import structures
+from ptxtools.native.code.keys import RECORD_BYTES
+from ptxtools.native.code.structures import CTA, WARP, Structure
+from ptxtools.program.program import (
+    CODE_BASE,
+    CODE_STEP,
+    LANES,
+    LOCAL_WINDOW,
+    PARAM_WINDOW,
+    RETURN_FRAME,
+    SHARED_WINDOW,
+    SLOT_BYTES,
+    Ref,
+    Terminator,
+)
+
+if TYPE_CHECKING:
+    from ptxtools.machine.launch import Dim3, Launch
+    from ptxtools.program.program import Op
+
+    from .worker import Worker
+
+_WIDTHS = {"i32": 4, "i64": 8, "ptr": 8}
+_WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WINDOW >> 56: "param"}
+BARRIERS = 16
+
+
+def _read(address: int, size: int) -> int:
+    return int.from_bytes(ctypes.string_at(address, size), "little")
+
+
+def warp_field(warp: int, name: str) -> int:
+    """A field of a warp, by the warp's address."""
+    offset, type_ = WARP.fields[name]
+    return _read(warp + offset, _WIDTHS[type_])
+
+
+def cta_field(cta: int, name: str) -> int:
+    """A field of a CTA, by its address."""
+    offset, type_ = CTA.fields[name]
+    return _read(cta + offset, _WIDTHS[type_])
+
+
+def record_of(worker: Worker, ip: int) -> int:
+    """Number of the record at an address."""
+    return (ip - ctypes.addressof(worker.encoded.code)) // RECORD_BYTES
+
+
+def where_of(worker: Worker, ip: int) -> int:
+    """Index into the program's lines of the record at an address, or -1."""
+    return _where(worker, record_of(worker, ip))
+
+
+def _where(worker: Worker, record: int) -> int:
+    return worker.encoded.where[record] if 0 <= record < len(worker.encoded.where) else -1
+
+
+def _thread(launch: Launch, warp: int, lane: int) -> Dim3:
+    x, y, _ = launch.block
+    linear = 32 * warp_field(warp, "id") + lane
+    return linear % x, linear // x % y, linear // (x * y)
+
+
+def _cta(warp: int) -> Dim3:
+    cta = warp_field(warp, "cta")
+    return cta_field(cta, "x"), cta_field(cta, "y"), cta_field(cta, "z")
+
+
+def _make(worker: Worker, reason: str, warp: int, mask: int, ip: int, kind: str, details: tuple[str, ...]) -> Trap:
+    program = worker.launch.program
+    where = where_of(worker, ip)
+    lane = (mask & -mask).bit_length() - 1 if mask else 0
+    return Trap(
+        reason, kernel=program.kernel, cta=_cta(warp), thread=_thread(worker.launch, warp, lane), kind=kind,
+        text=program.lines[where][2] if 0 <= where < len(program.lines) else "", where=where if where >= 0 else None,
+        details=details,
+    )  # fmt: skip
+
+
+def trap(worker: Worker) -> Trap:
+    """The trap that the worker's native code reported."""
+    reason = _REASONS[worker.get("stop_code")](worker)
+    return _make(worker, reason, worker.get("stop_warp"), worker.get("stop_mask"), worker.get("stop_ip"), "trap", ())
+
+
+def stopped_at(worker: Worker) -> Op | None:
+    """The operation at which the worker stopped; of a terminator the one that it holds."""
+    found = worker.encoded.operations[record_of(worker, worker.get("stop_ip"))]
+    return found.op if isinstance(found, Terminator) else found
+
+
+def _terminator(worker: Worker) -> Terminator:
+    found = worker.encoded.operations[record_of(worker, worker.get("stop_ip"))]
+    assert isinstance(found, Terminator)
+    return found
+
+
+def _content(worker: Worker, ref: Ref | None) -> int:
+    """What a slot of 32 or 64 bits holds for the first lane that stopped."""
+    if ref is None:
+        return 0
+    mask = worker.get("stop_mask")
+    size = SLOT_BYTES[ref.type] // LANES
+    return _read(worker.get("stop_fp") + ref.slot + size * ((mask & -mask).bit_length() - 1), size)
+
+
+def _size(op: Op) -> int:
+    """Bytes of one lane's access."""
+    from ptxtools.semantics.types import bits_of  # not needed where nothing goes wrong
+
+    types = op.dst_types if op.kind == "ld" else op.src_types[1:] if op.kind == "st" else op.src_types[1:2]
+    return sum(max(1, bits_of(t) // 8) for t in types)
+
+
+def _out_of_bounds(worker: Worker) -> str:
+    op, address = stopped_at(worker), worker.get("stop_address")
+    assert op is not None
+    action = "read" if op.kind == "ld" else "write"
+    space = "shared" if op.space == "cluster" else op.space
+    if space == "generic":
+        space = _WINDOWS.get(address >> 56, "global")
+        address &= (1 << 56) - 1 if space != "global" else -1
+    if worker.launch.memory.open_host and space in ("global", "const"):
+        return f"access to {_size(op)} bytes at {address:#x} is out of bounds"
+    if space == "param" and action == "write":
+        return "kernel parameters cannot be written"
+    return f"{space} {action} of {_size(op)} bytes at {address:#x} is out of bounds"
+
+
+def _misaligned(worker: Worker) -> str:
+    op = stopped_at(worker)
+    assert op is not None
+    return f"address {worker.get('stop_address'):#x} is not aligned to {_size(op)} bytes"
+
+
+def _overflow(worker: Worker) -> str:
+    end, program = _terminator(worker), worker.launch.program
+    callee = end.callee
+    if callee < 0:
+        callee = end.targets[(_content(worker, end.index) - CODE_BASE) // CODE_STEP]
+    return overflow(program.functions[callee].name, _depth(worker) + 1, worker.shape.local)
+
+
+def _depth(worker: Worker) -> int:
+    """Calls that the first lane that stopped is in."""
+    mask, origin = worker.get("stop_mask"), worker.get("stop_warp") + WARP.size
+    lane = (mask & -mask).bit_length() - 1
+    frame, depth = worker.get("stop_fp"), 0
+    while frame != origin:
+        frame = origin + _read(frame + RETURN_FRAME + 4 * lane, 4)
+        depth += 1
+    return depth
+
+
+def _bad_barrier(worker: Worker) -> str:
+    op = _terminator(worker).op
+    assert op is not None
+    number = _content(worker, op.src[0])
+    if number >= BARRIERS:
+        return f"barrier {number} does not exist; there are {BARRIERS}"
+    return f"thread count {_content(worker, op.src[1])} of a barrier is not a multiple of {LANES}"
+
+
+def _bad_switch(worker: Worker) -> str:
+    end = _terminator(worker)
+    return f"branch index {_content(worker, end.index)} is beyond the {len(end.targets)} targets"
+
+
+def _bad_call(worker: Worker) -> str:
+    return f"call to {_content(worker, _terminator(worker).index):#x}, which is no function"
+
+
+_REASONS: dict[int, Callable[[Worker], str]] = {
+    structures.TRAP_INSTRUCTION: lambda worker: "trap instruction",
+    structures.TRAP_ADDRESS: _out_of_bounds,
+    structures.TRAP_MISALIGNED: _misaligned,
+    structures.TRAP_STACK: _overflow,
+    structures.TRAP_BARRIER: _bad_barrier,
+    structures.TRAP_CALL: lambda worker: (
+        f"call to {_content(worker, _terminator(worker).index):#x}, which is no function"
+    ),
+    structures.TRAP_SWITCH: _bad_switch,
+}
+
+
+def unsupported(worker: Worker, op: Op) -> Trap:
+    """An event that nobody serves."""
+    name = op.detail if isinstance(op.detail, str) else op.kind
+    return _make(
+        worker, f"{name} is not supported yet", worker.get("stop_warp"), worker.get("stop_mask"),
+        worker.get("stop_ip"), "trap", (),
+    )  # fmt: skip
+
+
+def _warps(worker: Worker, cta: int) -> list[int]:
+    shape = worker.shape
+    return [cta + shape.warps_offset + i * shape.warp_bytes for i in range(shape.warps)]
+
+
+def _clusters_ctas(worker: Worker) -> list[int]:
+    """CTAs of the present cluster whose threads have not all exited."""
+    size = worker.shape.cluster
+    first = worker.get("slot_current") // size * size
+    ctas = [worker.ctx + worker.slot_offset(first + rank) for rank in range(size)]
+    return [cta for cta in ctas if cta_field(cta, "state") == 1]
+
+
+def _summary(worker: Worker, cta: int) -> list[str]:
+    """How many have come to the barriers of a CTA."""
+    lines: list[str] = []
+    alive = cta_field(cta, "alive")
+    place = "({},{},{})".format(*(cta_field(cta, axis) for axis in "xyz"))
+    for number in range(BARRIERS):
+        arrived = _item(cta, CTA, "arrived", number)
+        if arrived:
+            expected = _item(cta, CTA, "expected", number) or alive
+            lines.append(f"CTA {place}: {arrived} of {expected} threads came to barrier {number}")
+    parked = sum(warp_field(warp, "parked").bit_count() for warp in _warps(worker, cta))
+    if parked:
+        lines.append(f"{parked} threads wait for other lanes of their warp")
+    return lines
+
+
+def _item(address: int, structure: Structure, name: str, number: int) -> int:
+    return _read(address + structure.offset(name) + 4 * number, 4)
+
+
+def _waiting(worker: Worker, cta: int) -> list[Waiting]:
+    """What the warps of a CTA wait for. Lanes that Python has stopped are in the schedule."""
+    found: list[Waiting] = []
+    for warp in _warps(worker, cta):
+        for number in range(BARRIERS):
+            arrived = _item(cta, CTA, "arrived", number)
+            expected = _item(cta, CTA, "expected", number) or cta_field(cta, "alive")
+            what = f"at barrier {number}: {missing(arrived, expected)}"
+            _note(worker, found, warp, _item(warp, WARP, "waiting", number), what)
+        leader = cta_field(cta, "leader")
+        expected = cta_field(leader, "cl_alive") if worker.shape.cluster > 1 else cta_field(cta, "alive")
+        what = f"at the cluster barrier: {missing(cta_field(leader, 'cl_came'), expected)}"
+        _note(worker, found, warp, warp_field(warp, "cl_waiting"), what)
+        _note(worker, found, warp, warp_field(warp, "parked"), "for other lanes of the warp")
+    return found
+
+
+def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
+    """Lines at which lanes of a warp wait, and which lanes wait there."""
+    together = warp_field(warp, "group") & lanes
+    found: dict[int, int] = {}
+    if together:
+        found[where_of(worker, warp_field(warp, "wait_ip"))] = together
+    parked = warp_field(warp, "parked")
+    for lane in range(LANES):
+        if (lanes & ~together) >> lane & 1:
+            if parked >> lane & 1:  # at the block that has nothing but the instruction
+                where = worker.launch.program.blocks[_item(warp, WARP, "pc", lane) // 2].terminator.where
+            else:
+                where = _where(worker, _item(warp, WARP, "wait_at", lane) // RECORD_BYTES)
+            found[where] = found.get(where, 0) | 1 << lane
+    return found
+
+
+def _note(worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str, where: int | None = None) -> None:
+    """One entry for each place at which lanes wait; `where`: all at this line."""
+    places = _places(worker, warp, lanes) if where is None else {where: lanes}
+    for place, there in sorted(places.items()):
+        if there:
+            first = _thread(worker.launch, warp, (there & -there).bit_length() - 1)
+            found.append(Waiting(_cta(warp), warp_field(warp, "id"), there, what, place, first))
+
+
+def _all_waiting(worker: Worker) -> tuple[list[str], list[Waiting]]:
+    """Of the present cluster: what CTAs and pending work have to say, and who waits."""
+    lines: list[str] = []
+    found: list[Waiting] = []
+    cluster = worker.residents.known(worker.get("slot_current"))
+    for cta in _clusters_ctas(worker):
+        lines += _summary(worker, cta)
+        found += _waiting(worker, cta)
+    if cluster is not None:
+        for wait in worker.schedule.waits(cluster):
+            _note(worker, found, worker.ctx + wait.frame, wait.lanes, f"for {wait.text}", wait.where)
+    return lines + pending(worker.schedule, cluster), found
+
+
+def deadlock(worker: Worker) -> Trap:
+    """No warp of the worker's present cluster can go on."""
+    lines, found = _all_waiting(worker)
+    return report(worker.launch.program, lines, found, "no thread can go on", "deadlock")
+
+
+def polling(worker: Worker) -> Trap:
+    """Warps run, but all they do is to look at what never changes."""
+    lines, found = _all_waiting(worker)
+    for cta in _clusters_ctas(worker):
+        for warp in _warps(worker, cta):
+            where = where_of(worker, warp_field(warp, "group_ip")) if warp_field(warp, "group") else -1
+            _note(worker, found, warp, warp_field(warp, "ready"), "in a loop that changes nothing", where)
+    return report(worker.launch.program, lines, found, "no thread can go on: all wait or look again", "deadlock")
+
+
+def interrupted(worker: Worker, reason: str) -> Trap:
+    """A limit was reached: say where the worker's present cluster is."""
+    program = worker.launch.program
+    lines, found = _all_waiting(worker)
+    for cta in _clusters_ctas(worker):
+        for warp in _warps(worker, cta):
+            ready = warp_field(warp, "ready")
+            if ready:
+                trap = _make(worker, reason, warp, ready, warp_field(warp, "group_ip"), "timeout", ())
+                told = report(program, lines, found, reason, "timeout")
+                trap.details, trap.places = told.details, told.places
+                return trap
+    return report(program, lines, found, reason, "timeout")
