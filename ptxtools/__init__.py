@@ -9,8 +9,6 @@ Everything here is loaded when it is first used.
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,35 +50,13 @@ def __getattr__(name: str) -> Any:
 
     if name == "__version__":
         value: Any = _version()
-    elif name == "lint":
-        value = import_module("ptxtools.lint")
     elif name in _HOME_OF:
+        import_module("ptxtools.api")  # which provides the engines
         value = getattr(import_module(_HOME_OF[name]), name)
     else:
         raise AttributeError(f"module 'ptxtools' has no attribute '{name}'")
     globals()[name] = value
     return value
-
-
-class _Lint(ModuleType):
-    """The package `ptxtools.lint`, which is also the function `ptxtools.lint(text)`: one name, both uses."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from .api import lint
-
-        return lint(*args, **kwargs)
-
-
-class _Ptxtools(ModuleType):
-    """This module: the import system hands it every subpackage, `lint` among them."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "lint" and isinstance(value, ModuleType):
-            value.__class__ = _Lint
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Ptxtools
 
 
 def _version() -> str:

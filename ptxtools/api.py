@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Severity, Source
+from ptxtools.machine import engines
 
 if TYPE_CHECKING:
     from ptxtools import ir
@@ -16,6 +17,22 @@ if TYPE_CHECKING:
     from ptxtools.sim.device import RunResult
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
+
+
+def _native() -> engines.Engine:
+    from ptxtools.native import run
+
+    return run
+
+
+def _reference() -> engines.Engine:
+    from ptxtools.reference import run
+
+    return run
+
+
+engines.provide("native", _native)
+engines.provide("reference", _reference)
 
 
 def _readable(data: Any, what: str) -> str | bytes:
@@ -51,7 +68,7 @@ def read_module(data: str | bytes, name: str) -> ir.Module:
 
     Raises `PtxError` with every error that was found.
     """
-    from ptxtools.container import detect
+    from ptxtools.inputs import detect
 
     kind = "text" if isinstance(data, str) else detect(data)
     if kind not in ("ptxo", "fatbin", "elf"):
@@ -81,7 +98,8 @@ def modules_in(data: str | bytes, name: str, *, target: str | None = None,
 
     target, version: check as if the modules declared them. Raises `PtxError`.
     """
-    from ptxtools.container import best, detect, embedded, read
+    from ptxtools.container import read
+    from ptxtools.inputs import best, detect, embedded
 
     kind = "text" if isinstance(data, str) else detect(data)
     if isinstance(data, str) or kind not in ("ptxo", "fatbin", "elf"):
@@ -96,8 +114,9 @@ def modules_in(data: str | bytes, name: str, *, target: str | None = None,
 
 def parsed(data: str | bytes, name: str) -> list[tuple[ir.Module, list[Diagnostic]]]:
     """The modules in a file, each with what is wrong with its syntax; nothing else is checked. Raises `PtxError`."""
-    from ptxtools.container import detect, embedded, read
+    from ptxtools.container import read
     from ptxtools.diagnostics.decode import decode
+    from ptxtools.inputs import detect, embedded
     from ptxtools.syntax import parse
 
     kind = "text" if isinstance(data, str) else detect(data)
@@ -190,8 +209,9 @@ def _trees(source: str | bytes | Module, number: int) -> list[ir.Module]:
 
 def disassemble(data: bytes, name: str = "<memory>") -> str:
     """The PTX text of a container, or every PTX text that a binary embeds. Raises `PtxError`."""
-    from ptxtools.container import decode_all, detect, embedded, read
+    from ptxtools.container import decode_all, read
     from ptxtools.diagnostics.decode import decode
+    from ptxtools.inputs import detect, embedded
     from ptxtools.launch.errors import demand
 
     demand(data, (bytes, bytearray, memoryview), "a container", "bytes")
@@ -215,14 +235,15 @@ def disassemble(data: bytes, name: str = "<memory>") -> str:
 
 def container_of(data: bytes, name: str) -> bytes:
     """The container in `data`, or the one that its PTX would give. Raises `PtxError`."""
-    from ptxtools.container import detect, link, write
+    from ptxtools.container import link, write
+    from ptxtools.inputs import detect
 
     return data if detect(data) == "ptxo" else write(link(modules_in(data, name), check_undefined=False))
 
 
 def fatbin_of(module: ir.Module, *, debug: bool = False, compress: bool = False) -> bytes:
     """An NVIDIA fatbin that carries the text of the module."""
-    from ptxtools.container import write_fatbin
+    from ptxtools.inputs import write_fatbin
     from ptxtools.syntax import print_module
 
     return write_fatbin(print_module(module), module.target, module.version, address_size=module.address_size,
@@ -254,7 +275,7 @@ def _tree_module(data: bytes, name: str) -> TreeModule:
 
 def _checked_before_use(module: TreeModule, data: str | bytes) -> TreeModule:
     """The module; if it is out of a container, it is checked before a kernel of it is lowered; others were already."""
-    from ptxtools.container import detect
+    from ptxtools.inputs import detect
 
     if isinstance(data, str) or detect(data) != "ptxo":
         return module
@@ -265,8 +286,8 @@ def _checked_before_use(module: TreeModule, data: str | bytes) -> TreeModule:
 
 def _source(data: bytes, name: str) -> Source | None:
     """The text in which the lines of a module count."""
-    from ptxtools.container import detect
     from ptxtools.diagnostics.decode import decode
+    from ptxtools.inputs import detect
 
     if detect(data) in ("ptxo", "fatbin", "elf"):
         return read_module(data, name).source

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import ptxtools.api  # noqa: F401 - provides the engines
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line when nothing was held against a chip; other skipped tests are told by -rs."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ptxtools.inputs.detection import detect
-    from ptxtools.inputs.fatbin import Embedded, best, embedded, write_fatbin
-
     from .errors import EXPLANATIONS
     from .headers import declared_as
     from .linker import link
@@ -16,9 +13,7 @@ if TYPE_CHECKING:
     from .writer import without_debug, write
 
 _HOMES = {
-    "detection": ("detect",),
     "errors": ("EXPLANATIONS",),
-    "fatbin": ("Embedded", "best", "embedded", "write_fatbin"),
     "summary": ("describe_info", "info"),
     "headers": ("declared_as",),
     "linker": ("link",),
@@ -29,19 +24,14 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "EXPLANATIONS",
-    "Embedded",
-    "best",
     "declared_as",
     "decode_all",
     "describe_info",
-    "detect",
-    "embedded",
     "info",
     "link",
     "read",
     "without_debug",
     "write",
-    "write_fatbin",
 ]
 
 

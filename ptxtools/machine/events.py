@@ -31,9 +31,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.diagnostics import Trap
-from ptxtools.program.program import LANES, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Op, Ref
+from ptxtools.program.program import LANES, LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, Op, Ref
 
-from .residents import OFFSET_MASK, RANK_SHIFT, Cluster, Cta, Schedule, Wait
+from .residents import Cluster, Cta, Schedule, Wait
 from .warpgroup import Record
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ptxtools.program.program import LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program
+from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program
 
 Dim3 = tuple[int, int, int]
 
@@ -115,31 +115,16 @@ def _launch_value(launch: Launch, constant: LaunchConstant) -> int:
     return launch_special(launch, constant.name)
 
 
-#: Special registers with one value for the whole grid, by name.
-_GRID_SHAPES = {"%ntid": "block", "%nctaid": "grid", "%cluster_nctaid": "cluster"}
-
-
-def is_launch_special(name: str) -> bool:
-    """Whether the special register has one value for the whole grid that the launch alone determines."""
-    return name in _GRID_SPECIALS
-
-
 def launch_special(launch: Launch, name: str) -> int:
     """Value of a special register for which `is_launch_special` holds."""
     if name in launch.specials:
         return launch.specials[name]
     base, _, component = name.partition(".")
-    if base in _GRID_SHAPES:
-        shape: Dim3 = getattr(launch, _GRID_SHAPES[base])
+    if base in GRID_SHAPES:
+        shape: Dim3 = getattr(launch, GRID_SHAPES[base])
         return shape["xyz".index(component)]
     x, y, z = launch.cluster
     return x * y * z if name == "%cluster_nctarank" else launch.dynamic_shared
-
-
-_GRID_SPECIALS = frozenset(
-    [f"{base}.{component}" for base in _GRID_SHAPES for component in "xyz"]
-    + ["%cluster_nctarank", "%dynamic_smem_size"]
-)
 
 
 #: Local memory of a thread where nobody says how much it needs.

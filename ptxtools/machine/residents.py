@@ -16,15 +16,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from ptxtools.program.program import RANK_SHIFT
+
 from .launch import Dim3, Launch
 
-#: Shared memory of the CTA with rank r of a cluster lies at r << RANK_SHIFT of the shared window, as on the chips:
-#: programs clear a bit of an address to reach the other CTA of a pair.
-RANK_SHIFT = 24
 #: Nanoseconds after which late work completes when nobody waits for it. Warps that poll come to this time; a try_wait
 #: waits longer than this by default, and a worker that has nothing else to do jumps there.
 LATENESS = 400_000
-OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 
 @dataclass(slots=True, eq=False)

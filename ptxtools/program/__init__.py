@@ -1,23 +1,21 @@
-"""How a kernel is computed: lowering to a `Program`, and the engines that run it."""
+"""From the tree of a module to a `Program`: the table of operations, where operands lie, lowering, and the passes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-from ptxtools.machine.launch import AddressSpace, Launch, Outcome
 
 from .program import Program
 
 if TYPE_CHECKING:
     from .lowering import lower
 
-__all__ = ["AddressSpace", "Launch", "Outcome", "Program", "lower"]
+__all__ = ["Program", "lower"]
 
 
 def __getattr__(name: str) -> Any:
     """Lowering is loaded when a kernel is lowered: a kernel that is ready to run does not need it."""
     if name != "lower":
-        raise AttributeError(f"module 'ptxtools.engine' has no attribute '{name}'")
+        raise AttributeError(f"module 'ptxtools.program' has no attribute '{name}'")
     from .lowering import lower
 
     return lower

@@ -40,6 +40,11 @@ SHARED_WINDOW = 0x0100_0000_0000_0000
 LOCAL_WINDOW = 0x0200_0000_0000_0000
 PARAM_WINDOW = 0x0300_0000_0000_0000
 
+#: Shared memory of the CTA with rank r of a cluster lies at r << RANK_SHIFT of the shared window, as on the chips:
+#: programs clear a bit of an address to reach the other CTA of a pair.
+RANK_SHIFT = 24
+OFFSET_MASK = (1 << RANK_SHIFT) - 1
+
 
 @dataclass(slots=True)
 class Ref:
@@ -143,6 +148,18 @@ class LaunchConstant:
     source: str
     name: str
     offset: int = 0
+
+
+#: Special registers that are the launch's shape, by the field of the launch that holds them.
+GRID_SHAPES = {"%ntid": "block", "%nctaid": "grid", "%cluster_nctaid": "cluster"}
+_GRID_SPECIALS = frozenset(
+    [f"{base}.{component}" for base in GRID_SHAPES for component in "xyz"] + ["%cluster_nctarank", "%dynamic_smem_size"]
+)
+
+
+def is_launch_special(name: str) -> bool:
+    """Whether the special register has one value for the whole grid that the launch alone determines."""
+    return name in _GRID_SPECIALS
 
 
 @dataclass(slots=True)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ptxtools import semantics
-from ptxtools.machine.launch import is_launch_special, launch_special
-from ptxtools.machine.residents import RANK_SHIFT
-from ptxtools.program.program import LANES, Op
+from ptxtools.machine.launch import launch_special
+from ptxtools.program.program import LANES, RANK_SHIFT, Op, is_launch_special
 
 from .machine import Machine
 from .registry import Array, Threads, executes

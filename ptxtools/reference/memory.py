@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ptxtools import semantics
-from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT
-from ptxtools.program.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Op
+from ptxtools.program.program import LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, Op
 
 from .buffers import Buffer
 from .machine import Machine, element_bytes

@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, PtxError, Trap
+from ptxtools.machine import engines
 
 from . import services
 from .arena import DEFAULT_BYTES, Allocation, Arena
@@ -26,7 +27,7 @@ from .traps import locate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ptxtools.machine.launch import AddressSpace, Outcome
+    from ptxtools.machine.launch import AddressSpace
     from ptxtools.program.program import Program
 
     from .checks.findings import Finding
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
 DEFAULT_STACK = 8192
-ENGINES = ("native", "reference")
 NUMERICS = ("chip", "ieee")
 
 
@@ -94,8 +94,8 @@ class Device:
         numerics: str = "chip",
         checks: str | Iterable[str] = (),
     ) -> None:
-        if engine not in ENGINES:
-            raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(ENGINES)}")
+        if engine not in engines.names():
+            raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(engines.names())}")
         for what, value in (("SMs", sms), ("worker threads", threads), ("bytes of memory", memory)):
             if value is not None and value < 1:
                 raise LaunchError(f"a device cannot have {value} {what}")
@@ -293,7 +293,7 @@ class Device:
             extra=extra,
         )  # fmt: skip
         try:
-            outcome = _engine(self.engine)(launch)
+            outcome = engines.find(self.engine)(launch)
         except Trap as trap:
             raise self.runtime.checked(locate(trap, program, module.source), extra) from None
         return RunResult(time.monotonic() - started, outcome.instructions)
@@ -327,14 +327,6 @@ def check_parameters(kernel: Kernel, params: bytes) -> None:
         raise LaunchError(f"kernel {kernel.name} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}")
     if len(params) > MAX_PARAMETER_BYTES:
         raise LaunchError(f"{len(params)} bytes of parameters; a device takes {MAX_PARAMETER_BYTES}")
-
-
-def _engine(name: str) -> Callable[..., Outcome]:
-    if name == "native":
-        from ptxtools.native import run
-    else:
-        from ptxtools.reference import run
-    return run
 
 
 __all__ = ["Device", "PtxError", "Request", "RunResult", "base_name", "check_parameters", "local_bytes"]

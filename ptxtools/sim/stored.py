@@ -13,9 +13,9 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import astuple, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ptxtools import cache
 from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Program, Ref, Terminator
 
 from .kernel import Bounds, Kernel, Parameter
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 8 << 20  # of a file: larger modules are parsed again
 MOST_FILES = 256
-_PACKAGE = Path(__file__).parents[1]
-#: Folders whose code decides what a stored kernel looks like.
-_MAKERS = ("syntax", "check", "isa", "ir", "engine", "engine/lowering", "container", "sim")
 
 
 class StoredModule:
@@ -76,62 +73,28 @@ class StoredModule:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def directory() -> Path:
-    """`$PTXTOOLS_CACHE`, else `ptxtools` in the user's cache directory."""
-    chosen = os.environ.get("PTXTOOLS_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "ptxtools"
-
-
-def _path(data: bytes) -> Path:
+def _path(data: bytes) -> str:
     digest = hashlib.blake2b(data, digest_size=16)
-    digest.update(_state())
-    return directory() / "modules" / f"{sys.implementation.cache_tag}-{digest.hexdigest()}.bin"
+    digest.update(cache.code_state("sim").encode())
+    return os.path.join(cache.directory(), "modules", f"{sys.implementation.cache_tag}-{digest.hexdigest()}.bin")
 
 
-def _state() -> bytes:
-    """Sizes and times of the code that makes programs."""
-    found = []
-    for folder in _MAKERS:
-        with contextlib.suppress(OSError), os.scandir(_PACKAGE / folder) as entries:
-            for entry in entries:
-                if entry.name.endswith((".py", ".json")):
-                    state = entry.stat()
-                    found.append(f"{entry.name}:{state.st_size}:{state.st_mtime_ns}")
-    return "\n".join(sorted(found)).encode()
-
-
-def _read(path: Path) -> tuple[Contents, dict[str, Any]] | None:
+def _read(path: str) -> tuple[Contents, dict[str, Any]] | None:
+    data = cache.read_sealed(path, "module", MOST_BYTES)
     try:
-        with open(path, "rb") as file:
-            contents, programs = marshal.loads(file.read())
-        return _decode_contents(contents), programs
-    except (OSError, ValueError, EOFError, TypeError, IndexError, KeyError):
-        return None
+        if data is not None:
+            contents, programs = marshal.loads(data)
+            return _decode_contents(contents), programs
+    except (ValueError, EOFError, TypeError, IndexError, KeyError):
+        pass
+    return None
 
 
-def _write(path: Path, contents: Contents, programs: dict[str, Any]) -> None:
-    """Readers see the old file or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+def _write(path: str, contents: Contents, programs: dict[str, Any]) -> None:
+    with contextlib.suppress(ValueError):
         data = marshal.dumps((_encode_contents(contents), programs))
-        if len(data) > MOST_BYTES:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-        _prune(path.parent)
-    except (OSError, ValueError):
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-
-
-def _prune(folder: Path) -> None:
-    files = list(folder.glob("*.bin"))
-    if len(files) > MOST_FILES:
-        for path in sorted(files, key=lambda p: p.stat().st_mtime)[: len(files) - MOST_FILES]:
-            path.unlink(missing_ok=True)
+        if len(data) <= MOST_BYTES and cache.write_sealed(path, "module", data):
+            cache.prune(os.path.dirname(path), ".bin", MOST_FILES)
 
 
 # --- contents ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from ply import yacc
 
-from . import cachefile, lexer
+from . import kept, lexer
 from .grammar import PRECEDENCE, Actions
 
 #: One production: left side, right side, name of its action.
@@ -75,10 +75,10 @@ def _generate() -> tuple[Any, Any, list[tuple[Any, ...]]]:
 def parser(actions: Actions) -> Any:
     """A PLY parser that runs these actions."""
     key = grammar_key()
-    made = cachefile.load("grammar", key)
+    made = kept.load("grammar", key)
     if made is None:
         made = _generate()
-        cachefile.store("grammar", key, made)
+        kept.store("grammar", key, made)
     table = yacc.LRTable()
     table.lr_action, table.lr_goto, rules = made
     table.lr_productions = [yacc.MiniProduction(*rule, "grammar.py", 0) for rule in rules]

@@ -8,7 +8,6 @@ because a constant expression was folded, the shape is not regular, and its text
 from __future__ import annotations
 
 import marshal
-import os
 import re
 import zlib
 from bisect import bisect_right
@@ -19,9 +18,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import ir
+from ptxtools.cache import code_state
 from ptxtools.ir import Immediate, Name
 
-from . import cachefile
+from . import kept
 from .constants import ConstantError, literal, unary
 
 if TYPE_CHECKING:
@@ -248,9 +248,9 @@ class Store:
         self.units: dict[str, Template | None] = {}
         self.key = _key()
         self._saved = 0
-        kept = cachefile.load("shapes", self.key) if self.key else None
-        if kept is not None and max(map(len, kept)) <= MOST_KEPT:
-            for programs, known in zip(kept, (self.operands, self.units), strict=True):
+        found = kept.load("shapes", self.key)
+        if found is not None and max(map(len, found)) <= MOST_KEPT:
+            for programs, known in zip(found, (self.operands, self.units), strict=True):
                 known.update((shape, program and Template(program)) for shape, program in programs.items())
         self._loaded = len(self.operands), len(self.units)
         self._saved = self._size()
@@ -264,12 +264,12 @@ class Store:
 
     def save(self) -> None:
         """Write new templates to the cache file."""
-        if self.key and self._saved < self._size():
+        if self._saved < self._size():
             plain = [
                 {shape: template and template.program for shape, template in known.items()}
                 for known in (self.operands, self.units)
             ]
-            cachefile.store("shapes", self.key, plain)
+            kept.store("shapes", self.key, plain)
         self._saved = self._size()
 
 
@@ -280,15 +280,5 @@ def store() -> Store:
 
 
 def _key() -> str:
-    """Changes with the sources that shape a node; empty when they cannot be read, and then nothing is kept."""
-    here = os.path.dirname(__file__)
-    names = ["grammar", "lexer", "words", "constants", "declarations", "units", "templates", "shapes"]
-    names += [os.path.join("..", "ir", "nodes"), os.path.join("..", "isa", "types")]
-    sums = []
-    try:
-        for name in names:
-            with open(os.path.join(here, f"{name}.py"), "rb") as file:
-                sums.append(zlib.crc32(file.read()))
-    except OSError:
-        return ""
-    return f"{zlib.crc32(repr(sums).encode()):08x}{sum(sums):010x}"
+    """Changes with the code that shapes a node."""
+    return f"{zlib.crc32(code_state('syntax').encode()):08x}"

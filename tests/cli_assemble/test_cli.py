@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ptxtools.cli import assemble
-from ptxtools.container import detect, embedded, read
+from ptxtools.container import read
+from ptxtools.inputs import detect, embedded
 from ptxtools.syntax import parse
 from tests.container.samples import BINARIES, EVERYTHING, ROOT
 

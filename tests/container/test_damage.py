@@ -9,12 +9,13 @@ import zlib
 import pytest
 
 from ptxtools.check import check
-from ptxtools.container import decode_all, detect, elf, embedded, info, link, note, read, write
+from ptxtools.container import decode_all, elf, info, link, note, read, write
 from ptxtools.container.codec import decode_strings
 from ptxtools.container.errors import Damage
 from ptxtools.container.pool import OperandPool
 from ptxtools.container.tables import encode_tables
 from ptxtools.diagnostics import PtxError, Severity
+from ptxtools.inputs import detect, embedded
 from ptxtools.program import lower
 from ptxtools.sim.tree import contents_of
 from ptxtools.syntax import print_module

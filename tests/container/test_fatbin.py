@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from ptxtools.container import best, detect, embedded, write_fatbin
 from ptxtools.diagnostics import PtxError
+from ptxtools.inputs import best, detect, embedded, write_fatbin
 from ptxtools.syntax import parse
 
 from .samples import BINARIES

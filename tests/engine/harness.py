@@ -8,7 +8,8 @@ import numpy as np
 
 from ptxtools import reference
 from ptxtools.ir import Module
-from ptxtools.program import AddressSpace, Launch, Outcome, Program, lower
+from ptxtools.machine.launch import AddressSpace, Launch, Outcome
+from ptxtools.program import Program, lower
 from ptxtools.program.layout import kernel_parameters
 from ptxtools.syntax import parse
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptxtools import native
-from ptxtools.program import Outcome
+from ptxtools.machine.launch import Outcome
 
 from ..engine.harness import BASE, Memory, launch_of, lowered
 

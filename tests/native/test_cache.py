@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ptxtools.native.code import cache
+from ptxtools import cache
+from ptxtools.native.code import objects
 
 REPOSITORY = Path(__file__).parents[2]
 #: A whole process: one small kernel; prints its result and which parts of the package were imported.
@@ -19,7 +20,7 @@ import sys
 sys.path.insert(0, {repository!r})
 import numpy as np
 from tests.native.harness import Memory, launch_of, body_kernel
-from ptxtools.engine import native
+from ptxtools import native
 memory = Memory()
 out = memory.put(np.zeros(32, np.uint32))
 launch = launch_of(body_kernel("mul.lo.u32 %r1, %t, 3; st.global.u32 [%out], %r1; ret;", 4), memory, [out, out])
@@ -51,13 +52,13 @@ def files(folder: Path, pattern: str) -> list[Path]:
 
 def test_a_second_process_finds_what_the_first_made(tmp_path):
     assert outcome(process(tmp_path)) == "1488 made"
-    assert len(files(tmp_path, "pack-*")) == 1
+    assert len(files(tmp_path, "*.pack")) == 1
     assert outcome(process(tmp_path)) == "1488 found"
 
 
 def test_damaged_files_are_made_again(tmp_path):
     assert outcome(process(tmp_path)) == "1488 made"
-    for path in files(tmp_path, "*.o"):
+    for path in files(tmp_path, "*"):
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 0xFF
         path.write_bytes(data)
@@ -77,11 +78,11 @@ def test_processes_that_start_together(tmp_path):
     assert outcome(process(tmp_path)) == "1488 found"
 
 
-PIECES: list[cache.Piece] = [(["a", "b"], b"first"), (["c"], b"second object")]
+PIECES: list[objects.Piece] = [(["a", "b"], b"first"), (["c"], b"second object")]
 
 
 def test_a_pack_comes_back_as_it_was(tmp_path):
-    store = cache.Store(tmp_path, "k")
+    store = objects.Store(tmp_path, "k")
     assert store.pack(["c", "a"]) is None
     store.save_pack(["a", "c"], PIECES)
     assert store.pack(["c", "a"]) == PIECES
@@ -89,16 +90,16 @@ def test_a_pack_comes_back_as_it_was(tmp_path):
 
 @pytest.mark.parametrize("keep", [0, 1, 10, 20, -1])
 def test_truncated_packs_are_no_packs(tmp_path, keep):
-    store = cache.Store(tmp_path, "k")
+    store = objects.Store(tmp_path, "k")
     store.save_pack(["a"], PIECES)
-    (path,) = store.root.glob("pack-*")
+    (path,) = store.root.glob("*.pack")
     path.write_bytes(path.read_bytes()[:keep])
     assert store.pack(["a"]) is None
 
 
 @pytest.mark.parametrize("text", [b"", b"\n\n", b"00000000\n", b"zz\n1 a\n\nx", b"\xff\n\xff", b"1 a\n2 b\n"])
 def test_headers_of_nonsense(tmp_path, text):
-    store = cache.Store(tmp_path, "k")
+    store = objects.Store(tmp_path, "k")
     store.save_pack(["a"], PIECES)
     store.save_unit(PIECES[0])
     for path in store.root.iterdir():
@@ -107,26 +108,38 @@ def test_headers_of_nonsense(tmp_path, text):
     assert store.units(["a"]) == []
 
 
-def test_another_generator_has_another_cache(tmp_path):
-    (tmp_path / "one.py").write_text("a = 1")
-    before = cache.source_state([tmp_path], installed=False)
-    (tmp_path / "one.py").write_text("a = 22")
-    assert cache.source_state([tmp_path], installed=False) != before
-    before = cache.source_state([tmp_path], installed=True)
-    os.utime(tmp_path, (1, 1))
-    assert cache.source_state([tmp_path], installed=True) != before
-    assert cache.source_state([tmp_path / "none"], installed=False) == []
+@pytest.mark.parametrize("maker", cache.MAKERS)
+def test_a_change_in_any_file_that_takes_part_makes_another_cache(tmp_path, monkeypatch, maker):
+    package = Path(cache.__file__).parent
+    copy = tmp_path / "ptxtools"
+    for path in package.rglob("*.py"):
+        place = copy / path.relative_to(package)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(path.read_bytes())
+    monkeypatch.setattr(cache, "_PACKAGE", str(copy))
+
+    def state() -> str:
+        monkeypatch.setattr(cache, "_states", {})
+        return cache.code_state(maker)
+
+    before = state()
+    for name in cache.MAKERS[maker]:
+        changed = copy / f"{name}.py" if (copy / f"{name}.py").exists() else sorted((copy / name).rglob("*.py"))[-1]
+        changed.write_text(changed.read_text() + "#\n")
+        after = state()
+        assert after != before, name
+        before = after
 
 
 def test_units_that_cover_most_come_first(tmp_path):
-    store = cache.Store(tmp_path, "k")
+    store = objects.Store(tmp_path, "k")
     for names in (["a"], ["a", "b", "c"], ["d"], ["x"]):
         store.save_unit((names, "".join(names).encode()))
     assert [data for _, data in store.units(["a", "b", "d"])] == [b"abc", b"d"]
 
 
 def test_writers_in_several_threads(tmp_path):
-    store = cache.Store(tmp_path, "k")
+    store = objects.Store(tmp_path, "k")
     threads = [threading.Thread(target=store.save_pack, args=(["a"], PIECES)) for _ in range(8)]
     for thread in threads:
         thread.start()

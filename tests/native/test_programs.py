@@ -9,9 +9,10 @@ import pytest
 
 from ptxtools import isa, native
 from ptxtools.diagnostics import Trap
+from ptxtools.machine.launch import Launch
 from ptxtools.native.code import keys, structures
 from ptxtools.native.loop import events
-from ptxtools.program import Launch, Program
+from ptxtools.program import Program
 from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Ref, Terminator
 
 from .harness import BASE, Memory

@@ -7,10 +7,11 @@ import pytest
 
 from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
+from ptxtools.machine.launch import Launch
 from ptxtools.native.code import runs
 from ptxtools.native.handlers import rounds
 from ptxtools.native.loop import worker
-from ptxtools.program import Launch, Program
+from ptxtools.program import Program
 from ptxtools.program.program import Block, FunctionCode, Ref, Terminator
 
 from .harness import Memory, results

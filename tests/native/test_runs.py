@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ptxtools import isa, native
+from ptxtools.machine.launch import Launch
 from ptxtools.native.code import runs
-from ptxtools.program import Launch, Program
+from ptxtools.program import Program
 from ptxtools.program.program import Block, FunctionCode, Op, Ref, Terminator
 
 from .harness import Memory

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ptxtools.ir import Instruction
-from ptxtools.syntax import cachefile, parse, print_module, templates
+from ptxtools.syntax import kept, parse, print_module, templates
 
 from .syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
 
@@ -189,9 +189,9 @@ def test_damaged_cache_file(tmp_path, monkeypatch, how):
     text = BENCH[0].read_text()
     expected = parse(text).module
     (path,) = tmp_path.glob("shapes-*")
-    assert cachefile.load("shapes", templates.store().key) is not None
+    assert kept.load("shapes", templates.store().key) is not None
     path.write_bytes(DAMAGE[how](path.read_bytes()))
-    assert cachefile.load("shapes", templates.store().key) is None
+    assert kept.load("shapes", templates.store().key) is None
     templates.store.cache_clear()
     assert templates.store().units == {}
     assert parse(text).module == expected

@@ -6,7 +6,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import cache, jit
+from ptxtools import cache
+
+from . import jit, objects
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Op
@@ -16,7 +18,7 @@ BASE = "base"
 
 _lock = threading.RLock()
 _addresses: dict[str, int] = {}
-_store: list[cache.Store] = []
+_store: list[objects.Store] = []
 
 
 def addresses(handlers: dict[str, Op]) -> dict[str, int]:
@@ -29,14 +31,13 @@ def addresses(handlers: dict[str, Op]) -> dict[str, int]:
         return _addresses
 
 
-def store() -> cache.Store:
+def store() -> objects.Store:
     """The disk cache that belongs to this generator and CPU."""
     if not _store:
-        here = Path(__file__).parent
-        folders = [here, here / "handlers", here.parents[1] / "semantics"]
-        state = cache.source_state(folders, installed=not (here.parents[2] / "pyproject.toml").exists())
-        key = cache.fingerprint([jit.version(), jit.host_cpu(), *sorted(jit.host_features()), *state])
-        _store.append(cache.Store(cache.directory(), key))
+        key = objects.fingerprint(
+            [jit.version(), jit.host_cpu(), *sorted(jit.host_features()), cache.code_state("native")]
+        )
+        _store.append(objects.Store(Path(cache.directory()), key))
     return _store[0]
 
 
@@ -54,7 +55,7 @@ def _load(needed: list[str], ops: dict[str, Op]) -> None:
         disk.save_pack(needed, pieces)
 
 
-def _link(pieces: list[cache.Piece], needed: list[str]) -> None:
+def _link(pieces: list[objects.Piece], needed: list[str]) -> None:
     """Load object code. RuntimeError when it is not what it says to be."""
     have = {name for names, _ in pieces for name in names}
     if not have.issuperset(needed):
@@ -67,10 +68,10 @@ def _link(pieces: list[cache.Piece], needed: list[str]) -> None:
         _addresses[BASE] = _addresses["run"]
 
 
-def _make(disk: cache.Store, needed: list[str], ops: dict[str, Op]) -> list[cache.Piece]:
+def _make(disk: objects.Store, needed: list[str], ops: dict[str, Op]) -> list[objects.Piece]:
     """Units from the cache, and one more for what they lack."""
     units = disk.units(needed)
-    if len(units) > cache.MOST_UNITS:
+    if len(units) > objects.MOST_UNITS:
         units = [u for u in units if BASE in u[0]]
     have = {name for names, _ in units for name in names}
     lacking = [name for name in needed if name not in have]
@@ -89,10 +90,10 @@ def _make(disk: cache.Store, needed: list[str], ops: dict[str, Op]) -> list[cach
     return _without_repeats(units)
 
 
-def _without_repeats(units: list[cache.Piece]) -> list[cache.Piece]:
+def _without_repeats(units: list[objects.Piece]) -> list[objects.Piece]:
     """Units that define a function twice cannot be linked together; each then keeps to its own list of names."""
     seen: set[str] = set()
-    result: list[cache.Piece] = []
+    result: list[objects.Piece] = []
     for names, data in units:
         fresh = [name for name in names if name not in seen]
         seen.update(fresh)

@@ -24,8 +24,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ptxtools.machine.residents import RANK_SHIFT
-from ptxtools.program.program import CODE_BASE, CODE_STEP, FRAME_HEADER, RETURN_BLOCK, RETURN_FRAME, STACK_POINTER
+from ptxtools.program.program import (
+    CODE_BASE,
+    CODE_STEP,
+    FRAME_HEADER,
+    RANK_SHIFT,
+    RETURN_BLOCK,
+    RETURN_FRAME,
+    STACK_POINTER,
+)
 
 from . import structures
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT
 from ptxtools.native.code.builder import Handler
 from ptxtools.native.code.structures import TRAP_ADDRESS, TRAP_MISALIGNED
 from ptxtools.native.code.templates import expand
-from ptxtools.program.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from ptxtools.program.program import LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 
 from .parts import Access, Address, load_values

@@ -12,11 +12,12 @@ from math import gcd
 from random import Random
 from typing import TYPE_CHECKING
 
-from ptxtools.machine.launch import constants, is_launch_special, launch_special, local_bytes
-from ptxtools.machine.residents import RANK_SHIFT, Schedule, take_back
+from ptxtools.machine.launch import constants, launch_special, local_bytes
+from ptxtools.machine.residents import Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
 from ptxtools.native.code.structures import CTA, CTX, WARP, Structure
+from ptxtools.program.program import RANK_SHIFT, is_launch_special
 
 from . import events
 from .polling import Polls, Watch

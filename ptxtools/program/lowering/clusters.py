@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction, Name, Vector
 from ptxtools.isa import Opcode, resolve
-from ptxtools.machine.residents import RANK_SHIFT
-from ptxtools.program.program import SHARED_WINDOW, Op, Ref, Terminator
+from ptxtools.program.program import RANK_SHIFT, SHARED_WINDOW, Op, Ref, Terminator
 
 from .arithmetic import elements
 from .memory import Located, locate

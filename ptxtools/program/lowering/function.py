@@ -12,7 +12,6 @@ from ptxtools.ir.symbols import Names
 from ptxtools.isa import OpcodeError, resolve
 from ptxtools.isa.registers import lookup as special_register
 from ptxtools.isa.types import TYPES
-from ptxtools.machine.launch import is_launch_special
 from ptxtools.program.layout import (
     CALL_BYTES,
     LOCAL_ALIGNMENT,
@@ -23,7 +22,7 @@ from ptxtools.program.layout import (
     variable_alignment,
     variable_size,
 )
-from ptxtools.program.program import FRAME_HEADER, Block, Op, Ref, Terminator
+from ptxtools.program.program import FRAME_HEADER, Block, Op, Ref, Terminator, is_launch_special
 
 from .registry import LOWERERS, Unsupported
 from .settle import Placed, settled

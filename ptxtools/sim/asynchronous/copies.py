@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ptxtools.machine.events import View, serves
-from ptxtools.machine.residents import OFFSET_MASK
 from ptxtools.program import mbarrier as word
+from ptxtools.program.program import OFFSET_MASK
 from ptxtools.sim.checks.asynccheck import Span, checker_of, joined, span_at
 
 from .barriers import Barrier, barrier_at, guarded

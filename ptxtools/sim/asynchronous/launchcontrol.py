@@ -7,7 +7,8 @@ import struct
 import numpy as np
 
 from ptxtools.machine.events import View, serves
-from ptxtools.machine.residents import OFFSET_MASK, Cta
+from ptxtools.machine.residents import Cta
+from ptxtools.program.program import OFFSET_MASK
 from ptxtools.sim.asynchronous.barriers import Barrier, barrier_at, guarded
 from ptxtools.sim.asynchronous.operands import bytes_of
 

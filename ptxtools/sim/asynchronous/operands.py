@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.events import View
-from ptxtools.machine.residents import OFFSET_MASK, Cta
+from ptxtools.machine.residents import Cta
+from ptxtools.program.program import OFFSET_MASK
 
 Array = npt.NDArray[Any]
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT, Cta
+from ptxtools.machine.residents import Cta
+from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

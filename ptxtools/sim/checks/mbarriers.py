@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT, Cta
+from ptxtools.machine.residents import Cta
 from ptxtools.program import mbarrier as word
-from ptxtools.program.program import SHARED_WINDOW
+from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT
+from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

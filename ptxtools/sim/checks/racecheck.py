@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT, Cta
-from ptxtools.program.program import LANES
+from ptxtools.machine.residents import Cta
+from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.semantics.types import bits_of
 
 if TYPE_CHECKING:

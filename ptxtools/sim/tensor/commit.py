@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxtools.machine.events import View, serves
-from ptxtools.machine.residents import OFFSET_MASK
+from ptxtools.program.program import OFFSET_MASK
 
 from ..asynchronous.barriers import Barrier, barrier_at, guarded
 from .memory import partners

@@ -1,7 +1,7 @@
 """D = A * B + D as the tensor cores make it, for whole tiles (docs/numerics.md).
 
-The rules are those of `semantics.tensorcore`; here they run over matrices: as native code (`native.tiles.interface`), or
-as NumPy where there is none. `Rule.fraction` 0 asks for plain f32 arithmetic instead.
+The rules are those of `semantics.tensorcore`; here they run over matrices: as native code
+(`native.tiles.interface`), or as NumPy where there is none. `Rule.fraction` 0 asks for plain f32 arithmetic instead.
 """
 
 from __future__ import annotations

@@ -3,41 +3,33 @@
 Two kinds of files, in a folder whose name has the versions and the CPU in it:
 
     unit-*.o   what one compilation made: the functions that some program lacked
-    pack-*.o   all that one program needs, units copied together: a warm start reads this file and nothing else
+    *.pack     all that one program needs, units copied together: a warm start reads this file and nothing else
 
-Both begin with text: a checksum of the rest; a line for each object with its size and the names in it; an empty line.
-The objects follow. A file that is damaged, cannot be read, or cannot be written is as good as none. Files are written
-aside and renamed, so processes cannot disturb one another.
+Behind the checksum that `ptxtools.cache` writes, both begin with text: a line for each object with its size and the
+names in it; an empty line. The objects follow.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from ptxtools import cache
+
 #: A program whose functions are spread over more units than this is compiled anew as one.
 MOST_UNITS = 8
+#: How the name of a pack ends.
+PACK_SUFFIX = ".pack"
 #: More packs than this, and the oldest go.
 MOST_PACKS = 512
 
+#: The largest file that is read.
+MOST_BYTES = 1 << 30
+_KEY = "objects"
+
 #: Object code and the names of the functions in it.
 Piece = tuple[list[str], bytes]
-
-
-def directory() -> Path:
-    """Where ptxtools keeps what it can make again: $PTXTOOLS_CACHE, else the user's cache directory."""
-    chosen = os.environ.get("PTXTOOLS_CACHE")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "ptxtools"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "ptxtools"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ptxtools"
 
 
 def fingerprint(parts: Iterable[str]) -> str:
@@ -46,24 +38,6 @@ def fingerprint(parts: Iterable[str]) -> str:
     for part in parts:
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
-
-
-def source_state(folders: Iterable[Path], *, installed: bool) -> list[str]:
-    """Sizes and times of the Python files that generate code: another generator has another cache. An installed
-    package changes as a whole: the times of its folders say enough."""
-    if installed:
-        return [f"{folder}:{folder.stat().st_mtime_ns}" for folder in folders]
-    found = []
-    for folder in folders:
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.name.endswith((".py", ".json")):
-                        state = entry.stat()
-                        found.append(f"{entry.name}:{state.st_size}:{state.st_mtime_ns}")
-        except OSError:
-            continue
-    return sorted(found)
 
 
 class Store:
@@ -78,7 +52,7 @@ class Store:
 
     def save_pack(self, names: Iterable[str], pieces: list[Piece]) -> None:
         self._write(self._pack_path(names), pieces)
-        self._prune()
+        cache.prune(str(self.root), PACK_SUFFIX, MOST_PACKS)
 
     def save_unit(self, piece: Piece) -> None:
         self._write(self.root / f"unit-{fingerprint(piece[0])}.o", [piece])
@@ -103,40 +77,19 @@ class Store:
         return found
 
     def _pack_path(self, names: Iterable[str]) -> Path:
-        return self.root / f"pack-{fingerprint(sorted(names))}.o"
+        return self.root / f"{fingerprint(sorted(names))}{PACK_SUFFIX}"
 
     def _write(self, path: Path, pieces: list[Piece]) -> None:
-        import tempfile  # only when something is compiled
-
         lines = [f"{len(data)} {' '.join(names)}\n" for names, data in pieces]
-        content = "".join(lines).encode() + b"\n" + b"".join(data for _, data in pieces)
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self.root)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(b"%08x\n" % zlib.crc32(content) + content)
-                os.replace(temporary, path)
-            except OSError:
-                os.unlink(temporary)
-        except OSError:
-            return
-
-    def _prune(self) -> None:
-        try:
-            packs = sorted(self.root.glob("pack-*.o"), key=lambda p: p.stat().st_mtime)
-            for path in packs[: max(0, len(packs) - MOST_PACKS)]:
-                path.unlink()
-        except OSError:
-            return
+        cache.write_sealed(str(path), _KEY, "".join(lines).encode() + b"\n" + b"".join(data for _, data in pieces))
 
 
 def _names(path: Path) -> set[str]:
-    """The names in a file, as it says; nothing if it cannot be read."""
+    """The names in a file, as its header says; nothing if it cannot be read."""
     found: set[str] = set()
     try:
         with path.open("rb") as file:
-            file.readline()
+            file.seek(cache.SEAL_BYTES)
             while (line := file.readline(1 << 20)).strip():
                 found.update(line.decode().split()[1:])
     except (OSError, UnicodeDecodeError):
@@ -146,17 +99,17 @@ def _names(path: Path) -> set[str]:
 
 def _read(path: Path) -> list[Piece] | None:
     """The pieces in a file, or None if it is not there or not whole."""
+    content = cache.read_sealed(str(path), _KEY, MOST_BYTES)
+    if content is None:
+        return None
+    header, _, body = content.partition(b"\n\n")
+    pieces: list[Piece] = []
+    at = 0
     try:
-        check, _, content = path.read_bytes().partition(b"\n")
-        if zlib.crc32(content) != int(check, 16):
-            return None
-        header, _, body = content.partition(b"\n\n")
-        pieces: list[Piece] = []
-        at = 0
         for line in header.decode().splitlines():
             size, *names = line.split()
             pieces.append((names, body[at : at + int(size)]))
             at += int(size)
-    except (OSError, ValueError):
+    except ValueError:
         return None
     return pieces if pieces and at == len(body) else None

@@ -1,0 +1,117 @@
+"""Where caches live, and what they depend on: the one module that knows either.
+
+A cache holds what can be made again. Its key names everything that decides its content: the input, the state of every
+package that takes part (`code_state`), the versions of libraries, the CPU. Nothing here can fail: a file that is
+missing, damaged or cannot be written is as good as none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import zlib
+
+# No pathlib, tempfile and hashlib up here: their imports cost more than the cache saves on a small file.
+
+#: The packages that decide the content of a cache: its maker, and all that the maker may import
+#: (tests/test_architecture.py holds this against the table of layers).
+MAKERS = {
+    "syntax": ("cache", "diagnostics", "ir", "isa", "syntax"),
+    "native": ("cache", "diagnostics", "ir", "isa", "machine", "native", "program", "semantics"),
+    "sim": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "machine", "program", "semantics",
+            "sim", "syntax"),
+}  # fmt: skip
+
+#: Bytes of the checksum at the start of a file.
+SEAL_BYTES = 4
+_PACKAGE = os.path.dirname(__file__)
+_states: dict[str, str] = {}
+
+
+def directory() -> str:
+    """`$PTXTOOLS_CACHE`, else `ptxtools` in the user's cache directory."""
+    chosen = os.environ.get("PTXTOOLS_CACHE")
+    if chosen:
+        return chosen
+    if sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Caches")
+    elif sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "ptxtools")
+
+
+def code_state(maker: str) -> str:
+    """The state of all code that decides what `maker` (a key of `MAKERS`) makes: another text when any file changes."""
+    return " ".join(_states.get(name) or _states.setdefault(name, _state(name)) for name in MAKERS[maker])
+
+
+def _state(package: str) -> str:
+    """Names, sizes and times of the Python and data files of a package (or module)."""
+    path = os.path.join(_PACKAGE, package)
+    found = scan(path) if os.path.isdir(path) else [_entry(path + ".py", os.stat(path + ".py"))]
+    return f"{zlib.crc32(repr(sorted(found)).encode()):08x}{len(found):x}"
+
+
+def scan(folder: str) -> list[tuple[str, int, int]]:
+    """Names, sizes and times (ns) of the Python and JSON files below a folder; nothing for what cannot be read."""
+    found: list[tuple[str, int, int]] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.endswith((".py", ".json")):
+                found.append(_entry(entry.path, entry.stat()))
+            elif "." not in name and name != "__pycache__" and entry.is_dir():
+                found += scan(entry.path)
+    return found
+
+
+def _entry(path: str, state: os.stat_result) -> tuple[str, int, int]:
+    return os.path.relpath(path, _PACKAGE), state.st_size, state.st_mtime_ns
+
+
+def read_sealed(path: str, key: str, most: int) -> bytes | None:
+    """The content of a file that `write_sealed` wrote for this key; None where there is none, or more than `most`."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(most + SEAL_BYTES + 1)
+    except OSError:
+        return None
+    content = data[SEAL_BYTES:]
+    return content if len(content) <= most and data[:SEAL_BYTES] == _seal(key, content) else None
+
+
+def write_sealed(path: str, key: str, content: bytes) -> bool:
+    """Write a file under a checksum of key and content. Readers see the old file or the new one, never a part."""
+    import tempfile
+
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".")
+    except OSError:
+        return False
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_seal(key, content) + content)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        return False
+    return True
+
+
+def prune(folder: str, suffix: str, most: int) -> None:
+    """Remove the oldest files of a kind beyond `most`."""
+    with contextlib.suppress(OSError):
+        with os.scandir(folder) as entries:
+            files = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(suffix)]
+        for _, path in sorted(files)[: max(0, len(files) - most)]:
+            os.unlink(path)
+
+
+def _seal(key: str, data: bytes) -> bytes:
+    return zlib.crc32(data, zlib.crc32(key.encode())).to_bytes(SEAL_BYTES, "little")
