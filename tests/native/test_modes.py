@@ -147,7 +147,7 @@ def test_a_kernel_on_a_plainer_cpu(tmp_path: Path) -> None:
     if "avx2" not in jit.host_features():
         pytest.skip("this machine cannot run it")
     code = f"""
-from ptxtools.native import jit
+from ptxtools.native.code import jit
 jit.aim_at("haswell", {[*AVX2, "64bit", "cmov", "cx8", "fxsr", "sse", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"]})
 from tests.native import test_modes
 print(test_modes.kernel_results())
