@@ -25,7 +25,7 @@ from . import codes
 from .context import Context
 from .exchanged import exchanged
 from .functions import WIDE_ENOUGH, narrow_values, parameter_alignment
-from .problems import undeclared
+from .problems import names_of, undeclared
 from .values import Scope
 from .vectors import constant_fits
 
@@ -236,7 +236,8 @@ def _report(
     help: tuple[str, ...] = (),
     section: str = SECTION,
 ) -> None:
-    context.report(code, message, _place(context, item, operand, part), help=help, section=section)
+    subjects = names_of(item, operand, part)
+    context.report(code, message, _place(context, item, operand, part), help=help, section=section, subjects=subjects)
 
 
 def _place(context: Context, item: Instruction, operand: int, part: int | None) -> Span:

@@ -25,7 +25,7 @@ MOST_FINDINGS = 1000
 NARROW = Need((), (0, 0), ("sm_90",))
 
 
-#: Codes that complain about a name, which their messages begin with.
+#: Codes that complain about a name: the first subject of the finding.
 _ABOUT_NAMES = frozenset({codes.UNDECLARED, codes.BRANCH_TARGET, codes.CALL_TARGET})
 
 
@@ -93,42 +93,44 @@ class Context:
         help: tuple[str, ...] = (),
         section: str | None = None,
         requires: Requires | None = None,
+        subjects: tuple[str, ...] = (),
     ) -> None:
-        """Add an error finding; raises Enough after very many.
+        """Add an error finding; raises Enough after very many. subjects: the names that it is about.
 
         That a name is undeclared is no news if its declaration could not be read, nor once more in the same function;
         nor does a type that cannot be fit anything.
         """
         self.reports += 1
-        if code in _ABOUT_NAMES and self._known(code, message, help):
+        if code in _ABOUT_NAMES and subjects and self._known(code, subjects[0], help):
             return
         if self.ill_typed and code in _ABOUT_TYPES:
-            names = message.split("'")[1::2]
-            if not self.ill_typed.isdisjoint([*names, *(name.rstrip("0123456789") for name in names)]):
+            bases = [name.rstrip("0123456789") for name in subjects]
+            if not self.ill_typed.isdisjoint([*subjects, *bases]):
                 return
         if len(self.diagnostics) >= MOST_FINDINGS:
             message = f"more than {MOST_FINDINGS} mistakes; the rest was not checked"
             self.diagnostics.append(Diagnostic(codes.TOO_MANY, message, span, self.source))
             raise Enough
         self.diagnostics.append(
-            Diagnostic(code, message, span, self.source, help=help, section=section, requires=requires)
-        )
+            Diagnostic(
+                code, message, span, self.source, help=help, section=section, requires=requires,
+                subject=subjects[0] if subjects else "",
+            )
+        )  # fmt: skip
 
     def report_label(self, name: str, span: Span) -> None:
         """A word alone on its line, before an instruction: a label without its colon. What names it is in order."""
-        named = (codes.UNDECLARED, f"'{name}' is not declared")
-        self.diagnostics[:] = [d for d in self.diagnostics if d.code != named[0] or not d.message.startswith(named[1])]
+        self.diagnostics[:] = [d for d in self.diagnostics if (d.code, d.subject) != (codes.UNDECLARED, name)]
         self.module.unread.add(name)
         fix = Fix((span[1], span[1]), ":", "make it a label")
         message = f"missing ':' behind the label {name}"
         self.diagnostics.append(Diagnostic(codes.MISSING_MARK, message, span, self.source, fix=fix, section="4.3.1"))
 
-    def _known(self, code: str, message: str, help: tuple[str, ...]) -> bool:
-        name = message.split("'")[1] if message.count("'") > 1 else ""
+    def _known(self, code: str, name: str, help: tuple[str, ...]) -> bool:
         base = name.rstrip("0123456789")
         if name in self.module.unread or base in self.module.unread:
             return True
-        if code != codes.UNDECLARED or not name:
+        if code != codes.UNDECLARED:
             return False
         # One range `%r<4>` that is too short, or not there, is one mistake.
         key = base if name[0] == "%" or any(text.startswith(f"{base}<") for text in help) else name

@@ -89,7 +89,9 @@ class Debugging:
         for name, span in self._names:
             if name not in self._labels:
                 message = f"'{name}' is no label of a .section"
-                self.context.report(codes.UNDECLARED, message, self.context.word(span, name), section="11.5.4")
+                self.context.report(
+                    codes.UNDECLARED, message, self.context.word(span, name), section="11.5.4", subjects=(name,)
+                )
 
     def dwarf(self, item: Directive) -> None:
         """`@@DWARF`: before `.section` came."""

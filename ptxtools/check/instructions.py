@@ -39,7 +39,7 @@ from .declarations import BANK, check_variable, refuse_banks, same_declarator
 from .opaque import is_handle
 from .operands import examine, signature
 from .particular import particular
-from .problems import Problem, describe, undeclared
+from .problems import Problem, describe, names_of, undeclared
 from .values import CONSTANTS, Scope
 
 #: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
@@ -158,8 +158,7 @@ class BodyChecker:
             op = resolve(item.opcode)
         except OpcodeError as error:
             span = context.parts(item.span).opcode
-            atom = re.search(r"'(\.[\w:]+)'", error.message)
-            span = context.word(span, atom[1]) if atom else span
+            span = context.word(span, error.word) if error.word else span
             if item.operands and _LABEL_LINE.match(context.text, *item.span):
                 context.report_label(item.opcode, span)
             else:
@@ -199,10 +198,17 @@ class BodyChecker:
         found = scope.resolve(guard.name)
         if found.kind == "unknown":
             problem = undeclared(guard.name, scope, -1)
-            self.context.report(problem.code, problem.message, self._guard_span(item), help=problem.help, section="4.4")
+            self.context.report(
+                problem.code,
+                problem.message,
+                self._guard_span(item),
+                help=problem.help,
+                section="4.4",
+                subjects=(problem.name,),
+            )
         elif found.type != "pred" or found.vector or found.kind not in ("reg", "sreg"):
             message = f"a guard must be a .pred register; {describe(Name(guard.name), scope)}"
-            self.context.report(codes.GUARD, message, self._guard_span(item), section="9.3")
+            self.context.report(codes.GUARD, message, self._guard_span(item), section="9.3", subjects=(guard.name,))
 
     def _guard_span(self, item: Instruction) -> Span:
         return self.context.parts(item.span).guard or item.span
@@ -212,7 +218,8 @@ class BodyChecker:
         section, help = problem.section or op.section, problem.help
         if problem.code == codes.OPERAND_COUNT and (line := self._line_without_end(item)):
             help = (*help, f"is the ';' at the end of line {line} missing?")
-        self.context.report(problem.code, problem.message, span, help=help, section=section)
+        subjects = (problem.name,) if problem.name else names_of(item, problem.operand)
+        self.context.report(problem.code, problem.message, span, help=help, section=section, subjects=subjects)
 
     def _line_without_end(self, item: Instruction) -> int:
         """The line before an instruction that was read as an operand; 0 without one."""
@@ -304,7 +311,9 @@ class BodyChecker:
                 problem = undeclared(name, scope, 0)
                 message = f"'{name}' is no label of this scope"
                 span = self.context.word(item.span, name)
-                self.context.report(codes.BRANCH_TARGET, message, span, help=problem.help, section="11.3.1")
+                self.context.report(
+                    codes.BRANCH_TARGET, message, span, help=problem.help, section="11.3.1", subjects=(name,)
+                )
 
     def _call_targets(self, item: CallTargets, scope: Scope) -> None:
         self._declare(item.label, item, scope, item.span)
@@ -312,7 +321,7 @@ class BodyChecker:
             if scope.resolve(name).kind != "function":
                 span = self.context.word(item.span, name)
                 message = f"'{name}' is no function that is declared before"
-                self.context.report(codes.CALL_TARGET, message, span, section="11.3.2")
+                self.context.report(codes.CALL_TARGET, message, span, section="11.3.2", subjects=(name,))
 
     def _declare(self, name: str, item: Statement, scope: Scope, span: Span) -> None:
         earlier = scope.own(name) if not (isinstance(item, Variable) and item.count is not None) else None

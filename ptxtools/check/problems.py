@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ptxtools.ir.nodes import Address, Arguments, Element, Immediate, Name, Negated, Operand, Pair, SymbolOffset, Vector
+from ptxtools.ir.nodes import (
+    Address,
+    Arguments,
+    Element,
+    Immediate,
+    Instruction,
+    Name,
+    Negated,
+    Operand,
+    Pair,
+    SymbolOffset,
+    Vector,
+)
+from ptxtools.ir.references import operand_names
 
 from . import codes
 from .values import Scope
@@ -32,7 +45,8 @@ _SHAPES: dict[type, str] = {
 
 
 class Problem(NamedTuple):
-    """What is wrong with one operand. operand: its index; part: index inside its brackets or braces, or None."""
+    """What is wrong with one operand. operand: its index; part: index inside its brackets or braces, or None; name: the
+    name that it is about, where that is not the operand."""
 
     code: str
     message: str
@@ -83,6 +97,16 @@ def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> 
     if (limit := range_of(base, scope)) is not None:
         help = (f"{limit.name}<{limit.count}> declares {limit.name}0 to {limit.name}{(limit.count or 1) - 1}",)
     return Problem(codes.UNDECLARED, f"'{base}' is not declared here", index, part, help, "4.4", base)
+
+
+def names_of(item: Instruction, operand: int, part: int | None = None) -> tuple[str, ...]:
+    """The names in an operand of an instruction, or in one part of a list of arguments; none for what is no operand."""
+    if not 0 <= operand < len(item.operands):
+        return ()
+    found = item.operands[operand]
+    if part is not None and isinstance(found, Arguments) and part < len(found.items):
+        found = found.items[part]
+    return tuple(operand_names(found))
 
 
 def same_space(wanted: str, have: str) -> bool:

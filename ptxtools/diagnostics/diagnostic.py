@@ -34,7 +34,7 @@ class Fix:
 
 @dataclass(slots=True)
 class Diagnostic:
-    """One finding. `span` is a range of character offsets in `source.text`."""
+    """One finding. span: a range of character offsets in `source.text`; subject: the name that it is about, if any."""
 
     code: str
     message: str
@@ -46,6 +46,7 @@ class Diagnostic:
     help: tuple[str, ...] = ()
     target: str | None = None
     fix: Fix | None = field(default=None, compare=False)
+    subject: str = field(default="", compare=False)
 
     @property
     def file(self) -> str:

@@ -14,15 +14,17 @@ class OpcodeError(Exception):
     """No instruction form fits an opcode.
 
     message: what was found, and what is wrong with it; help: what would be right, one sentence each; code: one of
-    the codes of this module; section: of the nearest form, or None.
+    the codes of this module; section: of the nearest form, or None; word: the wrong modifier with its dot, or "".
     """
 
-    def __init__(self, message: str, help: tuple[str, ...], code: str, section: str | None = None) -> None:
+    def __init__(
+        self, message: str, help: tuple[str, ...], code: str, section: str | None = None, word: str = ""
+    ) -> None:
         super().__init__(message)
-        self.message, self.help, self.code, self.section = message, help, code, section
+        self.message, self.help, self.code, self.section, self.word = message, help, code, section, word
 
     def __reduce__(self) -> tuple[object, ...]:
-        return OpcodeError, (self.message, self.help, self.code, self.section)
+        return OpcodeError, (self.message, self.help, self.code, self.section, self.word)
 
 
 class TableError(Exception):

@@ -72,15 +72,21 @@ def _surplus(
             help.append(_accepts(missing[0]))
         what = "type" if atom in TYPES else "modifier"
         code = errors.BAD_TYPE if atom in TYPES else errors.UNKNOWN_MODIFIER
-        return OpcodeError(f"'.{atom}' is not a {what} of '{family}'", (*help, _form(best)), code, best.section)
+        return OpcodeError(
+            f"'.{atom}' is not a {what} of '{family}'", (*help, _form(best)), code, best.section, f".{atom}"
+        )
     if not missing and atoms.count(atom) > 1 and all(form.assign(atoms)[1] for form in candidates):
-        return OpcodeError(f"'{text}' repeats '.{atom}'", (_form(best),), errors.REPEATED_MODIFIER, best.section)
+        return OpcodeError(
+            f"'{text}' repeats '.{atom}'", (_form(best),), errors.REPEATED_MODIFIER, best.section, f".{atom}"
+        )
     if missing:
         help.append(_accepts(missing[0]))
     help += [_form(form) for form in _forms_with(atom, candidates, atoms)]
     rest = _without(text, atom)
     code = errors.BAD_TYPE if atom in TYPES else errors.BAD_COMBINATION
-    return OpcodeError(f"'.{atom}' does not go with '{rest}'", tuple(help) or (_form(best),), code, best.section)
+    return OpcodeError(
+        f"'.{atom}' does not go with '{rest}'", tuple(help) or (_form(best),), code, best.section, f".{atom}"
+    )
 
 
 def _without(text: str, atom: str) -> str:

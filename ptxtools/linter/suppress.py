@@ -77,11 +77,10 @@ def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic])
         return list(findings)
     source = syntax[0].source
     damaged = " ".join(source.line(line) for d in syntax for line in range(d.line - 1, d.line + 2))
-    return [d for d in findings if d.code != _UNDECLARED or not _echo(d.message, damaged)]
+    return [d for d in findings if d.code != _UNDECLARED or not _echo(d.subject, damaged)]
 
 
-def _echo(message: str, damaged: str) -> bool:
-    name = message.split("'")[1] if message.count("'") > 1 else ""
+def _echo(name: str, damaged: str) -> bool:
     if not name.startswith("%"):
         return True
     return name in damaged or f"{name.rstrip('0123456789')}<" in damaged
