@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, PtxError, Trap
+from ptxtools.isa.targets import chip_of
 
 from . import services
 from .arena import DEFAULT_BYTES, Allocation, Arena
@@ -16,7 +17,7 @@ from .checks import LOOKING, parse_checks
 from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
-from .limits import LIMITS, MAX_PARAMETER_BYTES, DeviceLimits, base_name, default_device, limits_of
+from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, limits_of, why_none
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .runtime import Runtime
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from ptxtools.engine.grid import AddressSpace, Outcome
     from ptxtools.engine.program import Program
+    from ptxtools.isa.chips import Chip
 
     from .checks.findings import Finding
     from .hostmap import HostMap
@@ -126,17 +128,16 @@ class Device:
         self._launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
-        self.limits: DeviceLimits = LIMITS["sm_75"]
+        self.chip: Chip | None = None  # while there is no target
+        self.limits: DeviceLimits = LIMITS[OLDEST_DEFAULT]
         if target is not None:
             self._become(target)
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
-        if limits is None or not target.startswith("sm_"):
-            raise LaunchError(
-                f"no device '{target}' is simulated; there are {', '.join(LIMITS)}, with a or f where PTX has it"
-            )
-        self.target, self.limits = target, limits
+        if limits is None:
+            raise LaunchError(why_none(target))
+        self.target, self.limits, self.chip = target, limits, chip_of(target)
 
     @property
     def arena(self) -> Arena:
@@ -166,7 +167,9 @@ class Device:
         key = (id(module), kernel.name)
         program = self._programs.get(key)
         if program is None:
-            program = module.lower(kernel.name, self.load(module), late=self.late)
+            image = self.load(module)
+            oldest = self.chip is not None and self.chip.architecture == "tesla"
+            program = module.lower(kernel.name, image, late=self.late, truncates=oldest)
             if self.checks & LOOKING:
                 from ptxtools.engine.instrument import instrument
 
@@ -191,11 +194,11 @@ class Device:
         """Run one grid, without its children. extra: what it brings along and gives back."""
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
-        check_stack(request.stack)
-        check_grid(request.grid)
-        check_block(request.block, bounds)
+        check_stack(request.stack, self.limits)
+        check_grid(request.grid, self.limits)
+        check_block(request.block, bounds, self.limits)
         cluster = cluster_shape(request.cluster, request.grid, bounds, self.limits)
-        check_parameters(kernel, request.params)
+        check_parameters(kernel, request.params, self.limits)
         program = self.program(module, kernel)
         check_shared(program.static_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
@@ -267,6 +270,12 @@ class Device:
             space.open_host, space.readable, space.mapping = True, host.allows, host.range_of
         return space
 
+    def _numerics_of_chip(self) -> str:
+        """The generation whose tensor cores the device has; one without them runs no program that would ask."""
+        from ptxtools.semantics.generations import generation_of
+
+        return generation_of(self.target) or "ieee"
+
     def _execute(
         self,
         module: Loadable,
@@ -279,7 +288,6 @@ class Device:
         extra: dict[str, Any],
     ) -> RunResult:
         from ptxtools.engine.grid import Launch
-        from ptxtools.semantics.generations import generation_of
 
         started = time.monotonic()
         launch = Launch(
@@ -287,7 +295,7 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=generation_of(self.target) if self.numerics == "chip" else self.numerics,
+            numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, request.stack), specials=specials,
             services=services.load, device=self, written=extra.get("written"),
             extra=extra,
@@ -321,12 +329,12 @@ def local_bytes(program: Program, stack: int) -> int:
     return sum(-(-function.local_bytes // 16) * 16 for function in program.functions) + stack
 
 
-def check_parameters(kernel: Kernel, params: bytes) -> None:
+def check_parameters(kernel: Kernel, params: bytes, limits: DeviceLimits) -> None:
     """Raise `LaunchError` for a parameter block of the wrong size."""
     if len(params) != kernel.parameter_bytes:
         raise LaunchError(f"kernel {kernel.name} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}")
-    if len(params) > MAX_PARAMETER_BYTES:
-        raise LaunchError(f"{len(params)} bytes of parameters; a device takes {MAX_PARAMETER_BYTES}")
+    if len(params) > limits.parameters:
+        raise LaunchError(f"{len(params):,} bytes of parameters; {limits.name} takes {limits.parameters:,}")
 
 
 def _engine(name: str) -> Callable[..., Outcome]:
@@ -337,4 +345,4 @@ def _engine(name: str) -> Callable[..., Outcome]:
     return run
 
 
-__all__ = ["Device", "PtxError", "Request", "RunResult", "base_name", "check_parameters", "local_bytes"]
+__all__ = ["Device", "PtxError", "Request", "RunResult", "check_parameters", "local_bytes"]

@@ -66,11 +66,11 @@ class StoredModule:
             self._tree = self._parse()
         return self._tree
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False) -> Program:
-        """The program of a kernel, from the store if it was made for the same addresses; those with late work are not
-        stored."""
-        if late:
-            return self._whole().lower(kernel, image, late=True)
+    def lower(self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False) -> Program:
+        """The program of a kernel, from the store if it was made for the same addresses; those with late work, and for
+        sm_1x, are not stored."""
+        if late or truncates:
+            return self._whole().lower(kernel, image, late=late, truncates=truncates)
         places = sorted(image.addresses.items())
         known = self._programs.get(kernel)
         if known is not None and known[0] == places:

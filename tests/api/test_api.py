@@ -355,7 +355,7 @@ def test_refused_launches(scale, change: dict, says: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"target": "sm_70"}, {"target": "gfx90"}, {"sms": 0}, {"engine": "fast"}, {"threads": 0}, {"memory": -1},
+        {"target": "sm_82"}, {"target": "sm_71"}, {"target": "sm_75a"}, {"target": "gfx90"}, {"sms": 0}, {"engine": "fast"}, {"threads": 0}, {"memory": -1},
         {"checks": ["mem"]}, {"numerics": "exact"}, {"seed": -1}, {"target": ""},
     ],
 )  # fmt: skip

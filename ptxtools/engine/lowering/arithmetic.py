@@ -68,7 +68,11 @@ def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors
     if op.carry_out:
         dst.append(f.carry_flag())
         dst_types.append("pred")
-    detail = _selector(instruction, op) if op.family in ("prmt", "lop3") else selectors
+    detail: Selectors | tuple[int, int] | str | None = selectors
+    if op.family in ("prmt", "lop3"):
+        detail = _selector(instruction, op)
+    elif f.linker.truncates and op.family == "mad" and op.type == "f32":
+        detail = "truncated"
     f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=detail))
 
 

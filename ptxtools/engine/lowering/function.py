@@ -113,7 +113,7 @@ class FunctionLowering(Values):
                 if not isinstance(ref, Ref):
                     raise Unsupported(f"guard '{guard.name}' is no predicate register")
                 self.guard, self.negated = ref, guard.negated
-            op = resolve(instruction.opcode)
+            op = self.linker.read(instruction.opcode)
             lowerer = LOWERERS.get(op.name) or LOWERERS["*"]
             lowerer(self, instruction, op)
         except Unsupported as problem:

@@ -22,6 +22,7 @@ from ptxtools.ir.cfg import ControlFlow, control_flow, scopes_of
 from ptxtools.ir.references import is_runtime_function
 from ptxtools.ir.symbols import Names, module_names
 from ptxtools.ir.text import instruction_text
+from ptxtools.isa.implied import reader_for
 
 from ..frames import unify
 from ..layout import SharedLayout, function_addresses, shared_layout
@@ -37,8 +38,12 @@ _CLUSTERS = re.compile(r"mapa|getctarank|cluster|cta_group::2")
 class Linker:
     """Finds the functions that a kernel reaches, numbers them, and lowers them in that order."""
 
-    def __init__(self, module: Module, addresses: Callable[[str], int], optimise: bool, late: bool) -> None:
+    def __init__(
+        self, module: Module, addresses: Callable[[str], int], optimise: bool, late: bool, truncates: bool = False
+    ) -> None:
         self.module, self.addresses, self.optimise, self.late = module, addresses, optimise, late
+        self.truncates = truncates
+        self.read = reader_for(module.version, module.target)
         self.names: Names = module_names(module)
         self.code = function_addresses(module)
         self.flows: list[ControlFlow] = []
