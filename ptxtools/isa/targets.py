@@ -148,7 +148,7 @@ def known(name: str) -> bool:
 
 
 def chip_of(name: str) -> Chip:
-    """The row of the chip that a target such as "sm_90a" or "compute_90" names. Raises ValueError for no known target."""
+    """The chip that a target such as "sm_90a" or "compute_90" names. Raises ValueError for no known target."""
     return CHIPS[_target(check_target(canonical(name))).number]
 
 

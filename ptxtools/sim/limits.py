@@ -3,13 +3,13 @@
 Sources, by column:
 
 - sm_75 and later: CUDA Programming Guide 13, appendix "Compute Capabilities", tables "Device and Streaming
-  Multiprocessor Information" and "Memory Information". sm_35 to sm_72: CUDA C++ Programming Guide 11.6, table "Technical
-  Specifications per Compute Capability"; sm_20 to sm_32: the same of edition 5 to 7; sm_1x: of edition 4. sm_21 has the
-  row of sm_20 there.
+  Multiprocessor Information" and "Memory Information". sm_35 to sm_72: CUDA C++ Programming Guide 11.6, table
+  "Technical Specifications per Compute Capability"; sm_20 to sm_32: the same of editions 5 to 7; sm_1x: of edition 4.
 - CTAs an SM: also `cuda_occupancy.h` of CUDA 13.0, which alone has sm_101 (24), and which puts sm_88 with sm_86.
 - `shared_unit`: PTX ISA, %total_smem_size (10.29), and `cuda_occupancy.h`; of sm_1x the CUDA Occupancy Calculator 3.
-- `register_unit`, `partitions`: `cuda_occupancy.h` (sm_30 and later); the CUDA Occupancy Calculator before. An SM hands
-  out registers in each of its partitions; sm_1x hands them to a CTA as a whole, for pairs of warps.
+- `register_unit`, `partitions`, `cta_unit`: `cuda_occupancy.h` (sm_30 and later); the CUDA Occupancy Calculator before.
+  An SM hands out registers in each of its partitions; sm_1x hands them to a CTA as a whole, for pairs of warps. A CTA
+  must fit as if it had warps in every partition, on sm_60 as if that had four.
 - `cluster`: CUDA Programming Guide, "Thread Block Clusters": 8 CTAs everywhere. 16 with an opt-in: Hopper and Blackwell
   tuning guides, for sm_90 and sm_100; nothing is published for sm_101, sm_103 and sm_110, which get it too.
 - `parameters`: PTX ISA 5.1.6.1; CUDA takes 4096 of the 4352 bytes on sm_20 to sm_62, and 32764 from sm_70 on.
@@ -38,8 +38,9 @@ class DeviceLimits:
     threads, ctas, registers, shared: what one SM holds. cta_threads, cta_registers: of a CTA; shared_cta: the most that
     a CTA may ask for (opt-in); shared_default: without opt-in; shared_reserved: taken by the system from every CTA's
     share; cluster: the largest cluster in CTAs (1: none); local: of a thread; registers_thread: the most that a thread
-    has; parameters: of a kernel; partitions: parts of the register file; by_cta: registers are handed to a CTA as a
-    whole, not to each warp. product, sms: a chip of that kind, and how many SMs it has.
+    has; parameters: of a kernel; partitions: parts of the register file; cta_unit: warps by which a CTA's registers are
+    counted; by_cta: they are handed to the CTA as a whole, not to each warp. product, sms: a chip of that kind, and how
+    many SMs it has.
     """
 
     name: str
@@ -58,6 +59,7 @@ class DeviceLimits:
     registers_thread: int = 255
     register_unit: int = 256
     partitions: int = 4
+    cta_unit: int = 4
     by_cta: bool = False
     cta_threads: int = 1024
     block: tuple[int, int, int] = (1024, 1024, 64)
@@ -80,7 +82,7 @@ def _tesla(name: str, product: str, sms: int, threads: int, registers: int, unit
     return DeviceLimits(
         name=name, product=product, sms=sms, threads=threads, ctas=8, shared=16 * KIB, shared_cta=16 * KIB,
         shared_default=16 * KIB, shared_unit=512, registers=registers, cta_registers=registers, registers_thread=124,
-        register_unit=unit, partitions=2, by_cta=True, cta_threads=512, block=(512, 512, 64), grid=(65535, 65535, 1),
+        register_unit=unit, cta_unit=2, by_cta=True, cta_threads=512, block=(512, 512, 64), grid=(65535, 65535, 1),
         local=16 * KIB, parameters=256,
     )  # fmt: skip
 
@@ -89,7 +91,7 @@ def _fermi(name: str, product: str, sms: int) -> DeviceLimits:
     return DeviceLimits(
         name=name, product=product, sms=sms, threads=1536, ctas=8, shared=48 * KIB, shared_cta=48 * KIB,
         shared_unit=128, registers=32 * KIB, cta_registers=32 * KIB, registers_thread=63, register_unit=64,
-        partitions=2, grid=(65535, 65535, 65535),
+        partitions=2, cta_unit=2, grid=(65535, 65535, 65535),
     )  # fmt: skip
 
 

@@ -15,9 +15,9 @@ def _round_up(value: int, unit: int) -> int:
 def registers_per_thread(wanted: int, threads: int, limits: DeviceLimits) -> int:
     """Registers that a compiler would give a thread: as many as the program keeps live; the rest is spilled.
 
-    A launch is refused by hardware unless registers for a whole number of warps in each partition fit into a CTA.
+    Hardware refuses a CTA unless registers for as many warps in each partition fit into it.
     """
-    warps = _round_up(-(-threads // WARP), limits.partitions)
+    warps = _round_up(-(-threads // WARP), limits.cta_unit)
     most = min(limits.registers_thread, limits.cta_registers // (warps * WARP) // 8 * 8)
     return max(min(wanted, most), 16)
 
@@ -37,7 +37,7 @@ def ctas_per_sm(threads: int, registers: int, shared: int, limits: DeviceLimits)
 def _by_registers(warps: int, per_warp: int, limits: DeviceLimits) -> int:
     """CTAs of that many warps for which an SM has registers."""
     if limits.by_cta:
-        whole = _round_up(_round_up(warps, limits.partitions) * per_warp, limits.register_unit)
+        whole = _round_up(_round_up(warps, limits.cta_unit) * per_warp, limits.register_unit)
         return limits.registers // whole
     in_partition = limits.registers // limits.partitions // _round_up(per_warp, limits.register_unit)
     return in_partition * limits.partitions // warps

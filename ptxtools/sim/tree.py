@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.engine.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
 from ptxtools.ir import Directive, Function, Immediate, Initializer, Member, Module, SymbolValue, Variable
+from ptxtools.ir.old import with_listed_parameters
 from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
 
@@ -30,12 +31,13 @@ class TreeModule:
 
     def __init__(self, tree: Module) -> None:
         self.tree = tree
-        self.contents = contents_of(tree)
+        self._ready = with_listed_parameters(tree)
+        self.contents = contents_of(self._ready)
 
     def lower(self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False) -> Program:
         from ptxtools.engine import lower
 
-        return lower(self.tree, kernel, image.address, late=late, truncates=truncates)
+        return lower(self._ready, kernel, image.address, late=late, truncates=truncates)
 
     def source(self) -> Source | None:
         return self.tree.source
