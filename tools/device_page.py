@@ -11,13 +11,14 @@ from ptxtools.sim.limits import KIB, LIMITS, WITHOUT_LIMITS, DeviceLimits
 _HEAD = """# Devices
 
 Made from `ptxtools/isa/chips.py` and `ptxtools/sim/limits.py` by `make docs`. `--device`, `device =` and
-`ptxtools.Device(…)` take these names, and with `a` or `f` those that `.target` knows. Sources stand in the docstring of
-`sim/limits.py`: the tables of compute capabilities in the editions of NVIDIA's CUDA programming guide that describe each
-chip, the PTX ISA, and the header `cuda_occupancy.h`, with whose calculator the number of resident CTAs agrees
+`ptxtools.Device(…)` take these names, and with `a` or `f` those that `.target` knows. Sources stand in the docstring
+of `sim/limits.py`: the tables of compute capabilities in the editions of NVIDIA's CUDA programming guide that describe
+each chip, the PTX ISA, and the header `cuda_occupancy.h`, with whose calculator the number of resident CTAs agrees
 (`tests/sim/test_occupancy.py`, sm_30 and later).
 
-SMs are those of the product; a simulated device has as many as `--sms` says, 16 by default. Sizes are in KiB, registers in
-Ki. A CTA gets more shared memory than the default of 48 KiB without asking: the opt-in that CUDA wants is taken as given.
+SMs are those of the product; a simulated device has as many as `--sms` says, 16 by default. Sizes are in KiB, registers
+in Ki. A CTA gets more shared memory than the default of 48 KiB without asking: the opt-in that CUDA wants is taken as
+given.
 """
 
 _Column = tuple[str, Callable[[DeviceLimits], object]]
