@@ -192,7 +192,7 @@ def limits_of(target: str) -> DeviceLimits | None:
 def why_none(target: str) -> str:
     """Why there is no such device, for a message."""
     if targets.known(target):
-        return f"a device {target} is not simulated: {WITHOUT_LIMITS[base_name(target)]}"
+        return f"no device '{target}' is simulated: {WITHOUT_LIMITS[base_name(target)]}"
     names = list(LIMITS)
     return f"no device '{target}' is simulated; there are {', '.join(names)}, with a or f where PTX has it"
 

@@ -37,7 +37,7 @@ def check_grid(grid: Dim3, limits: DeviceLimits) -> None:
 def check_stack(stack: int, limits: DeviceLimits) -> None:
     """Raise `LaunchError` for a stack that no thread can have."""
     if not 0 <= stack <= limits.local:
-        raise LaunchError(f"a stack of {stack:,} bytes: a thread of {limits.name} has 0 to {limits.local:,}")
+        raise LaunchError(f"a stack of {stack:,} bytes: a thread has 0 to {limits.local:,} on {limits.name}")
 
 
 def check_block(block: Dim3, bounds: Bounds, limits: DeviceLimits) -> None:
@@ -46,7 +46,7 @@ def check_block(block: Dim3, bounds: Bounds, limits: DeviceLimits) -> None:
     threads = prod(block)
     if threads > limits.cta_threads:
         raise LaunchError(
-            f"block {show(block)} has {threads} threads; a CTA of {limits.name} holds at most {limits.cta_threads}"
+            f"block {show(block)} has {threads} threads; a CTA holds at most {limits.cta_threads} on {limits.name}"
         )
     if bounds.reqntid is not None and block != bounds.reqntid:
         raise LaunchError(f"the kernel requires a block of {show(bounds.reqntid)} (.reqntid), not {show(block)}")
@@ -60,7 +60,9 @@ def _check_axes(shape: Dim3, most: Dim3, what: str, units: str, limits: DeviceLi
         if size < 1:
             raise LaunchError(f"{what} {show(shape)} has {size} {units} in {axis}; at least 1 is needed")
         if size > limit:
-            raise LaunchError(f"{what} {show(shape)} has {size} {units} in {axis}; {limits.name} takes at most {limit}")
+            raise LaunchError(
+                f"{what} {show(shape)} has {size} {units} in {axis}; at most {limit} are possible on {limits.name}"
+            )
 
 
 def cluster_shape(asked: Dim3 | None, grid: Dim3, bounds: Bounds, limits: DeviceLimits) -> Dim3:

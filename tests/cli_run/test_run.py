@@ -341,7 +341,7 @@ GOOD = ("--arg", "zeros:u32[4]", "--arg", "1")
         ((*BASE, "--cluster", "2", *GOOD), 1, "no clusters"),
         ((*BASE, "--shared", "999999999", *GOOD), 1, "shared memory"),
         ((*BASE, "--shared", "-1", *GOOD), 2, "--shared"),
-        ((*BASE, "--device", "sm_12", *GOOD), 1, "no device 'sm_12'"),
+        ((*BASE, "--device", "sm_82", *GOOD), 1, "no device 'sm_82'"),
         ((*BASE, "--sms", "0", *GOOD), 2, "--sms"),
         ((*BASE, "--threads", "0", *GOOD), 2, "--threads"),
         ((*BASE, "--timeout", "0", *GOOD), 2, "--timeout"),
@@ -410,7 +410,7 @@ STORE_ARGS = ("--grid", "1", "--block", "4", "--arg", "zeros:u32[4]", "--arg", "
 
 @pytest.mark.parametrize(("options", "status", "says"), [
     (["--device", "foo"], 2, "there is no device 'foo'"),
-    (["--device", "sm_70"], 1, "no device 'sm_70' is simulated"),
+    (["--device", "sm_82"], 1, "no device 'sm_82' is simulated"),
     (["--rtol", "nan"], 2, "nan is no finite number"),
     (["--atol", "inf"], 2, "inf is no finite number"),
     (["--timeout", "nan"], 2, "nan is no finite number"),
