@@ -33,6 +33,10 @@ def headline(diagnostic: Diagnostic) -> str:
 
 def notes(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
     """The notes below a finding, each as (head, text)."""
+    if diagnostic.origin is not None:
+        yield "source:", str(diagnostic.origin)
+        for text in diagnostic.origin.calls():
+            yield "       ", text
     for text in diagnostic.help:
         yield "help:", text
     if diagnostic.requires is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.engine.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
 from ptxtools.ir import Directive, Function, Immediate, Initializer, Member, Module, SymbolValue, Variable
+from ptxtools.ir.origins import Origins, origins_of
 from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
 
@@ -39,6 +40,9 @@ class TreeModule:
 
     def source(self) -> Source | None:
         return self.tree.source
+
+    def origins(self) -> Origins | None:
+        return origins_of(self.tree)
 
 
 def contents_of(module: Module) -> Contents:

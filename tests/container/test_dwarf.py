@@ -6,7 +6,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from ptxtools.container import link, write
-from ptxtools.container.debug import section_image
+from ptxtools.ir.sections import section_image
 from ptxtools.ir import DataLine, Section
 from ptxtools.syntax import parse
 
