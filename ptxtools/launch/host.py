@@ -91,10 +91,14 @@ class Module:
         try:
             return self._kernels[find_name(str(name), self._kernels, prefixes=False)]
         except KernelNameError as error:
-            raise LaunchError(f"in the module {error}") from None
+            raise LaunchError(str(error).replace("there is no kernel", "the module has no kernel")) from None
 
     def __contains__(self, name: object) -> bool:
-        return name in self._kernels
+        """Whether `module[name]` is a kernel."""
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except LaunchError:
+            return False
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kernels)

@@ -59,10 +59,7 @@ class Kernel:
         return {
             "name": self.name,
             "demangled": shown(self.name),
-            "params": [
-                {"name": p.name, "type": p.type, "size": p.size, "alignment": p.alignment, "offset": p.offset}
-                for p in self.parameters
-            ],
+            "params": [_parameter_json(p) for p in self.parameters],
             "param_bytes": self.parameter_bytes,
             "reqntid": bounds.reqntid,
             "maxntid": bounds.maxntid,
@@ -91,3 +88,9 @@ class Kernel:
         head = name + (f"  {' '.join(bounds)}" if bounds else "")
         mangled = [] if name == self.name else [f"  mangled: {self.name}"]
         return [head, *mangled, *(f"  {n:>2}  {text:<{wide}}  {where}" for n, text, where in rows)]
+
+
+def _parameter_json(p: Parameter) -> dict[str, Any]:
+    """A parameter; `size` in bytes, also where it is an array, whose `type` is that of an element."""
+    fields = {"name": p.name, "type": p.type, "size": p.size, "alignment": p.alignment, "offset": p.offset}
+    return {**fields, "array": p.array}

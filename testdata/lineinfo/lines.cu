@@ -27,13 +27,13 @@ __global__ void fill(T *out, T v) {
 template __global__ void ns::fill<float, 4>(float *, float);
 template __global__ void ns::fill<int, 2>(int *, int);
 
-// One of two warps comes to a barrier for both.
+// Two warps wait at different barriers, each for the other one.
 __global__ void hang(int *p) {
     if (threadIdx.x < 32) {
         asm volatile("bar.sync 1, 64;");
         p[threadIdx.x] = 1;
-    } else if (threadIdx.x < 48) {
-        asm volatile("bar.sync 1, 64;");
+    } else {
+        asm volatile("bar.sync 2, 64;");
     }
 }
 
