@@ -23,7 +23,9 @@ _MOST_STEPS = 64
 
 
 def origins_of(module: Module) -> Origins | None:
-    """The sources of a module's lines, or None if it names no source file."""
+    """The sources of a module's lines, or None if it names no source file, or was put together of several texts."""
+    if module.source is not None and module.source.joined:
+        return None
     return Origins(module) if any(isinstance(item, File) for item in module.items) else None
 
 
@@ -55,8 +57,6 @@ class Origins:
                 for loc in _locs_of(item.body):
                     self._numbers.setdefault((item.name, loc.file, loc.line, loc.column), []).append(len(self._starts))
                     self._add(loc.span[0], loc, item.name)
-        if any(a > b for a, b in zip(self._starts, self._starts[1:], strict=False)):
-            self._starts.clear()  # a module that was put together of several texts: offsets mean nothing
 
     def _add(self, start: int, loc: Loc | None, function: str) -> None:
         self._starts.append(start)

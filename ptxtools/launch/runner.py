@@ -29,7 +29,6 @@ from .compare import Mismatch, Tolerance, bytes_as, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
-from .kernels import KernelNameError, find_name, listed
 from .output import save_array
 
 if TYPE_CHECKING:
@@ -325,16 +324,20 @@ def _text_diff(expected: str, got: str) -> list[str]:
 def find_kernel(module: Loadable, name: str, path: str) -> Kernel:
     """The entry that `name` means (`find_name`), or the only one; raises `SpecError` that lists the entries."""
     entries = module.contents.kernels
+    if name in entries:
+        return entries[name]
+    if not name and len(entries) == 1:
+        return next(iter(entries.values()))
+    if not entries:
+        raise SpecError(f"{path}: there is no kernel (.entry) in the module")
+    from .kernels import KernelNameError, find_name, listed
+
     if name:
         try:
             return entries[find_name(name, entries)]
         except KernelNameError as error:
             raise SpecError(f"{path}: {error}") from None
-    if not entries:
-        raise SpecError(f"{path}: there is no kernel (.entry) in the module")
-    if len(entries) > 1:
-        raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k: {listed(entries)}")
-    return next(iter(entries.values()))
+    raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k: {listed(entries)}")
 
 
 __all__ = ["ELEMENTS", "Report", "find_kernel", "run_job"]

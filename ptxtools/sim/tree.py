@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.engine.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
 from ptxtools.ir import Directive, Function, Immediate, Initializer, Member, Module, SymbolValue, Variable
-from ptxtools.ir.origins import Origins, origins_of
 from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
 
@@ -19,6 +18,7 @@ from .textures.objects import sampler_handle
 
 if TYPE_CHECKING:
     from ptxtools.engine.program import Program
+    from ptxtools.ir.origins import Origins
 
     from .image import Image
 
@@ -42,6 +42,8 @@ class TreeModule:
         return self.tree.source
 
     def origins(self) -> Origins | None:
+        from ptxtools.ir.origins import origins_of
+
         return origins_of(self.tree)
 
 

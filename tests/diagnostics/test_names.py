@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,20 @@ def test_the_library_is_loaded_for_mangled_names_only():
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "False False\nTrue\n"
+
+
+def test_a_run_by_exact_name_loads_no_demangler():
+    root = Path(__file__).parents[2] / "testdata" / "lineinfo"
+    program = (
+        "import sys, ptxtools; from ptxtools.cli.common import exit_status; from ptxtools.cli.run import command;"
+        "status = exit_status(command, 'ptx-run', sys.argv[1:]);"
+        "print(status, 'pycxxfilt' in sys.modules, 'ptxtools.diagnostics.names' in sys.modules)"
+    )
+    options = ["-k", "_ZN2ns4fillIiLi2EEEvPT_S1_", "--grid", "1", "--block", "1", "--arg", "zeros:s32[4]", "--arg", "7"]
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(root / "lines.ptx"), *options], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines() == ["argument 0: s32[4] = 7 7 0 0", "0 False False"]
 
 
 def test_a_trap_shows_the_name_and_keeps_the_other():

@@ -137,6 +137,12 @@ def test_linked_containers_keep_it():
     assert chain(add, "ld.global") == chain_at(texts[1], "ld.global.u32")
 
 
+def test_offsets_in_several_texts_mean_nothing():
+    texts = [(DATA / name).read_text() for name in ("lines.ptx", "triton.ptx")]
+    assert origins_of(link([parse(text).module for text in texts])) is None
+    assert origins_of(link([parse(texts[0]).module])) is not None
+
+
 def test_findings_get_it_only_where_there_is_one():
     from ptxtools.lint import lint
 
