@@ -10,6 +10,7 @@ from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Severity, So
 
 if TYPE_CHECKING:
     from ptxtools import ir
+    from ptxtools.ir.origins import Origins
     from ptxtools.launch.host import Module
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
@@ -136,6 +137,9 @@ def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.M
     findings = [*diagnostics, *check(module, **how)]
     errors = [d for d in findings if d.severity is Severity.ERROR]
     if errors:
+        from ptxtools.ir.origins import add_origins
+
+        add_origins(errors, module)
         raise PtxError(sorted(errors, key=lambda d: d.span))
     return module
 
@@ -146,6 +150,7 @@ def lint(text: str | bytes, *, target: str | None = None, name: str = "<memory>"
     Raises `ValueError` for an unknown target.
     """
     from ptxtools.diagnostics.decode import decode
+    from ptxtools.ir.origins import add_origins
     from ptxtools.isa.targets import check_target
     from ptxtools.launch.errors import demand
     from ptxtools.lint import lint as lint_module
@@ -161,6 +166,7 @@ def lint(text: str | bytes, *, target: str | None = None, name: str = "<memory>"
         return error.diagnostics
     result = parse(text, name)
     findings = [*result.diagnostics, *lint_module(result.module, target=target)]
+    add_origins(findings, result.module)
     return sorted(findings, key=lambda d: d.span)
 
 
@@ -242,7 +248,9 @@ def loadable(data: bytes, name: str) -> Loadable:
     """The module in a file as a device loads it. Raises `PtxError`."""
     from ptxtools.sim.stored import StoredModule
 
-    return StoredModule(data, lambda: _tree_module(data, name), lambda: _source(data, name))
+    return StoredModule(
+        data, lambda: _tree_module(data, name), lambda: _source(data, name), lambda: _origins(data, name)
+    )
 
 
 def _tree_module(data: bytes, name: str) -> TreeModule:
@@ -270,6 +278,18 @@ def _source(data: bytes, name: str) -> Source | None:
     if detect(data) in ("ptxo", "fatbin", "elf"):
         return read_module(data, name).source
     return Source(decode(data, name), name)
+
+
+def _origins(data: bytes, name: str) -> Origins | None:
+    """What the lines of a module that ran before were generated from; it was checked then."""
+    from ptxtools.container import detect
+    from ptxtools.ir.origins import origins_of
+
+    if detect(data) in ("ptxo", "fatbin", "elf"):
+        return origins_of(read_module(data, name))
+    if b".loc" not in data:
+        return None
+    return origins_of(parsed(data, name)[0][0])
 
 
 def ptx_run(

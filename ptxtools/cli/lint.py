@@ -180,11 +180,13 @@ def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
 
 
 def _lint_module(module: Module, syntax: list[Diagnostic], settings: Settings) -> list[Diagnostic]:
+    from ptxtools.ir.origins import add_origins
     from ptxtools.lint import chosen, lint_targets, suppressed, without_echoes
 
     found = lint_targets(module, settings.targets, settings.version)
     findings = [*syntax, *without_echoes(found, syntax)]
     findings = suppressed(chosen(findings, settings.select, settings.ignore), module.source)
+    add_origins(findings, module)
     return sorted(findings, key=lambda d: (d.span, d.code, d.target or ""))
 
 

@@ -49,8 +49,10 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
 @click.command(name="ptx-run", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Run a kernel on a simulated device.")  # fmt: skip
 @click.argument("module", required=False)
-@click.option("-k", "--kernel", metavar="NAME", help="The entry to run; not needed when there is only one.")
+@click.option("-k", "--kernel", metavar="NAME", help="The entry to run: its name, mangled or as in the source, or "
+              "the beginning of one; not needed when there is only one.")  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, and run nothing.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Of --list; default: text.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.")
 @click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed where the kernel has .reqntid.")
 @click.option("--cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster.")
@@ -123,6 +125,8 @@ def command(**options: Any) -> int:
     """
     if options["list_"]:
         return _list(options)
+    if options["format_"] is not None:
+        raise click.UsageError("--format is that of --list")
     job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
     return _run(job, options)
 
@@ -200,14 +204,30 @@ def _checks(text: str) -> frozenset[str]:
 
 
 def _list(options: dict[str, Any]) -> int:
+    import json
+
     from ptxtools.api import loadable
+    from ptxtools.diagnostics.names import demangle
 
     name = _module_name(options)
     module = loadable(read_input(name), "<stdin>" if name == STDIN else name)
-    for kernel in module.contents.kernels.values():
-        if options["kernel"] in (None, kernel.name):
-            for line in kernel.lines():
-                click.echo(line)
+    kernels = list(module.contents.kernels.values())
+    if options["kernel"]:
+        from ptxtools.launch.errors import SpecError
+        from ptxtools.launch.runner import find_kernel
+
+        try:
+            kernels = [find_kernel(module, options["kernel"], name)]
+        except SpecError as error:
+            raise Failure(str(error)) from None
+    demangle(*(kernel.name for kernel in kernels))
+    if options["format_"] == "json":
+        rows = [json.dumps(kernel.to_json()) for kernel in kernels]
+        click.echo("[\n " + ",\n ".join(rows) + "\n]" if rows else "[]")
+        return OK
+    for kernel in kernels:
+        for line in kernel.lines():
+            click.echo(line)
     return OK
 
 

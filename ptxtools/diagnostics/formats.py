@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from .diagnostic import Diagnostic, Severity
 from .text import headline, notes
+
+if TYPE_CHECKING:
+    from .origin import Origin
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -78,9 +81,21 @@ def _result(d: Diagnostic, rule_index: int) -> dict[str, Any]:
         "message": {"text": text},
         "locations": [{"physicalLocation": place}],
     }
+    if d.origin is not None:
+        result["relatedLocations"] = [_generated_from(n, place) for n, place in enumerate(d.origin.chain)]
     if d.target:
         result["properties"] = {"target": d.target}
     return result
+
+
+def _generated_from(number: int, place: Origin) -> dict[str, Any]:
+    region = {"startLine": place.line, **({"startColumn": place.column} if place.column else {})}
+    text = "inlined here" if number else "the source of this line"
+    return {
+        "id": number,
+        "physicalLocation": {"artifactLocation": {"uri": _uri(place.file)}, "region": region},
+        "message": {"text": text},
+    }
 
 
 def _uri(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics import Trap, shown
 
 from .grid import Dim3
 from .program import Program
@@ -57,7 +57,9 @@ def pending(schedule: Schedule, cluster: Cluster | None) -> list[str]:
 
 def overflow(callee: str, depth: int, local: int) -> str:
     """Why a call is a trap: a thread's local memory has no room for another frame."""
-    return f"stack overflow in a call of {callee}, {depth} calls deep: a thread has {local} bytes of local memory"
+    return (
+        f"stack overflow in a call of {shown(callee)}, {depth} calls deep: a thread has {local} bytes of local memory"
+    )
 
 
 def missing(came: int, expected: int) -> str:

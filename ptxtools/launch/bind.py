@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from ptxtools.diagnostics import LaunchError
+from ptxtools.diagnostics import LaunchError, shown
 from ptxtools.sim.kernel import Kernel, Parameter
 
 from .elements import ElementType
@@ -33,7 +33,7 @@ def check_count(kernel: Kernel, given: int) -> None:
     if given != wanted:
         names = ", ".join(str(p) for p in kernel.parameters)
         takes = f"takes {wanted} argument{'' if wanted == 1 else 's'}" + (f" ({names})" if names else "")
-        raise LaunchError(f"kernel {kernel.name} {takes}, not {given}")
+        raise LaunchError(f"kernel {shown(kernel.name)} {takes}, not {given}")
 
 
 def pointer_bytes(address: int, index: int, parameter: Parameter) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
-from ptxtools.diagnostics import LaunchError
+from ptxtools.diagnostics import LaunchError, shown
 from ptxtools.sim.device import Request, RunResult
 from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
@@ -43,6 +43,11 @@ class Kernel:
         return self.entry.name
 
     @property
+    def demangled(self) -> str:
+        """The name as it stood in the source: `name` itself, unless a compiler mangled it."""
+        return shown(self.name)
+
+    @property
     def params(self) -> tuple[Parameter, ...]:
         return self.entry.parameters
 
@@ -51,7 +56,11 @@ class Kernel:
 
 
 class Module:
-    """A checked PTX module. `module["name"]` is the kernel of that name; `ir` the module as a tree."""
+    """A checked PTX module; `ir` is the module as a tree.
+
+    `module["name"]` is the kernel of that name in the PTX, else the only one with that demangled name, with or without
+    its parameters and namespaces; raises `LaunchError`.
+    """
 
     def __init__(self, tree: ir.Module) -> None:
         self.ir = tree
@@ -74,14 +83,22 @@ class Module:
         return tuple(self._kernels.values())
 
     def __getitem__(self, name: str) -> Kernel:
+        found = self._kernels.get(name)
+        if found is not None:
+            return found
+        from .kernels import KernelNameError, find_name
+
         try:
-            return self._kernels[name]
-        except KeyError:
-            hint = nearest(str(name), self._kernels) or f"; there are: {', '.join(self._kernels) or 'none'}"
-            raise LaunchError(f"the module has no kernel '{name}'{hint}") from None
+            return self._kernels[find_name(str(name), self._kernels, prefixes=False)]
+        except KernelNameError as error:
+            raise LaunchError(str(error).replace("there is no kernel", "the module has no kernel")) from None
 
     def __contains__(self, name: object) -> bool:
-        return name in self._kernels
+        """Whether `module[name]` is a kernel."""
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except LaunchError:
+            return False
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kernels)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError, Trap
+from ptxtools.diagnostics import LaunchError, Trap, shown
 from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
@@ -164,7 +164,9 @@ class _Runner:
         values = [self._value(n, argument, kernel) for n, argument in enumerate(plan.args)]
         block = plan.block or kernel.bounds.reqntid
         if block is None:
-            raise SpecError(f"{plan.module}: kernel {kernel.name} needs a block shape: how many threads has a CTA?")
+            raise SpecError(
+                f"{plan.module}: kernel {shown(kernel.name)} needs a block shape: how many threads has a CTA?"
+            )
         request = Request(
             kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
             cluster=plan.cluster, shared=plan.shared, cooperative=plan.cooperative, timeout=timeout,
@@ -254,7 +256,7 @@ class _Runner:
     def check(self) -> None:
         """Compare, save and summarise. A save happens whether or not expectations are met."""
         for finding in self.findings():
-            self._report.failures.append([line.strip() for line in str(finding).splitlines()])
+            self._report.failures.append([line.removeprefix("    ") for line in str(finding).splitlines()])
         for buffer in self._buffers.values():
             self._finish(buffer, not self._job.has_outputs)
         for plan, expected in self._globals:
@@ -320,21 +322,22 @@ def _text_diff(expected: str, got: str) -> list[str]:
 
 
 def find_kernel(module: Loadable, name: str, path: str) -> Kernel:
-    """The entry called `name`, or the only one; raises `SpecError` that lists the entries."""
+    """The entry that `name` means (`find_name`), or the only one; raises `SpecError` that lists the entries."""
     entries = module.contents.kernels
-    if name:
-        if name not in entries:
-            raise SpecError(f"{path}: there is no kernel '{name}'{nearest(name, entries) or _list(entries)}")
+    if name in entries:
         return entries[name]
+    if not name and len(entries) == 1:
+        return next(iter(entries.values()))
     if not entries:
         raise SpecError(f"{path}: there is no kernel (.entry) in the module")
-    if len(entries) > 1:
-        raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k{_list(entries)}")
-    return next(iter(entries.values()))
+    from .kernels import KernelNameError, find_name, listed
 
-
-def _list(names: dict[str, Any]) -> str:
-    return f": {', '.join(names)}" if names else "; it has none"
+    if name:
+        try:
+            return entries[find_name(name, entries)]
+        except KernelNameError as error:
+            raise SpecError(f"{path}: {error}") from None
+    raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k: {listed(entries)}")
 
 
 __all__ = ["ELEMENTS", "Report", "find_kernel", "run_job"]

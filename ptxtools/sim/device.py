@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError, PtxError, Trap
+from ptxtools.diagnostics import LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
 
 from . import services
@@ -303,7 +303,7 @@ class Device:
         try:
             outcome = _engine(self.engine)(launch)
         except Trap as trap:
-            raise self.runtime.checked(locate(trap, program, module.source), extra) from None
+            raise self.runtime.checked(locate(trap, program, extra["places"]), extra) from None
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 
@@ -332,7 +332,9 @@ def local_bytes(program: Program, stack: int) -> int:
 def check_parameters(kernel: Kernel, params: bytes, limits: DeviceLimits) -> None:
     """Raise `LaunchError` for a parameter block of the wrong size."""
     if len(params) != kernel.parameter_bytes:
-        raise LaunchError(f"kernel {kernel.name} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}")
+        raise LaunchError(
+            f"kernel {shown(kernel.name)} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}"
+        )
     if len(params) > limits.parameters:
         raise LaunchError(f"{len(params):,} bytes of parameters; {limits.name} takes {limits.parameters:,}")
 

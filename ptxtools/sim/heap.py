@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right, insort
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ptxtools.diagnostics import shown
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics.origin import Origin
+
     from .arena import Arena
 
 #: Bytes of the heap unless a launch says otherwise, as CUDA has it (cudaLimitMallocHeapSize).
@@ -16,8 +21,10 @@ DEFAULT_HEAP = 8 << 20
 ALIGNMENT = 16
 
 
-#: Who asks for a block, for reports: kernel, CTA, thread, and file and line of its PTX.
-Owner = tuple[str, tuple[int, int, int], tuple[int, int, int], str, int | None]
+#: Who asks for a block, for reports: kernel, CTA, thread, file and line of its PTX, and what finds the line's origin.
+Owner: TypeAlias = (
+    "tuple[str, tuple[int, int, int], tuple[int, int, int], str, int | None, Callable[[], Origin | None]]"
+)
 
 
 def _room(size: int) -> int:
@@ -35,12 +42,13 @@ class Block:
     thread: tuple[int, int, int]
     file: str = ""
     line: int | None = None
+    find_source: Callable[[], Origin | None] = field(default=lambda: None, compare=False)
 
     def __str__(self) -> str:
         where = "" if self.line is None else f" at line {self.line}"
         cta, thread = (f"({x},{y},{z})" for x, y, z in (self.cta, self.thread))
         what = f"{self.size:,} byte{'' if self.size == 1 else 's'} at {self.address:#x}"
-        return f"{what}, allocated by {self.kernel}{where}, CTA {cta} thread {thread}"
+        return f"{what}, allocated by {shown(self.kernel)}{where}, CTA {cta} thread {thread}"
 
 
 class Heap:

@@ -10,6 +10,7 @@ from .kernel import Kernel
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Diagnostic, Source
     from ptxtools.engine.program import Program
+    from ptxtools.ir.origins import Origins
 
     from .image import Image
 
@@ -70,3 +71,6 @@ class Loadable(Protocol):
 
     def source(self) -> Source | None:
         """The text that lines of traps count in."""
+
+    def origins(self) -> Origins | None:
+        """What the lines were generated from, if the module says so (11.5.4)."""

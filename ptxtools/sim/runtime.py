@@ -11,11 +11,11 @@ from ptxtools.diagnostics import LaunchError, Trap
 
 from .checks.findings import Finding, Leak, leak
 from .heap import Heap
+from .places import Places
 from .residency import ctas_per_sm
 from .textures.objects import Textures
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics import Source
     from ptxtools.engine.grid import AddressSpace, Launch
     from ptxtools.engine.program import Program
 
@@ -97,7 +97,7 @@ class Runtime:
             "kernels": kernels,
             "program": lambda kernel: self._program(module, kernel),
             "occupancy": lambda kernel, threads, shared: self._occupancy(module, kernel, threads, shared),
-            "line_of": _Lines(module),
+            "places": Places(module),
             "printed": [],
             "blocks before": set() if self._heap is None else {block.address for block in self._heap.live()},
             "reports": [],
@@ -127,7 +127,7 @@ class Runtime:
         """Start the checkers of a launch."""
         from .checks.session import Session
 
-        session = Session(self.device, image, extra["line_of"].source)
+        session = Session(self.device, image, extra["places"])
         extra["checks"] = session
         extra["written"] = None if session.initial is None else session.initial.written
         if session.memory is not None:
@@ -210,28 +210,6 @@ class Runtime:
         if total > self.device.limits.shared_cta:
             return 0
         return ctas_per_sm(threads, program.registers, total, self.device.limits)
-
-
-class _Lines:
-    """File and PTX line of a place in a program; the text is looked up when the first line is asked for."""
-
-    def __init__(self, module: Loadable) -> None:
-        self._module = module
-        self._source: Source | None = None
-        self._asked = False
-
-    def __call__(self, program: Program, where: int) -> tuple[str, int | None]:
-        source = self.source()
-        if source is None or not 0 <= where < len(program.lines):
-            return "", None
-        start = program.lines[where][1]
-        return source.name_of(start), source.line_of(start)
-
-    def source(self) -> Source | None:
-        """The text in which lines count."""
-        if not self._asked:
-            self._asked, self._source = True, self._module.source()
-        return self._source
 
 
 def _in_order(extra: dict[str, Any]) -> list[Any]:

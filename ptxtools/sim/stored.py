@@ -31,6 +31,7 @@ from .loadable import Contents, Link, Storage
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Source
+    from ptxtools.ir.origins import Origins
     from ptxtools.isa import Opcode
 
     from .image import Image
@@ -46,11 +47,18 @@ _MAKERS = ("syntax", "check", "isa", "ir", "engine", "engine/lowering", "contain
 class StoredModule:
     """A module by its bytes. What was stored of it is used; what is missing is made from the tree, and stored.
 
-    parse: makes the tree; it raises `PtxError` for a module with errors. source: the text for lines of traps.
+    parse: makes the tree; it raises `PtxError` for a module with errors. source: the text for lines of traps. origins:
+    what those lines were generated from.
     """
 
-    def __init__(self, data: bytes, parse: Callable[[], TreeModule], source: Callable[[], Source | None]) -> None:
-        self._parse, self.source = parse, source
+    def __init__(
+        self,
+        data: bytes,
+        parse: Callable[[], TreeModule],
+        source: Callable[[], Source | None],
+        origins: Callable[[], Origins | None] = lambda: None,
+    ) -> None:
+        self._parse, self.source, self._find_origins = parse, source, origins
         self._path = _path(data)
         self._tree: TreeModule | None = None
         self._programs: dict[str, Any] = {}
@@ -65,6 +73,10 @@ class StoredModule:
         if self._tree is None:
             self._tree = self._parse()
         return self._tree
+
+    def origins(self) -> Origins | None:
+        """What the lines were generated from: by the tree, if it is there already."""
+        return self._tree.origins() if self._tree is not None else self._find_origins()
 
     def lower(self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False) -> Program:
         """The program of a kernel, from the store if it was made for the same addresses; those with late work, and for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -57,8 +58,9 @@ def runtime_of(view: View) -> Runtime:
 def owner_of(view: View, lane: int) -> Owner:
     """Who allocates, for reports."""
     launch = view.launch
-    file, line = launch.extra["line_of"](launch.program, view.op.where)
-    return launch.program.kernel, view.cta.place, view.thread(lane), file, line
+    places, program, where = launch.extra["places"], launch.program, view.op.where
+    file, line = places.line_of(program, where)
+    return program.kernel, view.cta.place, view.thread(lane), file, line, partial(places.source_of, program, where)
 
 
 def c_string(view: View, address: int, lane: int) -> bytes:

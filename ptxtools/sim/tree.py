@@ -19,6 +19,7 @@ from .textures.objects import sampler_handle
 
 if TYPE_CHECKING:
     from ptxtools.engine.program import Program
+    from ptxtools.ir.origins import Origins
 
     from .image import Image
 
@@ -41,6 +42,11 @@ class TreeModule:
 
     def source(self) -> Source | None:
         return self.tree.source
+
+    def origins(self) -> Origins | None:
+        from ptxtools.ir.origins import origins_of
+
+        return origins_of(self.tree)
 
 
 def contents_of(module: Module) -> Contents:

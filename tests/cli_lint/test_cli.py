@@ -173,6 +173,34 @@ def test_json_requires_is_given_for_versions_and_targets(run):
     assert finding["requires"] == {"ptx": "7.0", "targets": ["sm_80"]} and finding["section"] == "9.7.13.12"
 
 
+GENERATED = (
+    HEAD + ".entry k() { .reg .b32 %r;\n.loc 1 3 5\n"
+    ".loc 1 9 7, function_name $L, inlined_at 1 3 5\nadd.b99 %r, %r, %r;\nret; }\n"
+    '.file 1 "k 1.cu"\n.section .debug_str { $L:\n.b8 95, 90, 49, 102, 118, 0\n}\n'
+)
+
+
+def test_findings_name_what_the_line_was_generated_from(run):
+    """In all formats; without `.loc` nothing is added."""
+    status, out, _ = run("-", stdin=GENERATED.encode())
+    lines = out.splitlines()
+    at = lines.index("  source: k 1.cu:9")
+    assert status == 1 and lines[at + 1] == "          in f(), inlined at k 1.cu:3 in k"
+    (found,) = json.loads(run("-", "--format", "json", stdin=GENERATED.encode())[1])
+    assert found["source"] == {"file": "k 1.cu", "line": 9} and found["inlined_at"] == [{"file": "k 1.cu", "line": 3}]
+    log = json.loads(run("-", "--format", "sarif", stdin=GENERATED.encode())[1])
+    related = log["runs"][0]["results"][0]["relatedLocations"]
+    places = [place["physicalLocation"] for place in related]
+    assert [place["artifactLocation"]["uri"] for place in places] == ["k%201.cu"] * 2
+    assert [place["region"] for place in places] == [
+        {"startLine": 9, "startColumn": 7},
+        {"startLine": 3, "startColumn": 5},
+    ]
+    assert "source: k 1.cu:9%0A" in run("-", "--format", "github", stdin=GENERATED.encode())[1]
+    plain = GENERATED.replace('.file 1 "k 1.cu"', "")
+    assert all("source" not in row for row in json.loads(run("-", "--format", "json", stdin=plain.encode())[1]))
+
+
 def test_github(run, files):
     out = run("--format", "github", "bad.ptx")[1]
     assert out.startswith("::error file=bad.ptx,line=6,col=10,") and out.count("\n") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -20,6 +21,7 @@ from ptxtools.cli.run import command
 
 ROOT = Path(__file__).parents[2]
 VECADD = str(ROOT / "testdata" / "bench" / "ptx" / "vecadd.ptx")
+LINES = str(ROOT / "testdata" / "lineinfo" / "lines.ptx")
 NEGATIVE = ROOT / "testdata" / "cases" / "negative"
 
 HEADER = ".version 7.8\n.target sm_75\n.address_size 64\n"
@@ -163,13 +165,72 @@ def test_list(run, tmp_path: Path) -> None:
     assert run(str(tmp_path / "two.ptx"), "--list", "-k", "other").out.startswith("other")
 
 
+def test_list_as_json(run, tmp_path: Path) -> None:
+    (tmp_path / "two.ptx").write_text(TWO)
+    ran = run(str(tmp_path / "two.ptx"), "--list", "--format", "json")
+    store, other = json.loads(ran.out)
+    assert store["name"] == store["demangled"] == "store" and store["reqntid"] is None
+    assert store["params"] == [
+        {"name": "out", "type": "u64", "size": 8, "alignment": 8, "offset": 0, "array": False},
+        {"name": "v", "type": "u32", "size": 4, "alignment": 4, "offset": 8, "array": False},
+    ]
+    assert other["params"] == [{"name": "s", "type": "b8", "size": 12, "alignment": 4, "offset": 0, "array": True}]
+    assert other["reqntid"] == [64, 1, 1] and other["maxntid"] is None and other["param_bytes"] == 12
+    assert len(json.loads(run(str(tmp_path / "two.ptx"), "--list", "--format", "json", "-k", "other").out)) == 1
+    (tmp_path / "none.ptx").write_text(HEADER)
+    assert run(str(tmp_path / "none.ptx"), "--list", "--format", "json").out == "[]\n"
+
+
+def test_format_is_that_of_the_list(run, tmp_path: Path) -> None:
+    (tmp_path / "two.ptx").write_text(TWO)
+    ran = run(str(tmp_path / "two.ptx"), "--format", "json", "--grid", "1")
+    assert (ran.status, "--format is that of --list" in ran.err) == (2, True)
+
+
+def test_list_of_mangled_names(run) -> None:
+    ran = run(LINES, "--list", "-k", "hang")
+    assert ran.out.splitlines()[:2] == ["hang(int*)", "  mangled: _Z4hangPi"]
+    found = json.loads(run(LINES, "--list", "-k", "hang(int*)", "--format", "json").out)
+    assert [(kernel["name"], kernel["demangled"]) for kernel in found] == [("_Z4hangPi", "hang(int*)")]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (
+            "fill",
+            "'fill' may mean 2 kernels: void ns::fill<float, 4>(float*, float) [_ZN2ns4fillIfLi4EEEvPT_S1_], void",
+        ),
+        ("hung", "there is no kernel 'hung'; did you mean 'hang'?"),
+    ],
+)
+@pytest.mark.parametrize("options", [["--list"], ["--grid", "1", "--block", "1"]])
+def test_names_that_are_no_kernels(run, name: str, says: str, options: list[str]) -> None:
+    ran = run(LINES, "-k", name, *options)
+    assert ran.status in (1, 2) and says in ran.err and ran.out == ""
+
+
+def test_a_demangled_name_runs_and_is_told(run) -> None:
+    ran = run(LINES, "-k", "fill<int, 2>", "--grid", "1", "--block", "2", "--arg", "zeros:s32[4]", "--arg", "7")
+    assert (ran.status, ran.out) == (0, "argument 0: s32[4] = 7 7 7 0\n")
+    ran = run(LINES, "-k", "fill<int", "--grid", "1", "--block", "2")
+    assert "kernel void ns::fill<int, 2>(int*, int) takes 2 arguments" in ran.err
+    assert "name one with -k: sums(float const*, float*, int) [_Z4sumsPKfPfi], " in run(LINES, "--grid", "1").err
+
+
+def test_reports_keep_the_chain_of_inlining(run) -> None:
+    ran = run(LINES, "-k", "wrong", "--grid", "1", "--block", "64", "--arg", "zeros:s32[4]", "--check", "racecheck")
+    lines = ran.err.splitlines()
+    assert (ran.status, lines[2]) == (1, "    source: src/lines.cu:43") and "in kernel wrong(int*), CTA" in lines[0]
+
+
 def test_a_kernel_is_chosen(run, tmp_path: Path) -> None:
     (tmp_path / "two.ptx").write_text(TWO)
     two = str(tmp_path / "two.ptx")
     assert run(two, "-k", "other", "--grid", "1", "--arg", "bytes:" + "00" * 12).status == 0
     ran = run(two, "--grid", "1", "--block", "1")
     assert ran.status == 2 and "2 kernels" in ran.err and "store, other" in ran.err
-    ran = run(two, "-k", "stor", "--grid", "1", "--block", "1")
+    ran = run(two, "-k", "stroe", "--grid", "1", "--block", "1")
     assert ran.status == 2 and "did you mean 'store'" in ran.err
 
 

@@ -1,11 +1,13 @@
 """Findings for machines: JSON, GitHub annotations, SARIF."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from ptxtools.diagnostics import Diagnostic, Requires, Severity, Source
 from ptxtools.diagnostics.formats import to_github, to_json, to_sarif
+from ptxtools.diagnostics.origin import Origin
 
 TEXT = "line one\n\tadd.bf16x2 a;\n"
 SOURCE = Source(TEXT, "dir/a b.ptx")
@@ -76,17 +78,21 @@ def test_sarif_validates_against_the_types_of_the_schema():
         "type": "object",
         "additionalProperties": False,
         "properties": {
+            "id": {"type": "integer", "minimum": -1},
+            "message": text,
             "physicalLocation": {
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {"artifactLocation": uri, "region": region},
-            }
+            },
         },
     }
     result = {"type": "object", "required": ["message"], "additionalProperties": False, "properties": {
         "ruleId": {"type": "string"}, "ruleIndex": {"type": "integer", "minimum": -1},
         "level": {"enum": ["none", "note", "warning", "error"]}, "message": text,
-        "locations": {"type": "array", "items": location}, "properties": {"type": "object"}}}  # fmt: skip
+        "locations": {"type": "array", "items": location},
+        "relatedLocations": {"type": "array", "items": location, "uniqueItems": True},
+        "properties": {"type": "object"}}}  # fmt: skip
     rule = {"type": "object", "required": ["id"], "additionalProperties": False,
             "properties": {"id": {"type": "string"}, "shortDescription": text, "help": text}}  # fmt: skip
     driver = {
@@ -114,7 +120,9 @@ def test_sarif_validates_against_the_types_of_the_schema():
             "runs": {"type": "array", "items": run},
         },
     }
-    schema.validate(log([FINDING, PLAIN]), whole)
+    generated = replace(PLAIN, origin=Origin("/src/a.cu", 9, 0, "f", Origin("b c.cu", 3, 5)))
+    schema.validate(log([FINDING, PLAIN, generated]), whole)
+    assert len(log([generated])["runs"][0]["results"][0]["relatedLocations"]) == 2
     schema.validate(log([]), whole)
 
 

@@ -10,14 +10,13 @@ from ptxtools.diagnostics import Trap
 from .findings import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ptxtools.diagnostics import Source
+    from ptxtools.diagnostics.origin import Origin
     from ptxtools.engine.events import View
     from ptxtools.engine.program import Program
 
     from ..device import Device
     from ..image import Image
+    from ..places import Places
     from .asynccheck import AsyncCheck
     from .initcheck import InitCheck
     from .memcheck import MemCheck
@@ -31,9 +30,9 @@ _MOST = 100
 class Session:
     """Checkers that are on are objects, others None. Workers share it."""
 
-    def __init__(self, device: Device, image: Image, find_source: Callable[[], Source | None]) -> None:
+    def __init__(self, device: Device, image: Image, places: Places) -> None:
         self.device = device
-        self._find_source = find_source
+        self._places = places
         self.findings: list[Finding] = []
         self.left_out = 0
         self._known: set[Any] = set()
@@ -79,19 +78,21 @@ class Session:
                 return
             program, where = view.launch.program, view.op.where
             file, line, text = self.place(program, where)
+            source = self._places.source_of(program, where)
             self.findings.append(
-                Finding(checker, message, program.kernel, view.cta.place, view.thread(lane), file, line, text, details)
-            )
+                Finding(checker, message, program.kernel, view.cta.place, view.thread(lane), file, line, text, details,
+                        source)
+            )  # fmt: skip
 
     def place(self, program: Program, where: int) -> tuple[str, int | None, str]:
         """File, line and text of a place in a program."""
         if not 0 <= where < len(program.lines):
             return "", None, ""
-        _, start, text = program.lines[where]
-        source = self._find_source()
-        if source is None:
-            return "", None, text
-        return source.name_of(start), source.line_of(start), text
+        return *self._places.line_of(program, where), program.lines[where][2]
+
+    def source_of(self, program: Program, where: int) -> Origin | None:
+        """What another place of a report was generated from."""
+        return self._places.source_of(program, where)
 
     def trap(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...] = ()) -> Trap:
         """A finding that ends the run."""
