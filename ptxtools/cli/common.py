@@ -259,7 +259,7 @@ def read_input(name: str) -> bytes:
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write a whole file, or standard output for `-`; a file appears complete or not at all.
+    """Write a whole file, or standard output for `-`; a file appears complete or not at all (`ptxtools.files`).
 
     Raises Failure (status 2) when it cannot be written.
     """
@@ -268,26 +268,13 @@ def write_output(path: str, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    from ptxtools.files import reason, write_whole
+
+    sys.stdout.flush()  # the file may be /dev/stdout
     try:
-        if not os.path.isfile(path) and os.path.exists(path):  # a device or a pipe: no renaming over it
-            with open(path, "wb") as file:
-                file.write(data)
-            return
-        _replace_file(path, data)
+        write_whole(path, lambda file: file.write(data))
     except (OSError, ValueError) as error:
-        raise Failure(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _replace_file(path: str, data: bytes) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+        raise Failure(f"{path}: cannot be written: {reason(error)}") from None
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
