@@ -179,7 +179,7 @@ def test_where_even_that_fails_the_former_content_is_named(tmp_path, old, monkey
         return plain(path, mode, *more, **also)
 
     monkeypatch.setattr("builtins.open", worn_out)
-    with pytest.raises(OSError, match="Input/output error; its former content is in '(.*)'") as caught:
+    with pytest.raises(OSError, match=r"Input/output error; its former content is in '(.*)'") as caught:
         write_whole(str(old), full)
     monkeypatch.undo()
     (backup,) = (path for path in tmp_path.iterdir() if path.name.startswith("."))
