@@ -21,7 +21,8 @@ STANDS_ON = {
     "engine": ("ir", "semantics"),
     "sim": ("engine",),
     "launch": ("sim", "files"),
-    "api": ("syntax", "lint", "container", "launch"),
+    "pages": ("syntax", "lint", "container"),
+    "api": ("pages", "launch"),
     "cli": ("api",),
 }
 

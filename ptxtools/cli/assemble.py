@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -284,15 +283,12 @@ def _prepared(name: str, options: dict[str, Any]) -> list[bytes] | None:
 def _version(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+)\.(\d+)", text)
-    if found is None:
-        raise click.UsageError(f"--ptx-version: '{text}' is no version; write it like 8.0")
-    version = int(found[1]), int(found[2])
-    from ptxtools.isa.targets import NEWEST, VERSIONS, version_text
+    from ptxtools.isa.targets import parse_version
 
-    if version not in VERSIONS:
-        raise click.UsageError(f"unknown PTX version '{text}'; the newest known one is {version_text(NEWEST)}")
-    return version
+    try:
+        return parse_version(text)
+    except ValueError as error:
+        raise click.UsageError(f"--ptx-version: {error}") from None
 
 
 def _check_target(name: str | None) -> None:

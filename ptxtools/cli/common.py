@@ -18,6 +18,7 @@ import click
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
+from ptxtools.diagnostics.shorten import shortened
 from ptxtools.diagnostics.text import printable, render
 
 from . import interrupted
@@ -178,7 +179,7 @@ def _report(error: BaseException, name: str) -> int:
 
 
 def _say(name: str, message: str, status: int) -> int:
-    text = "\n".join(printable(line) for line in message.split("\n"))
+    text = "\n".join(printable(shortened(line)) for line in message.split("\n"))
     with suppress(OSError, ValueError):  # standard error may be closed: the status must do
         sys.stderr.write(f"{name}: {'' if status == INTERRUPTED else 'error: '}{text}\n")
     return status

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from ptxtools.diagnostics import Diagnostic, Requires, Severity, Source
-from ptxtools.diagnostics.formats import to_github, to_json, to_sarif
+from ptxtools.diagnostics.formats import to_github, to_json
+from ptxtools.diagnostics.sarif import to_sarif
 
 TEXT = "line one\n\tadd.bf16x2 a;\n"
 SOURCE = Source(TEXT, "dir/a b.ptx")
