@@ -28,6 +28,9 @@ OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 #: The name under which standard input is given, and the one it has in findings.
 STDIN, STDIN_NAME = "-", "<stdin>"
 
+#: What the address for reports is called in a package's metadata, lower case, letters only.
+_ISSUES = frozenset({"issues", "bugs", "issue", "bug", "tracker", "issuetracker", "bugtracker", "bugreports"})
+
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 
@@ -209,14 +212,19 @@ def _internal_error(error: BaseException, name: str) -> int:
 
 
 def report_address() -> str:
-    """Where a user reports an error of ours: the address "Issues" of the installed package, if it names one."""
+    """Where a user reports an error of ours: the address under `[project.urls]` of the installed package that packaging
+    tools take for its issues ("Issues", "Bug Tracker", …); "" if it names none."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
-        addresses = metadata("ptxtools").get_all("Project-URL") or []
+        listed = metadata("ptxtools").get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
-    return next((text.removeprefix("Issues, ") for text in map(str, addresses) if text.startswith("Issues, ")), "")
+    for text in map(str, listed):
+        label, _, address = text.partition(",")
+        if "".join(c for c in label.lower() if c.isalnum()) in _ISSUES:
+            return address.strip()
+    return ""
 
 
 def _discard_output() -> None:

@@ -38,24 +38,29 @@ def show_fixes(names: Sequence[str], finder: SettingsFinder, failures: Sequence[
 
 def fix(names: Sequence[str], finder: SettingsFinder) -> tuple[list[Report], list[Unreadable]]:
     """Apply the fixes of each file. What is left in standard input, whose text goes to standard output; and which files
-    could not be written."""
+    could not be read or written."""
     left: list[Report] = []
     unwritten: list[Unreadable] = []
     for name in names:
         settings = finder.for_file(name)
         try:
             data = read_input(name)
-            changed, count = _fixed(data, shown(name, settings), settings)
-            if name == STDIN:
-                if _is_text(data):  # else there is nothing to print
-                    write_output(STDIN, changed)
-                left.append(report_of(changed, name, settings))
-            elif count:
-                write_output(name, changed)
-                sys.stderr.write(f"{name}: {count} {'fix' if count == 1 else 'fixes'} applied\n")
         except Failure as error:
-            if "cannot be written" in error.message or name == STDIN:  # who cannot be read is reported when checked
+            if name == STDIN:  # a file is reported when it is checked
                 unwritten.append(Unreadable(name, error.message))
+            continue
+        changed, count = _fixed(data, shown(name, settings), settings)
+        if name == STDIN:
+            if _is_text(data):  # else there is nothing to print
+                write_output(STDIN, changed)
+            left.append(report_of(changed, name, settings))
+        elif count:
+            try:
+                write_output(name, changed)
+            except Failure as error:
+                unwritten.append(Unreadable(name, error.message))
+                continue
+            sys.stderr.write(f"{name}: {count} {'fix' if count == 1 else 'fixes'} applied\n")
     return left, unwritten
 
 

@@ -8,6 +8,7 @@ from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.ir import Module
 from ptxtools.ir.collector import CollectorOff
 
+from .comments import with_open_comment
 from .reader import Reader, Units
 from .shapes import ShapeParser
 
@@ -29,8 +30,11 @@ def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResul
     with CollectorOff():
         reader.read()
     units.close()
-    reader.diagnostics.sort(key=lambda diagnostic: diagnostic.span)
-    return ParseResult(reader.module, reader.diagnostics)
+    found = reader.diagnostics
+    if found:
+        found = with_open_comment(found, reader.source)
+        found.sort(key=lambda diagnostic: diagnostic.span)
+    return ParseResult(reader.module, found)
 
 
 def _units(cache: bool) -> Units:
