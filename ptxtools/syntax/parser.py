@@ -8,7 +8,6 @@ from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.ir import Module
 from ptxtools.ir.collector import CollectorOff
 
-from .comments import with_open_comment
 from .reader import Reader, Units
 from .shapes import ShapeParser
 
@@ -32,6 +31,8 @@ def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResul
     units.close()
     found = reader.diagnostics
     if found:
+        from .comments import with_open_comment
+
         found = with_open_comment(found, reader.source)
         found.sort(key=lambda diagnostic: diagnostic.span)
     return ParseResult(reader.module, found)
