@@ -86,6 +86,7 @@ def shown(name: str, settings: Settings) -> str:
 def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
     """The findings in the bytes of one file."""
     from ptxtools.api import parsed
+    from ptxtools.container import detect
     from ptxtools.lint import findings_of
 
     findings: list[Diagnostic] = []
@@ -97,4 +98,7 @@ def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
             )  # fmt: skip
     except PtxError as error:
         findings += error.diagnostics
+    if any(finding.fix for finding in findings) and detect(data) in ("ptxo", "fatbin", "elf"):
+        for finding in findings:  # positions are those of the text in it: there is none to change
+            finding.fix = None
     return findings

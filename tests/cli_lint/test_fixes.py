@@ -81,6 +81,17 @@ def test_raised_headers_in_sarif(lint):
     assert fixes and fixes[0]["description"]["text"] == "raise .version to 7.0 and .target to sm_80"
 
 
+def test_no_fixes_of_what_has_no_text(lint):
+    from ptxtools.container import write
+    from ptxtools.syntax import parse
+
+    data = write(parse(GENERIC, "x").module)
+    path = lint.put("x.ptxo", data)
+    (result,) = json.loads(lint("--format", "sarif", "x.ptxo")[1])["runs"][0]["results"]
+    assert result["ruleId"] == "PTX701" and "fixes" not in result
+    assert lint("--fix", "x.ptxo")[0] == 0 and path.read_bytes() == data
+
+
 # --- patches ----------------------------------------------------------------------------------------------------------
 
 ENCODINGS = {
