@@ -134,7 +134,11 @@ def _checked(data: str | bytes, name: str, **how: Any) -> ir.Module:
 def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.Module:
     from ptxtools.check import check
 
-    findings = [*diagnostics, *check(module, **how)]
+    findings = check(module, **how)
+    if diagnostics:
+        from ptxtools.lint import without_echoes
+
+        findings = [*diagnostics, *without_echoes(findings, diagnostics)]
     errors = [d for d in findings if d.severity is Severity.ERROR]
     if errors:
         from ptxtools.ir.origins import add_origins
@@ -144,30 +148,56 @@ def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.M
     return module
 
 
-def lint(text: str | bytes, *, target: str | None = None, name: str = "<memory>") -> list[Diagnostic]:
-    """The findings of ptx-lint in a text, in order. target: check as if the module declared it.
+def lint(
+    text: str | bytes,
+    *,
+    target: str | None = None,
+    ptx_version: str | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    name: str = "<memory>",
+) -> list[Diagnostic]:
+    """The findings of ptx-lint in a text, in order.
 
-    Raises `ValueError` for an unknown target.
+    target, ptx_version: check as if the module declared them ("sm_90a", "8.0"). select, ignore: codes or their
+    beginnings, as the options of ptx-lint have them. Raises `ValueError` for a target, version or code
+    that is not known.
     """
     from ptxtools.diagnostics.decode import decode
-    from ptxtools.ir.origins import add_origins
-    from ptxtools.isa.targets import check_target
+    from ptxtools.isa.targets import check_target, parse_version
     from ptxtools.launch.errors import demand
-    from ptxtools.lint import lint as lint_module
+    from ptxtools.lint import findings_of
     from ptxtools.syntax import parse
 
     text = _readable(text, "the text")
     if target is not None:
         demand(target, str, "target", "a name such as 'sm_90a'")
         check_target(target)
+    if ptx_version is not None:
+        demand(ptx_version, str, "ptx_version", "a text such as '8.0'")
+    version = None if ptx_version is None else parse_version(ptx_version)
+    chosen = {"select": _known_codes(select, "select"), "ignore": _known_codes(ignore, "ignore")}
     try:
         text = text if isinstance(text, str) else decode(text, name)
     except PtxError as error:
         return error.diagnostics
-    result = parse(text, name)
-    findings = [*result.diagnostics, *lint_module(result.module, target=target)]
-    add_origins(findings, result.module)
-    return sorted(findings, key=lambda d: d.span)
+    module, syntax = parse(text, name)
+    return findings_of(module, syntax, targets=() if target is None else (target,), version=version, **chosen)
+
+
+def _known_codes(codes: Sequence[str], what: str) -> tuple[str, ...]:
+    from ptxtools.launch.errors import demand
+
+    if isinstance(codes, str):
+        codes = codes.split(",")
+    demand(codes, Iterable, what, "a list of codes")
+    for code in codes:
+        demand(code, str, f"a code in {what}", "a text")
+    if codes:
+        from ptxtools.pages import check_codes
+
+        check_codes(codes)
+    return tuple(codes)
 
 
 # --- containers -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "ptxtools"
 #: Each package and those that it stands on directly; what those stand on is allowed as well.
 STANDS_ON = {
     "diagnostics": (),
+    "files": (),
     "isa": ("diagnostics",),
     "ir": ("isa",),
     "syntax": ("ir",),
@@ -19,8 +20,9 @@ STANDS_ON = {
     "semantics": ("isa",),
     "engine": ("ir", "semantics"),
     "sim": ("engine",),
-    "launch": ("sim",),
-    "api": ("syntax", "lint", "container", "launch"),
+    "launch": ("sim", "files"),
+    "pages": ("syntax", "lint", "container"),
+    "api": ("pages", "launch"),
     "cli": ("api",),
 }
 

@@ -18,8 +18,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 def rules() -> str:
     """docs/rules.md: every code with its page."""
-    from ptxtools.cli.pages import all_pages
     from ptxtools.lint.explain import markdown
+    from ptxtools.pages import all_pages
 
     return markdown(all_pages())
 

@@ -18,6 +18,7 @@ import click
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
+from ptxtools.diagnostics.shorten import shortened
 from ptxtools.diagnostics.text import printable, render
 
 from . import interrupted
@@ -26,6 +27,9 @@ OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
 #: The name under which standard input is given, and the one it has in findings.
 STDIN, STDIN_NAME = "-", "<stdin>"
+
+#: What the address for reports is called in a package's metadata, lower case, letters only.
+_ISSUES = frozenset({"issues", "bugs", "issue", "bug", "tracker", "issuetracker", "bugtracker", "bugreports"})
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
@@ -178,7 +182,7 @@ def _report(error: BaseException, name: str) -> int:
 
 
 def _say(name: str, message: str, status: int) -> int:
-    text = "\n".join(printable(line) for line in message.split("\n"))
+    text = "\n".join(printable(shortened(line)) for line in message.split("\n"))
     with suppress(OSError, ValueError):  # standard error may be closed: the status must do
         sys.stderr.write(f"{name}: {'' if status == INTERRUPTED else 'error: '}{text}\n")
     return status
@@ -208,14 +212,19 @@ def _internal_error(error: BaseException, name: str) -> int:
 
 
 def report_address() -> str:
-    """Where a user reports an error of ours: the address "Issues" of the installed package, if it names one."""
+    """Where a user reports an error of ours: the address under `[project.urls]` of the installed package that packaging
+    tools take for its issues ("Issues", "Bug Tracker", …); "" if it names none."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
-        addresses = metadata("ptxtools").get_all("Project-URL") or []
+        listed = metadata("ptxtools").get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
-    return next((text.removeprefix("Issues, ") for text in map(str, addresses) if text.startswith("Issues, ")), "")
+    for text in map(str, listed):
+        label, _, address = text.partition(",")
+        if "".join(c for c in label.lower() if c.isalnum()) in _ISSUES:
+            return address.strip()
+    return ""
 
 
 def _discard_output() -> None:
@@ -259,7 +268,7 @@ def read_input(name: str) -> bytes:
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write a whole file, or standard output for `-`; a file appears complete or not at all.
+    """Write a whole file, or standard output for `-`; a file appears complete or not at all (`ptxtools.files`).
 
     Raises Failure (status 2) when it cannot be written.
     """
@@ -268,26 +277,13 @@ def write_output(path: str, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    from ptxtools.files import reason, write_whole
+
+    sys.stdout.flush()  # the file may be /dev/stdout
     try:
-        if not os.path.isfile(path) and os.path.exists(path):  # a device or a pipe: no renaming over it
-            with open(path, "wb") as file:
-                file.write(data)
-            return
-        _replace_file(path, data)
+        write_whole(path, lambda file: file.write(data))
     except (OSError, ValueError) as error:
-        raise Failure(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _replace_file(path: str, data: bytes) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+        raise Failure(f"{path}: cannot be written: {reason(error)}") from None
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------

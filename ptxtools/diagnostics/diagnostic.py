@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from .shorten import line_around, shortened
 from .source import NO_SPAN, Source, Span
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Diagnostic:
     target: str | None = None
     fix: Fix | None = field(default=None, compare=False)
     origin: Origin | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        self.message = shortened(self.message)
+        if self.help:
+            self.help = tuple(shortened(text) for text in self.help)
 
     @property
     def file(self) -> str:
@@ -159,7 +165,7 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
             who += f", thread ({','.join(map(str, self.thread))})"
         lines = [f"{where}{self.kind}: {self.reason}{who}"]
         if self.text:
-            lines.append(f"    {self.text.strip()}")
+            lines.append(f"    {line_around(self.text.strip())}")
         lines.extend(f"    {line}" for line in (self.source.lines() if self.source else ()))
         lines.extend(f"    {detail}" for detail in self.details)
         return "\n".join(lines)

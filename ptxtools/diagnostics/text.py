@@ -77,10 +77,14 @@ def join_words(words: Sequence[str], last: str) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` without anything that could steer a terminal: other control characters show as `?`."""
+    """`text` without anything that could steer a terminal: a tab shows as a space, other control characters as `?`."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else ("\ufffd" if c > "\x7f" else "?") for c in text)
+    return "".join(map(_printable, text))
+
+
+def _printable(char: str) -> str:
+    return char if char.isprintable() else " " if char == "\t" else "\ufffd" if char > "\x7f" else "?"
 
 
 def _excerpt(d: Diagnostic, style: Style) -> list[str]:

@@ -163,5 +163,21 @@ def check_target(name: str) -> str:
     raise ValueError(f"unknown target '{name}'{hint}")
 
 
+def check_version(version: Version) -> Version:
+    """The version itself, if it is a known one; else a ValueError that says which is the newest."""
+    if version not in VERSIONS:
+        text = ".".join(map(str, version))
+        raise ValueError(f"unknown PTX version '{text}'; the newest known one is {version_text(NEWEST)}")
+    return version
+
+
+def parse_version(text: str) -> Version:
+    """The version that a text such as "8.0" names; a ValueError when there is none."""
+    major, dot, minor = text.partition(".")
+    if not (dot and all(part.isascii() and part.isdecimal() and len(part) < 4 for part in (major, minor))):
+        raise ValueError(f"'{text}' is no version; write it like 8.0")
+    return check_version((int(major), int(minor)))
+
+
 def version_text(version: Version) -> str:
     return f"{version[0]}.{version[1]}"

@@ -140,7 +140,7 @@ class _Runner:
             self._device.load(self._modules[path])
         self._set_globals()
         for plan, kernel in zip(job.launches, kernels, strict=True):
-            check_count(kernel, len(plan.args))
+            check_count(kernel, len(plan.args), self._modules[plan.module].contents.kernels.values())
         self._buffers = {name: _Buffer(plan, self._device) for name, plan in job.buffers.items()}
         self._make_tensormaps()
         self._make_textures()

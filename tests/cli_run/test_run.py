@@ -408,7 +408,7 @@ GOOD = ("--arg", "zeros:u32[4]", "--arg", "1")
         ((*BASE, "--timeout", "0", *GOOD), 2, "--timeout"),
         ((*BASE, "--engine", "fast", *GOOD), 2, "--engine"),
         (BASE, 1, "takes 2 arguments"),
-        ((*BASE, *GOOD, "--arg", "1"), 1, "takes 2 arguments (.u64 out, .u32 v), not 3"),
+        ((*BASE, *GOOD, "--arg", "1"), 1, "takes 2 arguments (.u64 out, .u32 v), 3 given"),
         ((*BASE, "--arg", "1.5", "--arg", "1"), 1, "is an integer"),
         ((*BASE, "--arg", "bytes:00", "--arg", "1"), 1, "has 8 bytes, not 1"),
         ((*BASE, "--arg", "zeros:u32[4]", "--arg", "zeros:u32[4]"), 1, "is no pointer"),
