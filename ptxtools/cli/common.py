@@ -18,6 +18,7 @@ import click
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
+from ptxtools.diagnostics.files import read_all
 from ptxtools.diagnostics.text import printable, render
 
 from . import interrupted
@@ -249,9 +250,9 @@ def read_input(name: str) -> bytes:
         if name == STDIN:
             if sys.stdin is None:
                 raise OSError(errno.EBADF, "it is closed")
-            return sys.stdin.buffer.read()
+            return read_all(sys.stdin.buffer)
         with open(name, "rb") as file:
-            return file.read()
+            return read_all(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         shown = STDIN_NAME if name == STDIN else name
