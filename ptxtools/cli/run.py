@@ -228,12 +228,9 @@ def _run(job: Job, options: dict[str, Any]) -> int:
 
 
 def _print(text: str) -> None:
-    """Pass on what a kernel printed; bytes that are no text stay as they are."""
-    try:
-        sys.stdout.write(text)
-    except UnicodeEncodeError:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    """Pass on what a kernel printed, byte for byte: no encoding of the terminal changes it."""
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    if sys.stdout.line_buffering:
         sys.stdout.buffer.flush()
 
 

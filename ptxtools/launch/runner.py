@@ -41,19 +41,27 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+#: Lines of output that a report of a difference looks at.
+_DIFF_LINES = 40
 Loader = Callable[[str], Loadable]
 
 
 @dataclass(slots=True)
 class Report:
     """How a job ended. failures: expectations that were not met, each a list of lines; summaries: of the buffers that
-    kernels wrote; failure: the trap, refusal or finding that was expected and came."""
+    kernels wrote; pieces: what kernels printed, call by call; failure: the trap, refusal or finding that was expected
+    and came."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
-    printed: str = ""
+    pieces: list[str] = field(default_factory=list)
     results: list[RunResult] = field(default_factory=list)
     failure: LaunchError | Trap | Finding | None = None
+
+    @property
+    def printed(self) -> bytes:
+        """What kernels printed, byte for byte."""
+        return "".join(self.pieces).encode("utf-8", "surrogateescape")
 
     @property
     def passed(self) -> bool:
@@ -195,7 +203,7 @@ class _Runner:
         self._report.results.append(result)
 
     def _printed(self, text: str) -> None:
-        self._report.printed += text
+        self._report.pieces.append(text)
         if self._job.on_print is not None:
             self._job.on_print(text)
 
@@ -318,13 +326,12 @@ class _Runner:
     def _check_printed(self, path: str) -> None:
         try:
             with open(path, "rb") as file:
-                expected = read_all(file).decode("utf-8", "surrogateescape")
+                expected = read_all(file)
         except OSError as error:
             raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
-        if expected != self._report.printed:
-            self._report.failures.append(
-                [f"the kernel's output differs from {path}", *_text_diff(expected, self._report.printed)]
-            )
+        got = self._report.printed
+        if expected != got:
+            self._report.failures.append([f"the kernel's output differs from {path}", *_text_diff(expected, got)])
 
 
 def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> list[str]:
@@ -332,11 +339,18 @@ def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> li
     return [head, *found.lines()]
 
 
-def _text_diff(expected: str, got: str) -> list[str]:
+def _text_diff(expected: bytes, got: bytes) -> list[str]:
+    """The first lines that differ. Only a part of the output is looked at: a full comparison takes quadratic time."""
     from difflib import unified_diff
 
-    lines = unified_diff(expected.splitlines(), got.splitlines(), "expected", "got", n=1, lineterm="")
-    return [*list(lines)[:12]] or ["only the line endings differ"]
+    parts = [text.decode("utf-8", "backslashreplace").splitlines() for text in (expected, got)]
+    same = next((n for n, (a, b) in enumerate(zip(*parts, strict=False)) if a != b), min(map(len, parts)))
+    start = max(same - 1, 0)
+    old, new = (part[start : start + _DIFF_LINES] for part in parts)
+    lines = list(unified_diff(old, new, "expected", "got", n=1, lineterm=""))[2:]
+    if not lines:
+        return ["only the line endings differ"]
+    return [f"from line {start + 1} on:", *lines[1:12]]
 
 
 def find_kernel(module: Loadable, name: str, path: str) -> Kernel:

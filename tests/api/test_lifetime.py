@@ -85,7 +85,6 @@ def test_nor_does_one_that_failed(engine: str, checks: str, address: int, limits
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.usefixtures("uncollected")
 def test_what_refers_to_a_device_keeps_it(engine: str) -> None:
-    module = ptxtools.loads(KERNELS)
     device = ptxtools.Device("sm_80", engine=engine)
     gone = weakref.ref(device)
     buffer = device.upload(np.arange(4))
