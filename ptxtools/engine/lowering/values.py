@@ -101,10 +101,10 @@ class Values:
             self.names = names
             self.known = self._by_scope.setdefault(id(names), {})
 
-    def bind(self, variable: Variable, ref: Ref) -> None:
-        """Let a scalar register live in a given value (`.reg` parameters)."""
-        self._by_variable[id(variable), variable.name] = ref
-        self.types[ref.slot] = variable.type
+    def bind(self, variable: Variable, refs: list[Ref]) -> None:
+        """Let a register live in given values (`.reg` parameters), one for each component."""
+        self._by_variable[id(variable), variable.name] = tuple(refs) if variable.vector > 1 else refs[0]
+        self.types.update((ref.slot, variable.type) for ref in refs)
 
     def register(self, name: str) -> Ref | tuple[Ref, ...] | None:
         """The register that `name` stands for, one value a component for a vector; None for anything else."""
