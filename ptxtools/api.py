@@ -33,8 +33,10 @@ def _readable(data: Any, what: str) -> str | bytes:
 def load(path: str | os.PathLike[str]) -> Module:
     """The module in a file: PTX text, or a container. Raises `PtxError`, `OSError`."""
     name = os.fsdecode(path)
+    from ptxtools.diagnostics.files import read_all
+
     with open(name, "rb") as file:
-        return loads(file.read(), name)
+        return loads(read_all(file), name)
 
 
 def loads(data: str | bytes, name: str = "<memory>") -> Module:

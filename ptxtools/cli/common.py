@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +19,17 @@ import click
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
+from ptxtools.diagnostics.files import read_all
 from ptxtools.diagnostics.shorten import shortened
 from ptxtools.diagnostics.text import printable, render
 
 from . import interrupted
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
+
+#: What writing to a stream fails with, and how that is told.
+_OUTPUT = "cannot write standard output: "
+_OUTPUT_ERRORS = frozenset({errno.EBADF, errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 
 #: The name under which standard input is given, and the one it has in findings.
 STDIN, STDIN_NAME = "-", "<stdin>"
@@ -119,8 +125,9 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     except BrokenPipeError:
         _discard_output()
     except OSError as error:
-        sys.stderr.write(f"{name}: error: cannot write output: {error.strerror}\n")
+        _say(name, f"{_OUTPUT}{error.strerror}", USAGE)
         status = status or USAGE
+        _discard_output()
     if status == INTERRUPTED:
         _leave(status)
     sys.exit(status)
@@ -135,13 +142,26 @@ def _leave(status: int) -> NoReturn:
 
 
 def _prepare_streams() -> None:
-    """Streams that were closed swallow what is written; text that a stream cannot encode is escaped, never an error."""
-    for stream in ("stdout", "stderr"):
-        found = getattr(sys, stream)
-        if found is None:
-            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
-        elif hasattr(found, "reconfigure"):
-            found.reconfigure(errors="backslashreplace")
+    """A closed standard output is an error once something is written, a closed standard error swallows it. Text that a
+    stream cannot encode is escaped, never an error."""
+    if sys.stdout is None:
+        os.open(os.devnull, os.O_WRONLY)  # so that no file gets the number of standard output
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Closed()), encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the life of the process
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+class _Closed(io.RawIOBase):
+    """Standard output that the caller has closed."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        raise OSError(errno.EBADF, "it is closed")
 
 
 def exit_status(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> int:
@@ -155,6 +175,8 @@ def exit_status(command: click.Command, name: str, arguments: Sequence[str] | No
 
 def _report(error: BaseException, name: str) -> int:
     """Say what went wrong; the exit status."""
+    if isinstance(error, SystemExit) and "PacifyFlush" in type(sys.stdout).__name__:  # click's mark of a closed pipe
+        error = BrokenPipeError()
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else FINDINGS
     if isinstance(error, BrokenPipeError):
@@ -174,11 +196,24 @@ def _report(error: BaseException, name: str) -> int:
     if isinstance(error, (LaunchError, Trap)):
         return _say(name, str(error), FINDINGS)
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return _say(name, f"{where}{error.strerror or error}", USAGE)
+        place = _place(error)
+        if place == _OUTPUT:
+            _discard_output()
+        return _say(name, f"{place}{error.strerror or error}", USAGE)
     if isinstance(error, MemoryError):
         return _say(name, "out of memory", USAGE)
     return _internal_error(error, name)
+
+
+def _place(error: OSError) -> str:
+    """What an error of the system is about. Those of streams and of the working directory do not say."""
+    if error.filename:
+        return f"{os.fsdecode(error.filename)}: "
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working directory: "
+    return _OUTPUT if error.errno in _OUTPUT_ERRORS else ""
 
 
 def _say(name: str, message: str, status: int) -> int:
@@ -228,9 +263,11 @@ def report_address() -> str:
 
 
 def _discard_output() -> None:
-    """The reader went away: keep Python from complaining when it flushes at exit."""
+    """Nothing more can be written: keep Python from complaining when it flushes at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the life of the process
 
 
 def print_diagnostics(diagnostics: Sequence[Diagnostic], style: Style, stream: IO[str]) -> None:
@@ -258,9 +295,9 @@ def read_input(name: str) -> bytes:
         if name == STDIN:
             if sys.stdin is None:
                 raise OSError(errno.EBADF, "it is closed")
-            return sys.stdin.buffer.read()
+            return read_all(sys.stdin.buffer)
         with open(name, "rb") as file:
-            return file.read()
+            return read_all(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         shown = STDIN_NAME if name == STDIN else name

@@ -149,7 +149,7 @@ def _function_lines(title: str, f: dict[str, Any]) -> list[str]:
     lines.append(f"  registers: {registers or 'none'}")
     memory = [f"{f[space]} {space}" for space in ("shared", "local", "const") if f[space]]
     lines.append(f"  bytes: {f['param_bytes']} param" + "".join(f", {m}" for m in memory))
-    lines.append(f"  {f['instructions']} instructions")
+    lines.append(f"  {f['instructions']} instruction{'s' * (f['instructions'] != 1)}")
     lines += [f"  {directive}" for directive in f["directives"]]
     return lines
 

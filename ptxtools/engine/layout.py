@@ -121,12 +121,17 @@ def storage_of(type_name: str) -> str:
 class Passed:
     """How one argument or result travels: in the callee's frame at `slot` (scalars, and the addresses of unsized
     arrays in the caller's local memory), or, where `storage` is "", in the callee's local memory at stack pointer +
-    `slot`."""
+    `slot`. A vector register has a slot for each component (`slots`)."""
 
     variable: Variable
     slot: int
     storage: str
     size: int
+
+    @property
+    def slots(self) -> list[int]:
+        """Slots of its components, one after another; of a scalar the one."""
+        return [self.slot + n * align_up(SLOT_BYTES[self.storage], 64) for n in range(self.variable.vector)]
 
 
 @dataclass(slots=True)
@@ -147,7 +152,7 @@ def signature(callee: Function | CallPrototype) -> Signature:
         if is_unsized(variable):
             passed.append(Passed(variable, slot, "b64", 8))
             slot += align_up(SLOT_BYTES["b64"], 64)
-        elif variable.dims or variable.vector > 1:
+        elif variable.dims or (variable.vector > 1 and variable.space != "reg"):
             size = variable_size(variable)
             memory = align_up(memory, variable_alignment(variable))
             passed.append(Passed(variable, memory, "", size))
@@ -155,6 +160,6 @@ def signature(callee: Function | CallPrototype) -> Signature:
         else:
             storage = storage_of(variable.type)
             passed.append(Passed(variable, slot, storage, element_bytes(variable)))
-            slot += align_up(SLOT_BYTES[storage], 64)
+            slot += align_up(SLOT_BYTES[storage], 64) * variable.vector
     results = len(callee.returns)
     return Signature(passed[:results], passed[results:], slot, align_up(memory, LOCAL_ALIGNMENT))

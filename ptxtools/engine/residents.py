@@ -155,6 +155,10 @@ class Schedule:
         wide, high = gx // cx, gy // cy
         return number % wide * cx, number // wide % high * cy, number // (wide * high) * cz
 
+    def release(self) -> None:
+        """The run is over: forget all that leads back to it, so that nothing of it stays in a cycle."""
+        vars(self).clear()
+
     # --- time ---------------------------------------------------------------------------------------------------------
 
     @property

@@ -8,6 +8,7 @@ import tomllib
 from typing import Any
 
 from ptxtools.diagnostics import LaunchError
+from ptxtools.diagnostics.files import read_all
 from ptxtools.sim.checks import parse_checks
 
 from .arguments import (
@@ -39,14 +40,16 @@ def read_launch_file(path: str, module: str = "") -> Job:
 
     module: a module to run instead of the one that the file names.
     """
-    if path == "-":
-        return parse_launch_file(sys.stdin.buffer.read() if sys.stdin else b"", "<stdin>", module)
+    name = "<stdin>" if path == "-" else path
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        if path == "-":
+            data = read_all(sys.stdin.buffer) if sys.stdin else b""
+        else:
+            with open(path, "rb") as file:
+                data = read_all(file)
     except (OSError, ValueError) as error:
-        raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return parse_launch_file(data, path, module)
+        raise SpecError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return parse_launch_file(data, name, module)
 
 
 def parse_launch_file(data: bytes, path: str, module: str = "") -> Job:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
 from ptxtools.diagnostics import LaunchError, shown
-from ptxtools.sim.device import Request, RunResult
+from ptxtools.sim.device import DEFAULT_STACK, Request, RunResult
 from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
 from ptxtools.sim.loadable import Storage
-from ptxtools.sim.shape import dim3
+from ptxtools.sim.shape import check_stack, dim3
 from ptxtools.sim.textures.objects import make
 from ptxtools.sim.tree import TreeModule
 
@@ -111,9 +111,10 @@ class Module:
 
 
 class Pointer:
-    """An address inside a buffer: `buffer + 256`. `address` is the device address."""
+    """An address inside a buffer: `buffer + 256`, `256 + buffer`. `address` is the device address."""
 
     __slots__ = ("buffer", "offset")
+    __array_ufunc__ = None  # a number of NumPy leaves the sum to this class
 
     def __init__(self, buffer: Buffer, offset: int) -> None:
         offset = whole(offset, "an offset in bytes")
@@ -126,14 +127,18 @@ class Pointer:
         return self.buffer.address + self.offset
 
     def __add__(self, offset: int) -> Pointer:
-        return Pointer(self.buffer, self.offset + offset)
+        return Pointer(self.buffer, self.offset + whole(offset, "an offset in bytes"))
+
+    __radd__ = __add__
 
     def __sub__(self, offset: int) -> Pointer:
-        return Pointer(self.buffer, self.offset - offset)
+        return self + -whole(offset, "an offset in bytes")
 
 
 class Buffer:
     """Device memory: `size` bytes at device address `address`, with the type and shape of what was uploaded."""
+
+    __array_ufunc__ = None  # a number of NumPy leaves the sum to this class
 
     def __init__(
         self, device: Device, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], *, owned: bool = True
@@ -183,6 +188,11 @@ class Buffer:
     def __add__(self, offset: int) -> Pointer:
         return Pointer(self, offset)
 
+    __radd__ = __add__
+
+    def __sub__(self, offset: int) -> Pointer:
+        return Pointer(self, -whole(offset, "an offset in bytes"))
+
     def __len__(self) -> int:
         return self.size
 
@@ -214,7 +224,8 @@ class Device(sim.Device):
 
     memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); seed:
     shuffle warps, CTAs and the completion of asynchronous work, the same way each time, on one thread; heap: bytes of
-    the heap of `malloc` (None: 8 MB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
+    the heap of `malloc` (None: 8 MB); stack: bytes of a thread's stack for recursion, indirect calls and `alloca`
+    (None: 8 KB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
     as those of the target do ("chip"), or by a chain of f32 multiply-adds ("ieee").
 
     checks are not built yet: other values than the default are refused. Raises `LaunchError` for values that make no
@@ -233,6 +244,7 @@ class Device(sim.Device):
         numerics: str = "chip",
         checks: Sequence[str] = (),
         heap: int | None = None,
+        stack: int | None = None,
         on_print: Callable[[str], None] | None = None,
     ) -> None:
         if target is not None:
@@ -245,6 +257,9 @@ class Device(sim.Device):
         sms = whole(sms, "sms")
         memory, threads = _whole_or_none(memory, "memory"), _whole_or_none(threads, "threads")
         seed, heap = _whole_or_none(seed, "seed"), _whole_or_none(heap, "heap")
+        stack = _whole_or_none(stack, "stack")
+        self.stack = DEFAULT_STACK if stack is None else stack
+        check_stack(self.stack)
         super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed, heap=heap,
                          on_print=on_print, checks=checks, numerics=numerics)  # fmt: skip
 
@@ -284,7 +299,7 @@ class Device(sim.Device):
             request = Request(
                 kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"),
                 params=parameter_block(entry, values), cluster=None if cluster is None else dim3(cluster, "cluster"),
-                shared=shared, cooperative=cooperative, timeout=timeout,
+                shared=shared, cooperative=cooperative, timeout=timeout, stack=self.stack,
             )  # fmt: skip
             result = self.run(kernel.module.loadable, request)
             uploads.copy_back()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, shown
+from ptxtools.diagnostics.files import read_all
+from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
@@ -25,32 +27,41 @@ from .arguments import (
     read_array,
 )
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
-from .compare import Mismatch, Tolerance, bytes_as, compare, same_bytes, summary
+from .compare import Mismatch, Tolerance, bytes_as, check_comparable, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
 
+#: Lines of output that a report of a difference looks at.
+_DIFF_LINES = 40
 Loader = Callable[[str], Loadable]
 
 
 @dataclass(slots=True)
 class Report:
     """How a job ended. failures: expectations that were not met, each a list of lines; summaries: of the buffers that
-    kernels wrote; failure: the trap, refusal or finding that was expected and came."""
+    kernels wrote; pieces: what kernels printed, call by call; failure: the trap, refusal or finding that was expected
+    and came."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
-    printed: str = ""
+    pieces: list[str] = field(default_factory=list)
     results: list[RunResult] = field(default_factory=list)
     failure: LaunchError | Trap | Finding | None = None
+
+    @property
+    def printed(self) -> bytes:
+        """What kernels printed, byte for byte."""
+        return "".join(self.pieces).encode("utf-8", "surrogateescape")
 
     @property
     def passed(self) -> bool:
@@ -62,16 +73,20 @@ class _Buffer:
 
     def __init__(self, plan: BufferPlan, device: Device) -> None:
         self.plan = plan
-        try:
-            self.initial: Array = plan.content.array()
-        except MemoryError:
-            raise LaunchError(f"{plan.label}: out of memory for {plan.content.bytes:,} bytes") from None
-        self.element: ElementType = plan.content.element_for(self.initial)
-        self.expected: Array | None = read_array(plan.expect) if plan.expect else None
         self._arena = device.arena
         zero = plan.content.kind == "zeros"
+        size = plan.content.bytes
+        try:  # what does not fit into the device is refused before the host makes it
+            place = None if size is None else self._arena.allocate(size, zero=zero)
+            self.initial: Array = plan.content.array()
+        except OutOfMemory as error:
+            raise OutOfMemory(f"{plan.label}: {error}") from None
+        except MemoryError:
+            raise LaunchError(f"{plan.label}: out of memory for {size or 0:,} bytes") from None
+        self.element: ElementType = plan.content.element_for(self.initial)
+        self.expected = _expected_array(plan.expect, self.initial.dtype, self.element)
         self.size = self.initial.nbytes
-        self.address = self._arena.allocate(self.size, zero=zero).address
+        self.address = (place or self._arena.allocate(self.size)).address
         if not zero and self.size:
             self._arena.view(self.address, self.size)[:] = self.initial.reshape(-1).view("u1").data
 
@@ -81,6 +96,19 @@ class _Buffer:
 
         data = self._arena.view(self.address, self.size)
         return np.frombuffer(data, dtype=self.initial.dtype).reshape(self.initial.shape)
+
+
+def _expected_array(path: str, got: np.dtype[Any] | None, element: ElementType) -> Array | None:
+    """The array of an expectation, or None without one; raises `SpecError` for what cannot be compared with a buffer.
+    got None: with an array of its own type."""
+    if not path:
+        return None
+    expected = read_array(path)
+    try:
+        check_comparable(got or expected.dtype, element, expected.dtype)
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from None
+    return expected
 
 
 def run_job(job: Job, load: Loader) -> Report:
@@ -177,7 +205,7 @@ class _Runner:
         self._report.results.append(result)
 
     def _printed(self, text: str) -> None:
-        self._report.printed += text
+        self._report.pieces.append(text)
         if self._job.on_print is not None:
             self._job.on_print(text)
 
@@ -249,7 +277,7 @@ class _Runner:
                 if array.nbytes != size:
                     raise SpecError(f"{plan.file}: has {array.nbytes} bytes; variable '{plan.name}' has {size}")
                 self._device.arena.view(address, size)[:] = array.tobytes()
-            self._globals.append((plan, read_array(plan.expect) if plan.expect else None))
+            self._globals.append((plan, _expected_array(plan.expect, None, ELEMENTS["u8"])))
 
     # --- afterwards ---------------------------------------------------------------------------------------------------
 
@@ -300,13 +328,12 @@ class _Runner:
     def _check_printed(self, path: str) -> None:
         try:
             with open(path, "rb") as file:
-                expected = file.read().decode("utf-8", "surrogateescape")
+                expected = read_all(file)
         except OSError as error:
             raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
-        if expected != self._report.printed:
-            self._report.failures.append(
-                [f"the kernel's output differs from {path}", *_text_diff(expected, self._report.printed)]
-            )
+        got = self._report.printed
+        if expected != got:
+            self._report.failures.append([f"the kernel's output differs from {path}", *_text_diff(expected, got)])
 
 
 def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> list[str]:
@@ -314,11 +341,18 @@ def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> li
     return [head, *found.lines()]
 
 
-def _text_diff(expected: str, got: str) -> list[str]:
+def _text_diff(expected: bytes, got: bytes) -> list[str]:
+    """The first lines that differ. Only a part of the output is looked at: a full comparison takes quadratic time."""
     from difflib import unified_diff
 
-    lines = unified_diff(expected.splitlines(), got.splitlines(), "expected", "got", n=1, lineterm="")
-    return [*list(lines)[:12]] or ["only the line endings differ"]
+    parts = [text.decode("utf-8", "backslashreplace").splitlines() for text in (expected, got)]
+    same = next((n for n, (a, b) in enumerate(zip(*parts, strict=False)) if a != b), min(map(len, parts)))
+    start = max(same - 1, 0)
+    old, new = (part[start : start + _DIFF_LINES] for part in parts)
+    lines = list(unified_diff(old, new, "expected", "got", n=1, lineterm=""))[2:]
+    if not lines:
+        return ["only the line endings differ"]
+    return [f"from line {start + 1} on:", *lines[1:12]]
 
 
 def find_kernel(module: Loadable, name: str, path: str) -> Kernel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +38,20 @@ class Runtime:
     may use them has been launched."""
 
     def __init__(self, device: Device) -> None:
-        self.device = device
+        self._device = weakref.ref(device)  # no cycle: a device's memory is given back with the last name for it
         self._heap: Heap | None = None
         self._pending: Heap | None = None
         self._texts: dict[str, int] = {}
         self.textures = Textures()
         self._multicasts: Multicasts | None = None
         self._lock = threading.Lock()
+
+    @property
+    def device(self) -> Device:
+        """The device, which outlives its runtime."""
+        device = self._device()
+        assert device is not None
+        return device
 
     @property
     def heap(self) -> Heap:

@@ -96,11 +96,10 @@ def vprintf(view: View) -> None:
             continue
         if address not in texts:
             texts[address] = c_string(view, address, lane)
-        parts = printf.parse(texts[address])
-        size = printf.arguments_size(parts)
-        data = view.fetch(int(packed[lane]), size, lane=lane) if size else b""
-        out.append(printf.render(parts, data, lambda at, lane=lane: c_string(view, at, lane)))  # type: ignore[misc]
-        answers[lane] = printf.count(parts)
+        form = printf.parse(texts[address])
+        data = view.fetch(int(packed[lane]), form.size, lane=lane) if form.size else b""
+        out.append(printf.render(form, data, lambda at, lane=lane: c_string(view, at, lane)))  # type: ignore[misc]
+        answers[lane] = form.count
     runtime_of(view).output(view.launch, b"".join(out))
     view.result(0, answers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.engine.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
 from ptxtools.ir import Directive, Function, Immediate, Initializer, Member, Module, SymbolValue, Variable
 from ptxtools.ir.old import with_listed_parameters
+from ptxtools.ir.statics import STATIC_SPACES, module_statics
 from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
 
@@ -55,7 +57,7 @@ def contents_of(module: Module) -> Contents:
     found: dict[str, Variable] = {}
     undefined: dict[str, Diagnostic] = {}
     for variable in module.variables:
-        if variable.space in ("global", "const"):
+        if variable.space in STATIC_SPACES:
             symbol = names.lookup(variable.name)
             if isinstance(symbol, Variable) and (symbol.linkage != "extern" or symbol.is_given):
                 found[variable.name] = symbol
@@ -64,10 +66,20 @@ def contents_of(module: Module) -> Contents:
     return Contents(
         target=module.target,
         kernels={function.name: kernel_of(function, module) for function in module.entries},
-        storages=tuple(storage_of(variable) for variable in found.values()),
+        storages=(
+            *(storage_of(variable) for variable in found.values()),
+            *(_static(name, variable, names) for name, variable, names in module_statics(module)),
+        ),
         functions=function_addresses(module),
         undefined=undefined,
     )
+
+
+def _static(name: str, variable: Variable, names: dict[str, str]) -> Storage:
+    """A variable that a function declares. names: what names in its initialiser are called on the device."""
+    storage = storage_of(variable)
+    links = tuple(replace(link, symbol=names.get(link.symbol, link.symbol)) for link in storage.links)
+    return replace(storage, name=name, links=links)
 
 
 def _undefined(variable: Variable, module: Module) -> Diagnostic:

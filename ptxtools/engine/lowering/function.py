@@ -37,7 +37,7 @@ class FunctionLowering(Values):
     """State while one function is lowered. Labels are numbers: those below len(flow.blocks) are the basic blocks'."""
 
     def __init__(self, linker: Linker, flow: ControlFlow) -> None:
-        super().__init__(linker.addresses, linker.code, linker.shared)
+        super().__init__(linker.addresses, linker.code, linker.shared, linker.statics)
         self.linker = linker
         self.flow = flow
         self.function: Function = flow.function

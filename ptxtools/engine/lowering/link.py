@@ -15,11 +15,11 @@ from ptxtools.ir import (
     Module,
     Name,
     SymbolOffset,
-    SymbolValue,
     Variable,
 )  # fmt: skip
 from ptxtools.ir.cfg import ControlFlow, control_flow, scopes_of
-from ptxtools.ir.references import is_runtime_function
+from ptxtools.ir.references import initializer_names, is_runtime_function
+from ptxtools.ir.statics import statics_of
 from ptxtools.ir.symbols import Names, module_names
 from ptxtools.ir.text import instruction_text
 from ptxtools.isa.implied import reader_for
@@ -49,6 +49,7 @@ class Linker:
         self.flows: list[ControlFlow] = []
         self.lines: list[tuple[int, int, str]] = []
         self.shared = SharedLayout({}, 0, 0)
+        self.statics: dict[int, str] = {}  # identity of a variable of a function -> its name on the device
         self._numbers: dict[str, int] = {}
         self.calls: list[set[int]] = []  # by function number: the functions that it may call
         self.indirect = False
@@ -60,6 +61,10 @@ class Linker:
         """Number the kernel and the functions that it may call; lay out the shared variables of all of them."""
         self.number_of(kernel.name, kernel)
         for flow in self.flows:  # grows as it is walked
+            for name, variable in statics_of(flow.function):
+                self.statics[id(variable)] = name
+                for function in filter(self.code.__contains__, initializer_names(variable.init)):
+                    self._link(function)
             for name in self._mentioned(flow):
                 self._link(name)
         self.shared = shared_layout(list(self._shared_variables()))
@@ -107,13 +112,7 @@ class Linker:
 
     def _initialised(self) -> Iterator[str]:
         for variable in self.module.variables:
-            waiting = [variable.init]
-            while waiting:
-                init = waiting.pop()
-                if isinstance(init, list):
-                    waiting.extend(init)
-                elif isinstance(init, SymbolValue) and init.name in self.code:
-                    yield init.name
+            yield from filter(self.code.__contains__, initializer_names(variable.init))
 
     def _shared_variables(self) -> Iterator[Variable]:
         """Shared variables of the module that are mentioned, then those of the linked functions."""

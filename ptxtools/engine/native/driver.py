@@ -24,7 +24,11 @@ def run(launch: Launch) -> Outcome:
     shape = Shape(launch)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
-    return _Run(launch, encoded, shape).run()
+    whole = _Run(launch, encoded, shape)
+    try:
+        return whole.run()
+    finally:
+        whole.release()
 
 
 def _encoded(launch: Launch) -> Encoded:
@@ -49,10 +53,11 @@ class _Run:
         shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
         self.shares = [share * shape.cluster for share in shares]
         self.workers: list[Worker] = []
+        self.threads: list[threading.Thread] = []
         self.tables.polls.live = self.count
 
     def run(self) -> Outcome:
-        threads: list[threading.Thread] = []
+        threads = self.threads
         try:
             first = self._worker(0)
             if not first.step(self._quantum(_ALONE if self.count > 1 else QUANTUM)):
@@ -74,6 +79,15 @@ class _Run:
             worker.close()
         self._check_count(total)
         return Outcome(total)
+
+    def release(self) -> None:
+        """Forget everything: workers and what serves them know each other, and would keep the device's memory until
+        Python looks for cycles. One that a second Ctrl-C has left running keeps what it works with."""
+        if not any(thread.is_alive() for thread in self.threads):
+            for worker in self.workers:
+                worker.schedule.release()
+                vars(worker).clear()
+        self.failures.clear()  # whose tracebacks lead here
 
     def _worker(self, number: int) -> Worker:
         worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])

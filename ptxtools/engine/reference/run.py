@@ -30,9 +30,13 @@ _CLOCK = 64
 def run(launch: Launch) -> Outcome:
     """Run a grid. Raises `Trap`."""
     machine = Machine(launch)
-    with quiet():
-        _Loop(machine).run()
-    return Outcome(machine.instructions)
+    try:
+        with quiet():
+            _Loop(machine).run()
+        return Outcome(machine.instructions)
+    finally:
+        machine.schedule.release()
+        vars(machine).clear()  # cycles would keep the device's memory until Python looks for them
 
 
 class _Loop:

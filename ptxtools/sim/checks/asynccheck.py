@@ -6,6 +6,7 @@ outstanding when another instruction comes. Its spans of memory are kept until t
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -104,7 +105,7 @@ class AsyncCheck:
     """What is outstanding in a launch, which runs on one worker."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self._session: Session = weakref.proxy(session)  # which holds this: a cycle would keep the device's memory
         self._claims: dict[Claim, None] = {}
         self.proxies = Proxies()
 
