@@ -60,6 +60,11 @@ def overflow(callee: str, depth: int, local: int) -> str:
     return f"stack overflow in a call of {callee}, {depth} calls deep: a thread has {local} bytes of local memory"
 
 
+def no_member(lane: int, mask: int) -> str:
+    """Why a `.sync` operation of a warp is a trap: the manual leaves open what it does then (9.7.9.6, 9.7.13)."""
+    return f"lane {lane} is not in its own member mask {mask:#x}"
+
+
 def missing(came: int, expected: int) -> str:
     return f"{came} of {expected} threads came, {max(0, expected - came)} are missing"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Trap
-from ptxtools.engine.deadlock import Waiting, missing, overflow, pending, report
+from ptxtools.engine.deadlock import Waiting, missing, no_member, overflow, pending, report
 from ptxtools.engine.native import structures
 from ptxtools.engine.native.keys import RECORD_BYTES
 from ptxtools.engine.native.structures import CTA, WARP, Structure
@@ -175,6 +175,11 @@ def _bad_switch(worker: Worker) -> str:
     return f"branch index {_content(worker, end.index)} is beyond the {len(end.targets)} targets"
 
 
+def _no_member(worker: Worker) -> str:
+    mask = worker.get("stop_mask")
+    return no_member((mask & -mask).bit_length() - 1, _content(worker, _terminator(worker).index))
+
+
 def _bad_call(worker: Worker) -> str:
     return f"call to {_content(worker, _terminator(worker).index):#x}, which is no function"
 
@@ -189,6 +194,7 @@ _REASONS: dict[int, Callable[[Worker], str]] = {
         f"call to {_content(worker, _terminator(worker).index):#x}, which is no function"
     ),
     structures.TRAP_SWITCH: _bad_switch,
+    structures.TRAP_MEMBER: _no_member,
 }
 
 

@@ -236,7 +236,8 @@ RESUME_EXACT, RESUME_NEXT, RESUME_SAME = 1, 2, 3
     TRAP_CALL,
     TRAP_SWITCH,
     TRAP_BREAK,
-) = range(8)
+    TRAP_MEMBER,
+) = range(9)
 
 #: A block number no lane is ever at.
 NOWHERE = 0xFFFFFFFF
