@@ -42,6 +42,32 @@ _SLICES = (1, 61, 509)
 _FRAMES = 16
 
 
+class Hang(Exception):  # noqa: N818 - no error of ours
+    """A run cannot, or may not, go on. When all workers have stopped `hangs.told` makes a trap of it.
+
+    loops: threads that run only look at what never changes.
+    """
+
+    def __init__(self, kind: str, reason: str, *, loops: bool = False) -> None:
+        self.kind, self.reason, self.loops = kind, reason, loops
+        super().__init__(reason)
+
+
+def stuck() -> Hang:
+    """Nobody in a cluster can move, and nothing is pending there."""
+    return Hang("deadlock", "no thread can go on")
+
+
+def looping() -> Hang:
+    """Warps run, but all they do is to look at what never changes."""
+    return Hang("deadlock", "no thread can go on: all wait or look again", loops=True)
+
+
+def interrupted(reason: str) -> Hang:
+    """A limit was reached."""
+    return Hang("timeout", reason)
+
+
 class Polls:
     """What workers know of each other. live: workers that have not finished; idle: checksum of device memory as those
     saw it that can only look again."""
@@ -199,7 +225,8 @@ class Watch:
         """All that decides what this worker does next, but for device memory."""
         worker = self.worker
         ctas = (self._cta_state(at) for at in self._running())
-        return worker.get("slot_current"), worker.tables.next.value, *ctas
+        started = min(worker.tables.next.value, worker.shape.clusters)  # free slots ask for more for ever
+        return worker.get("slot_current"), started, *ctas
 
     def _cta_state(self, at: int) -> int:
         """Checksum of a CTA: barriers, shared memory, places and frames of its warps, and their local memory."""

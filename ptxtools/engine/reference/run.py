@@ -11,7 +11,7 @@ from ..grid import Launch, Outcome
 from ..program import Op
 from . import clusters, compute, control, events, matrix, mbarrier, memory, warp
 from .algebra import quiet
-from .deadlocks import deadlock, looping
+from .deadlocks import deadlock, interrupted, looping
 from .machine import GONE, Machine
 from .registry import ENDINGS, EXECUTORS, Array, Threads
 
@@ -180,7 +180,7 @@ class _Loop:
         self._take_turns(number, threads)
         self.steps += 1
         if self.steps % _CLOCK == 0 or m.launch.max_instructions is not None:
-            self._check_limits(threads[0], end.where)
+            self._check_limits()
 
     def _guarded(self, op: Op, threads: Threads) -> Threads:
         if op.guard is None:
@@ -198,10 +198,10 @@ class _Loop:
                 self.backward = 0
                 m.resting[threads[after <= number]] = True
 
-    def _check_limits(self, thread: int, where: int) -> None:
+    def _check_limits(self) -> None:
         m = self.m
         limit = m.launch.max_instructions
         if limit is not None and m.instructions > limit:
-            raise m.trap(f"more than {limit} instructions", thread, where, kind="timeout")
+            raise interrupted(f"more than {limit} instructions", m)
         if m.launch.deadline is not None and time.monotonic() > m.launch.deadline:
-            raise m.trap("the time limit is over", thread, where, kind="timeout")
+            raise interrupted("the time limit is over", m)
