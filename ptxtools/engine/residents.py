@@ -252,6 +252,18 @@ class Schedule:
         limits = [w.until - w.begun for waits in self._waits.values() for w in waits if w.until is not None]
         return max(limits, default=0)
 
+    def limits(self) -> tuple[Hashable, ...]:
+        """Who waits for what, and how much longer at most: with the state of threads and memory all that decides
+        what comes next, unless somebody reads a clock."""
+        now = self.now()
+        return tuple(
+            (w.cta.number, w.warp, w.lanes, w.key, None if w.until is None else w.until - now) for w in self.waits()
+        )
+
+    def sleepers(self) -> tuple[int, ...]:
+        """Names of the waits that there are just now."""
+        return tuple(sorted(id(w) for waits in self._waits.values() for w in waits))
+
     def waits(self, cluster: Cluster | None = None) -> list[Wait]:
         """Who waits now, in a cluster or anywhere, in the order of CTAs and warps."""
         found = [w for waits in self._waits.values() for w in waits if cluster is None or w.cta.cluster is cluster]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.engine.native.polling import Hang
     from ptxtools.engine.native.worker import Worker
+    from ptxtools.engine.residents import Wait
 
 #: Records of a block that are asked for their line, for threads that are at its beginning.
 _AHEAD = 64
@@ -33,12 +34,14 @@ def told(workers: Sequence[Worker], hang: Hang) -> Trap:
             found += _waiting(worker, cta)
             for warp in _warps(worker, cta):
                 what = "in a loop that changes nothing" if hang.loops else ""
-                _note(worker, found, warp, warp_field(warp, "ready"), what, runs=not hang.loops)
+                lanes = warp_field(warp, "ready")
+                for wait in worker.woken.get(warp - worker.ctx, ()):  # they only look again
+                    lanes &= ~_note_wait(worker, found, wait, wait.left & lanes if wait.expired else 0)
+                _note(worker, found, warp, lanes, what, runs=not hang.loops)
             if slot % worker.shape.cluster == 0:
                 lines += [(None, text) for text in pending(worker.schedule, worker.residents.known(slot))]
         for wait in worker.schedule.waits():
-            warp = worker.ctx + wait.frame
-            _note(worker, found, warp, wait.lanes, f"for {wait.text}", wait.where)
+            _note_wait(worker, found, wait, wait.lanes)
     launch = workers[0].launch
     return report(launch.program, launch.grid, lines, found, hang.reason, hang.kind)
 
@@ -88,6 +91,12 @@ def _waiting(worker: Worker, cta: int) -> list[Waiting]:
         _note(worker, found, warp, warp_field(warp, "cl_waiting"), what)
         _note(worker, found, warp, warp_field(warp, "parked"), "for other lanes of the warp")
     return found
+
+
+def _note_wait(worker: Worker, found: list[Waiting], wait: Wait, lanes: int) -> int:
+    """Note lanes of a wait that Python knows, and return them."""
+    _note(worker, found, worker.ctx + wait.frame, lanes, f"for {wait.text}", wait.where)
+    return lanes
 
 
 def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:

@@ -5,6 +5,10 @@ for a while, it never will. Where warps run, but only look, the state of a worke
 before, with the same device memory, comes back for ever. Several workers may look at each other's work, so each says
 what memory it found; only when all that have not finished say the same is it over.
 
+Who sleeps or has a time limit while others run does not keep that from being found: how much of it is left belongs to
+the state. Once those that run only repeat themselves, time jumps to the next limit. Where somebody reads a clock nothing
+is concluded: what comes back then may depend on the time.
+
 Looking at all states all the time would cost too much: first one CTA has to come back, which those that work never do,
 then all have to. For as long as that takes all have turns of the same length, one after the other, even in shuffled
 runs; and they have to come back with turns of several lengths, so that another order would not help. In a shuffled run
@@ -15,7 +19,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -38,6 +42,8 @@ _SPEED, _TURN, _SHARE = 1 << 30, 5e-6, 4
 _QUANTUM_SECONDS = 0.04
 #: Records of a warp's turn, with each of which everything has to come back; of one: until the next branch.
 _SLICES = (1, 61, 509)
+#: Times at least that all are looked at where there are time limits.
+_LIMITS = 48
 #: Frames that are reckoned with where nobody knows how deep calls go.
 _FRAMES = 16
 
@@ -97,6 +103,10 @@ class Watch:
         self.live = 0
         #: Others must act before anything here can change.
         self.rests = False
+        #: Since the last look at warps that run, nobody could and nothing had changed.
+        self.quiet = False
+        #: It is just being looked whether everything comes back.
+        self.looking = False
         #: When the worker began, and when it may look again at what it waits for.
         self.began = self.next = time.monotonic()
         program, shape = worker.launch.program, worker.shape
@@ -109,17 +119,19 @@ class Watch:
     def only_waits(self) -> bool:
         """Nobody here can move, but some look again now and then: whether that never changes anything."""
         worker, began = self.worker, time.monotonic()
-        if began < self.next:
+        if self.looking or began < self.next:
             return False
         live = self.polls.live
         digest, now = self._digest(), worker.schedule.now()
         ended = time.monotonic()
         self.next = ended + _SHARE * (ended - began)
-        if digest != self.seen or live != self.live:
+        if digest != self.seen or live != self.live or worker.get("timed"):
+            worker.set("timed", 0)
             self.seen, self.since, self.looks, self.live = digest, now, 0, live
             self.polls.idle.pop(worker.number, None)
             return False
         self.looks += 1
+        self.quiet = True
         if self.looks < _LOOKS or now - self.since <= 2 * worker.schedule.longest():
             return False
         if live == 1:
@@ -134,7 +146,8 @@ class Watch:
         """
         worker, live = self.worker, self.polls.live
         memory, seed = worker.launch.memory, worker.launch.seed
-        if memory.open_host or worker.schedule.next_time() is not None:  # something will happen by itself
+        quiet, self.quiet = self.quiet, False
+        if quiet or memory.open_host or worker.schedule.works():  # `only_waits` will tell; something will happen
             return False
         ctas = worker.get("slot_used")
         everything = ctas * self.bytes + memory.size
@@ -160,9 +173,11 @@ class Watch:
         kept = {name: worker.get(name) for name in ("random", "warp_slice", "cta_slice")}
         worker.set("random", 0)
         worker.set("cta_slice", 1)
+        self.looking = True
         try:
             yield
         finally:
+            self.looking = False
             for name, value in kept.items():
                 worker.set(name, value)
 
@@ -171,29 +186,37 @@ class Watch:
         period = None if self._round(check) else self._period(check)  # the round ends where all CTAs have had a turn
         if period is None:
             return None
-        states: set[tuple[int, ...]] = set()
-        for _ in range(looks):
-            if self.worker.schedule.next_time() is not None:
+        worker, schedule = self.worker, self.worker.schedule
+        worker.set("timed", 0)
+        known: set[tuple[Hashable, ...]] = set()
+        for _ in range(looks if schedule.next_time() is None else max(looks, _LIMITS)):
+            if schedule.works():
                 return None
             memory = self._memory()
-            state = (memory, *self._state())
-            if state in states:
-                return memory
-            states.add(state)
+            now = (memory, *self._state())
+            state = (*now, "for", *schedule.limits())
+            if state in known:
+                return None if worker.get("timed") else memory
+            known.add(state)
+            asleep = (*now, "while", *schedule.sleepers())
+            if asleep in known:
+                schedule.jump()
+            known.add(asleep)
             if any(self._round(check) for _ in range(period)):
                 return None
         return None
 
     def _period(self, check: Callable[[], bool]) -> int | None:
         """Rounds after which the first CTA that can move is as it was, or None."""
-        running = [at for at in self._running() if self.worker.field(at, CTA, "ready")]
+        running = self._running()
         if not running:
             return None
-        seen = {self._cta_state(running[0]): 0}
+        first = next((at for at in running if self.worker.field(at, CTA, "ready")), running[0])
+        seen = {self._cta_state(first): 0}
         for number in range(1, _ROUNDS):
             if self._round(check):
                 return None
-            before = seen.setdefault(self._cta_state(running[0]), number)
+            before = seen.setdefault(self._cta_state(first), number)
             if before != number:
                 return number - before
         return None
@@ -222,11 +245,12 @@ class Watch:
         return (at + shape.warps_offset + number * shape.warp_bytes for number in range(shape.warps))
 
     def _state(self) -> tuple[int, ...]:
-        """All that decides what this worker does next, but for device memory."""
+        """All that decides what this worker does next, but for device memory and time limits."""
         worker = self.worker
         ctas = (self._cta_state(at) for at in self._running())
         started = min(worker.tables.next.value, worker.shape.clusters)  # free slots ask for more for ever
-        return worker.get("slot_current"), started, *ctas
+        woken = zlib.crc32(repr([(warp, [w.left for w in waits]) for warp, waits in worker.woken.items()]).encode())
+        return worker.get("slot_current"), started, woken, *ctas
 
     def _cta_state(self, at: int) -> int:
         """Checksum of a CTA: barriers, shared memory, places and frames of its warps, and their local memory."""

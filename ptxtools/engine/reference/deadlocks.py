@@ -34,10 +34,22 @@ def interrupted(reason: str, m: Machine) -> Trap:
 def _told(m: Machine, reason: str, kind: str, running: str) -> Trap:
     """Where all threads are. running: what those that could go on wait for, or nothing."""
     lines, found = _all_waiting(m)
-    able = np.flatnonzero((m.pc != GONE) & ~m.blocked & ~m.parked)
+    running_now = (m.pc != GONE) & ~m.blocked & ~m.parked
+    for waits in m.woken.values():
+        for wait in waits:
+            if wait.expired:  # they only look again
+                lanes = _lanes(wait.frame, wait.left)
+                _note(m, found, lanes, f"for {wait.text}", wait.where)
+                running_now[lanes] = False
+    able = np.flatnonzero(running_now)
     for block in np.unique(m.pc[able]):
         _note(m, found, able[m.pc[able] == block], running, _line(m, int(block)), runs=not running)
     return report(m.program, m.launch.grid, lines, found, reason, kind)
+
+
+def _lanes(first: int, mask: int) -> Array:
+    """Threads of a warp, by its first and a mask."""
+    return np.array([first + lane for lane in range(LANES) if mask >> lane & 1], np.int64)
 
 
 def _line(m: Machine, number: int) -> int:
@@ -63,8 +75,7 @@ def _all_waiting(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
         _note(m, found, parked[m.pc[parked] == block], "for other lanes of the warp", where)
     _clusters(m, found)
     for wait in m.schedule.waits():
-        threads = np.array([wait.frame + lane for lane in range(LANES) if wait.lanes >> lane & 1])
-        _note(m, found, threads, f"for {wait.text}", wait.where)
+        _note(m, found, _lanes(wait.frame, wait.lanes), f"for {wait.text}", wait.where)
     for slot in range(0, m.slots, m.cluster):
         lines += [(None, text) for text in pending(m.schedule, m.residents.known(slot))]
     return lines, found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -22,7 +23,7 @@ _TURN = 64
 #: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
 _POLLS = 3
 #: Rounds of turns after which it is first looked whether the state comes back, and rounds within which it has to.
-_FIRST_LOOK, _STATES = 16, 24
+_FIRST_LOOK, _STATES = 16, 48
 #: Blocks between two looks at the clock.
 _CLOCK = 64
 
@@ -47,7 +48,7 @@ class _Loop:
         self.rounds = 0
         self.look = _FIRST_LOOK
         #: States that there have been since all go in order, to see whether one comes back.
-        self.states: set[tuple[int, int]] | None = None
+        self.states: set[tuple[Hashable, ...]] | None = None
         self.backward = 0
         self.steps = 0
         seed = machine.launch.seed
@@ -133,15 +134,18 @@ class _Loop:
         memory = m.launch.memory
         if self.rounds < self.look or memory.open_host:
             return False
-        if self.rounds >= self.look + _STATES or m.schedule.next_time() is not None:
+        if self.rounds >= self.look + _STATES or m.schedule.works():
             self.states, self.look = None, 2 * self.rounds
             return False
-        digest = zlib.crc32(m.local.bytes.data, m.digest())
-        state = zlib.crc32(memory.whole(), digest) if memory.size else digest, self.backward
         if self.states is None:
-            self.states = set()
-        known = state in self.states
-        self.states.add(state)
+            self.states, m.timed = set(), False
+        digest = zlib.crc32(m.local.bytes.data, m.digest())
+        now = zlib.crc32(memory.whole(), digest) if memory.size else digest, self.backward
+        state, asleep = (*now, "for", *m.schedule.limits()), (*now, "while", *m.schedule.sleepers())
+        known = state in self.states and not m.timed
+        if asleep in self.states and not known:  # those that run repeat themselves until a time limit is over
+            m.schedule.jump()
+        self.states |= {state, asleep}
         return known
 
     def _free(self) -> bool:
@@ -158,7 +162,8 @@ class _Loop:
     def _repeats(self) -> bool:
         """Everybody waits, some with a time limit: whether they have looked several times and found the same."""
         digest, now = self.m.digest(), self.m.now()
-        if digest != self.digest:
+        if digest != self.digest or self.m.timed:
+            self.m.timed = False
             self.digest, self.same, self.since = digest, 0, now
         self.same += 1
         return self.same > _POLLS and now - self.since > 2 * self.m.schedule.longest()
