@@ -209,6 +209,11 @@ class Schedule:
         self._skip(max(0, self._due[0].time - self.now()))
         return self.run_due()
 
+    def expire(self) -> None:
+        """Let all time limits be over."""
+        self._skip(max(0, max((due.time for due in self._due), default=0) - self.now()))
+        self.run_due()
+
     def has_due(self, cluster: Cluster) -> bool:
         """Whether anything will happen in a cluster by itself: work, or the end of a time limit."""
         return any(due.cluster is cluster and (due.wait is None or not due.wait.over) for due in self._due)

@@ -6,8 +6,9 @@ before, with the same device memory, comes back for ever. Several workers may lo
 what memory it found; only when all that have not finished say the same is it over.
 
 Who sleeps or has a time limit while others run does not keep that from being found: how much of it is left belongs to
-the state. Once those that run only repeat themselves, time jumps to the next limit. Where somebody reads a clock nothing
-is concluded: what comes back then may depend on the time.
+the state. Once those that run only repeat themselves, time jumps to where all limits are over; when that has led to the
+same several times, it always will. Where somebody reads a clock nothing is concluded: what comes back then may depend
+on the time.
 
 Looking at all states all the time would cost too much: first one CTA has to come back, which those that work never do,
 then all have to. For as long as that takes all have turns of the same length, one after the other, even in shuffled
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -42,8 +44,10 @@ _SPEED, _TURN, _SHARE = 1 << 30, 5e-6, 4
 _QUANTUM_SECONDS = 0.04
 #: Records of a warp's turn, with each of which everything has to come back; of one: until the next branch.
 _SLICES = (1, 61, 509)
-#: Times at least that all are looked at where there are time limits.
-_LIMITS = 48
+#: Times at most that all are looked at where there are time limits.
+_LIMITS = 256
+#: Rounds in which those that look again fall asleep again.
+_DOZE = 48
 #: Frames that are reckoned with where nobody knows how deep calls go.
 _FRAMES = 16
 
@@ -156,6 +160,8 @@ class Watch:
         spent = time.monotonic() - self.began if seed is None else quanta * _QUANTUM_SECONDS
         if spent < _SHARE * cost:
             return False
+        if worker.schedule.next_time() is not None:
+            looks = max(looks, min(_LIMITS, int(spent * _SPEED / _SHARE) // everything))
         found: int | None = None
         with self._in_order():
             for length in _SLICES:
@@ -164,7 +170,19 @@ class Watch:
                 if found is None:
                     self.polls.idle.pop(worker.number, None)
                     return False
+            self._fall_asleep(check)
         return found is not None and self.polls.settled(worker.number, found, live)
+
+    def _fall_asleep(self, check: Callable[[], bool]) -> None:
+        """Nothing will ever change: go on to where as many wait as ever, so that the report can tell what for."""
+        sleepers, most = self.worker.schedule.sleepers, 0
+        for _ in range(_DOZE):
+            most = max(most, len(sleepers()))
+            if self._round(check):
+                return
+        for _ in range(_DOZE):
+            if len(sleepers()) >= most or self._round(check):
+                return
 
     @contextmanager
     def _in_order(self) -> Iterator[None]:
@@ -189,7 +207,8 @@ class Watch:
         worker, schedule = self.worker, self.worker.schedule
         worker.set("timed", 0)
         known: set[tuple[Hashable, ...]] = set()
-        for _ in range(looks if schedule.next_time() is None else max(looks, _LIMITS)):
+        expired: Counter[tuple[Hashable, ...]] = Counter()
+        for _ in range(looks):
             if schedule.works():
                 return None
             memory = self._memory()
@@ -200,7 +219,10 @@ class Watch:
             known.add(state)
             asleep = (*now, "while", *schedule.sleepers())
             if asleep in known:
-                schedule.jump()
+                expired[now] += 1
+                if expired[now] > _LOOKS:
+                    return None if worker.get("timed") else memory
+                schedule.expire()
             known.add(asleep)
             if any(self._round(check) for _ in range(period)):
                 return None

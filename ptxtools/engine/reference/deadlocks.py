@@ -93,9 +93,7 @@ def _clusters(m: Machine, found: list[Waiting]) -> None:
             _note(m, found, chosen, f"at the cluster barrier: {missing(came, expected)}", int(block))
 
 
-def _note(
-    m: Machine, found: list[Waiting], threads: Array, what: str, where: int, *, runs: bool = False
-) -> None:
+def _note(m: Machine, found: list[Waiting], threads: Array, what: str, where: int, *, runs: bool = False) -> None:
     """One entry a warp."""
     for warp in np.unique(threads // LANES):
         mine = threads[threads // LANES == warp]

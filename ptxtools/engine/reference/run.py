@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import Counter
 from collections.abc import Hashable
 
 import numpy as np
@@ -20,10 +21,14 @@ _LOADED = (clusters, compute, control, events, matrix, mbarrier, memory, warp)
 
 #: Backward jumps of one group of threads after which others get their turn: a thread may wait for another in a loop.
 _TURN = 64
+#: The same while it is looked whether the state comes back; it has to with each of them.
+_TURNS = (1, 5, 17)
 #: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
 _POLLS = 3
 #: Rounds of turns after which it is first looked whether the state comes back, and rounds within which it has to.
-_FIRST_LOOK, _STATES = 16, 48
+_FIRST_LOOK, _STATES = 8, 24
+#: The second where there are time limits.
+_STATES_LIMITS = 256
 #: Blocks between two looks at the clock.
 _CLOCK = 64
 
@@ -48,6 +53,9 @@ class _Loop:
         self.rounds = 0
         self.look = _FIRST_LOOK
         #: States that there have been since all go in order, to see whether one comes back.
+        self.turns = 0  # which of the lengths of turns is tried
+        #: How often all time limits have been over in a state.
+        self.expired: Counter[tuple[Hashable, ...]] = Counter()
         self.states: set[tuple[Hashable, ...]] | None = None
         self.backward = 0
         self.steps = 0
@@ -134,19 +142,27 @@ class _Loop:
         memory = m.launch.memory
         if self.rounds < self.look or memory.open_host:
             return False
-        if self.rounds >= self.look + _STATES or m.schedule.works():
-            self.states, self.look = None, 2 * self.rounds
+        most = _STATES if m.schedule.next_time() is None else _STATES_LIMITS
+        if self.rounds >= self.look + most or m.schedule.works():
+            self.states, self.look, self.turns = None, 2 * self.rounds, 0
             return False
         if self.states is None:
             self.states, m.timed = set(), False
+            self.expired.clear()
         digest = zlib.crc32(m.local.bytes.data, m.digest())
         now = zlib.crc32(memory.whole(), digest) if memory.size else digest, self.backward
         state, asleep = (*now, "for", *m.schedule.limits()), (*now, "while", *m.schedule.sleepers())
-        known = state in self.states and not m.timed
-        if asleep in self.states and not known:  # those that run repeat themselves until a time limit is over
-            m.schedule.jump()
+        known = state in self.states
+        if asleep in self.states and not known:  # those that run repeat themselves until time limits are over
+            self.expired[now] += 1
+            known = self.expired[now] > _POLLS
+            m.schedule.expire()
         self.states |= {state, asleep}
-        return known
+        if not known or m.timed:
+            return False
+        self.states, self.look = None, self.rounds
+        self.turns += 1
+        return self.turns == len(_TURNS)
 
     def _free(self) -> bool:
         """Whether a cluster can be started."""
@@ -199,7 +215,7 @@ class _Loop:
         after = m.pc[threads]
         if (after <= number).any():
             self.backward += 1
-            if self.backward >= _TURN:
+            if self.backward >= (_TURN if self.states is None else _TURNS[self.turns]):
                 self.backward = 0
                 m.resting[threads[after <= number]] = True
 
