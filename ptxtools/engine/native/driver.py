@@ -75,7 +75,10 @@ class _Run:
             for thread in threads:
                 thread.join()
         if self.failures:
-            raise self.failures[0]
+            error = self.failures[0]
+            if isinstance(error, KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
+                raise error from self._told(Hang("interrupted", "stopped"))
+            raise error
         if self.hangs:
             raise self._told(self.hangs[0])
         total = self._instructions()

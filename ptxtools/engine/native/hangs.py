@@ -33,11 +33,13 @@ def told(workers: Sequence[Worker], hang: Hang) -> Trap:
             lines += _summary(worker, cta)
             found += _waiting(worker, cta)
             for warp in _warps(worker, cta):
-                what = "in a loop that changes nothing" if hang.loops else ""
                 lanes = warp_field(warp, "ready")
                 for wait in worker.woken.get(warp - worker.ctx, ()):  # they only look again
                     lanes &= ~_note_wait(worker, found, wait, wait.left & lanes if wait.expired else 0)
-                _note(worker, found, warp, lanes, what, runs=not hang.loops)
+                if hang.loops:
+                    _note(worker, found, warp, lanes, "in a loop that changes nothing")
+                else:
+                    _note(worker, found, warp, lanes, runs=True)
             if slot % worker.shape.cluster == 0:
                 lines += [(None, text) for text in pending(worker.schedule, worker.residents.known(slot))]
         for wait in worker.schedule.waits():
@@ -136,7 +138,7 @@ def _line(worker: Worker, ip: int) -> int:
 
 
 def _note(
-    worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str, where: int | None = None, *,
+    worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str = "", where: int | None = None, *,
     runs: bool = False,
 ) -> None:  # fmt: skip
     """One entry for each place at which lanes are; `where`: all at this line."""

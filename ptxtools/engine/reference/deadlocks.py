@@ -26,9 +26,9 @@ def looping(m: Machine) -> Trap:
     return _told(m, "no thread can go on: all wait or look again", "deadlock", "in a loop that changes nothing")
 
 
-def interrupted(reason: str, m: Machine) -> Trap:
-    """A limit was reached."""
-    return _told(m, reason, "timeout", "")
+def interrupted(reason: str, m: Machine, kind: str = "timeout") -> Trap:
+    """A limit was reached, or the user has stopped it."""
+    return _told(m, reason, kind, "")
 
 
 def _told(m: Machine, reason: str, kind: str, running: str) -> Trap:

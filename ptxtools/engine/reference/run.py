@@ -29,6 +29,7 @@ _POLLS = 3
 _FIRST_LOOK, _STATES = 8, 24
 #: The second where there are time limits.
 _STATES_LIMITS = 256
+_STOPPED = "stopped"
 #: Blocks between two looks at the clock.
 _CLOCK = 64
 
@@ -37,7 +38,10 @@ def run(launch: Launch) -> Outcome:
     """Run a grid. Raises `Trap`."""
     machine = Machine(launch)
     with quiet():
-        _Loop(machine).run()
+        try:
+            _Loop(machine).run()
+        except KeyboardInterrupt as error:  # Ctrl-C: its cause says where everything was
+            raise error from interrupted(_STOPPED, machine, kind="interrupted")
     return Outcome(machine.instructions)
 
 
