@@ -157,8 +157,8 @@ def _report(error: BaseException, name: str) -> int:
         _discard_output()
         return OK
     if interrupted(error) or isinstance(error, click.Abort):
-        where = error.__cause__ if isinstance(error.__cause__, Trap) else None  # what a run was at
-        return _say(name, "interrupted" if where is None else f"interrupted\n{where}", INTERRUPTED)
+        told = f"interrupted\n{error.__cause__}" if isinstance(error.__cause__, Trap) else "interrupted"
+        return _say(name, told, INTERRUPTED)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):
