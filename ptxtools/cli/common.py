@@ -183,7 +183,8 @@ def _report(error: BaseException, name: str) -> int:
         _discard_output()
         return OK
     if interrupted(error) or isinstance(error, click.Abort):
-        return _say(name, "interrupted", INTERRUPTED)
+        told = f"interrupted\n{error.__cause__}" if isinstance(error.__cause__, Trap) else "interrupted"
+        return _say(name, told, INTERRUPTED)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):

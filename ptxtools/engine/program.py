@@ -110,7 +110,7 @@ class Terminator:
     other), "brkpt" (goes on at other),
     "warpsync" (`index`: slot of a member mask, b32. Its block has no operations, so that lanes can wait at its number:
     they go on at `other` once all lanes of their warp in the mask, exited ones left out, are at this block in the same
-    frame; lanes outside their own mask go on at once),
+    frame; a lane outside its own mask is a trap),
     "event" (`events.serves` has a function for `op`; goes on at other. Its block has no operations either).
     """
 

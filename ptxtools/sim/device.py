@@ -304,6 +304,10 @@ class Device:
             outcome = _engine(self.engine)(launch)
         except Trap as trap:
             raise self.runtime.checked(locate(trap, program, extra["places"]), extra) from None
+        except KeyboardInterrupt as stop:
+            if isinstance(stop.__cause__, Trap):
+                locate(stop.__cause__, program, extra["places"])
+            raise
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 

@@ -67,7 +67,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "") -> Structure:
 #: next: grid-wide counter of clusters that were started, shared by all workers; total: how many there are.
 #: round: warps of the present CTA that have not had their turn when an event stopped it. alarm: clock at which Python
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
-#: scratch: memory that native services work in, null until one asks for it.
+#: scratch: memory that native services work in, null until one asks for it. timed: somebody has read a clock.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
@@ -106,6 +106,7 @@ CTX = _structure(
     i64: alarm random
     i64: stride start rank_step
     ptr: scratch
+    i32: timed
     """,
 )
 
@@ -236,7 +237,8 @@ RESUME_EXACT, RESUME_NEXT, RESUME_SAME = 1, 2, 3
     TRAP_CALL,
     TRAP_SWITCH,
     TRAP_BREAK,
-) = range(8)
+    TRAP_MEMBER,
+) = range(9)
 
 #: A block number no lane is ever at.
 NOWHERE = 0xFFFFFFFF

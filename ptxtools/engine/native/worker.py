@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ptxtools.engine.grid import constants, is_launch_special, launch_special, local_bytes
 from ptxtools.engine.native import events, library, structures
 from ptxtools.engine.native.encode import Encoded, constant_table, frame_area, set_constants
-from ptxtools.engine.native.polling import Polls, Watch
+from ptxtools.engine.native.polling import Hang, Polls, Watch, stuck
 from ptxtools.engine.native.structures import CTA, CTX, WARP, Structure
 from ptxtools.engine.residents import RANK_SHIFT, Schedule, take_back
 
@@ -115,6 +115,7 @@ class Worker:
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
         self.watch = Watch(self, tables.polls)
+        self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
@@ -199,8 +200,14 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def step(self, quantum: int) -> bool:
-        """Run for a while; true when this worker has nothing left to do. Raises `Trap`."""
+        """Run for a while; true when this worker has nothing left to do. Raises `Trap` and `Hang`."""
         self.set("quantum", quantum)
+        finished = self._step()
+        if self.dead is not None:
+            raise self.dead
+        return finished
+
+    def _step(self) -> bool:
         for _ in range(_SERVICES):
             answer = self.encoded.run(self.ctx)
             if answer == structures.RUN_FINISHED:
@@ -289,9 +296,10 @@ class Worker:
         return None if number < 0 else number
 
     def _stuck(self) -> None:
-        """Nobody in the present cluster can move: see what is due, let others run, or report."""
-        from ptxtools.engine.native import faults
+        """Nobody in the present cluster can move: see what is due, let others run, or report.
 
+        When a cluster is dead-locked the others still run to the end of the step: the report names them, too.
+        """
         schedule = self.schedule
         if schedule.run_due():
             if self._others():  # who sleeps for a short while only must not keep them from running
@@ -299,12 +307,14 @@ class Worker:
             return
         cluster = self.residents.known(self.get("slot_current"))
         if cluster is None or not schedule.has_due(cluster):
-            raise faults.deadlock(self)
+            self.dead = stuck()
         if self._others():
             self.set("resume", structures.RESUME_NEXT)
             return
+        if self.dead is not None:
+            raise self.dead
         if not schedule.works() and self.watch.only_waits():
-            raise faults.deadlock(self)
+            raise stuck()
         schedule.jump()
 
     def _others(self) -> bool:

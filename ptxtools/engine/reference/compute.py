@@ -73,6 +73,7 @@ def special_register(m: Machine, op: Op, threads: Threads) -> None:
 def special(m: Machine, name: str, threads: Threads) -> Array:
     """Values of a special register as uint64."""
     base, _, component = name.partition(".")
+    m.timed |= base.startswith(("%clock", "%globaltimer"))
     axis = "xyzw".find(component) if component else 0
     value: Any
     if name in m.launch.specials:
