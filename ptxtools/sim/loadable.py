@@ -61,8 +61,9 @@ class Loadable(Protocol):
     @property
     def contents(self) -> Contents: ...
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False) -> Program:
-        """The program of a kernel for the addresses of `image`. late: asynchronous work can complete late in it.
+    def lower(self, kernel: str, image: Image, *, late: bool = False, apart: bool = False) -> Program:
+        """The program of a kernel for the addresses of `image`. late: asynchronous work can complete late in it; apart:
+        shared and local variables have room between them.
 
         Raises `PtxError`.
         """

@@ -66,11 +66,11 @@ class StoredModule:
             self._tree = self._parse()
         return self._tree
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False) -> Program:
-        """The program of a kernel, from the store if it was made for the same addresses; those with late work are not
-        stored."""
-        if late:
-            return self._whole().lower(kernel, image, late=True)
+    def lower(self, kernel: str, image: Image, *, late: bool = False, apart: bool = False) -> Program:
+        """The program of a kernel, from the store if it was made for the same addresses; those with late work, or with
+        variables apart, are not stored."""
+        if late or apart:
+            return self._whole().lower(kernel, image, late=late, apart=apart)
         places = sorted(image.addresses.items())
         known = self._programs.get(kernel)
         if known is not None and known[0] == places:
@@ -227,8 +227,8 @@ def _encode_terminator(end: Terminator) -> tuple[Any, ...]:
 
 
 def _encode_function(code: FunctionCode) -> tuple[Any, ...]:
-    plain = [getattr(code, field.name) for field in fields(FunctionCode)]
-    return (*plain[:-1], [astuple(constant) for constant in code.launch_constants])
+    named = {field.name: getattr(code, field.name) for field in fields(FunctionCode)}
+    return (*(named | {"launch_constants": [astuple(constant) for constant in code.launch_constants]}).values(),)
 
 
 def decode_program(encoded: tuple[Any, ...]) -> Program:
@@ -237,7 +237,8 @@ def decode_program(encoded: tuple[Any, ...]) -> Program:
 
 
 def _function(*values: Any) -> FunctionCode:
-    return replace(FunctionCode(*values), launch_constants=[LaunchConstant(*c) for c in values[-1]])
+    code = FunctionCode(*values)
+    return replace(code, launch_constants=[LaunchConstant(*c) for c in values[5]])
 
 
 class _Decoder:

@@ -32,10 +32,10 @@ class TreeModule:
         self.tree = tree
         self.contents = contents_of(tree)
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False) -> Program:
+    def lower(self, kernel: str, image: Image, *, late: bool = False, apart: bool = False) -> Program:
         from ptxtools.engine import lower
 
-        return lower(self.tree, kernel, image.address, late=late)
+        return lower(self.tree, kernel, image.address, late=late, apart=apart)
 
     def source(self) -> Source | None:
         return self.tree.source

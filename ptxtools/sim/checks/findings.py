@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     from ..heap import Block
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finding:
-    """A report: checker, what is wrong, and where: kernel, CTA, thread, and line and text of the PTX."""
+    """A report: checker, what is wrong, and where: kernel, CTA, thread, and line and text of the PTX; count: how often
+    it came there."""
 
     checker: str
     message: str
@@ -22,6 +23,7 @@ class Finding:
     line: int | None = None
     text: str = ""
     details: tuple[str, ...] = field(default=())
+    count: int = 1
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " if self.line is not None else ""
@@ -31,10 +33,12 @@ class Finding:
                 who += f", {what} ({','.join(map(str, place))})"
         lines = [f"{where}{self.checker}: {self.message}{who}"]
         lines += [f"    {line}" for line in (" ".join(self.text.split()), *self.details) if line]
+        if self.count > 1:
+            lines.append(f"    {self.count:,} times")
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Leak(Finding):
     """A block of the heap that was never freed."""
 
