@@ -114,6 +114,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
 )
 @click.option("--check", "checks", metavar="LIST", help="Run-time checkers: memcheck, initcheck, synccheck, racecheck, "
               "leakcheck, asynccheck (with commas between), or all.")  # fmt: skip
+@click.option("--check-stop", is_flag=True, help="End the run at memcheck's first error.")
 @not_available_yet("--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
@@ -183,6 +184,7 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.sms = options["sms"] or job.sms
     job.heap = job.heap if options["heap"] is None else options["heap"]
     job.on_print = _print
+    job.check_stop = options["check_stop"]
     if options["checks"]:
         job.checks |= _checks(options["checks"])
     limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]

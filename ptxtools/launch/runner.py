@@ -134,7 +134,7 @@ class _Runner:
         kernels = [self._kernel(plan) for plan in job.launches]
         self._device = Device(
             job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed, heap=job.heap,
-            checks=job.checks, numerics=job.numerics, on_print=self._printed,
+            checks=job.checks, check_stop=job.check_stop, numerics=job.numerics, on_print=self._printed,
         )  # fmt: skip
         for path in self._modules:
             self._device.load(self._modules[path])

@@ -40,7 +40,7 @@ def test_reads_of_what_nobody_wrote(body: str, found: list[str], engine: str) ->
 
 def test_the_heap_is_not_initialised() -> None:
     fresh = run(f"{ALLOCATE} ld.u32 %r0, [%b+4]; {FREE}", "initcheck", outer=HEAP, threads=1)
-    assert messages(fresh) == ["global read of 4 bytes at 0x10000104: nobody wrote byte 0x4"]
+    assert messages(fresh) == ["global read of 4 bytes at 0x10000204: nobody wrote byte 0x4"]
     assert run(f"{ALLOCATE} st.u32 [%b+4], %i; ld.u32 %r0, [%b+4]; {FREE}", "initcheck", outer=HEAP).reports == []
 
 
@@ -82,7 +82,7 @@ def test_one_report_for_each_place() -> None:
     assert [finding.line for finding in result.reports] == [9, 10]
     assert str(result.reports[0]).splitlines() == [
         "<memory>:9: initcheck: shared read of 4 bytes at 0x0: nobody wrote byte 0x0 in kernel k, CTA (0,0,0), "
-        "thread (0,0,0)", "    ld.shared.u32 %r0, [sh+0]",
+        "thread (0,0,0)", "    ld.shared.u32 %r0, [sh+0]", "    9 times",
     ]  # fmt: skip
 
 
