@@ -4,10 +4,10 @@ Everything else stays as it is, slots included, so that both engines run it; eac
 makes a checked run slower by orders of magnitude. What serves the events is registered for these kinds:
 
 "check.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access; detail =
-                (action, bytes, strong, negated guard, lanes, function): action "read", "write", "atomic" or "copy" (written in a
-                while), bytes of one lane's access; strong accesses synchronise; only that many lanes give addresses
-                (fewer than 32 in matrix loads); function: number of the one that it is in. Where accesses may be skipped,
-                dst = (lanes that make it, and what it loads), which guards the access then
+                (action, bytes, strong, negated guard, lanes, function): action "read", "write", "atomic" or "copy"
+                (written in a while), bytes of one lane's access; strong accesses synchronise; only that many lanes give
+                addresses (fewer than 32 in matrix loads); function: number of the one that it is in. Where accesses may
+                be skipped, dst[0] = the lanes that make it, which guards the access then, and src[2:] what it loads
 "check.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None),
                 detail = (what, guard negated): what "bar", "arrive", "cluster" or "mbarrier"
 "check.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask, what "warp"
@@ -27,8 +27,6 @@ from .program import Block, FunctionCode, Op, Program, Ref, Terminator
 _ACTIONS = {"ld": "read", "ldmatrix": "read", "st": "write", "stmatrix": "write", "atom": "atomic", "red": "atomic"}
 #: Modifiers of accesses that take part in synchronisation instead of racing (8.4).
 _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
-
-
 #: Accesses that looks can keep lanes from.
 _SKIPPED = frozenset({"ld", "st", "atom", "red"})
 _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
@@ -107,12 +105,12 @@ class _Rewriter:
     def _deciding(self, looks: list[Op], op: Op) -> tuple[list[Op], Op]:
         """Each look lets only those pass that the one before it did, and the access only those of the last."""
         allowed, decided = self._allowed, list[Op]()
-        loads = op.kind != "red"
-        dst, types = (allowed, *op.dst) if loads else (allowed,), ("pred", *op.dst_types) if loads else ("pred",)
         for look in looks:
             if decided:
                 look = replace(look, src=(look.src[0], allowed, *look.src[2:]), detail=_unnegated(look.detail))
-            decided.append(replace(look, dst=dst, dst_types=types))
+            # What the access loads is a source: as a destination it would count as written in every lane.
+            look = replace(look, src=(*look.src, *op.dst), src_types=(*look.src_types, *op.dst_types))
+            decided.append(replace(look, dst=(allowed,), dst_types=("pred",)))
         return decided, replace(op, guard=allowed, negated=False)
 
     def _cut(self, ops: list[Op], look: Op) -> list[Op]:

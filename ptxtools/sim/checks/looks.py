@@ -71,22 +71,21 @@ def accesses(view: View) -> list[Access]:
 
 
 def _only_good(session: Session, memory: MemCheck, view: View, parts: list[Access]) -> list[Access]:
-    """What memcheck leaves of accesses; the look's first result is who may make them, the others poison for who may
-    not."""
+    """What memcheck leaves of accesses; the look's result is who may make them, and what the others load is poison."""
     good = np.zeros(LANES, np.bool_)
     spoiled = 0
     left = []
     for part in parts:
-        fine = np.ones(len(part.lanes), np.bool_) if part.space == "param" else ~memory.access(session, view, part)
-        good[part.lanes[fine]] = True
-        spoiled |= sum(1 << int(lane) for lane in part.lanes[~fine])
-        if fine.all():
+        bad = None if part.space == "param" else memory.access(session, view, part)
+        if bad is not None:
+            spoiled |= sum(1 << int(lane) for lane in part.lanes[bad])
+            part = replace(part, lanes=part.lanes[~bad], addresses=part.addresses[~bad])
+        good[part.lanes] = True
+        if len(part.lanes):
             left.append(part)
-        elif fine.any():
-            left.append(replace(part, lanes=part.lanes[fine], addresses=part.addresses[fine]))
     if view.op.dst:
         view.result(0, good)
-        for ref in view.op.dst[1:] if spoiled else ():
+        for ref in view.op.src[2:] if spoiled and view.op.detail[0] != "write" else ():
             if ref is not None:
                 view.set_values(ref, _poisoned(ref.type), spoiled)
     return left

@@ -43,24 +43,34 @@ class MemCheck:
             for name, at, size in program.shared
         ]
         total = program.static_shared + dynamic_shared
-        self._shared_map = _map([(at, at + size) for _, at, size in self._shared], total)
-        if not program.padding:  # nothing is apart: what counts is the whole
-            self._shared_map = np.ones(total, np.bool_)
+        valid = np.ones(total, np.bool_)
+        if program.padding:  # otherwise nothing is apart, and what counts is the whole
+            valid[:] = False
+            for _, at, size in self._shared:
+                valid[at : at + size] = True
+        self._shared_bytes = total
+        self._valid = np.concatenate(([0], np.cumsum(valid)))  # how many there are below each address
         self._hint = shared_hint(program, dynamic_shared)
         self._frames = [function.variables for function in program.functions]
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
 
-    def access(self, session: Session, view: View, access: Access) -> Array:
-        """Which lanes of an access are bad; the first is reported. Raises a `Trap` where the run has to end."""
-        bad = np.zeros(len(access.lanes), np.bool_)
-        if access.size & (access.size - 1) == 0:
-            bad = access.addresses % np.uint64(access.size) != 0
-        if bad.any():
-            lane, address = _first(access, bad)
+    def access(self, session: Session, view: View, access: Access) -> Array | None:
+        """Which lanes of an access are bad, None for none; the first is reported. Raises a `Trap` where the run has to
+        end."""
+        outside: Array = getattr(self, f"_bad_{access.space}")(view, access)
+        misaligned = (
+            access.addresses % np.uint64(access.size) != 0
+            if access.size & (access.size - 1) == 0
+            else np.zeros(len(access.lanes), np.bool_)
+        )
+        if not outside.any() and not misaligned.any():
+            return None
+        if misaligned.any():
+            lane, address = _first(access, misaligned)
             message = f"{access.space} {access.action} at {address:#x} is not aligned to {access.size} bytes"
-            self._tell(session, view, lane, "align", message, _how_many(bad))
-        outside: Array = getattr(self, f"_bad_{access.space}")(view, access) & ~bad
+            self._tell(session, view, lane, "align", message, _how_many(misaligned))
+        outside &= ~misaligned
         if outside.any():
             lane, address = _first(access, outside)
             freed = self._allocations.freed(address) if access.space == "global" else ""
@@ -70,7 +80,7 @@ class MemCheck:
             if access.space == "shared" and self._hint:
                 details += (self._hint,)
             self._tell(session, view, lane, access.space, message, details)
-        return bad | outside
+        return misaligned | outside
 
     def _tell(self, session: Session, view: View, lane: int, kind: str, message: str, details: tuple[str, ...]) -> None:
         if self._stop or not view.op.dst:
@@ -102,10 +112,10 @@ class MemCheck:
     def _bad_shared(self, view: View, access: Access) -> Array:
         addresses = access.addresses.astype(np.int64)
         offsets, ranks = addresses & OFFSET_MASK, addresses >> RANK_SHIFT
-        inside = (ranks < len(view.cluster.ctas)) & (offsets + access.size <= len(self._shared_map))
-        for number in np.flatnonzero(inside):
-            inside[number] = self._shared_map[offsets[number] : offsets[number] + access.size].all()
-        bad: Array = ~inside
+        inside = (ranks < len(view.cluster.ctas)) & (offsets + access.size <= self._shared_bytes)
+        places = np.where(inside, offsets, 0)
+        ends = np.where(inside, offsets + access.size, 0)
+        bad: Array = ~inside | (self._valid[ends] - self._valid[places] != ends - places)
         return bad
 
     def _bad_local(self, view: View, access: Access) -> Array:
@@ -123,8 +133,8 @@ class MemCheck:
         if access.space == "global":
             return self._allocations.nearest(address, access.size)
         if access.space == "shared":
-            size, known, at = len(self._shared_map), self._shared, address & OFFSET_MASK
-            whole = f"the CTA has {size:,} bytes of shared memory"
+            known, at = self._shared, address & OFFSET_MASK
+            whole = f"the CTA has {self._shared_bytes:,} bytes of shared memory"
         else:
             function = view.op.detail[5]
             frame = int(view.values(_STACK)[lane]) if function else 0
@@ -135,13 +145,6 @@ class MemCheck:
             return whole
         name, start, size = min(known, key=lambda k: max(k[1] - at, at - (k[1] + k[2]), 0))
         return f"{name}, {beside(at, access.size, start, size)}: {size:,} bytes at {address - at + start:#x}"
-
-
-def _map(ranges: list[tuple[int, int]], size: int) -> Array:
-    known = np.zeros(size, np.bool_)
-    for start, end in ranges:
-        known[start:end] = True
-    return known
 
 
 def _gaps(variables: list[tuple[str, int, int]]) -> list[tuple[int, int]]:
