@@ -65,7 +65,7 @@ def align_up(offset: int, alignment: int) -> int:
 
 
 def place(variables: Iterable[Variable], start: int = 0, gap: int = 0) -> tuple[list[Placed], int]:
-    """Lay variables out in order, each at its alignment, with `gap` bytes behind it; also the offset behind the last."""
+    """Lay variables out in order, each at its alignment, `gap` bytes behind each; also the offset behind the last."""
     placed: list[Placed] = []
     for variable in variables:
         align = variable_alignment(variable)

@@ -201,8 +201,8 @@ class Device(sim.Device):
     the heap of `malloc` (None: 8 MB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
     as those of the target do ("chip"), or by a chain of f32 multiply-adds ("ieee").
 
-    checks: names of run-time checkers, whose reports are in `RunResult.reports`; check_stop: memcheck's first error is a
-    `Trap`. Raises `LaunchError` for values that make no device.
+    checks: names of run-time checkers, whose reports are in `RunResult.reports`; check_stop: memcheck's first error is
+    a `Trap`. Raises `LaunchError` for values that make no device.
     """
 
     def __init__(
@@ -280,7 +280,10 @@ class Device(sim.Device):
     # --- memory -------------------------------------------------------------------------------------------------------
 
     def alloc(self, nbytes: int) -> Buffer:
-        """A buffer of `nbytes` bytes of u8, zero at first, but not initialised for initcheck; raises `OutOfMemory` (a `LaunchError`)."""
+        """A buffer of `nbytes` bytes of u8, zero at first; raises `OutOfMemory` (a `LaunchError`).
+
+        For initcheck it counts as not initialised.
+        """
         import numpy as np
 
         nbytes = whole(nbytes, "nbytes")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 #: What `expect_failure` may name.
 FAILURES = (
-    "trap", "memcheck", "racecheck", "initcheck", "synccheck", "leakcheck", "asynccheck", "deadlock", "timeout", "launch-error",
+    "trap", "memcheck", "racecheck", "initcheck", "synccheck", "leakcheck", "asynccheck", "deadlock", "timeout",
+    "launch-error",
 )  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def run_job(job: Job, load: Loader) -> Report:
             raise
         report.failure = error
         return report
-    report.failure = next((f for f in runner.findings() if f.checker == job.expect_failure), None)
+    report.failure = next((f for f in runner.findings() if _is(f.checker, job.expect_failure)), None)
     if report.failure is not None:
         return report
     report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
@@ -110,10 +110,15 @@ def run_job(job: Job, load: Loader) -> Report:
 
 
 def _meets(error: LaunchError | Trap, expected: str) -> bool:
-    """Whether a failure is of the expected kind; a deadlock report also counts as a time-out."""
+    """Whether a failure is of the expected kind."""
     if isinstance(error, LaunchError):
         return expected == "launch-error"
-    return error.kind == expected or (expected == "timeout" and error.kind == "deadlock")
+    return _is(error.kind, expected)
+
+
+def _is(kind: str, expected: str) -> bool:
+    """A deadlock report also counts as a time-out, and what memcheck says of a bad address as a trap."""
+    return kind == expected or (kind, expected) in {("deadlock", "timeout"), ("memcheck", "trap")}
 
 
 class _Runner:

@@ -163,7 +163,12 @@ class Runtime:
         """A trap under checkers: bad addresses are memcheck's, misuse of mbarriers synccheck's. What was found before
         stands below it."""
         if "memcheck" in self.device.checks and trap.kind == "trap":
-            bad = ("is out of bounds", "is not aligned to", "where no block of the heap", "outside of allocations was overwritten")
+            bad = (
+                "is out of bounds",
+                "is not aligned to",
+                "where no block of the heap",
+                "outside of allocations was overwritten",
+            )
             trap.kind = "memcheck" if any(words in trap.reason for words in bad) else "trap"
         if "synccheck" in self.device.checks and trap.kind == "trap" and trap.reason.startswith("mbarrier at "):
             trap.kind = "synccheck"

@@ -14,6 +14,7 @@ from .programs import HEAD, HEAP, module, run
 
 ENGINES = ("native", "reference")
 PRINT = Path(__file__).parents[2] / "testdata" / "syscalls" / "print.ptx"
+DATA = Path(__file__).parents[2] / "testdata" / "checkers"
 
 
 def found(body: str, checks: str = "memcheck", **how) -> list[Finding]:
@@ -77,7 +78,12 @@ def test_check_stop(engine: str) -> None:
 def test_a_loop_that_can_never_end_does() -> None:
     """A list walked through memory that is not there."""
     with pytest.raises(ptxtools.Trap, match="10,000 accesses of warps were bad"):
-        run("A: ld.global.u64 %b, [%a+8000]; add.u32 %r0, %r0, 1; st.global.u32 [%a], %r0; setp.ne.u64 %p, %b, 0; @%p bra A;", "memcheck", threads=1)
+        run(
+            "A: ld.global.u64 %b, [%a+8000]; add.u32 %r0, %r0, 1; st.global.u32 [%a], %r0;\n"
+            "setp.ne.u64 %p, %b, 0; @%p bra A;",
+            "memcheck",
+            threads=1,
+        )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -225,7 +231,9 @@ def test_blocks_of_the_heap(engine: str) -> None:
     )  # fmt: skip
     again = f"{ALLOCATE} mov.u64 %c, %b; {FREE} {ALLOCATE} st.u64 [%c], %a;"
     assert "lies in freed memory" in one(again, outer=HEAP, threads=1, engine=engine).message
-    with pytest.raises(ptxtools.Trap, match="where no block of the heap in use begins: it is in a block that was freed"):
+    with pytest.raises(
+        ptxtools.Trap, match="where no block of the heap in use begins: it is in a block that was freed"
+    ):
         run(f"{ALLOCATE} {FREE} {FREE}", "memcheck", outer=HEAP, threads=1, engine=engine)
 
 
@@ -264,3 +272,37 @@ def test_without_checkers_nothing_is_added() -> None:
     looked = checked.program(loaded.loadable, loaded["k"].entry)
     assert all(block.terminator.kind != "event" for block in plain.blocks)
     assert len(looked.blocks) == len(plain.blocks) + 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "number", "where"),
+    [
+        ("g_oob", 10, "variable 'garr', right behind its end"),
+        ("g_oob", -1, "variable 'garr', 4 bytes before its start"),
+        ("c_oob", 4, "variable 'carr', right behind its end"),
+        ("l_oob", 16, "local variable '__local_depot2', right behind its end"),
+        ("d_oob", 4, "dynamic shared memory, right behind its end"),
+        ("rd", 0, "argument 0 (rd_param_0), right behind its end"),
+        ("half2oob", 0, "argument 0 (half2oob_param_0), the last 2 of 8 bytes past its end"),
+    ],
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_kernels_of_cuda_that_leave_their_memory(kernel: str, number: int, where: str, engine: str) -> None:
+    device, out = ptxtools.Device(engine=engine, checks="memcheck"), np.zeros(32, np.int32)
+    entry = ptxtools.load(DATA / "san.ptx")[kernel]
+    args = {"g_oob": [number], "rd": [np.zeros(16, np.int32), out], "half2oob": [np.zeros(3, np.int16)]}
+    reports = device.launch(entry, 1, 32, args.get(kernel, [number, out]), shared=16).reports
+    assert reports and reports[0].details[0].split(":")[0] == where
+
+
+def test_options(capsys: pytest.CaptureFixture[str]) -> None:
+    from ptxtools.cli.common import exit_status
+    from ptxtools.cli.run import command
+
+    run = [str(DATA / "san.ptx"), "-k", "d_oob", "--grid", "1", "--block", "1", "--arg", "0", "--arg", "zeros:s32[1]"]
+    assert exit_status(command, "ptx-run", [*run, "--check", "memcheck"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("memcheck: shared ") == 2 and "give --shared BYTES" in said
+    assert exit_status(command, "ptx-run", [*run, "--check", "memcheck", "--check-stop"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("memcheck: shared ") == 1 and "error: " in said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from tests.checkers.test_memcheck import ALLOCATE, FREE
 
 ENGINES = ("native", "reference")
 OWNER = ("k", (0, 0, 0), (1, 2, 3), "k.ptx", 7)
-DATA = Path(__file__).parents[2] / "testdata" / "checkers"
 
 
 # --- the allocator ----------------------------------------------------------------------------------------------------
@@ -71,7 +70,7 @@ def test_any_order_of_allocating_and_freeing_keeps_the_poison() -> None:
             assert arena.overwritten() == []
             assert arena.live() == sorted(live)
             ends = [(a, a + size) for a, size in arena.live()]
-            assert all(after - end >= ZONE for (_, end), (after, _) in zip(ends, ends[1:], strict=False))
+            assert all(after - end >= ZONE for (_, end), (after, _) in pairwise(ends))
 
 
 def test_freed_memory_is_kept_and_then_handed_out_again() -> None:

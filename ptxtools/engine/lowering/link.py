@@ -37,7 +37,9 @@ _CLUSTERS = re.compile(r"mapa|getctarank|cluster|cta_group::2")
 class Linker:
     """Finds the functions that a kernel reaches, numbers them, and lowers them in that order."""
 
-    def __init__(self, module: Module, addresses: Callable[[str], int], optimise: bool, late: bool, apart: bool = False) -> None:
+    def __init__(
+        self, module: Module, addresses: Callable[[str], int], optimise: bool, late: bool, apart: bool = False
+    ) -> None:
         self.module, self.addresses, self.optimise, self.late = module, addresses, optimise, late
         self.apart = apart
         self.names: Names = module_names(module)
@@ -177,7 +179,8 @@ class Linker:
         depth, frames, local = _deepest(calls, functions)
         registers = -(-max(function.register_bytes for function in lowered) // SLOT_BYTES["b32"])
         return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local,
-                       self.clustered, any(map(takes_stack, self.flows)), self.shared.places, self.shared.padding)  # fmt: skip
+                       self.clustered, any(map(takes_stack, self.flows)), self.shared.places,
+                       self.shared.padding)  # fmt: skip
 
 
 def _symbols(instruction: Instruction) -> Iterator[str]:

@@ -39,7 +39,11 @@ class MemCheck:
         self._after = self._first + np.array(allocations.sizes, np.uint64)
         self._left = _ENOUGH
         self._shared = [
-            (f"shared variable '{name}'" if size >= 0 else "dynamic shared memory", at, size if size >= 0 else dynamic_shared)
+            (
+                f"shared variable '{name}'" if size >= 0 else "dynamic shared memory",
+                at,
+                size if size >= 0 else dynamic_shared,
+            )
             for name, at, size in program.shared
         ]
         total = program.static_shared + dynamic_shared
