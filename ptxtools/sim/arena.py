@@ -6,7 +6,6 @@ import ctypes
 import mmap
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptxtools.diagnostics import LaunchError
@@ -87,6 +86,7 @@ class Arena:
         self._most = (_KEPT_CHECKED, _KEPT_BYTES_CHECKED) if checked else (_KEPT, _KEPT_BYTES)
         self._keep_all = checked
         self._holes = False  # there may be free ranges below the last allocation
+        self._watched: list[tuple[int, int, bytes]] | None = None  # what `overwritten` compares, while nothing changes
         self._touched = self.base  # memory from here on was never handed out: it still reads as zero
 
     @property
@@ -116,6 +116,7 @@ class Arena:
         place = bisect_left(self._starts, address)
         before = self._ends(place - 1) if place else self.base
         after = self._starts[place] if place < len(self._starts) else _round_up(address + room, 16)
+        self._watched = None
         self._sizes[address] = room
         self._starts.insert(place, address)
         if zero and address < self._touched:
@@ -152,6 +153,7 @@ class Arena:
             again = ": it was freed already" if size is not None else ""
             raise LaunchError(f"no allocation at device address {address:#x}{again}")
         self._freed[address] = size
+        self._watched = None
         most, most_bytes = self._most
         if (reuse and not self._keep_all) or size > most_bytes:
             self._forget(address)
@@ -185,36 +187,38 @@ class Arena:
         elif end > start:
             self._map[start - self.base : end - self.base] = poison(start, end - start)
 
-    def _zones(self) -> Iterator[tuple[int, int]]:
+    def _zones(self) -> list[tuple[int, int]]:
         """(first, behind) of all that must still hold poison: beside allocations, and in freed ones.
 
         A gap of more than two zones may have held something between them.
         """
-        at = -1
+        found: list[tuple[int, int]] = []
+        at = self.base
         for start in self._starts:
-            if at < 0:
-                yield max(self.base, start - ZONE), start
-            elif start - at <= 2 * ZONE:
-                yield at, start
-            else:
-                yield at, at + ZONE
-                yield start - ZONE, start
+            if start - at <= 2 * ZONE and found:
+                found.append((at, start))
+            elif found:
+                found += (at, at + ZONE), (start - ZONE, start)
+            else:  # in front of the first
+                found.append((max(at, start - ZONE), start))
             if start in self._freed:
-                yield self._head(start)
-                yield self._tail(start)
+                found += self._head(start), self._tail(start)
             at = start + self._sizes[start]
-        if at >= 0:
-            yield at, _round_up(at, 16)
+        if found:
+            found.append((at, _round_up(at, 16)))
+        return found
 
     def overwritten(self) -> list[tuple[int, int]]:
         """(first address, bytes up to the last) of what was written where nobody may write; it is poison again."""
         found: list[tuple[int, int]] = []
         memory, base = self._map, self.base
-        for start, end in self._zones():
-            if end > start and memory[start - base : end - base] != (whole := poison(start, end - start)):
-                first, last = differs(memory[start - base : end - base], whole)
-                found.append((start + first, last - first + 1))
-                memory[start - base : end - base] = whole
+        if self._watched is None:
+            self._watched = [(a - base, b - base, poison(a, b - a)) for a, b in self._zones() if b > a]
+        for start, end, whole in self._watched:
+            if memory[start:end] != whole:
+                first, last = differs(memory[start:end], whole)
+                found.append((base + start + first, last - first + 1))
+                memory[start:end] = whole
         return found
 
     # --- what there is ------------------------------------------------------------------------------------------------

@@ -6,17 +6,20 @@ That it is still there after a launch shows that nobody wrote there.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 #: Bytes at least between two allocations: what a whole warp reaches that goes one step too far (32 x 8 bytes).
 ZONE = 256
 _PAIR = b"\xfd\xff"  # 0xFFFD, 0xFFFDFFFD, 0xFFFDFFFDFFFDFFFD
-_LONG = _PAIR * 4096
 
 
 def poison(address: int, size: int) -> bytes:
     """The bytes that belong at an address."""
-    skip = address & 1
-    if skip + size <= len(_LONG):
-        return _LONG[skip : skip + size]
+    return _pattern(address & 1, size)
+
+
+@lru_cache(1024)  # gaps have few sizes, and all are compared after each launch
+def _pattern(skip: int, size: int) -> bytes:
     return (_PAIR * (size // 2 + 1))[skip : skip + size]
 
 
