@@ -118,6 +118,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
 )
 @click.option("--check", "checks", metavar="LIST", help="Run-time checkers: memcheck, initcheck, synccheck, racecheck, "
               "leakcheck, asynccheck (with commas between), or all.")  # fmt: skip
+@click.option("--check-stop", is_flag=True, help="End the run at memcheck's first error.")
 @not_available_yet("--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
@@ -188,6 +189,7 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.max_instructions = options["max_instructions"]
     job.sms = options["sms"] or job.sms
     job.heap = job.heap if options["heap"] is None else options["heap"]
+    job.check_stop = options["check_stop"]
     if options["checks"]:
         job.checks |= _checks(options["checks"])
     limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]

@@ -246,6 +246,8 @@ class View(ABC):
         found, place = self.resolve(address, space)
         if found == "local":
             self._check_local(place, len(data), who, "write")
+            if self.launch.written_local is not None:
+                self.launch.written_local(self, who, place, len(data))
             self.set_local(who, place, data)
         else:
             self.memory(address, len(data), space, lane=who, align=align)[:] = data

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from shlex import quote
 from collections.abc import Iterable, Sequence
+from shlex import quote
 
 from ptxtools.diagnostics import LaunchError, shown
 from ptxtools.diagnostics.text import join_words

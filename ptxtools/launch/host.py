@@ -183,6 +183,7 @@ class Buffer:
         if not self._owned:
             raise LaunchError("a module variable cannot be freed")
         self._device.arena.free(self.address)
+        self._device.runtime.unwritten.remove(self._address)
         self._free = True
 
     def __add__(self, offset: int) -> Pointer:
@@ -228,8 +229,8 @@ class Device(sim.Device):
     (None: 8 KB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
     as those of the target do ("chip"), or by a chain of f32 multiply-adds ("ieee").
 
-    checks are not built yet: other values than the default are refused. Raises `LaunchError` for values that make no
-    device.
+    checks: names of run-time checkers, whose reports are in `RunResult.reports`; check_stop: memcheck's first error is
+    a `Trap`. Raises `LaunchError` for values that make no device.
     """
 
     def __init__(
@@ -246,6 +247,7 @@ class Device(sim.Device):
         heap: int | None = None,
         stack: int | None = None,
         on_print: Callable[[str], None] | None = None,
+        check_stop: bool = False,
     ) -> None:
         if target is not None:
             demand(target, str, "target", "a name such as 'sm_90a', or None")
@@ -259,9 +261,9 @@ class Device(sim.Device):
         seed, heap = _whole_or_none(seed, "seed"), _whole_or_none(heap, "heap")
         stack = _whole_or_none(stack, "stack")
         self.stack = DEFAULT_STACK if stack is None else stack
-        check_stack(self.stack)
         super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed, heap=heap,
-                         on_print=on_print, checks=checks, numerics=numerics)  # fmt: skip
+                         on_print=on_print, checks=checks, numerics=numerics, check_stop=bool(check_stop))  # fmt: skip
+        check_stack(self.stack, self.limits)
 
     def launch(
         self,
@@ -310,13 +312,19 @@ class Device(sim.Device):
     # --- memory -------------------------------------------------------------------------------------------------------
 
     def alloc(self, nbytes: int) -> Buffer:
-        """A buffer of `nbytes` bytes of u8, zero at first; raises `OutOfMemory` (a `LaunchError`)."""
+        """A buffer of `nbytes` bytes of u8, zero at first; raises `OutOfMemory` (a `LaunchError`).
+
+        For initcheck it counts as not initialised.
+        """
         import numpy as np
 
         nbytes = whole(nbytes, "nbytes")
         if nbytes < 0:
             raise LaunchError(f"a buffer cannot have {nbytes} bytes")
-        return Buffer(self, self.arena.allocate(nbytes, zero=True).address, np.dtype(np.uint8), (nbytes,))
+        address = self.arena.allocate(nbytes, zero=True).address
+        if "initcheck" in self.checks:
+            self.runtime.unwritten.add(address, nbytes)
+        return Buffer(self, address, np.dtype(np.uint8), (nbytes,))
 
     def upload(self, array: Array) -> Buffer:
         """A buffer with the content, type and shape of an array."""
@@ -334,6 +342,7 @@ class Device(sim.Device):
 
         if array.nbytes:
             np.copyto(self.array_at(address, array.dtype, array.shape), array)
+            self.runtime.unwritten.written(address, array.nbytes)
 
     def array_at(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """Device memory as an array; writing to it writes device memory."""
@@ -471,7 +480,7 @@ class _Uploads:
 
     def free(self) -> None:
         for _, address in reversed(self._arrays.values()):
-            self._device.arena.free(address)
+            self._device.arena.free(address, reuse=True)
 
 
 def _whole_or_none(value: Any, what: str) -> int | None:

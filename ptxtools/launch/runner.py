@@ -130,7 +130,7 @@ def run_job(job: Job, load: Loader) -> Report:
             raise
         report.failure = error
         return report
-    report.failure = next((f for f in runner.findings() if f.checker == job.expect_failure), None)
+    report.failure = next((f for f in runner.findings() if _is(f.checker, job.expect_failure)), None)
     if report.failure is not None:
         return report
     report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
@@ -138,10 +138,15 @@ def run_job(job: Job, load: Loader) -> Report:
 
 
 def _meets(error: LaunchError | Trap, expected: str) -> bool:
-    """Whether a failure is of the expected kind; a deadlock report also counts as a time-out."""
+    """Whether a failure is of the expected kind."""
     if isinstance(error, LaunchError):
         return expected == "launch-error"
-    return error.kind == expected or (expected == "timeout" and error.kind == "deadlock")
+    return _is(error.kind, expected)
+
+
+def _is(kind: str, expected: str) -> bool:
+    """A deadlock report also counts as a time-out, and what memcheck says of a bad address as a trap."""
+    return kind == expected or (kind, expected) in {("deadlock", "timeout"), ("memcheck", "trap")}
 
 
 class _Runner:
@@ -162,7 +167,7 @@ class _Runner:
         kernels = [self._kernel(plan) for plan in job.launches]
         self._device = Device(
             job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed, heap=job.heap,
-            checks=job.checks, numerics=job.numerics, on_print=self._printed,
+            checks=job.checks, check_stop=job.check_stop, numerics=job.numerics, on_print=self._printed,
         )  # fmt: skip
         for path in self._modules:
             self._device.load(self._modules[path])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from ptxtools.sim.limits import MAX_PARAMETER_BYTES
+from ptxtools.sim.limits import MOST_PARAMETER_BYTES
 
 from .arguments import MOST_DIGITS, Argument, BufferArgument, Content, Null, Raw, Scalar, check_number, shaped
 from .elements import ELEMENTS, element_type
@@ -109,14 +109,14 @@ def _read_bytes(path: str) -> bytes:
     """What a parameter can hold of a file, which may be a device without an end."""
     try:
         with open(path, "rb") as file:
-            data = file.read(MAX_PARAMETER_BYTES + 1)
+            data = file.read(MOST_PARAMETER_BYTES + 1)
             size = max(os.fstat(file.fileno()).st_size, len(data))
     except (OSError, ValueError) as error:
         raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) <= MAX_PARAMETER_BYTES:
+    if len(data) <= MOST_PARAMETER_BYTES:
         return data
-    much = f"{size:,}" if size > len(data) else f"more than {MAX_PARAMETER_BYTES:,}"
-    raise SpecError(f"{path}: has {much} bytes; all parameters of a kernel have at most {MAX_PARAMETER_BYTES:,}")
+    much = f"{size:,}" if size > len(data) else f"more than {MOST_PARAMETER_BYTES:,}"
+    raise SpecError(f"{path}: has {much} bytes; all parameters of a kernel have at most {MOST_PARAMETER_BYTES:,}")
 
 
 _HEADS: dict[str, Callable[[str], Argument]] = {

@@ -290,7 +290,8 @@ def free(view: View) -> None:
 
     def release(lane: int) -> int:
         address = int(addresses[lane])
-        return SUCCESS if not address or runtime_of(view).heap.free(address) else INVALID_VALUE
+        freed = not address or runtime_of(view).heap.free(address, owner_of(view, lane))
+        return SUCCESS if freed else INVALID_VALUE
 
     _status(view, release)
 
@@ -392,7 +393,7 @@ def function_attributes(view: View) -> None:
             x, y, z = kernel.bounds.reqntid or kernel.bounds.maxntid
             threads = x * y * z
         return _put(
-            view, int(places[lane]), lane, ("Q", program.static_shared), ("Q", 0), ("Q", program.local_bytes),
+            view, int(places[lane]), lane, ("Q", program.declared_shared), ("Q", 0), ("Q", program.local_bytes),
             ("i", threads), ("i", program.registers), ("i", 10 * major + minor), ("i", 10 * major + minor), ("i", 0),
             ("i", device.limits.shared_default), ("i", -1),
         )  # fmt: skip

@@ -21,7 +21,7 @@ from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, limits
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .runtime import Runtime
-from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape
+from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape, shared_hint
 from .traps import locate
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class Device:
     target: such as "sm_90a"; None: that of the first module loaded. memory: bytes. threads: worker threads, as many as
     there are cores by default; a seed makes it one. host_addresses: device addresses are host addresses. heap: bytes
     that `malloc` of kernels may take. on_print: gets what kernels print, as they print it. numerics: tensor cores add
-    as the target's do ("chip") or by f32 multiply-adds ("ieee"). Raises `LaunchError` for values that make no device.
+    as the target's do ("chip") or by f32 multiply-adds ("ieee"). check_stop: memcheck's first
+    error ends the run. Raises `LaunchError` for values that make no device.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Device:
         on_print: Callable[[str], None] | None = None,
         numerics: str = "chip",
         checks: str | Iterable[str] = (),
+        check_stop: bool = False,
     ) -> None:
         if engine not in ENGINES:
             raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(ENGINES)}")
@@ -113,7 +115,7 @@ class Device:
             raise LaunchError(f"a heap of {heap:,} bytes: device memory has {most:,}")
         self.heap_bytes = DEFAULT_HEAP if heap is None else heap
         self.on_print = on_print
-        self.checks = parse_checks(checks)
+        self.checks, self.check_stop = parse_checks(checks), check_stop
         self.late = seed is not None or "asynccheck" in self.checks
         # Looks of checkers run one after another in any case; reports come in the same order each time. The reference
         # engine has one worker.
@@ -143,7 +145,7 @@ class Device:
     def arena(self) -> Arena:
         """Device memory, reserved when it is first needed."""
         if self._arena is None:
-            self._arena = Arena(self._memory, host_addresses=self._host_addresses)
+            self._arena = Arena(self._memory, host_addresses=self._host_addresses, checked="memcheck" in self.checks)
         return self._arena
 
     # --- modules ------------------------------------------------------------------------------------------------------
@@ -169,11 +171,13 @@ class Device:
         if program is None:
             image = self.load(module)
             oldest = self.chip is not None and self.chip.architecture == "tesla"
-            program = module.lower(kernel.name, image, late=self.late, truncates=oldest)
+            program = module.lower(
+                kernel.name, image, late=self.late, truncates=oldest, apart="memcheck" in self.checks
+            )
             if self.checks & LOOKING:
                 from ptxtools.engine.instrument import instrument
 
-                program = instrument(program)
+                program = instrument(program, skip="memcheck" in self.checks)
             self._programs[key] = program
         return program
 
@@ -200,13 +204,13 @@ class Device:
         cluster = cluster_shape(request.cluster, request.grid, bounds, self.limits)
         check_parameters(kernel, request.params, self.limits)
         program = self.program(module, kernel)
-        check_shared(program.static_shared, request.shared, self.limits)
+        check_shared(program.declared_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
         if self.checks & LOOKING:
-            self.runtime.watch(image, memory, extra)
+            self.runtime.watch(image, program, request, memory, extra)
         return self._execute(module, program, request, cluster, resident, specials, memory, extra)
 
     def _workers(self, program: Program) -> int:
@@ -219,7 +223,7 @@ class Device:
         """CTAs of the grid that the device holds at a time. A cooperative grid must be resident as a whole."""
         threads, size = prod(request.block), prod(cluster)
         registers = min(program.registers, request.kernel.bounds.registers or program.registers)
-        per_sm = ctas_per_sm(threads, registers, program.static_shared + request.shared, self.limits)
+        per_sm = ctas_per_sm(threads, registers, program.declared_shared + request.shared, self.limits)
         resident = resident_ctas(per_sm, self.sms, size)
         if resident < size:
             raise LaunchError(
@@ -236,7 +240,7 @@ class Device:
     def _specials(self, program: Program, request: Request, required: Dim3 | None) -> dict[str, int]:
         """Special registers that hold for the whole launch (chapter 10)."""
         self._launches += 1
-        total = program.static_shared + request.shared
+        total = program.declared_shared + request.shared
         workspace = self._grid_workspace() if request.cooperative else 0
         return {
             "%envreg1": workspace >> 32,
@@ -298,16 +302,26 @@ class Device:
             numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, request.stack), specials=specials,
             services=services.load, device=self, written=extra.get("written"),
-            extra=extra,
+            written_local=extra.get("written local"), extra=extra,
         )  # fmt: skip
         try:
             outcome = _engine(self.engine)(launch)
         except Trap as trap:
-            raise self.runtime.checked(locate(trap, program, extra["places"]), extra) from None
+            locate(trap, program, extra["places"])
+            hint = shared_hint(program, request.shared)
+            if hint and trap.reason.startswith("shared ") and trap.reason.endswith("is out of bounds"):
+                trap.details += (hint,)
+            trap.details += self.runtime.overwritten(self.load(module), request)
+            raise self.runtime.checked(trap, extra) from None
         except KeyboardInterrupt as stop:
             if isinstance(stop.__cause__, Trap):
                 locate(stop.__cause__, program, extra["places"])
             raise
+        found = self.runtime.overwritten(self.load(module), request)
+        if found:
+            more = (*found, "help: --check memcheck names the instruction and the thread")
+            raise self.runtime.checked(Trap("memory outside of allocations was overwritten", kernel=program.kernel,
+                                            details=more), extra)  # fmt: skip
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 

@@ -168,6 +168,8 @@ _TABLE = (
 
 #: Limits by plain target name, without the suffix `a` or `f`.
 LIMITS: dict[str, DeviceLimits] = {row.name: row for row in _TABLE}
+#: Bytes of parameters that no kernel has more of.
+MOST_PARAMETER_BYTES = max(row.parameters for row in _TABLE)
 
 #: Chips that `.target` can name and that are not simulated, and why.
 WITHOUT_LIMITS = {

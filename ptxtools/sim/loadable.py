@@ -62,9 +62,11 @@ class Loadable(Protocol):
     @property
     def contents(self) -> Contents: ...
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False) -> Program:
+    def lower(
+        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
+    ) -> Program:
         """The program of a kernel for the addresses of `image`. late: asynchronous work can complete late in it;
-        truncates: mad.f32 cuts its product off, as on sm_1x.
+        truncates: mad.f32 cuts its product off, as on sm_1x; apart: shared and local variables have room between them.
 
         Raises `PtxError`.
         """

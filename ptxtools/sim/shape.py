@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import LaunchError
 
 from .kernel import Bounds, Dim3
 from .limits import DeviceLimits
+
+if TYPE_CHECKING:
+    from ptxtools.engine.program import Program
 
 _AXES = "xyz"
 
@@ -90,6 +94,14 @@ def cluster_shape(asked: Dim3 | None, grid: Dim3, bounds: Bounds, limits: Device
                 f"grid {show(grid)} is not a whole number of clusters of {show(cluster)}: {ctas} CTAs in {axis}"
             )
     return cluster
+
+
+def shared_hint(program: Program, dynamic: int) -> str:
+    """What a shared access out of bounds probably comes from, if a launch gave no dynamic shared memory."""
+    name = program.dynamic_shared
+    if dynamic or not name:
+        return ""
+    return f"help: the kernel uses dynamic shared memory '{name}'; give --shared BYTES (shared=BYTES in Python)"
 
 
 def check_shared(static: int, dynamic: int, limits: DeviceLimits) -> None:

@@ -78,11 +78,13 @@ class StoredModule:
         """What the lines were generated from: by the tree, if it is there already."""
         return self._tree.origins() if self._tree is not None else self._find_origins()
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False) -> Program:
-        """The program of a kernel, from the store if it was made for the same addresses; those with late work, and for
-        sm_1x, are not stored."""
-        if late or truncates:
-            return self._whole().lower(kernel, image, late=late, truncates=truncates)
+    def lower(
+        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
+    ) -> Program:
+        """The program of a kernel, from the store if it was made for the same addresses; those with late work, for
+        sm_1x, or with variables apart, are not stored."""
+        if late or truncates or apart:
+            return self._whole().lower(kernel, image, late=late, truncates=truncates, apart=apart)
         places = sorted(image.addresses.items())
         known = self._programs.get(kernel)
         if known is not None and known[0] == places:
@@ -239,8 +241,8 @@ def _encode_terminator(end: Terminator) -> tuple[Any, ...]:
 
 
 def _encode_function(code: FunctionCode) -> tuple[Any, ...]:
-    plain = [getattr(code, field.name) for field in fields(FunctionCode)]
-    return (*plain[:-1], [astuple(constant) for constant in code.launch_constants])
+    named = {field.name: getattr(code, field.name) for field in fields(FunctionCode)}
+    return (*(named | {"launch_constants": [astuple(constant) for constant in code.launch_constants]}).values(),)
 
 
 def decode_program(encoded: tuple[Any, ...]) -> Program:
@@ -249,7 +251,8 @@ def decode_program(encoded: tuple[Any, ...]) -> Program:
 
 
 def _function(*values: Any) -> FunctionCode:
-    return replace(FunctionCode(*values), launch_constants=[LaunchConstant(*c) for c in values[-1]])
+    code = FunctionCode(*values)
+    return replace(code, launch_constants=[LaunchConstant(*c) for c in values[5]])
 
 
 class _Decoder:

@@ -123,8 +123,10 @@ def free(view: View) -> None:
     addresses, heap = view.source(0), runtime_of(view).heap
     for lane in view.lanes():
         address = int(addresses[lane])
-        if address and heap.free(address) is None:
-            raise view.trap(f"free of {address:#x}, where no block of the heap in use begins", lane)
+        if address and heap.free(address, owner_of(view, lane)) is None:
+            before = heap.freed_at(address)
+            again = "" if before is None else f": it is in a block that was freed: {before}"
+            raise view.trap(f"free of {address:#x}, where no block of the heap in use begins{again}", lane)
 
 
 # --- assertions -------------------------------------------------------------------------------------------------------

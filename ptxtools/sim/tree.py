@@ -37,10 +37,12 @@ class TreeModule:
         self._ready = with_listed_parameters(tree)
         self.contents = contents_of(self._ready)
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False) -> Program:
+    def lower(
+        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
+    ) -> Program:
         from ptxtools.engine import lower
 
-        return lower(self._ready, kernel, image.address, late=late, truncates=truncates)
+        return lower(self._ready, kernel, image.address, late=late, truncates=truncates, apart=apart)
 
     def source(self) -> Source | None:
         return self.tree.source

@@ -355,8 +355,8 @@ def test_refused_launches(scale, change: dict, says: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"target": "sm_82"}, {"target": "sm_71"}, {"target": "sm_75a"}, {"target": "gfx90"}, {"sms": 0}, {"engine": "fast"}, {"threads": 0}, {"memory": -1},
-        {"checks": ["mem"]}, {"numerics": "exact"}, {"seed": -1}, {"target": ""},
+        {"target": "sm_82"}, {"target": "sm_71"}, {"target": "sm_75a"}, {"target": "gfx90"}, {"sms": 0},
+        {"engine": "fast"}, {"threads": 0}, {"memory": -1}, {"checks": ["mem"]}, {"numerics": "exact"}, {"seed": -1}, {"target": ""},
     ],
 )  # fmt: skip
 def test_impossible_devices(options: dict) -> None:

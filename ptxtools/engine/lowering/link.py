@@ -39,10 +39,16 @@ class Linker:
     """Finds the functions that a kernel reaches, numbers them, and lowers them in that order."""
 
     def __init__(
-        self, module: Module, addresses: Callable[[str], int], optimise: bool, late: bool, truncates: bool = False
+        self,
+        module: Module,
+        addresses: Callable[[str], int],
+        optimise: bool,
+        late: bool,
+        truncates: bool = False,
+        apart: bool = False,
     ) -> None:
         self.module, self.addresses, self.optimise, self.late = module, addresses, optimise, late
-        self.truncates = truncates
+        self.truncates, self.apart = truncates, apart
         self.read = reader_for(module.version, module.target)
         self.names: Names = module_names(module)
         self.code = function_addresses(module)
@@ -67,7 +73,7 @@ class Linker:
                     self._link(function)
             for name in self._mentioned(flow):
                 self._link(name)
-        self.shared = shared_layout(list(self._shared_variables()))
+        self.shared = shared_layout(list(self._shared_variables()), self.apart)
 
     def number_of(self, name: str, function: Function | None = None) -> int:
         """Number of a function with a body, which from now on belongs to the program."""
@@ -180,7 +186,8 @@ class Linker:
         depth, frames, local = _deepest(calls, functions)
         registers = -(-max(function.register_bytes for function in lowered) // SLOT_BYTES["b32"])
         return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local,
-                       self.clustered, any(map(takes_stack, self.flows)))  # fmt: skip
+                       self.clustered, any(map(takes_stack, self.flows)), self.shared.places,
+                       self.shared.padding)  # fmt: skip
 
 
 def _symbols(instruction: Instruction) -> Iterator[str]:

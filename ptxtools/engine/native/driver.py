@@ -80,10 +80,10 @@ class _Run:
             for thread in threads:
                 thread.join()
         if self.failures:
-            error = self.failures[0]
-            if isinstance(error, KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
-                raise error from self._told(Hang("interrupted", "stopped"))
-            raise error
+            first_failure = self.failures[0]
+            if isinstance(first_failure, KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
+                raise first_failure from self._told(Hang("interrupted", "stopped"))
+            raise first_failure
         if self.hangs:
             raise self._told(self.hangs[0])
         total = self._instructions()

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from ..heap import Block
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finding:
     """A report: checker, what is wrong, and where: kernel, CTA, thread, line and text of the PTX, and the place that
-    the line was generated from (`source`), where the file says it."""
+    the line was generated from (`source`), where the file says it; count: how often it came there."""
 
     checker: str
     message: str
@@ -28,6 +28,7 @@ class Finding:
     text: str = ""
     details: tuple[str, ...] = field(default=())
     source: Origin | None = None
+    count: int = 1
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " if self.line is not None else ""
@@ -38,10 +39,12 @@ class Finding:
         lines = [f"{where}{self.checker}: {self.message}{who}"]
         origin = self.source.lines() if self.source else ()
         lines += [f"    {line}" for line in (" ".join(self.text.split()), *origin, *self.details) if line]
+        if self.count > 1:
+            lines.append(f"    {self.count:,} times")
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Leak(Finding):
     """A block of the heap that was never freed."""
 
