@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 #: CTAs, half of them of each kind; words that all add to.
 CTAS, WORDS = 16, 64
@@ -72,5 +73,5 @@ def test_no_addition_is_lost_between_workers(way: str, type_: str) -> None:
     device = ptxtools.Device("sm_100a", threads=4, sms=CTAS)
     y = device.upload(np.zeros(WORDS, dtype))
     map_ = device.tensormap(y, type=plain, shape=[WORDS], box=[WORDS])
-    device.launch(kernel(way, type_), CTAS, WORDS, [y, map_, device.multicast([y])], timeout=60)
+    device.launch(kernel(way, type_), CTAS, WORDS, [y, map_, device.multicast([y])], timeout=HANG)
     assert set(y.download().tolist()) == {CTAS * rounds(way, type_)}

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ptxtools.diagnostics import Trap
-
 from tests.work import HANG
 
 from .harness import Memory, both, go, launch_of, output
@@ -138,7 +137,14 @@ def test_looking_without_end_is_a_deadlock(engine, block, threads, seed):
     body = "LOOK: ld.volatile.global.u64 %d1, [%base]; setp.eq.u64 %p2, %d1, 0; @%p2 bra LOOK; ret;"
     with pytest.raises(Trap) as failure:
         times(
-            engine, body, block, grid=(3, 1, 1), threads=threads, resident=3, seed=seed, deadline=time.monotonic() + HANG
+            engine,
+            body,
+            block,
+            grid=(3, 1, 1),
+            threads=threads,
+            resident=3,
+            seed=seed,
+            deadline=time.monotonic() + HANG,
         )
     assert failure.value.kind == "deadlock"
     assert failure.value.reason == "no thread can go on: all wait or look again"

@@ -16,7 +16,6 @@ from tests.work import calls
 
 from .syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
 
-
 #: Calls for one statement of compiler output; the speeds that they stand for are bounded in `make bench`.
 CALLS_TO_READ, CALLS_TO_PRINT = 27, 15
 
