@@ -60,8 +60,8 @@ def test_bytes_behind_the_end_are_damage_too():
 
 
 def test_forged_containers_never_crash():
-    """Mutants whose hash was set right again reach every decoder; the seed is fixed. None of them makes work that is out
-    of proportion to the size of the file."""
+    """Mutants whose hash was set right again reach every decoder; the seed is fixed. None of them makes work out of
+    proportion to the size of the file."""
     chance, kept = random.Random(20240), []
     twice = EVERYTHING + EVERYTHING[EVERYTHING.index(".visible .entry") :].replace("kernel", "again")
     bases = [write(module(twice), compress=compress, debug=debug) for compress in (0, 1) for debug in (0, 1)]
