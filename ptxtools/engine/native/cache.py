@@ -103,7 +103,7 @@ class Store:
         return found
 
     def _look(self) -> None:
-        """Bring the list of units up to date; a unit never changes, so each file is read once."""
+        """Bring the list of units up to date; the functions in a unit never change, so each file is read once."""
         try:
             with os.scandir(self.root) as entries:
                 there = {entry.name for entry in entries if entry.name.startswith("unit-")}
@@ -112,7 +112,8 @@ class Store:
         for file in self._units.keys() - there:
             del self._units[file]
         for file in there - self._units.keys():
-            self._units[file] = _names(self.root / file)
+            if have := _names(self.root / file):  # else it is damaged, and may be written again
+                self._units[file] = have
 
     def _pack_path(self, names: Iterable[str]) -> Path:
         return self.root / f"pack-{fingerprint(sorted(names))}.o"
