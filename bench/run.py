@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import counts
@@ -199,7 +200,7 @@ def bench_reading() -> None:
         "blanks": lambda n: head + "op" + " " * n,
         "missing braces": lambda n: ".entry f()\n.reg .b32 %r<4>;\nret;\n}\n" * (n // 36),
     }
-    seconds = {name: [best(lambda t=make(n): parse(t)) for n in (100_000, 400_000)] for name, make in hostile.items()}
+    seconds = {name: [best(partial(parse, make(n))) for n in (100_000, 400_000)] for name, make in hostile.items()}
     worst = max(seconds, key=lambda name: seconds[name][1] / seconds[name][0])
     ratio = seconds[worst][1] / seconds[worst][0]
     print(f"Four times as much hostile text takes at most {ratio:.1f} times as long ({worst})  (bound: 6)")

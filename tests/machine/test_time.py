@@ -45,9 +45,9 @@ def test_lanes_sleep_for_their_own_time(engine):
     assert all(1000 * (t + 1) <= passed <= 2000 * (t + 1) for t, passed in enumerate(times(engine, body)))
 
 
-@pytest.mark.parametrize(("engine", "naps"), [("native", 1_000_000), ("reference", 300)])
+@pytest.mark.parametrize(("engine", "naps"), [("native", 3_000), ("reference", 300)])
 def test_a_long_sleep_is_over_at_once(engine, naps, monkeypatch):
-    """Where all sleep, nobody waits: a thousand seconds pass within less, and Python's own sleep is not asked."""
+    """Where all sleep, nobody waits: the clock of the device goes on, and Python is not asked to sleep."""
     monkeypatch.setattr(time, "sleep", None)
     body = f"""
     mov.u32 %r1, 0; AGAIN: nanosleep.u32 4000000000; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, {naps}; @%p1 bra AGAIN;
