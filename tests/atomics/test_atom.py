@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
 Array = np.ndarray[Any, Any]
@@ -106,7 +107,7 @@ def run(form: str, bits: int, count: int, space: str, engine: str, memory: Array
     old = np.zeros(32 * size, np.uint8)
     given = np.concatenate([operand.view(np.uint8) for operand in operands])
     device = ptxtools.Device("sm_100a", engine=engine)
-    device.launch(ptxtools.loads(text)["k"], 2, 32, [memory, given, old], cluster=2, timeout=20)
+    device.launch(ptxtools.loads(text)["k"], 2, 32, [memory, given, old], cluster=2, timeout=HANG)
     return old
 
 

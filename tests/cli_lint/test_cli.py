@@ -10,6 +10,7 @@ import pytest
 
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.lint import command
+from tests.work import HANG
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 GOOD = HEAD + ".entry k() { ret; }\n"
@@ -451,7 +452,7 @@ def test_container(run, files):
 def process(*arguments, **more):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run([sys.executable, "-m", "ptxtools", "lint", *arguments], capture_output=True, env=environment,
-                          timeout=60, check=False, **more)  # fmt: skip
+                          timeout=HANG, check=False, **more)  # fmt: skip
 
 
 def test_process_from_a_pipe(files):
@@ -511,7 +512,7 @@ def test_other_mistakes_are_found_beside_a_syntax_mistake(run):
 def test_closed_streams_are_no_internal_error(files, redirection):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(f"'{sys.executable}' -m ptxtools lint bad.ptx - {redirection}", shell=True, cwd=files,
-                          env=environment, capture_output=True, input=b"", timeout=60, check=False)  # fmt: skip
+                          env=environment, capture_output=True, input=b"", timeout=HANG, check=False)  # fmt: skip
     assert done.returncode in (1, 2) and b"internal" not in done.stderr and b"Traceback" not in done.stderr
 
 
@@ -519,7 +520,7 @@ def test_output_that_cannot_be_encoded_is_escaped(files):
     (files / "é.ptx").write_text(BAD)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-m", "ptxtools", "lint", "--format", "json", "é.ptx"], capture_output=True,
-                          cwd=files, env=environment, timeout=60, check=False)  # fmt: skip
+                          cwd=files, env=environment, timeout=HANG, check=False)  # fmt: skip
     assert done.returncode == 1 and done.stderr == b"" and json.loads(done.stdout)[0]["file"] == "é.ptx"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ptxtools.engine.native import cache
+from tests.work import HANG
 
 REPOSITORY = Path(__file__).parents[2]
 #: A whole process: one small kernel; prints its result and which parts of the package were imported.
@@ -40,7 +41,7 @@ def process(folder: Path | str) -> subprocess.Popen[str]:
 
 
 def outcome(run: subprocess.Popen[str]) -> str:
-    out, err = run.communicate(timeout=120)
+    out, err = run.communicate(timeout=HANG)
     assert run.returncode == 0, err
     return out.strip()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ptxtools.diagnostics import LaunchError
@@ -64,7 +66,8 @@ def test_a_limited_address_space_gets_less_by_default() -> None:
         "import resource as r; r.setrlimit(r.RLIMIT_AS, (2 << 30,) * 2); "
         "from ptxtools.sim.arena import Arena; print(Arena().size)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # else NumPy takes address space for each core
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert 1 << 26 <= int(ran.stdout) < 2 << 30, ran.stderr
 
 
