@@ -12,7 +12,7 @@ from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
 from ptxtools.sim.loadable import Storage
 from ptxtools.sim.shape import dim3
-from ptxtools.sim.textures.objects import make
+from ptxtools.sim.textures.making import make
 from ptxtools.sim.tree import TreeModule
 
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes

@@ -12,7 +12,7 @@ from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
-from ptxtools.sim.textures.objects import make
+from ptxtools.sim.textures.making import make
 
 from .arguments import (
     Argument,

@@ -104,7 +104,7 @@ def _results(f: FunctionLowering, operand: Operand, type_name: str) -> tuple[lis
 
 @lowers("tex", "tld4")
 def fetch(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """src = handle, sampler, coordinates, level or gradients, offsets. detail: how many of the last three."""
+    """src = handle, sampler, coordinates, level or gradients, offsets, reference. detail: how many of the last four."""
     after = f.guarded_region()
     target, address, *rest = instruction.operands
     targets, types = _results(f, target, op.mods["dtype"])
@@ -120,8 +120,8 @@ def fetch(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     if rest and not _is_depth(f, rest[0]):
         offsets = sources.several(rest.pop(0), ("s32",) * _OFFSETS.get(geometry, 0))
     if rest:
-        raise Unsupported("depth comparison is not supported yet")
-    _end(f, op.family, op, targets, types, sources, (coordinates, extra, offsets))
+        sources.add(rest[0], "f32")
+    _end(f, op.family, op, targets, types, sources, (coordinates, extra, offsets, len(rest)))
     f.end_region(after)
 
 
