@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError
+if TYPE_CHECKING:
+    from .shortcuts import Rows
 
 #: Handles have these 16 bits on top, where no address has them.
 _TAG = 0x7E58
@@ -191,18 +192,28 @@ class Textures:
     """The textures and surfaces of a device by handle."""
 
     def __init__(self) -> None:
-        self._known: list[Texture] = []
+        self.known: list[Texture] = []
+        self._rows: Rows | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """What native code knows of them."""
+        if self._rows is None:
+            from .shortcuts import Rows
+
+            self._rows = Rows()
+        return self._rows
 
     def add(self, texture: Texture) -> int:
         """The handle of a new texture or surface."""
-        self._known.append(texture)
-        return _TAG << 48 | _OBJECT | len(self._known)
+        self.known.append(texture)
+        return _TAG << 48 | _OBJECT | len(self.known)
 
     def find(self, handle: int) -> Texture | None:
         """The texture of a handle; None for any other number."""
         number = handle & (1 << 32) - 1
-        if handle & ~((1 << 32) - 1) == _TAG << 48 | _OBJECT and 0 < number <= len(self._known):
-            return self._known[number - 1]
+        if handle & ~((1 << 32) - 1) == _TAG << 48 | _OBJECT and 0 < number <= len(self.known):
+            return self.known[number - 1]
         return None
 
 

@@ -13,8 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.semantics.colour import linear_light
+
 from .cubes import across
-from .formats import linear_light
+
 from .objects import COMPARISONS, Sampler, Texture
 
 Array: TypeAlias = npt.NDArray[Any]

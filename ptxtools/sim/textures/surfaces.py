@@ -17,8 +17,8 @@ _FITTING = {"1d": ("1d", "linear"), "2d": ("2d",), "3d": ("3d",), "a1d": ("a1d",
 _lock = threading.Lock()
 
 
-def _accesses(view: View, size: int) -> Iterator[tuple[int, Texture, memoryview | None]]:
-    """Each lane with its surface and the `size` bytes that it accesses; None where .zero leaves it out.
+def _accesses(view: View, size: int | None) -> Iterator[tuple[int, Texture, memoryview | None]]:
+    """Each lane with its surface and the `size` bytes that it accesses (None: a texel); None where .zero leaves it out.
 
     The x coordinate counts bytes, or samples with `.p`.
     """
@@ -34,7 +34,7 @@ def _accesses(view: View, size: int) -> Iterator[tuple[int, Texture, memoryview 
         for lane in lanes.tolist():
             place = [int(column[lane]) for column in columns]
             layer = place.pop(0) & (1 << 32) - 1 if mods["geom"].startswith("a") else 0
-            yield lane, texture, _bytes(view, texture, lane, place, layer, size)
+            yield lane, texture, _bytes(view, texture, lane, place, layer, size or texture.texel)
 
 
 def _bytes(view: View, texture: Texture, lane: int, place: list[int], layer: int, size: int) -> memoryview | None:
@@ -52,6 +52,8 @@ def _bytes(view: View, texture: Texture, lane: int, place: list[int], layer: int
         if opcode.has("trap"):
             where = ", ".join(map(str, place))
             raise view.trap(f"surface access at ({where}) of layer {layer} is outside the surface", lane)
+        if last < 0:
+            raise view.trap(f"surface access of {size} bytes is wider than a row of {width * texture.texel}", lane)
         x = min(max(x, 0), last) // size * size
         y, z = min(max(y, 0), height - 1), min(max(z, 0), depth - 1)
         layer = min(layer, texture.layers - 1)
@@ -92,19 +94,21 @@ def sust(view: View) -> None:
             if data is not None:
                 data[:] = np.array([column[lane] for column in columns]).astype(f"<u{item}").tobytes()
         return
-    for texture, _, _ in groups(view):
-        texel = texture.texel
-        break
-    for lane, texture, data in _accesses(view, texel):
+    for lane, texture, data in _accesses(view, None):
         if data is not None:
             sample = _formatted(texture, np.array([column[lane] for column in columns], np.uint32))
             data[: len(sample)] = sample
 
 
 def _formatted(texture: Texture, words: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> bytes:
-    """Source words as channels of the surface: floats are converted, integers cut."""
+    """Source words as channels of the surface: floats are converted, to normalized integers too, and integers cut."""
     channel = texture.channel
     words = words[: texture.channels]
+    if texture.read == "normalized_float":
+        largest = (1 << 8 * channel.bytes - (channel.code[0] == "i")) - 1
+        lowest = -1.0 if channel.code[0] == "i" else 0.0
+        floats = np.clip(np.nan_to_num(words.view(np.float32).astype(np.float64)), lowest, 1.0)
+        return np.rint(floats * largest).astype("<" + channel.code).tobytes()
     if channel.is_float:
         with np.errstate(over="ignore"):
             return words.view(np.float32).astype("<" + channel.code).tobytes()
@@ -126,6 +130,8 @@ def sured(view: View) -> None:
     operation = _OPERATIONS[opcode.mods["op"]]
     with _lock:
         for lane, texture, data in _accesses(view, item):
+            if opcode.has("p") and texture.is_float:
+                raise view.trap(f"sured.p needs integers, but the surface has {texture.type}", lane)
             if data is None:
                 continue
             signed = type_name[0] == "s" or (opcode.has("p") and texture.type[0] == "s")

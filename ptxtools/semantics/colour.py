@@ -1,4 +1,4 @@
-"""Texel formats that need more than a conversion of types."""
+"""Colours: what channels of sRGB stand for."""
 
 from __future__ import annotations
 
