@@ -72,8 +72,8 @@ def _fill(row: Array, texture: Texture, functions: dict[str, int]) -> None:
         _set(row, f"border_{name}", bits)
     for name in "rgba"[: texture.channels]:
         _set(row, f"load_{name}", loader)
-    first = TEXTURE.offset("load_b")
-    assert first == TEXTURE.offset("load_r") + 16
+    if texture.srgb and texture.channels == 4:
+        _set(row, "load_a", functions[sampling.loader_of("u8", True, False)])
     _set(row, "kinds", _KINDS.get(texture.kind, 0))  # last: now it can be used
 
 
