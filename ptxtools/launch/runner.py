@@ -30,6 +30,7 @@ from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
+from .textures import complete
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -217,8 +218,9 @@ class _Runner:
         """Textures by name; one that is called like a .texref or .surfref variable is bound to it."""
         for plan in self._job.textures.values():
             buffer = self._buffers[plan.buffer]
+            fields = complete(plan, buffer.initial, buffer.element.name)
             try:
-                texture = make(plan.kind, buffer.address, buffer.size, **plan.fields)
+                texture = make(plan.kind, buffer.address, buffer.size, **fields)
             except LaunchError as error:
                 raise LaunchError(f"texture '{plan.name}': {error}") from None
             handle = self._textures[plan.name] = self._device.runtime.textures.add(texture)
