@@ -161,6 +161,7 @@ class Buffer:
         if not self._owned:
             raise LaunchError("a module variable cannot be freed")
         self._device.arena.free(self.address)
+        self._device.runtime.textures.freed(self.address, self.size)
         self._free = True
 
     def __add__(self, offset: int) -> Pointer:

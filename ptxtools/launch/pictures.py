@@ -94,8 +94,8 @@ def write_picture(file: IO[bytes], path: str, array: Array) -> None:
     if array.ndim not in (2, 3) or 0 in array.shape or not (deep or (array.dtype == np.uint8 and channels in _MODES)):
         shape = ", ".join(map(str, given.shape))
         raise SpecError(
-            f"{path}: {given.dtype}[{shape}] is no picture: give [height, width] or [height, width, channels] of u8 or of "
-            "floats, or [height, width] of u16"
+            f"{path}: {given.dtype}[{shape}] is no picture: give [height, width] or [height, width, channels] of u8 "
+            "or of floats, or [height, width] of u16"
         )
     height, width = array.shape[:2]
     mode = "I;16" if deep else _MODES[channels]

@@ -55,7 +55,7 @@ def listed(table: Table, key: str, of: type) -> list[Any]:
     values = table.take(key, list, [])
     kinds = (int, float) if of is float else (of,)
     if (not values and of in (int, float)) or any(isinstance(v, bool) or not isinstance(v, kinds) for v in values):
-        what = {str: "words", dict: "tables"}.get(of, "numbers")
+        what = "words" if of is str else "tables" if of is dict else "numbers"
         raise table.error(f"must be a list of {what}", key)
     return [of(value) for value in values]
 

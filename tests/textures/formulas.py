@@ -84,8 +84,8 @@ def face_of(direction: Any) -> tuple[int, float, float]:
 
 
 def beyond(face: int, x: int, y: int, n: int) -> list[tuple[int, int, int]]:
-    """Texels (face, x, y) that stand for one that may be a step beyond an edge: the one across the edge; at a corner the
-    three that meet there."""
+    """Texels (face, x, y) that stand for one that may be a step beyond an edge: the one across the edge; at a corner
+    the three that meet there."""
     if 0 <= x < n and 0 <= y < n:
         return [(face, x, y)]
     inner_x, inner_y = min(max(x, 0), n - 1), min(max(y, 0), n - 1)

@@ -38,7 +38,9 @@ def test_depth(compare: str, linear: bool, device: ptxtools.Device) -> None:
     rows = rows.astype(np.float32)
     got = fetch(fetcher("tex.2d.v4.f32.f32", "[%t, {%c0, %c1}], %c2", 3), texture, rows, device=device)
     four = fetch(fetcher("tld4.r.2d.v4.f32.f32", "[%t, {%c0, %c1}], %c2", 3), texture, rows, device=device)
-    for (x, y, reference), result, gathered in zip(rows.tolist(), got.view(np.float32), four.view(np.float32), strict=True):
+    for (x, y, reference), result, gathered in zip(
+        rows.tolist(), got.view(np.float32), four.view(np.float32), strict=True
+    ):
         outcome = np.array([[float(PASSES[compare](reference, d)) for d in line] for line in depth.tolist()])[..., None]
         border = float(PASSES[compare](reference, 0.5))
         how = {"modes": ("border", "clamp"), "normalized": False, "border": border}
@@ -151,7 +153,11 @@ def test_anisotropy(device: ptxtools.Device) -> None:
         got = fetch(module, texture, rows, device=device).view(np.float32)[:, 0]
         count = min(most, 4)
         steps = [((n + 0.5) / count - 0.5) * long for n in range(count)]
-        want = [np.mean([at(level, x + d, y) for d in steps]), np.mean([at(level, x, y + d) for d in steps]), at(0, x, y)]
+        want = [
+            np.mean([at(level, x + d, y) for d in steps]),
+            np.mean([at(level, x, y + d) for d in steps]),
+            at(0, x, y),
+        ]
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
 
 
@@ -159,7 +165,9 @@ def test_gradients_of_a_cube(device: ptxtools.Device) -> None:
     """How fast the place on the face moves, not the direction: twice as long a direction halves it."""
     chain = np.concatenate([np.full(6 * n * n, level, np.float32) for level, n in enumerate((8, 4, 2, 1))])
     cube = device.texture(device.upload(chain), "cube", type="f32", size=[8, 8], levels=4)
-    module = fetcher("tex.grad.cube.v4.f32.f32", "[%t, {%c0, %c1, %c2, %c2}], {%c3, %c4, %c5, %c5}, {%c2, %c2, %c2, %c2}", 6)
+    module = fetcher(
+        "tex.grad.cube.v4.f32.f32", "[%t, {%c0, %c1, %c2, %c2}], {%c3, %c4, %c5, %c5}, {%c2, %c2, %c2, %c2}", 6
+    )
     rows = np.array([[1, 0, 0, 0, 0.5, 0], [2, 0, 0, 0, 0.5, 0], [1, 0, 0, 0, 0, 1], [1, 0, 0, 9, 0, 0]], np.float32)
     assert fetch(module, cube, rows, device=device).view(np.float32)[:, 0].tolist() == [1, 0, 2, 0]
 

@@ -216,9 +216,9 @@ TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
 TABLES = 64
 
 #: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
-#: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: of which fetches give; start,
-#: end: device addresses; then strides in bytes; border_*: values (f64); load_*: functions that load a channel of eight
-#: lanes, null where there is none.
+#: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
+#: start, end: device addresses; then strides in bytes; border_*: values (f64); load_*: functions that load a channel of
+#: eight lanes, null where there is none.
 TEXTURE = _structure(
     "tex",
     256,
@@ -232,9 +232,9 @@ TEXTURE = _structure(
     ptr: load_r load_g load_b load_a
     """,
 )
-#: The cell of a texture fetch. Slots are offsets in the frame, -1 for none. kind: bit of the geometry; whole: coordinates
-#: are whole texels; axes: of a layer; levels: the fetch names a level; halves: 0 for 32-bit results, 1 for f16, 2 for f16x2; wanted: bits of
-#: the channels that have a destination.
+#: The cell of a texture fetch. Slots are offsets in the frame, -1 for none. kind: bit of the geometry; whole:
+#: coordinates are whole texels; axes: of a layer; levels: the fetch names a level; halves: 0 for 32-bit results, 1 for
+#: f16, 2 for f16x2; wanted: bits of the channels that have a destination.
 FETCH = _structure(
     "fetch",
     CELL.size,
@@ -248,8 +248,8 @@ FETCH = _structure(
     """,
 )
 
-#: What a fetch tells the code for its lanes: texels and the border's colour in host memory, address modes as they count,
-#: whether coordinates are normalized.
+#: What a fetch tells the code for its lanes: texels and the border's colour in host memory, address modes as they
+#: count, whether coordinates are normalized.
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, CELL, TABLE, TEXTURE, FETCH, LOOK)}

@@ -15,6 +15,7 @@ def splat(kind: str, value: object) -> str:
     """A constant in every lane."""
     return "<" + ", ".join([f"{kind} {value}"] * WIDTH) + ">"
 
+
 _DOUBLE = struct.Struct(">d")
 
 
@@ -38,7 +39,9 @@ def _scaled(name: str, bits: int, *, signed: bool) -> _Format:
         lines += f"""
   %low = fcmp olt {singles} %part, {splat("float", -1.0)}
   %held = select {FLAGS} %low, {singles} {splat("float", -1.0)}, {singles} %part"""
-    return _Format(name, f"i{bits}", lines + f"\n  %value = fpext {singles} %{'held' if signed else 'part'} to {DOUBLES}")
+    return _Format(
+        name, f"i{bits}", lines + f"\n  %value = fpext {singles} %{'held' if signed else 'part'} to {DOUBLES}"
+    )
 
 
 def _integers(name: str, bits: int, *, signed: bool) -> _Format:
@@ -47,8 +50,16 @@ def _integers(name: str, bits: int, *, signed: bool) -> _Format:
 
 
 _FORMATS = (
-    *(_integers(f"{'s' if signed else 'u'}{bits}", bits, signed=signed) for bits in (8, 16, 32) for signed in (False, True)),
-    *(_scaled(f"{'sn' if signed else 'un'}{bits}", bits, signed=signed) for bits in (8, 16) for signed in (False, True)),
+    *(
+        _integers(f"{'s' if signed else 'u'}{bits}", bits, signed=signed)
+        for bits in (8, 16, 32)
+        for signed in (False, True)
+    ),
+    *(
+        _scaled(f"{'sn' if signed else 'un'}{bits}", bits, signed=signed)
+        for bits in (8, 16)
+        for signed in (False, True)
+    ),
     _Format("f32", "float", f"  %value = fpext <{WIDTH} x float> %raw to {DOUBLES}"),
 )
 _HALF = _Format("f16", "half", f"  %single = fpext <{WIDTH} x half> %raw to <{WIDTH} x float>\n"

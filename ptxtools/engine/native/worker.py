@@ -10,7 +10,7 @@ import threading
 import time
 from math import gcd
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.engine.grid import constants, is_launch_special, launch_special, local_bytes
 from ptxtools.engine.native import events, library, structures

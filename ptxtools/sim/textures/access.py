@@ -55,6 +55,8 @@ def texture_at(view: View, handle: int, lane: int) -> Texture:
     if texture is None:
         what = f"{handle:#x} is no texture or surface"
         raise view.trap(what if is_handle(handle) or held else f"{what}: nothing is bound to that variable", lane)
+    if texture.freed:
+        raise view.trap("the memory of the texture has been freed", lane)
     return texture
 
 

@@ -79,8 +79,8 @@ def make(
         raise LaunchError(f"{len(modes)} address modes; there are at most three axes")
     modes += [modes[-1] if modes else "clamp"] * (3 - len(modes))
     extents, count = _extents(kind, [_whole(n, "a size") for n in _listed(size, "size")], layers)
-    for value, what in ((levels, "levels"), (samples, "samples"), (pitch, "pitch")):
-        _whole(value, what)
+    for number, what in ((levels, "levels"), (samples, "samples"), (pitch, "pitch")):
+        _whole(number, what)
     if not 1 <= _whole(anisotropy, "anisotropy") <= MOST_ANISOTROPY:
         raise LaunchError(f"anisotropy is 1 to {MOST_ANISOTROPY}, not {anisotropy}")
     colour = [*(_number(v, "a border") for v in _listed(border, "border")), 0.0, 0.0, 0.0, 0.0]

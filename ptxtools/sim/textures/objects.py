@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Texture:
 
     size: width, height, depth of the base level in texels (1 where there is no such axis); layers: of an array, six to
     a cube; pitch: bytes from row to row of the base level (0: no gap). surface: it may be written. srgb: colours are
-    encoded as sRGB; absent: what is not resident.
+    encoded as sRGB; absent: what is not resident; freed: its memory has been given back.
     """
 
     kind: str
@@ -147,6 +147,7 @@ class Texture:
     surface: bool = False
     srgb: bool = False
     absent: tuple[Region, ...] = ()
+    freed: bool = False
 
     @property
     def is_cube(self) -> bool:
@@ -208,6 +209,14 @@ class Textures:
         """The handle of a new texture or surface."""
         self.known.append(texture)
         return _TAG << 48 | _OBJECT | len(self.known)
+
+    def freed(self, address: int, size: int) -> None:
+        """Memory has been given back: textures that lie in it are of no more use."""
+        for number, texture in enumerate(self.known):
+            if texture.address < address + size and address < texture.address + texture.bytes and not texture.freed:
+                self.known[number] = replace(texture, freed=True)
+                if self._rows is not None:
+                    self._rows.drop(number)
 
     def find(self, handle: int) -> Texture | None:
         """The texture of a handle; None for any other number."""

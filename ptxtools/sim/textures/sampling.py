@@ -16,7 +16,6 @@ import numpy.typing as npt
 from ptxtools.semantics.colour import linear_light
 
 from .cubes import across
-
 from .objects import COMPARISONS, Sampler, Texture
 
 Array: TypeAlias = npt.NDArray[Any]

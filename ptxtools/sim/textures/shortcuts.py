@@ -6,6 +6,7 @@ The first fetch of a worker shows it the device's textures, as rows of numbers; 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,12 +50,18 @@ class Rows:
                 _fill(self.array[number], known[number], functions)
             self.count = max(self.count, len(known))
 
+    def drop(self, number: int) -> None:
+        """From now on only the service knows this texture."""
+        with self._lock:
+            if number < self.count:
+                _set(self.array[number], "kinds", 0)
+
 
 def _fill(row: Array, texture: Texture, functions: dict[str, int]) -> None:
     sampler, channel = texture.sampler, texture.channel
     normalized = texture.read == "normalized_float"
     loader = functions.get(sampling.loader_of(texture.type, normalized, texture.srgb), 0)
-    if not loader or texture.absent or texture.samples > 1:
+    if not loader or texture.absent or texture.freed or texture.samples > 1:
         return
     x, y, z = texture.size
     modes = [ADDRESS_MODES[mode] for mode in sampler.address]
@@ -138,7 +145,7 @@ def _cell(view: View, cell: Cell, kind: int, axes: int) -> bool:
     return True
 
 
-def _named(prefix: str, letters: str, refs: object) -> dict[str, Ref | None]:
+def _named(prefix: str, letters: str, refs: Iterable[Ref | None]) -> dict[str, Ref | None]:
     """Operands by the fields for their slots; those that there are not are None."""
-    given: list[Ref | None] = [*refs]  # type: ignore[call-overload]
-    return {f"{prefix}_{letter}": ref for letter, ref in zip(letters, given + [None] * 4, strict=False)}
+    given = [*refs, None, None, None, None]
+    return {f"{prefix}_{letter}": ref for letter, ref in zip(letters, given, strict=False)}
