@@ -14,7 +14,8 @@ from .kernels import HEAD
 ENGINES = ("native", "reference")
 KERNEL = """.visible .entry k(.param .u64 good, .param .u64 bad, .param .u64 gs, .param .u64 bs, .param .u64 out) {
   .reg .b64 %t, %u, %s, %v, %o; .reg .b32 %i, %d<4>, %z; .reg .pred %p;
-  ld.param.u64 %t, [good]; ld.param.u64 %u, [bad]; ld.param.u64 %s, [gs]; ld.param.u64 %v, [bs]; ld.param.u64 %o, [out];
+  ld.param.u64 %t, [good]; ld.param.u64 %u, [bad]; ld.param.u64 %s, [gs]; ld.param.u64 %v, [bs];
+  ld.param.u64 %o, [out];
   mov.u32 %i, %tid.x; setp.ge.u32 %p, %i, 40; mov.b32 %z, 0;
   selp.b64 %t, %u, %t, %p; selp.b64 %s, %v, %s, %p;
   mad.wide.u32 %o, %i, 4, %o;
@@ -52,10 +53,12 @@ def test_bad_handles(handle: int, device: ptxtools.Device) -> None:
     assert (launch(device, UNIFIED, good, good, None, None) == 1).all()
 
 
-@pytest.mark.parametrize(
-    "content", [1, SAMPLER + 0xF, SAMPLER + 0x5, SAMPLER + 0x50, SAMPLER + 0x500, SAMPLER + (1 << 14), SAMPLER + (1 << 39),
-                OBJECT + 99, (1 << 64) - 1]
-)  # fmt: skip
+#: Address modes that there are not, in each place; bits that mean nothing; a texture; and numbers.
+BAD_SAMPLERS = (1, SAMPLER + 0xF, SAMPLER + 0x5, SAMPLER + 0x50, SAMPLER + 0x500, SAMPLER + (1 << 14),
+                SAMPLER + (1 << 39), OBJECT + 99, (1 << 64) - 1)  # fmt: skip
+
+
+@pytest.mark.parametrize("content", BAD_SAMPLERS)
 def test_bad_samplers(content: int, device: ptxtools.Device) -> None:
     """What a .samplerref variable holds may be anything: a kernel can write it."""
     good = device.texture(device.upload(np.ones((4, 4), np.float32)), type="f32", size=[4, 4])

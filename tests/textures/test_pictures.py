@@ -27,16 +27,12 @@ def blurred(picture: Any, radius: float) -> Any:
     texels = picture / 255
     height, width, _ = texels.shape
     result = np.zeros_like(texels)
+    how: Any = {"linear": True, "modes": ("mirror", "mirror"), "normalized": True}
+    steps = [(i - 1.5) * radius + 0.5 for i in range(4)]
     for y in range(height):
         for x in range(width):
-            result[y, x] = np.mean(
-                [
-                    formulas.fetch(texels, ((x + 0.5 + (i - 1.5) * radius) / width, (y + 0.5 + (j - 1.5) * radius) / height),
-                                   linear=True, modes=("mirror", "mirror"), normalized=True)
-                    for j in range(4) for i in range(4)
-                ],
-                axis=0,
-            )  # fmt: skip
+            places = [((x + u) / width, (y + v) / height) for v in steps for u in steps]
+            result[y, x] = np.mean([formulas.fetch(texels, place, **how) for place in places], axis=0)
     return result * 255
 
 

@@ -34,8 +34,8 @@ def gradient_lod(
     """Level of detail of gradients, the number of samples, and the gradient along which they lie.
 
     Isotropic: the longer gradient's length in texels of the base level. Anisotropic (the example of the OpenGL
-    extension EXT_texture_filter_anisotropic): as many samples as the longer one is longer than the other, rounded up, at
-    most `sampler.anisotropy`; and the level of the length that each of them then covers.
+    extension EXT_texture_filter_anisotropic): as many samples as the longer one is longer than the other, rounded up,
+    at most `sampler.anisotropy`; and the level of the length that each of them then covers.
     """
     factors = texture.size if sampler.scales else (1, 1, 1)
     with np.errstate(all="ignore"):
