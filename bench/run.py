@@ -23,6 +23,7 @@ import counts
 import kernels
 import scale
 import tensor
+import textures
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
@@ -264,6 +265,7 @@ def main() -> None:
         folder = Path(name)
         bench_kernels(folder)
         bench_overhead()
+        textures.bench()
         scale.main()
         tensor.main()
         bench_front_end(folder)

@@ -69,7 +69,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
     "args",
     metavar="SPEC",
     multiple=True,
-    help="An argument, one per parameter in order: 42, f32:1.5, null, FILE.npy, zeros:f32[1024], "
+    help="An argument, one per parameter in order: 42, f32:1.5, null, FILE.npy, FILE.png, zeros:f32[1024], "
     "fill:f32[4]=1.5, arange:s32[64], random:f32[32,32]@SEED, bytes:HEX, @FILE.",
 )
 @click.option(

@@ -193,6 +193,10 @@ class View(ABC):
         """See to it that native code has memory to work in; the same size for all. Only where there is a `cell`."""
         raise NotImplementedError
 
+    def show(self, rows: Array, count: int) -> None:
+        """Let native code know the device's textures. Only where there is a `cell`."""
+        raise NotImplementedError
+
     def issued_by(self, warp: int) -> Record:
         """What a warp of the CTA has issued of wgmma."""
         record: Record = self.cta.state.setdefault(f"wgmma of warp {warp}", Record.empty())

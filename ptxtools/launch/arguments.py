@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from .elements import ElementType, element_of, element_type, encode, storage
 from .errors import SpecError
+from .pictures import begins_like_one, read_picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from .job import TexturePlan
 
     Array = NDArray[Any]
 
@@ -87,9 +90,12 @@ class BufferArgument:
 
 @dataclass(slots=True)
 class TextureArgument:
-    """The handle of a texture or surface of a launch file."""
+    """The handle of a texture or surface of a launch file; of an option it has a plan, and the content of its buffer
+    (None: zeros)."""
 
     name: str
+    plan: TexturePlan | None = None
+    content: Content | None = None
 
 
 @dataclass(slots=True)
@@ -119,8 +125,11 @@ def count(shape: tuple[int, ...]) -> int:
 
 
 def read_array(path: str) -> Array:
-    """An array from a .npy file; raises `SpecError`."""
+    """An array from a .npy file, or the pixels of a .png file; raises `SpecError`."""
     import numpy as np
+
+    if begins_like_one(path):
+        return read_picture(path)
 
     try:
         array = _load(path)

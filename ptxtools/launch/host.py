@@ -12,7 +12,7 @@ from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
 from ptxtools.sim.loadable import Storage
 from ptxtools.sim.shape import check_stack, dim3
-from ptxtools.sim.textures.objects import make
+from ptxtools.sim.textures.making import make
 from ptxtools.sim.tree import TreeModule
 
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
@@ -184,6 +184,7 @@ class Buffer:
             raise LaunchError("a module variable cannot be freed")
         self._device.arena.free(self.address)
         self._device.runtime.unwritten.remove(self._address)
+        self._device.runtime.textures.freed(self.address, self.size)
         self._free = True
 
     def __add__(self, offset: int) -> Pointer:

@@ -8,17 +8,20 @@ from typing import IO, TYPE_CHECKING, Any
 from ptxtools.files import reason, write_whole
 
 from .errors import SpecError
+from .pictures import is_picture, write_picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 def save_array(path: str, array: NDArray[Any]) -> None:
-    """Write a .npy file; raises `SpecError` when that is not possible."""
+    """Write a .npy file, or a .png file by its name; raises `SpecError` when that is not possible."""
     import numpy as np
 
     def write(file: IO[bytes]) -> None:
-        if file.seekable():
+        if is_picture(path):
+            write_picture(file, path, array)
+        elif file.seekable():
             np.save(file, array)
         else:  # a pipe, in which NumPy does not write arrays
             whole = BytesIO()

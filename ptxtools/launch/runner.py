@@ -14,7 +14,7 @@ from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
-from ptxtools.sim.textures.objects import make
+from ptxtools.sim.textures.making import make
 
 from .arguments import (
     Argument,
@@ -32,6 +32,7 @@ from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
+from .textures import complete
 
 if TYPE_CHECKING:
     import numpy as np
@@ -252,8 +253,9 @@ class _Runner:
         """Textures by name; one that is called like a .texref or .surfref variable is bound to it."""
         for plan in self._job.textures.values():
             buffer = self._buffers[plan.buffer]
+            fields = complete(plan, buffer.initial, buffer.element.name)
             try:
-                texture = make(plan.kind, buffer.address, buffer.size, **plan.fields)
+                texture = make(plan.kind, buffer.address, buffer.size, **fields)
             except LaunchError as error:
                 raise LaunchError(f"texture '{plan.name}': {error}") from None
             handle = self._textures[plan.name] = self._device.runtime.textures.add(texture)

@@ -2,8 +2,9 @@
 
 42  0x2a  1.5  f32:1.5     a number, converted to the parameter's type, or of the type before the colon
 null                       a null pointer
-FILE.npy                   a device buffer with that content
+FILE.npy  FILE.png         a device buffer with that content
 zeros:f32[1024]            likewise fill:f32[1024]=1.5, arange:s32[64], random:f32[32,32]@SEED
+texture:IN,filter=linear   a texture (surface: likewise) over a buffer with content IN; fields as in launch files
 bytes:HEX  @FILE           the bytes of the parameter
 """
 
@@ -17,8 +18,9 @@ from ptxtools.sim.limits import MOST_PARAMETER_BYTES
 from .arguments import MOST_DIGITS, Argument, BufferArgument, Content, Null, Raw, Scalar, check_number, shaped
 from .elements import ELEMENTS, element_type
 from .errors import SpecError, nearest
+from .pictures import is_picture
 
-FORMS = "a number, null, FILE.npy, zeros:, fill:, arange:, random:, bytes:HEX or @FILE"
+FORMS = "a number, null, FILE.npy, FILE.png, zeros:, fill:, arange:, random:, texture:, surface:, bytes:HEX or @FILE"
 
 
 def parse_spec(text: str) -> Argument:
@@ -36,7 +38,7 @@ def parse_spec(text: str) -> Argument:
         return _HEADS[head](rest)
     if colon and head in ELEMENTS:
         return _typed(head, rest)
-    if spec.endswith(".npy"):
+    if spec.endswith(".npy") or is_picture(spec):
         return BufferArgument(content=Content("file", path=spec))
     hint = nearest(head, [*_HEADS, *ELEMENTS]) if colon else nearest(spec, ["null"])
     raise SpecError(f"'{text}' is no argument{hint or ': give ' + FORMS}")
@@ -119,12 +121,29 @@ def _read_bytes(path: str) -> bytes:
     raise SpecError(f"{path}: has {much} bytes; all parameters of a kernel have at most {MOST_PARAMETER_BYTES:,}")
 
 
+def _texture(prefix: str) -> Callable[[str], Argument]:
+    def parse(text: str) -> Argument:
+        from .textures import texture_option
+
+        def content(spec: str) -> BufferArgument:
+            found = parse_spec(spec)
+            if not isinstance(found, BufferArgument):
+                raise SpecError(f"'{spec}' is no content for a {prefix}: give FILE.png, FILE.npy, zeros: and the like")
+            return found
+
+        return texture_option(prefix, text, content)
+
+    return parse
+
+
 _HEADS: dict[str, Callable[[str], Argument]] = {
     "zeros": _zeros,
     "fill": _fill,
     "arange": _arange,
     "random": _random,
     "bytes": parse_bytes,
+    "texture": _texture("texture"),
+    "surface": _texture("surface"),
 }
 
 

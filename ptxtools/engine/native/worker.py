@@ -10,7 +10,7 @@ import threading
 import time
 from math import gcd
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.engine.grid import constants, is_launch_special, launch_special, local_bytes
 from ptxtools.engine.native import events, library, structures
@@ -176,6 +176,12 @@ class Worker:
         if not self.get("scratch"):
             self.scratch = ctypes.create_string_buffer(size + 64)
             self.set("scratch", _up(ctypes.addressof(self.scratch), 64))
+
+    def show(self, rows: Any, count: int) -> None:
+        """Let native services know the textures."""
+        self.textures = rows  # alive as long as native code may read it
+        self.set("textures", rows.__array_interface__["data"][0])
+        self.set("texture_count", count)
 
     def slot_offset(self, slot: int) -> int:
         """Where the CTA of a slot lies in the worker's memory."""
