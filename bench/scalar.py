@@ -27,8 +27,8 @@ from scalar_forms import GROUPS, Form, class_of
 
 import ptxtools
 from ptxtools import isa
-from ptxtools.engine.native import jit
 from ptxtools.isa.types import TYPES
+from ptxtools.native.code import jit
 from ptxtools.semantics.types import word_bits
 
 _ANY = "64bit cmov cx8 fxsr mmx sse sse2 x87"

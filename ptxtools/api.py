@@ -138,7 +138,7 @@ def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.M
 
     findings = check(module, **how)
     if diagnostics:
-        from ptxtools.lint import without_echoes
+        from .linter import without_echoes
 
         findings = [*diagnostics, *without_echoes(findings, diagnostics)]
     errors = [d for d in findings if d.severity is Severity.ERROR]
@@ -168,8 +168,9 @@ def lint(
     from ptxtools.diagnostics.decode import decode
     from ptxtools.isa.targets import check_target, parse_version
     from ptxtools.launch.errors import demand
-    from ptxtools.lint import findings_of
     from ptxtools.syntax import parse
+
+    from .linter import findings_of
 
     text = _readable(text, "the text")
     if target is not None:

@@ -11,8 +11,9 @@ from functools import cache
 def all_pages() -> dict[str, tuple[str, str]]:
     """code -> (title, page), sorted by code."""
     from ptxtools.container import EXPLANATIONS
-    from ptxtools.lint.explain import rule_pages
     from ptxtools.syntax.codes import CODES
+
+    from .linter.explain import rule_pages
 
     found = {**CODES, **rule_pages(), **EXPLANATIONS}
     found.setdefault("PTX901", ("not supported", "What: the simulator does not run this instruction yet."))

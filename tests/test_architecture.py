@@ -80,7 +80,7 @@ def test_the_table_has_no_cycle():
 
 
 def test_the_scanner_sees_every_kind_of_import():
-    text = "from ..isa import x\nimport ptxtools.engine.native\nfrom ptxtools import lint\nfrom .source import Span\n"
+    text = "from ..isa import x\nimport ptxtools.native\nfrom ptxtools import lint\nfrom .source import Span\n"
     found = [name for _, name in imported(PACKAGE / "diagnostics" / "diagnostic.py", text)]
     assert found == ["isa", "engine", "lint", "diagnostics"]
 

@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 def rules() -> str:
     """docs/rules.md: every code with its page."""
-    from ptxtools.lint.explain import markdown
+    from ptxtools.linter.explain import markdown
     from ptxtools.pages import all_pages
 
     return markdown(all_pages())

@@ -11,13 +11,13 @@ from conformance.setting import closing, opening
 
 from ptxtools import isa
 from ptxtools.diagnostics import PtxError
-from ptxtools.engine.lowering import lower
 from ptxtools.isa.conditions import Condition
 from ptxtools.isa.form import Form
 from ptxtools.isa.index import CHAPTERS
 from ptxtools.isa.notation import Page
 from ptxtools.isa.patterns import Pattern
 from ptxtools.isa.targets import FIRST_VERSION, describe, provides_any, version_text
+from ptxtools.program.lowering import lower
 from ptxtools.syntax import parse
 
 #: Chapters of section 9.7, for the summary.

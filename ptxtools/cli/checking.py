@@ -87,7 +87,7 @@ def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
     """The findings in the bytes of one file."""
     from ptxtools.api import parsed
     from ptxtools.container import detect
-    from ptxtools.lint import findings_of
+    from ptxtools.linter import findings_of
 
     findings: list[Diagnostic] = []
     try:

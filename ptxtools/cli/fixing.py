@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ptxtools.diagnostics import PtxError
 from ptxtools.diagnostics.decode import decode, encode
-from ptxtools.lint.fixes import apply_fixes, unified_diff
+from ptxtools.linter.fixes import apply_fixes, unified_diff
 
 from .checking import Report, Unreadable, lint_data, report_of, shown
 from .common import FINDINGS, OK, STDIN, USAGE, Failure, read_input, write_output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ptxtools.lint.discovery import files_below
+from ptxtools.linter.discovery import files_below
 
 from .checking import Unreadable
 from .settings import SettingsFinder, warn

@@ -119,7 +119,7 @@ def main() -> NoReturn:
 
 def _explain(code: str, options: dict[str, Any]) -> int:
     """Print the page of a code, or the titles of those that begin with it."""
-    from ptxtools.lint.explain import page, titles
+    from ptxtools.linter.explain import page, titles
     from ptxtools.pages import all_pages, family, unknown_code
 
     pages, like = all_pages(), family(code)

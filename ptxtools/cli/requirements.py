@@ -14,7 +14,7 @@ from .common import FINDINGS, OK, STDIN, USAGE, Failure, print_diagnostics, read
 from .reporting import print_failures
 
 if TYPE_CHECKING:
-    from ptxtools.lint.requirements import Requirements
+    from ptxtools.linter.requirements import Requirements
 
 
 def print_requirements(
@@ -44,7 +44,7 @@ def print_requirements(
 def _needs(data: bytes, name: str) -> Iterable[tuple[Requirements, list[Diagnostic]]]:
     """What each module of a file needs, and its errors for which that is no remedy."""
     from ptxtools.api import parsed
-    from ptxtools.lint.requirements import remaining_errors, requirements
+    from ptxtools.linter.requirements import remaining_errors, requirements
 
     for module, syntax in parsed(data, name):
         needs = requirements(module, module.source.name if module.source else name)
@@ -59,7 +59,7 @@ def _requirements_json(found: list[Requirements]) -> str:
 
 def _requirements_sarif(found: list[Requirements], failures: Sequence[Unreadable]) -> str:
     from ptxtools.diagnostics.sarif import to_sarif
-    from ptxtools.lint.requirements import TITLE
+    from ptxtools.linter.requirements import TITLE
 
     notes = [note for needs in found for note in needs.notes()]
     return to_sarif(notes, lambda _: (TITLE, TITLE), tool_version(), failures) + "\n"

@@ -14,8 +14,8 @@ from ptxtools.diagnostics.text import printable
 from .common import STDIN, STDIN_NAME, Failure
 
 if TYPE_CHECKING:
-    from ptxtools.lint.config import Config
-    from ptxtools.lint.discovery import Exclusion
+    from ptxtools.linter.config import Config
+    from ptxtools.linter.discovery import Exclusion
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -48,7 +48,7 @@ class SettingsFinder:
 
     def left_out(self, folder: str) -> Exclusion:
         """What is left out of a folder that is searched: as the options say, or the settings there."""
-        from ptxtools.lint.discovery import DEFAULT, Exclusion
+        from ptxtools.linter.discovery import DEFAULT, Exclusion
 
         if self._options["exclude"]:
             return Exclusion(_words(self._options["exclude"]), os.getcwd())
@@ -74,7 +74,7 @@ class SettingsFinder:
             return self._given
         folder = os.path.dirname(os.path.abspath(name)) if name else os.getcwd()
         if folder not in self._configs:
-            from ptxtools.lint.config import NO_SETTINGS, find_config
+            from ptxtools.linter.config import NO_SETTINGS, find_config
 
             path = find_config(folder)
             self._configs[folder] = _read(path) if path else NO_SETTINGS
@@ -98,7 +98,7 @@ class SettingsFinder:
 
 
 def _read(path: str) -> Config:
-    from ptxtools.lint.config import ConfigError, read_config
+    from ptxtools.linter.config import ConfigError, read_config
 
     try:
         config = read_config(path)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .detection import detect
+    from ptxtools.inputs.detection import detect
+    from ptxtools.inputs.fatbin import Embedded, best, embedded, write_fatbin
+
     from .errors import EXPLANATIONS
-    from .fatbin import Embedded, best, embedded, write_fatbin
     from .headers import declared_as
     from .linker import link
     from .reader import decode_all, read

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import LaunchError
-from ptxtools.engine.events import View
-from ptxtools.engine.program import LANES
+from ptxtools.machine.events import View
+from ptxtools.program.program import LANES
 
 from .shape import check_block, check_grid
 from .syscalls import owner_of, provides, runtime_of

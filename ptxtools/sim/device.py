@@ -27,9 +27,9 @@ from .traps import locate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ptxtools.engine.grid import AddressSpace, Outcome
-    from ptxtools.engine.program import Program
     from ptxtools.isa.chips import Chip
+    from ptxtools.machine.launch import AddressSpace, Outcome
+    from ptxtools.program.program import Program
 
     from .checks.findings import Finding
     from .hostmap import HostMap
@@ -175,7 +175,7 @@ class Device:
                 kernel.name, image, late=self.late, truncates=oldest, apart="memcheck" in self.checks
             )
             if self.checks & LOOKING:
-                from ptxtools.engine.instrument import instrument
+                from ptxtools.program.passes.instrument import instrument
 
                 program = instrument(program, skip="memcheck" in self.checks)
             self._programs[key] = program
@@ -265,7 +265,7 @@ class Device:
         return self._workspace.address
 
     def _memory_for(self, image: Image, host: HostMap | None) -> AddressSpace:
-        from ptxtools.engine.grid import AddressSpace
+        from ptxtools.machine.launch import AddressSpace
 
         arena = self.arena
         size = arena.end - arena.base
@@ -291,7 +291,7 @@ class Device:
         memory: AddressSpace,
         extra: dict[str, Any],
     ) -> RunResult:
-        from ptxtools.engine.grid import Launch
+        from ptxtools.machine.launch import Launch
 
         started = time.monotonic()
         launch = Launch(
@@ -359,9 +359,9 @@ def check_parameters(kernel: Kernel, params: bytes, limits: DeviceLimits) -> Non
 
 def _engine(name: str) -> Callable[..., Outcome]:
     if name == "native":
-        from ptxtools.engine.native import run
+        from ptxtools.native import run
     else:
-        from ptxtools.engine.reference import run
+        from ptxtools.reference import run
     return run
 
 

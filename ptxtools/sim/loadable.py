@@ -9,8 +9,8 @@ from .kernel import Kernel
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Diagnostic, Source
-    from ptxtools.engine.program import Program
     from ptxtools.ir.origins import Origins
+    from ptxtools.program.program import Program
 
     from .image import Image
 

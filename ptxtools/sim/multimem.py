@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.diagnostics import LaunchError
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.program import LANES
+from ptxtools.machine.events import View, serves
+from ptxtools.program.program import LANES
 from ptxtools.semantics.atomic import OPERATIONS, combine
 from ptxtools.semantics.types import bits_of
 from ptxtools.sim.asynchronous.reductions import update_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Source
     from ptxtools.diagnostics.origin import Origin
-    from ptxtools.engine.program import Program
     from ptxtools.ir.origins import Origins
+    from ptxtools.program.program import Program
 
     from .loadable import Loadable
 

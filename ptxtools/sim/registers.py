@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.program import LANES
+from ptxtools.machine.events import View, serves
+from ptxtools.program.program import LANES
 
 _WARPGROUP = 4
 

@@ -18,8 +18,8 @@ from .residency import ctas_per_sm
 from .textures.objects import Textures
 
 if TYPE_CHECKING:
-    from ptxtools.engine.grid import AddressSpace, Launch
-    from ptxtools.engine.program import Program
+    from ptxtools.machine.launch import AddressSpace, Launch
+    from ptxtools.program.program import Program
 
     from .device import Device, Request, RunResult
     from .hostmap import HostMap

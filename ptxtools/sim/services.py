@@ -1,4 +1,4 @@
-"""Which file serves which kind of event (`ptxtools.engine.events`): loaded when a kernel first needs it."""
+"""Which file serves which kind of event (`ptxtools.machine.events`): loaded when a kernel first needs it."""
 
 from __future__ import annotations
 

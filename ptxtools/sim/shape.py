@@ -11,7 +11,7 @@ from .kernel import Bounds, Dim3
 from .limits import DeviceLimits
 
 if TYPE_CHECKING:
-    from ptxtools.engine.program import Program
+    from ptxtools.program.program import Program
 
 _AXES = "xyz"
 

@@ -16,15 +16,7 @@ from dataclasses import astuple, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.engine.program import (
-    Block,
-    FunctionCode,
-    LaunchConstant,
-    Op,
-    Program,
-    Ref,
-    Terminator,
-)
+from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Program, Ref, Terminator
 
 from .kernel import Bounds, Kernel, Parameter
 from .loadable import Contents, Link, Storage

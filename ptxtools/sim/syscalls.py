@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.program import LANES
+from ptxtools.machine.events import View, serves
+from ptxtools.program.program import LANES
 
 from . import printf
 

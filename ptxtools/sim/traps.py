@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Trap
 
 if TYPE_CHECKING:
-    from ptxtools.engine.program import Program
+    from ptxtools.program.program import Program
 
     from .places import Places
 

@@ -8,20 +8,20 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, Source
-from ptxtools.engine.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
 from ptxtools.ir import Directive, Function, Immediate, Initializer, Member, Module, SymbolValue, Variable
 from ptxtools.ir.old import with_listed_parameters
 from ptxtools.ir.statics import STATIC_SPACES, module_statics
 from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
+from ptxtools.program.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
 
 from .kernel import Bounds, Dim3, Kernel, Parameter
 from .loadable import Contents, Link, Storage
 from .textures.objects import sampler_handle
 
 if TYPE_CHECKING:
-    from ptxtools.engine.program import Program
     from ptxtools.ir.origins import Origins
+    from ptxtools.program.program import Program
 
     from .image import Image
 
@@ -40,7 +40,7 @@ class TreeModule:
     def lower(
         self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
     ) -> Program:
-        from ptxtools.engine import lower
+        from ptxtools.program import lower
 
         return lower(self._ready, kernel, image.address, late=late, truncates=truncates, apart=apart)
 

@@ -10,7 +10,7 @@ from ptxtools.ir import Module
 from .tree import TreeModule
 
 if TYPE_CHECKING:
-    from ptxtools.engine.program import Program
+    from ptxtools.program.program import Program
 
     from .image import Image
 

@@ -142,7 +142,7 @@ def test_assemble_and_disassemble() -> None:
 
 
 def test_lint_is_a_function_and_a_package() -> None:
-    import ptxtools.lint as package
+    import ptxtools.linter as package
 
     assert ptxtools.lint(SCALE) == []
     findings = ptxtools.lint(SCALE.replace("[x]", "[y]"))

@@ -3,7 +3,7 @@
 import pytest
 
 import ptxtools
-from ptxtools.lint import lint as lint_module
+from ptxtools.linter import lint as lint_module
 from ptxtools.syntax import parse
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"

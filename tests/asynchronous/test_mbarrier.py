@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
-from ptxtools.engine import mbarrier
+from ptxtools.program import mbarrier
 from tests.work import HANG
 
 HEADER = ".version 8.7\n.target sm_100a\n.address_size 64\n"

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ptxtools.engine import mbarrier
+from ptxtools.program import mbarrier
 
 
 def test_initial_word_as_observed_on_chips() -> None:

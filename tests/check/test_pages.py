@@ -7,9 +7,9 @@ import pytest
 from ptxtools.check import codes as check_codes
 from ptxtools.check.pages.format import parts
 from ptxtools.isa import errors as isa_codes
-from ptxtools.lint import codes as lint_codes
-from ptxtools.lint import lint
-from ptxtools.lint.explain import markdown, rule_pages
+from ptxtools.linter import codes as lint_codes
+from ptxtools.linter import lint
+from ptxtools.linter.explain import markdown, rule_pages
 from ptxtools.syntax import parse
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"

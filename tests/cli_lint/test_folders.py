@@ -87,7 +87,7 @@ def test_a_folder_that_cannot_be_listed(tree, monkeypatch):
             raise PermissionError(13, "Permission denied", path)
         return real(path)
 
-    monkeypatch.setattr("ptxtools.lint.discovery.os.scandir", scandir)
+    monkeypatch.setattr("ptxtools.linter.discovery.os.scandir", scandir)
     status, out, err = tree("sub")
     assert (
         status == 2 and "sub/c.ptx" in out and err == "ptx-lint: error: sub/deep: cannot be read: Permission denied\n"

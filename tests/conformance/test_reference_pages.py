@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ptxtools import isa
-from ptxtools.engine.lowering.registry import LOWERERS
 from ptxtools.isa.index import CHAPTERS
+from ptxtools.program.lowering.registry import LOWERERS
 from tools import make_docs
 
 DOCS = Path(__file__).parents[2] / "docs"

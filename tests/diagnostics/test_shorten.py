@@ -50,7 +50,7 @@ def test_findings_about_long_words_are_short(body):
 
 
 def test_requirements_of_long_lines():
-    from ptxtools.lint.requirements import requirements
+    from ptxtools.linter.requirements import requirements
     from ptxtools.syntax import parse
 
     text = (

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ptxtools.engine import AddressSpace, Launch, Outcome, Program, lower, reference
-from ptxtools.engine.layout import kernel_parameters
+from ptxtools import reference
 from ptxtools.ir import Module
+from ptxtools.program import AddressSpace, Launch, Outcome, Program, lower
+from ptxtools.program.layout import kernel_parameters
 from ptxtools.syntax import parse
 
 BASE = 0x1000_0000

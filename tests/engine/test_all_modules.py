@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from ptxtools.diagnostics import PtxError
-from ptxtools.engine import Program, lower
-from ptxtools.engine.colouring import Frame, ValueTable, assign, bits, block_liveness
-from ptxtools.engine.effects import reads, successors, terminator_reads, terminator_writes, writes
-from ptxtools.engine.lowering import finish
-from ptxtools.engine.program import FRAME_HEADER, SLOT_BYTES, Block
 from ptxtools.ir import Module
 from ptxtools.ir.cfg import control_flow
 from ptxtools.ir.dominators import dominators, post_dominators
+from ptxtools.program import Program, lower
+from ptxtools.program.effects import reads, successors, terminator_reads, terminator_writes, writes
+from ptxtools.program.lowering import finish
+from ptxtools.program.passes.colouring import Frame, ValueTable, assign, bits, block_liveness
+from ptxtools.program.program import FRAME_HEADER, SLOT_BYTES, Block
 from ptxtools.syntax import parse
 
 TESTDATA = Path(__file__).parents[2] / "testdata"

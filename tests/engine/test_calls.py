@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptxtools.diagnostics import PtxError, Trap
-from ptxtools.engine.program import CODE_BASE, CODE_STEP
+from ptxtools.program.program import CODE_BASE, CODE_STEP
 
 from .harness import Memory, lowered, results, run
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ptxtools.diagnostics import PtxError
-from ptxtools.engine import layout, lower
-from ptxtools.engine.grid import constants
+from ptxtools.machine.launch import constants
+from ptxtools.program import layout, lower
 
 from .harness import Memory, launch_of, listing, lowered, module_of, results
 

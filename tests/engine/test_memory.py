@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ptxtools import reference
 from ptxtools.diagnostics import Trap
-from ptxtools.engine import reference
 
 from .harness import BASE, Memory, launch_of, results, run
 

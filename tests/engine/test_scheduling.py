@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from ptxtools import reference
 from ptxtools.diagnostics import Trap
-from ptxtools.engine import reference
 
 from .harness import Memory, launch_of, results, run
 

@@ -144,7 +144,7 @@ def test_offsets_in_several_texts_mean_nothing():
 
 
 def test_findings_get_it_only_where_there_is_one():
-    from ptxtools.lint import lint
+    from ptxtools.linter import lint
 
     text = f'{HEAD}.file 1 "a.cu"\n.entry a() {{ .reg .b32 %r; .loc 1 9 4\n add.b99 %r, %r, %r; ret; }}'
     parsed = parse(text)

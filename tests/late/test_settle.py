@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ptxtools.engine.lowering.settle import settled
 from ptxtools.ir import Instruction
 from ptxtools.ir.symbols import Names
+from ptxtools.program.lowering.settle import settled
 from ptxtools.syntax import parse
 
 MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %d1, %d2, 1, 1, 1, 0, 0;"

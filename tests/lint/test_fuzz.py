@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from ptxtools.diagnostics.text import render
-from ptxtools.lint import lint
-from ptxtools.lint.requirements import requirements
+from ptxtools.linter import lint
+from ptxtools.linter.requirements import requirements
 from ptxtools.syntax import parse
 
 DATA = Path(__file__).resolve().parents[2] / "testdata"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ptxtools.diagnostics import Severity
-from ptxtools.lint import chosen, lint, lint_targets, suppressed
-from ptxtools.lint.fixes import apply_fixes, unified_diff
+from ptxtools.linter import chosen, lint, lint_targets, suppressed
+from ptxtools.linter.fixes import apply_fixes, unified_diff
 from ptxtools.syntax import parse
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"

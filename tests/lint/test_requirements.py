@@ -7,7 +7,7 @@ import pytest
 from ptxtools.check import check
 from ptxtools.check.availability import Demand, lowest_targets, requirement
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, provides
-from ptxtools.lint.requirements import remaining_errors, requirements
+from ptxtools.linter.requirements import remaining_errors, requirements
 from ptxtools.syntax import parse
 
 HEAD = ".version 9.0\n.target sm_100a\n.address_size 64\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ptxtools.lint import lint
+from ptxtools.linter import lint
 from ptxtools.syntax import parse
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"

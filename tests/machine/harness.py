@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxtools.engine import native, reference
-from ptxtools.engine.grid import Launch
+from ptxtools import native, reference
+from ptxtools.machine.launch import Launch
 
 from ..engine.harness import BASE, Memory, launch_of
 

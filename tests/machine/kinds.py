@@ -15,9 +15,9 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "ptxtools"
 FOLDERS = ("engine", "sim")
 #: Where messages of waits are put together, and the functions that do it.
-_REPORTS = ("engine/native/hangs.py", "engine/reference/deadlocks.py")
+_REPORTS = ("native/loop/hangs.py", "reference/deadlocks.py")
 #: What the native code's stop codes mean.
-_FAULTS = "engine/native/faults.py"
+_FAULTS = "native/loop/faults.py"
 #: Functions that are given a message: they make no kind of their own.
 _PASSED_ON = re.compile(r"…|…: …")
 

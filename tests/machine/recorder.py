@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from ptxtools.diagnostics import Trap
-from ptxtools.engine import deadlock
-from ptxtools.engine.native import hangs
-from ptxtools.engine.reference import deadlocks
+from ptxtools.machine import deadlock
+from ptxtools.native.loop import hangs
+from ptxtools.reference import deadlocks
 
 from . import kinds
 

@@ -7,7 +7,7 @@ import pytest
 
 import ptxtools
 from ptxtools.diagnostics import Trap
-from ptxtools.engine.native import worker
+from ptxtools.native.loop import worker
 
 from .harness import Memory, both, go, launch_of, output
 

@@ -10,18 +10,9 @@ import pytest
 
 from ptxtools import isa
 from ptxtools.diagnostics import Trap
-from ptxtools.engine import events
-from ptxtools.engine.grid import Launch
-from ptxtools.engine.program import (
-    LOCAL_WINDOW,
-    SHARED_WINDOW,
-    Block,
-    FunctionCode,
-    Op,
-    Program,
-    Ref,
-    Terminator,
-)
+from ptxtools.machine import events
+from ptxtools.machine.launch import Launch
+from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Block, FunctionCode, Op, Program, Ref, Terminator
 
 from .harness import Memory, both, go
 

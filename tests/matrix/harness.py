@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxtools.engine import native, reference
+from ptxtools import native, reference
 from tests.engine.harness import Memory, launch_of
 
 ENGINES = {"native": native.run, "reference": reference.run}

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from ptxtools.engine.native.emitter import Emitter
-from ptxtools.engine.native.generate import handler
-from ptxtools.engine.program import Op, Ref
 from ptxtools.isa import OpcodeError, resolve
+from ptxtools.native.code.emitter import Emitter
+from ptxtools.native.code.generate import handler
+from ptxtools.program.program import Op, Ref
 from ptxtools.semantics.products import product_of
 from ptxtools.semantics.tensorcore import IEEE, rule_of
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ptxtools.engine import Outcome, native
+from ptxtools import native
+from ptxtools.program import Outcome
 
 from ..engine.harness import BASE, Memory, launch_of, lowered
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxtools.engine.native import cache
+from ptxtools.native.code import cache
 from tests.work import HANG
 
 REPOSITORY = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ launch = launch_of(body_kernel("mul.lo.u32 %r1, %t, 3; st.global.u32 [%out], %r1
 for name in [n for n in sys.modules if n.startswith("ptxtools.semantics")]:
     del sys.modules[name]
 native.run(launch)
-made = "ptxtools.engine.native.generate" in sys.modules or "ptxtools.semantics.integer" in sys.modules
+made = "ptxtools.native.code.generate" in sys.modules or "ptxtools.semantics.integer" in sys.modules
 print(memory.get(out, np.uint32, 32).sum(), "made" if made else "found")
 """
 

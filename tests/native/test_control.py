@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ptxtools.diagnostics import Trap
-from ptxtools.engine.native import worker
+from ptxtools.native.loop import worker
 
 from .harness import Memory, body_kernel, results, run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ptxtools.engine import native, reference
-from ptxtools.engine.program import FRAME_HEADER
+from ptxtools import native, reference
+from ptxtools.program.program import FRAME_HEADER
 from tests.engine.harness import Memory, launch_of, lowered
 
 #: Lanes below 16 wait inside `waits`, with narrow registers live, until lane 31 has been through `works`, which has

@@ -9,10 +9,10 @@ import llvmlite.binding as llvm
 import pytest
 
 from ptxtools import isa
-from ptxtools.engine import lower
-from ptxtools.engine.native import generate, jit, keys
-from ptxtools.engine.native.templates import expand
-from ptxtools.engine.program import Op, Ref
+from ptxtools.native.code import generate, jit, keys
+from ptxtools.native.code.templates import expand
+from ptxtools.program import lower
+from ptxtools.program.program import Op, Ref
 from ptxtools.semantics.types import word_bits
 from ptxtools.syntax import parse
 

@@ -181,8 +181,8 @@ def test_host_memory_opened_to_a_kernel():
     """`ptx_run`: addresses of this process, asked for once and then remembered."""
     from dataclasses import replace
 
+    from ptxtools import native
     from ptxtools.diagnostics import Trap
-    from ptxtools.engine import native
 
     from .harness import launch_of
 

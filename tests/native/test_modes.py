@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from ptxtools import isa, semantics
-from ptxtools.engine.native import jit, modes
-from ptxtools.engine.native.algebra import LLVMAlgebra
-from ptxtools.engine.native.emitter import Emitter
-from ptxtools.engine.reference.algebra import NumpyAlgebra, quiet
+from ptxtools.machine.arrays import NumpyAlgebra, quiet
+from ptxtools.native.code import jit, modes
+from ptxtools.native.code.algebra import LLVMAlgebra
+from ptxtools.native.code.emitter import Emitter
 from tests.work import HANG
 
 from ..semantics.harness import LANES, Native, dtype_of, operands, signature
@@ -148,7 +148,7 @@ def test_a_kernel_on_a_plainer_cpu(tmp_path: Path) -> None:
     if "avx2" not in jit.host_features():
         pytest.skip("this machine cannot run it")
     code = f"""
-from ptxtools.engine.native import jit
+from ptxtools.native import jit
 jit.aim_at("haswell", {[*AVX2, "64bit", "cmov", "cx8", "fxsr", "sse", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"]})
 from tests.native import test_modes
 print(test_modes.kernel_results())

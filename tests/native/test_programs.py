@@ -7,11 +7,12 @@ import struct
 import numpy as np
 import pytest
 
-from ptxtools import isa
+from ptxtools import isa, native
 from ptxtools.diagnostics import Trap
-from ptxtools.engine import Launch, Program, native
-from ptxtools.engine.native import events, keys, structures
-from ptxtools.engine.program import Block, FunctionCode, LaunchConstant, Op, Ref, Terminator
+from ptxtools.native.code import keys, structures
+from ptxtools.native.loop import events
+from ptxtools.program import Launch, Program
+from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Ref, Terminator
 
 from .harness import BASE, Memory
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
-from ptxtools.engine import Launch, Program, native, reference
-from ptxtools.engine.native import runs, worker
-from ptxtools.engine.native.handlers import rounds
-from ptxtools.engine.program import Block, FunctionCode, Ref, Terminator
+from ptxtools.native.code import runs
+from ptxtools.native.handlers import rounds
+from ptxtools.native.loop import worker
+from ptxtools.program import Launch, Program
+from ptxtools.program.program import Block, FunctionCode, Ref, Terminator
 
 from .harness import Memory, results
 from .test_runs import COUNT, FLAGS, FRAME, LIMIT, MORE, ONE, OUT, TID, alu, random_op, random_program

@@ -7,10 +7,10 @@ import struct
 import numpy as np
 import pytest
 
-from ptxtools import isa
-from ptxtools.engine import Launch, Program, native
-from ptxtools.engine.native import runs
-from ptxtools.engine.program import Block, FunctionCode, Op, Ref, Terminator
+from ptxtools import isa, native
+from ptxtools.native.code import runs
+from ptxtools.program import Launch, Program
+from ptxtools.program.program import Block, FunctionCode, Op, Ref, Terminator
 
 from .harness import Memory
 

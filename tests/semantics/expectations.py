@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ptxtools import semantics
-from ptxtools.engine.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from ptxtools.isa import Opcode
+from ptxtools.program.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.types import bits_of, element_of
 from ptxtools.semantics.video import Selectors
 

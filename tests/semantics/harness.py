@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ptxtools import isa, semantics
-from ptxtools.engine.reference.algebra import NumpyAlgebra, quiet
 from ptxtools.isa import Opcode
 from ptxtools.isa.index import CHAPTERS
+from ptxtools.machine.arrays import NumpyAlgebra, quiet
 from ptxtools.semantics.types import word_bits
 
 LANES = 32
@@ -121,7 +121,7 @@ class Native:
     def __init__(self, features: Iterable[str] | None = None, optimise: bool = False) -> None:
         import llvmlite.binding as llvm
 
-        from ptxtools.engine.native.emitter import Emitter
+        from ptxtools.native.code.emitter import Emitter
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
@@ -156,7 +156,7 @@ class Native:
         statics: dict[int, int] | None = None,
     ) -> int:
         """Compile `body(algebra, *values)`; `types`: of what it returns."""
-        from ptxtools.engine.native.algebra import LLVMAlgebra
+        from ptxtools.native.code.algebra import LLVMAlgebra
 
         emit = self.emitter
         algebra = LLVMAlgebra(emit, LANES, lambda name: str(CONTEXT[name]))
@@ -212,7 +212,7 @@ class Native:
         emit.line(f"store <{LANES} x i{memory}> {value}, ptr {address}, align {memory // 8}")
 
     def _function(self, number: int, body: str) -> str:
-        from ptxtools.engine.native import modes
+        from ptxtools.native.code import modes
 
         attributes = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
         attributes += " strictfp" if modes.LOAD in body else ""

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ptxtools import isa, semantics
-from ptxtools.engine.native.algebra import LLVMAlgebra
-from ptxtools.engine.native.emitter import Emitter
-from ptxtools.engine.program import LOCAL_WINDOW, SHARED_WINDOW
-from ptxtools.engine.reference.algebra import NumpyAlgebra, quiet
+from ptxtools.machine.arrays import NumpyAlgebra, quiet
+from ptxtools.native.code.algebra import LLVMAlgebra
+from ptxtools.native.code.emitter import Emitter
+from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
 
 from . import oracle
 from .harness import CONTEXT, Native, dtype_of, operands, run_numpy

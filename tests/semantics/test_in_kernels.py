@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ptxtools.engine import native, reference
+from ptxtools import native, reference
 from tests.engine.harness import Memory, launch_of
 
 ENGINES = {"native": native.run, "reference": reference.run}

@@ -13,10 +13,10 @@ import pytest
 
 from ptxtools import isa
 from ptxtools.diagnostics import PtxError
-from ptxtools.engine import events
-from ptxtools.engine.native.handlers import KINDS
-from ptxtools.engine.program import Program
 from ptxtools.isa.form import Form
+from ptxtools.machine import events
+from ptxtools.native.handlers import KINDS
+from ptxtools.program.program import Program
 from ptxtools.sim import services
 from tests.engine.harness import lowered
 from tools.conformance.operands import operands, optional_parts, statement

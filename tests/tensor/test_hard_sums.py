@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ptxtools.engine import events
-from ptxtools.engine.events import Service, View
+from ptxtools.machine import events
+from ptxtools.machine.events import Service, View
 from ptxtools.semantics.tensorcore import LEAST, NAN32, Rule
 from ptxtools.sim import services
 from ptxtools.sim.tensor import mma

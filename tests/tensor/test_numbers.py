@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ptxtools.engine.native import tiles
+from ptxtools.native.tiles import interface as tiles
 from ptxtools.sim.tensor import numbers
 
 TYPES = {

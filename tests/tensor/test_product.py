@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ptxtools.engine.native import tiles
+from ptxtools.native.tiles import interface as tiles
 from ptxtools.semantics.tensorcore import LEAST, Rule
 from ptxtools.sim.tensor.numbers import Numbers, numbers, scale_table
 from ptxtools.sim.tensor.product import multiply, multiply_integers, rounded

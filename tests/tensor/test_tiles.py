@@ -9,7 +9,9 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from ptxtools.engine.native import jit, tilecode, tiles
+from ptxtools.native.code import jit
+from ptxtools.native.tiles import code as tilecode
+from ptxtools.native.tiles import interface as tiles
 from ptxtools.semantics.tensorcore import Rule
 from ptxtools.sim.tensor.numbers import numbers
 from ptxtools.sim.tensor.product import multiply

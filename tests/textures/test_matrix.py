@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
-from ptxtools.engine import events
+from ptxtools.machine import events
 
 from . import formulas
 from .kernels import fetch, fetcher

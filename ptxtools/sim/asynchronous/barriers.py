@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine import mbarrier as word
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.program import LANES, SHARED_WINDOW
-from ptxtools.engine.residents import OFFSET_MASK, Cta
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.residents import OFFSET_MASK, Cta
+from ptxtools.program import mbarrier as word
+from ptxtools.program.program import LANES, SHARED_WINDOW
 
 _WORD = struct.Struct("<Q")
 #: Nanoseconds that a try_wait without a limit of its own waits at most; the manual leaves it open (9.7.13.15.16).

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
 from ptxtools.isa.types import TYPES
+from ptxtools.machine.events import View, serves
 from ptxtools.sim.checks.asynccheck import Span, checker_of, span_at
 from ptxtools.sim.tensormap.boxes import Update
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxtools.engine import mbarrier as word
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.residents import OFFSET_MASK
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.residents import OFFSET_MASK
+from ptxtools.program import mbarrier as word
 from ptxtools.sim.checks.asynccheck import Span, checker_of, joined, span_at
 
 from .barriers import Barrier, barrier_at, guarded

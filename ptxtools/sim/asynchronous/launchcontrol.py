@@ -6,8 +6,8 @@ import struct
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.residents import OFFSET_MASK, Cta
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.residents import OFFSET_MASK, Cta
 from ptxtools.sim.asynchronous.barriers import Barrier, barrier_at, guarded
 from ptxtools.sim.asynchronous.operands import bytes_of
 

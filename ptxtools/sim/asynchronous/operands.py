@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine.events import View
-from ptxtools.engine.residents import OFFSET_MASK, Cta
+from ptxtools.machine.events import View
+from ptxtools.machine.residents import OFFSET_MASK, Cta
 
 Array = npt.NDArray[Any]
 

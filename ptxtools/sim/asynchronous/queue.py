@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ptxtools.engine.events import View
-from ptxtools.engine.residents import Cta
+from ptxtools.machine.events import View
+from ptxtools.machine.residents import Cta
 from ptxtools.sim.checks.asynccheck import Claim, Span, checker_of
 
 Step = Callable[[], None]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.engine.native import updates
+from ptxtools.native.code import updates
 from ptxtools.semantics.atomic import combine
 from ptxtools.semantics.types import bits_of
 from ptxtools.sim.tensormap.boxes import Array, Update
 
 if TYPE_CHECKING:
-    from ptxtools.engine.events import View
+    from ptxtools.machine.events import View
 
 
 def update_of(view: View, operation: str, type_: str, *, flushes: bool = False, shared: bool = False) -> Update:

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.residents import Cta
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.residents import Cta
 from ptxtools.sim.checks.asynccheck import Span, span_of_rows
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
 from ptxtools.sim.tensormap.boxes import Memory, Region

@@ -1,6 +1,6 @@
 """Run-time checkers: memcheck, initcheck, synccheck, racecheck, leakcheck, asynccheck.
 
-`session.py` holds what they know during a launch, `looks.py` serves the looks that `engine.instrument` puts into a
+`session.py` holds what they know during a launch, `looks.py` serves the looks that `program.passes.instrument` puts into a
 program, and each checker has a file of its own.
 """
 

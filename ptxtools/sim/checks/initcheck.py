@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine.residents import OFFSET_MASK, RANK_SHIFT, Cta
+from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT, Cta
 
 if TYPE_CHECKING:
-    from ptxtools.engine.events import View
+    from ptxtools.machine.events import View
 
     from ..device import Device
     from .looks import Access

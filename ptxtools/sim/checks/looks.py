@@ -1,4 +1,4 @@
-"""The looks of `engine.instrument`: which bytes of which space the lanes access, and who meets where."""
+"""The looks of `program.passes.instrument`: which bytes of which space the lanes access, and who meets where."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.program import LANES, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from ptxtools.machine.events import View, serves
+from ptxtools.program.program import LANES, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 from ..poison import REGISTERS
 from .session import session_of

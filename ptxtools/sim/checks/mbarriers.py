@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.engine import mbarrier as word
-from ptxtools.engine.program import SHARED_WINDOW
-from ptxtools.engine.residents import OFFSET_MASK, RANK_SHIFT, Cta
+from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT, Cta
+from ptxtools.program import mbarrier as word
+from ptxtools.program.program import SHARED_WINDOW
 
 if TYPE_CHECKING:
-    from ptxtools.engine.events import View
+    from ptxtools.machine.events import View
 
     from .looks import Access, Array
     from .session import Session

@@ -1,6 +1,6 @@
 """memcheck: every access must lie in one allocation or variable, at a multiple of its size.
 
-Bad lanes are reported and left out of the access (`engine.instrument`), so that the run goes on.
+Bad lanes are reported and left out of the access (`program.passes.instrument`), so that the run goes on.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.engine.layout import LOCAL_GAP
-from ptxtools.engine.program import STACK_POINTER, Ref
-from ptxtools.engine.residents import OFFSET_MASK, RANK_SHIFT
+from ptxtools.machine.residents import OFFSET_MASK, RANK_SHIFT
+from ptxtools.program.layout import LOCAL_GAP
+from ptxtools.program.program import STACK_POINTER, Ref
 
 from ..allocations import Allocations, beside
 from ..shape import shared_hint
 
 if TYPE_CHECKING:
-    from ptxtools.engine.events import View
-    from ptxtools.engine.program import Program
+    from ptxtools.machine.events import View
+    from ptxtools.program.program import Program
 
     from .looks import Access, Array
     from .session import Session

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine.program import LANES
-from ptxtools.engine.residents import Cluster, Cta
+from ptxtools.machine.residents import Cluster, Cta
+from ptxtools.program.program import LANES
 
 if TYPE_CHECKING:
-    from ptxtools.engine.events import View
+    from ptxtools.machine.events import View
 
 Numbers: TypeAlias = npt.NDArray[Any]
 

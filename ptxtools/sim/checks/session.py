@@ -11,8 +11,8 @@ from .findings import Finding
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin
-    from ptxtools.engine.events import View
-    from ptxtools.engine.program import Program
+    from ptxtools.machine.events import View
+    from ptxtools.program.program import Program
 
     from ..device import Device
     from ..places import Places

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.engine.program import LANES
+from ptxtools.program.program import LANES
 
 from . import mbarriers
 
 if TYPE_CHECKING:
-    from ptxtools.engine.events import View
+    from ptxtools.machine.events import View
 
     from .looks import Access, Array
     from .session import Session

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptxtools.diagnostics import Trap
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.residents import Cta
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.residents import Cta
 
 from .layout import COLUMNS
 from .memory import UNIT, TensorMemory, of, partners

@@ -1,4 +1,4 @@
-"""Where the chunks of a matrix are, as `engine.native.tilefactors` takes them."""
+"""Where the chunks of a matrix are, as `native.tiles.factors` takes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptxtools.engine.native.tilefactors import GROUP
+from ptxtools.native.tiles.factors import GROUP
 
 from . import shared
 from .numbers import Array

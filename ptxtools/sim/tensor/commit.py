@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.residents import OFFSET_MASK
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.residents import OFFSET_MASK
 
 from ..asynchronous.barriers import Barrier, barrier_at, guarded
 from .memory import partners

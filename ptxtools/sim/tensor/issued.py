@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ptxtools.engine.events import View
-from ptxtools.engine.program import Ref
+from ptxtools.machine.events import View
+from ptxtools.program.program import Ref
 
 from .numbers import Array
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ptxtools.engine.events import View
-from ptxtools.engine.residents import Cta
+from ptxtools.machine.events import View
+from ptxtools.machine.residents import Cta
 
 from .layout import COLUMNS, LANES
 from .numbers import Array

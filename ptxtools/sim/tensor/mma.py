@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.residents import Cta
 from ptxtools.isa.chips import K96
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.residents import Cta
 from ptxtools.semantics.tensorcore import Rule
 from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 

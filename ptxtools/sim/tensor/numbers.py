@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine.native import tiles
+from ptxtools.native.tiles import interface as tiles
 from ptxtools.semantics.exact import FORMATS
 from ptxtools.semantics.tensorcore import LEAST
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxtools.engine.events import View
-from ptxtools.engine.program import Ref
+from ptxtools.machine.events import View
+from ptxtools.program.program import Ref
 
 from .numbers import Array
 

@@ -1,6 +1,6 @@
 """D = A * B + D as the tensor cores make it, for whole tiles (docs/numerics.md).
 
-The rules are those of `semantics.tensorcore`; here they run over matrices: as native code (`engine.native.tiles`), or
+The rules are those of `semantics.tensorcore`; here they run over matrices: as native code (`native.tiles.interface`), or
 as NumPy where there is none. `Rule.fraction` 0 asks for plain f32 arithmetic instead.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxtools.engine.native import tiles
+from ptxtools.native.tiles import interface as tiles
 from ptxtools.semantics.tensorcore import NAN32, Rule
 
 from .numbers import Array, Numbers, power

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from ptxtools.engine.events import View, serves
+from ptxtools.machine.events import View, serves
 from ptxtools.sim.checks.asynccheck import Claim, Span, checker_of
 
 Work = Callable[[], None]

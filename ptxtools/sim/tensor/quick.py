@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.engine.native import tileblocks, tilefactors, tiles
-from ptxtools.engine.native.tilefactors import GROUP, NOT_FINITE, TOGETHER
-from ptxtools.engine.residents import Cta
+from ptxtools.machine.residents import Cta
+from ptxtools.native.tiles import blocks as tileblocks
+from ptxtools.native.tiles import factors as tilefactors
+from ptxtools.native.tiles import interface as tiles
+from ptxtools.native.tiles.factors import GROUP, NOT_FINITE, TOGETHER
 from ptxtools.semantics.tensorcore import Rule
 
 from . import arranged, shared

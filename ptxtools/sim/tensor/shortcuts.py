@@ -1,4 +1,4 @@
-"""What lets native code do wgmma without coming here (`engine.native.warpgroups`): cells filled after the first time.
+"""What lets native code do wgmma without coming here (`native.tiles.warpgroups`): cells filled after the first time.
 
 Native code takes dense products of f16, bf16, tf32 and 8-bit floats with f32 sums, whose factors are finite; all else
 stays with the services. Nothing is left to it where work completes late.
@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.engine.events import View
-from ptxtools.engine.native import tileblocks, tilefactors, tiles, warpgroups
-from ptxtools.engine.native.cells import Cell, Tables
-from ptxtools.engine.warpgroup import WARPS
+from ptxtools.machine.events import View
+from ptxtools.machine.warpgroup import WARPS
+from ptxtools.native.loop.cells import Cell, Tables
+from ptxtools.native.tiles import blocks as tileblocks
+from ptxtools.native.tiles import factors as tilefactors
+from ptxtools.native.tiles import interface as tiles
+from ptxtools.native.tiles import warpgroups
 from ptxtools.semantics.tensorcore import Rule
 
 from . import arranged, shared

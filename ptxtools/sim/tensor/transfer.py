@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.residents import Cta
 from ptxtools.isa import Opcode
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.residents import Cta
 from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
 from . import queue, shared

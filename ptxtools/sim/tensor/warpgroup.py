@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.warpgroup import WARPS, Record
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.warpgroup import WARPS, Record
 
 from . import shortcuts
 from .operands import number

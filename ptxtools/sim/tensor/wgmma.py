@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.warpgroup import WARPS
+from ptxtools.machine.events import View, serves
+from ptxtools.machine.warpgroup import WARPS
 from ptxtools.semantics.fragments import sparse_elements
 from ptxtools.semantics.tensorcore import IEEE, Rule
 from ptxtools.sim.checks.asynccheck import Claim, checker_of, chunks

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.engine.events import View
+from ptxtools.machine.events import View
 
 from .objects import Sampler, Texture, Textures, is_handle, sampler_of
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.program import LANES
+from ptxtools.machine.events import View, serves
+from ptxtools.program.program import LANES
 
 from .access import Array, groups, lanes_of, reader
 from .cubes import cube_face, slope

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.program import LANES
+from ptxtools.machine.events import View, serves
+from ptxtools.program.program import LANES
 
 from .access import content, sampler_at, texture_at, textures_of
 from .objects import ADDRESS_MODES, FILTERS, ORDERS, Sampler, Texture, sampler_of

@@ -1,7 +1,7 @@
 """What a texture fetch gives: coordinates to texels, filters, and texels to channel values.
 
 Formulas of the CUDA C++ Programming Guide, appendix "Texture Fetching". Arrays have one element for each lane.
-`engine.native.sampling` has the same for the common cases, in compiled code: both give the same bits.
+`native.textures.sampling` has the same for the common cases, in compiled code: both give the same bits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What lets native code fetch texels without coming here (`engine.native.sampling`).
+"""What lets native code fetch texels without coming here (`native.textures.sampling`).
 
 The first fetch of a worker shows it the device's textures, as rows of numbers; that of an instruction fills its cell.
 """
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.engine.events import View
-from ptxtools.engine.native import sampling
-from ptxtools.engine.native.structures import FETCH, TEXTURE
+from ptxtools.machine.events import View
+from ptxtools.native.code.structures import FETCH, TEXTURE
+from ptxtools.native.textures import sampling
 
 from .access import textures_of
 from .objects import ADDRESS_MODES, Texture
 
 if TYPE_CHECKING:
-    from ptxtools.engine.native.cells import Cell
-    from ptxtools.engine.program import Ref
+    from ptxtools.native.loop.cells import Cell
+    from ptxtools.program.program import Ref
 
     from .access import Array
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptxtools.engine.events import View, serves
-from ptxtools.engine.program import LANES
+from ptxtools.machine.events import View, serves
+from ptxtools.program.program import LANES
 
 from .access import Array, groups, lanes_of
 from .objects import Texture

@@ -1,0 +1,158 @@
+"""What a launch hands to an engine, and what it gets back."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptxtools.program.program import LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class AddressSpace:
+    """Device memory: device address `base + i` is host address `host + i`, for 0 <= i < size.
+
+    const: range of device addresses that `isspacep.const` answers yes for. open_host: the kernel may use host
+    addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory, and
+    `mapping(address)` gives the writable range around an address, as (start, end), if there is one. allowed: whether
+    bytes may be accessed (`bytes` asks; memcheck's); written: is told of what is about to be written through `bytes`.
+    """
+
+    host: int
+    base: int
+    size: int
+    const: tuple[int, int] = (0, 0)
+    open_host: bool = False
+    readable: Callable[[int, int, bool], bool] | None = None
+    mapping: Callable[[int], tuple[int, int] | None] | None = None
+    allowed: Callable[[int, int], bool] | None = None
+    written: Callable[[int, int], None] | None = None
+    _whole: memoryview | None = field(default=None, repr=False, compare=False)
+
+    def bytes(self, address: int, size: int, write: bool) -> memoryview | None:
+        """`size` bytes at a device address, through which it can be written; None where there is no such memory."""
+        offset = address - self.base
+        if offset >= 0 and offset + size <= self.size:
+            if self.allowed is not None and not self.allowed(address, size):
+                return None
+            if write and self.written is not None:
+                self.written(address, size)
+            return self.whole()[offset : offset + size]
+        if self.open_host and self.readable is not None and self.readable(address, size, write):
+            return _host_bytes(address, size)
+        return None
+
+    def whole(self) -> memoryview:
+        """All of it."""
+        if self._whole is None:
+            self._whole = _host_bytes(self.host, self.size)
+        return self._whole
+
+
+def _host_bytes(address: int, size: int) -> memoryview:
+    return memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
+
+
+@dataclass(slots=True)
+class Launch:
+    """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
+
+    numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.generations.generation_of`);
+    resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads;
+    late: asynchronous work completes as late as it may, or, with a seed, some of it;
+    local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
+    "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
+    that serves a kind of event (`events.serves`); written: told of shared memory that such a function
+    writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device: what sim
+    makes of the device; extra: room
+    for what a launch brings along and gives back.
+    """
+
+    program: Program
+    memory: AddressSpace
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3 = (1, 1, 1)
+    dynamic_shared: int = 0
+    numerics: str = "ieee"
+    params: bytes = b""
+    resident: int = 16
+    sms: int = 16
+    threads: int = 1
+    seed: int | None = None
+    late: bool = False
+    deadline: float | None = None
+    max_instructions: int | None = None
+    local_bytes: int = 0
+    specials: dict[str, int] = field(default_factory=dict)
+    services: Callable[[str], None] | None = None
+    written: Callable[[Any, int, int], None] | None = None
+    written_local: Callable[[Any, int, int, int], None] | None = None
+    device: Any = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What ran: thread-instructions executed (guarded-off lanes count as executed by their warp's active lanes)."""
+
+    instructions: int = 0
+
+
+def constants(launch: Launch, function: FunctionCode) -> list[tuple[int, str, int]]:
+    """(slot, type, value) of all constant slots of a frame of `function` in this launch."""
+    known = function.constants
+    if not function.launch_constants:
+        return known
+    return known + [(c.slot, c.storage, _launch_value(launch, c)) for c in function.launch_constants]
+
+
+def _launch_value(launch: Launch, constant: LaunchConstant) -> int:
+    if constant.source == "param":
+        size = int(constant.name.lstrip("bsuf")) // 8
+        data = launch.params[constant.offset : constant.offset + size]
+        value = int.from_bytes(data, "little", signed=constant.name[0] == "s")
+        return int(value & ((1 << 8 * SLOT_BYTES[constant.storage] // LANES) - 1))
+    return launch_special(launch, constant.name)
+
+
+#: Special registers with one value for the whole grid, by name.
+_GRID_SHAPES = {"%ntid": "block", "%nctaid": "grid", "%cluster_nctaid": "cluster"}
+
+
+def is_launch_special(name: str) -> bool:
+    """Whether the special register has one value for the whole grid that the launch alone determines."""
+    return name in _GRID_SPECIALS
+
+
+def launch_special(launch: Launch, name: str) -> int:
+    """Value of a special register for which `is_launch_special` holds."""
+    if name in launch.specials:
+        return launch.specials[name]
+    base, _, component = name.partition(".")
+    if base in _GRID_SHAPES:
+        shape: Dim3 = getattr(launch, _GRID_SHAPES[base])
+        return shape["xyz".index(component)]
+    x, y, z = launch.cluster
+    return x * y * z if name == "%cluster_nctarank" else launch.dynamic_shared
+
+
+_GRID_SPECIALS = frozenset(
+    [f"{base}.{component}" for base in _GRID_SHAPES for component in "xyz"]
+    + ["%cluster_nctarank", "%dynamic_smem_size"]
+)
+
+
+#: Local memory of a thread where nobody says how much it needs.
+DEFAULT_LOCAL = 16384
+
+
+def local_bytes(launch: Launch) -> int:
+    """Bytes of a thread's local memory, a multiple of 16."""
+    program = launch.program
+    known = program.local_bytes + (DEFAULT_LOCAL if program.takes_stack else 0)
+    return -(-(launch.local_bytes or known or DEFAULT_LOCAL) // 16) * 16

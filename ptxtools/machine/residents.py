@@ -1,0 +1,293 @@
+"""Clusters and CTAs that are resident, as the rarer operations see them, and what waits in them.
+
+Both engines make one `Cluster` (of one CTA where the launch has no clusters) when an operation first asks for it, and
+drop it when its last CTA has ended. Features keep what they need in `state` of a CTA or a cluster, under a name of
+their own: tensor memory, bulk groups, an mbarrier's waiting work. A cluster belongs to one worker thread, so nothing of
+it needs a lock.
+
+Time is virtual: nanoseconds that this worker has executed. It jumps when nobody can move before something is due.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from .launch import Dim3, Launch
+
+#: Shared memory of the CTA with rank r of a cluster lies at r << RANK_SHIFT of the shared window, as on the chips:
+#: programs clear a bit of an address to reach the other CTA of a pair.
+RANK_SHIFT = 24
+#: Nanoseconds after which late work completes when nobody waits for it. Warps that poll come to this time; a try_wait
+#: waits longer than this by default, and a worker that has nothing else to do jumps there.
+LATENESS = 400_000
+OFFSET_MASK = (1 << RANK_SHIFT) - 1
+
+
+@dataclass(slots=True, eq=False)
+class Cta:
+    """A resident CTA: place in the grid, rank in its cluster, its shared memory (writable bytes)."""
+
+    cluster: Cluster
+    rank: int
+    place: Dim3
+    number: int
+    shared: memoryview
+    handle: Any = None  # the engine's name for it
+    state: dict[str, Any] = field(default_factory=dict)
+    at_end: list[Callable[[], None]] = field(default_factory=list)  # called when the CTA's last thread has exited
+    ended: bool = False
+
+    @property
+    def window(self) -> int:
+        """Address of its first byte of shared memory in the shared window."""
+        return self.rank << RANK_SHIFT
+
+    def __str__(self) -> str:
+        return "CTA ({},{},{})".format(*self.place)
+
+
+@dataclass(slots=True, eq=False)
+class Cluster:
+    """A resident cluster: its CTAs by rank, and what is pending in it."""
+
+    schedule: Schedule
+    number: int
+    ctas: tuple[Cta, ...] = ()
+    state: dict[str, Any] = field(default_factory=dict)
+
+    def wake(self, key: Hashable) -> None:
+        """Lanes that wait for `key` try their operation again."""
+        self.schedule.wake((self, key))
+
+    def after(self, delay: int, function: Callable[[], None], text: str) -> None:
+        """Call `function` when `delay` nanoseconds of virtual time are over. While it is pending nobody is dead-locked.
+
+        text: what is pending, for reports.
+        """
+        self.schedule.at(self.schedule.now() + delay, function, text, self)
+
+    def later(self, function: Callable[[], None], text: str) -> None:
+        """Complete asynchronous work: now, or, in shuffled and late runs, after a while."""
+        delay = self.schedule.delay()
+        if delay is None:
+            function()
+        else:
+            self.after(delay, function, text)
+
+
+@dataclass(slots=True, eq=False)
+class Wait:
+    """Lanes of one warp that stay at an operation until they are woken.
+
+    key: what for; text: the same for people, told by str(); until: virtual time at which they try again in any case,
+    None: never; expired: that time has come; note: whatever the operation wants to find again; where: its line.
+    """
+
+    cta: Cta
+    warp: int
+    lanes: int
+    key: Hashable
+    text: object
+    until: int | None
+    note: Any
+    where: int
+    block: int = 0  # the engine's: where the lanes wait
+    frame: int = 0
+    begun: int = 0
+    expired: bool = False
+    over: bool = False
+    back: int = 0  # lanes that run the operation again just now
+    left: int = 0  # lanes that were woken and have not run yet
+
+
+def take_back(woken: dict[int, list[Wait]], warp: int, mask: int) -> list[Wait]:
+    """Waits from which lanes of a warp come back now; lanes that come later stay noted."""
+    found: list[Wait] = []
+    waits = woken.get(warp)
+    if waits is None:
+        return found
+    for wait in waits:
+        wait.back = wait.left & mask
+        if wait.back:
+            wait.left &= ~mask
+            found.append(wait)
+    waits[:] = [wait for wait in waits if wait.left]
+    if not waits:
+        del woken[warp]
+    return found
+
+
+@dataclass(slots=True, order=True)
+class _Due:
+    time: int
+    order: int
+    function: Callable[[], None] = field(compare=False)
+    text: str = field(compare=False)
+    cluster: Cluster = field(compare=False)
+    wait: Wait | None = field(compare=False, default=None)
+
+
+class Schedule:
+    """Waits and pending work of one worker. `clock` gives the virtual time, `skip` moves it on, `release`
+    lets lanes run again, `claim` takes the number of a cluster that has not been started."""
+
+    def __init__(
+        self, launch: Launch, clock: Callable[[], int], skip: Callable[[int], None], release: Callable[[Wait], None],
+        claim: Callable[[], int | None],
+    ) -> None:  # fmt: skip
+        self.launch = launch
+        self.random: Random | None = None if launch.seed is None else Random(launch.seed)
+        self._clock, self._skip, self._release, self._claim = clock, skip, release, claim
+        self._waits: dict[Hashable, list[Wait]] = {}
+        self._due: list[_Due] = []
+        self._count = 0
+
+    def cancel(self) -> Dim3 | None:
+        """Take a cluster that has not been started out of the launch: the place of its first CTA. None: all have."""
+        number = self._claim()
+        if number is None:
+            return None
+        (gx, gy, _), (cx, cy, cz) = self.launch.grid, self.launch.cluster
+        wide, high = gx // cx, gy // cy
+        return number % wide * cx, number // wide % high * cy, number // (wide * high) * cz
+
+    def release(self) -> None:
+        """The run is over: forget all that leads back to it, so that nothing of it stays in a cycle."""
+        vars(self).clear()
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def delays(self) -> bool:
+        """Whether asynchronous work may complete later than it begins."""
+        return self.random is not None or self.launch.late
+
+    def lags(self) -> bool:
+        """Whether work that begins now is to complete as late as it may; in shuffled runs a matter of chance."""
+        return self.launch.late and (self.random is None or bool(self.random.getrandbits(1)))
+
+    def delay(self) -> int | None:
+        """Nanoseconds until asynchronous work that begins now completes by itself; None: at once."""
+        if self.lags():
+            return LATENESS
+        return None if self.random is None else self.random.randrange(4096)
+
+    def now(self) -> int:
+        """Virtual time in nanoseconds."""
+        return self._clock()
+
+    def at(
+        self, time: int, function: Callable[[], None], text: str, cluster: Cluster, wait: Wait | None = None
+    ) -> None:
+        """Call `function` at a virtual time: work, or the end of a wait's time limit."""
+        self._count += 1
+        heapq.heappush(self._due, _Due(time, self._count, function, text, cluster, wait))
+
+    def next_time(self) -> int | None:
+        """When something is due, or None."""
+        self._drop()
+        return self._due[0].time if self._due else None
+
+    def _drop(self) -> None:
+        """Forget time limits of waits that have ended."""
+        while self._due and (wait := self._due[0].wait) is not None and wait.over:
+            heapq.heappop(self._due)
+
+    def run_due(self) -> bool:
+        """Do what is due by now; whether there was anything."""
+        done = False
+        while self._due and self._due[0].time <= self.now():
+            heapq.heappop(self._due).function()
+            done = True
+        return done
+
+    def jump(self) -> bool:
+        """Nobody can move: go to the next time at which something is due, and do it. False: nothing ever will be."""
+        self._drop()
+        if not self._due:
+            return False
+        self._skip(max(0, self._due[0].time - self.now()))
+        return self.run_due()
+
+    def expire(self) -> None:
+        """Let all time limits be over."""
+        self._skip(max(0, max((due.time for due in self._due), default=0) - self.now()))
+        self.run_due()
+
+    def has_due(self, cluster: Cluster) -> bool:
+        """Whether anything will happen in a cluster by itself: work, or the end of a time limit."""
+        return any(due.cluster is cluster and (due.wait is None or not due.wait.over) for due in self._due)
+
+    def works(self) -> bool:
+        """Whether work is pending anywhere; time limits are no work."""
+        return any(due.wait is None for due in self._due)
+
+    def pending(self, cluster: Cluster) -> Iterator[str]:
+        """Texts of the work that is pending in a cluster."""
+        return (due.text for due in sorted(self._due) if due.cluster is cluster and due.text)
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def wait(self, wait: Wait) -> None:
+        """Take a wait on; the engine has stopped its lanes."""
+        key = (wait.cta.cluster, wait.key)
+        wait.begun = self.now()
+        self._waits.setdefault(key, []).append(wait)
+        if wait.until is not None:
+            self.at(wait.until, lambda: self._expire(key, wait), "", wait.cta.cluster, wait)
+
+    def wake(self, key: Hashable) -> None:
+        for wait in self._waits.pop(key, ()):
+            wait.over, wait.left = True, wait.lanes
+            self._release(wait)
+
+    def _expire(self, key: Hashable, wait: Wait) -> None:
+        if wait.over:
+            return
+        wait.over = wait.expired = True
+        wait.left = wait.lanes
+        remaining = self._waits[key]
+        remaining.remove(wait)
+        if not remaining:
+            del self._waits[key]
+        self._release(wait)
+
+    def longest(self) -> int:
+        """The longest time limit of a wait, in nanoseconds."""
+        limits = [w.until - w.begun for waits in self._waits.values() for w in waits if w.until is not None]
+        return max(limits, default=0)
+
+    def limits(self) -> tuple[Hashable, ...]:
+        """Who waits for what, and how much longer at most: with the state of threads and memory all that decides
+        what comes next, unless somebody reads a clock."""
+        now = self.now()
+        return tuple(
+            (w.cta.number, w.warp, w.lanes, w.key, None if w.until is None else w.until - now) for w in self.waits()
+        )
+
+    def sleepers(self) -> tuple[int, ...]:
+        """Names of the waits that there are just now."""
+        return tuple(sorted(id(w) for waits in self._waits.values() for w in waits))
+
+    def waits(self, cluster: Cluster | None = None) -> list[Wait]:
+        """Who waits now, in a cluster or anywhere, in the order of CTAs and warps."""
+        found = [w for waits in self._waits.values() for w in waits if cluster is None or w.cta.cluster is cluster]
+        return sorted(found, key=lambda w: (w.cta.cluster.number, w.cta.rank, w.warp, w.lanes))
+
+    def forget(self, cluster: Cluster) -> None:
+        """The cluster has ended: work that is still pending in it, such as copies to global memory, is done now."""
+        while True:
+            mine = sorted(due for due in self._due if due.cluster is cluster)
+            self._due = [due for due in self._due if due.cluster is not cluster]
+            heapq.heapify(self._due)
+            if not mine:
+                break
+            for due in mine:
+                if due.wait is None:
+                    due.function()
+        for key in [key for key in self._waits if isinstance(key, tuple) and key[0] is cluster]:
+            del self._waits[key]

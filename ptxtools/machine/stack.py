@@ -1,0 +1,53 @@
+"""Memory that threads take from their stack as they run (9.7.17): the end of local memory, from above.
+
+Calls take it from below (`program.STACK_POINTER`); each checks that it does not meet the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptxtools.program.program import LANES
+
+from .events import Array, View, serves
+
+
+@serves("stack")
+def stack(view: View) -> None:
+    """`op.detail`: "save", "restore", or ("allocate", alignment)."""
+    tops = view.tops
+    chosen = np.array([view.mask >> lane & 1 for lane in range(LANES)], np.bool_)
+    action = view.op.detail
+    if action == "restore":
+        wanted = view.source(0).astype(np.uint64)
+        if view.op.opcode is not None:
+            _check_restored(view, wanted, tops, chosen)
+        np.copyto(tops, wanted, where=chosen)
+        view.tops = tops
+        return
+    if action != "save":
+        _allocate(view, tops, chosen, action[1])
+        view.tops = tops
+    if view.op.dst[0] is not None:
+        view.result(0, tops if view.op.dst_types[0] == "u64" else tops.astype(np.uint32))
+
+
+def _allocate(view: View, tops: Array, chosen: Array, alignment: int) -> None:
+    sizes, frames = view.source(0).astype(np.uint64), view.source(1)
+    mask = ~np.uint64(alignment - 1)
+    lowest = frames + np.uint64(view.op.imm)
+    for lane in np.flatnonzero(chosen):
+        free = max(0, int(tops[lane]) - int(lowest[lane]))
+        place = int(tops[lane]) - int(sizes[lane]) & int(mask)
+        if int(sizes[lane]) > free or place < int(lowest[lane]):
+            raise view.trap(f"stack overflow: {int(sizes[lane])} bytes asked for, {free} are free", int(lane))
+        tops[lane] = place
+
+
+def _check_restored(view: View, wanted: Array, tops: Array, chosen: Array) -> None:
+    """The stack only shrinks: to where it has been, and that lies above."""
+    bad = np.flatnonzero(chosen & ((wanted < tops) | (wanted > np.uint64(view.local_bytes))))
+    if len(bad):
+        lane = int(bad[0])
+        now = f"from {int(tops[lane]):#x} to {view.local_bytes:#x} are taken"
+        raise view.trap(f"stackrestore of {int(wanted[lane]):#x}, which is no place of the stack: {now}", lane)

@@ -1,0 +1,239 @@
+"""Runs: neighbouring operations that become one handler, with values in registers between them.
+
+A run is an operation of kind "run": its `detail` says what each step computes, over numbered operands, and which
+operands are in which slots of the frame before and after it. Operations that only map slots to slots can be in it.
+Slots that nobody reads after the run are not written at all.
+
+A run that is all of a block whose branch leads back to it goes round by itself (`Again`); the branch behind it only
+ends the last round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Terminator
+
+#: Kinds that map slots to slots.
+KINDS = frozenset({"alu", "copy", "pack", "unpack"})
+#: Longest run, and most operations of one program that become part of runs: compiling them takes about 1 ms each.
+MOST_STEPS, MOST_FUSED = 48, 400
+#: Programs with more operations than this are left alone: looking for runs would take longer than they gain.
+MOST_OPERATIONS = 4000
+
+#: An operand of a step: number or -1, storage class, type.
+Place = tuple[int, str, str]
+#: What a step computes: kind, opcode, detail, destinations, sources; the guard's number or -1, whether it is negated;
+#: numbers of what a guarded step's destinations held before.
+Step = tuple[str, str, Any, tuple[Place, ...], tuple[Place, ...], int, bool, tuple[int, ...]]
+#: How a run goes round: number of the branch's guard, its value in lanes that go back, and whether that is to `target`.
+Again = tuple[int, bool, bool]
+#: Slot and storage class.
+Key = tuple[int, str]
+#: All words of any frame.
+EVERYTHING = -1
+
+
+def fuse(program: Program, *, everywhere: bool) -> list[list[Op]]:
+    """Operations of each block, with runs in the place of what they are made of: in loops, or `everywhere`."""
+    bodies = [list(block.ops) for block in program.blocks]
+    worth = _loops(program.blocks)
+    if everywhere:
+        worth += sorted(set(range(len(bodies))) - set(worth))
+    if not worth or sum(map(len, bodies)) > MOST_OPERATIONS:
+        return bodies
+    live: list[int] | None = None
+    budget = MOST_FUSED
+    for number in worth:
+        stretches = list(_stretches(bodies[number]))
+        fused = sum(end - start for start, end in stretches)
+        if not fused or fused > budget:
+            continue
+        budget -= fused
+        live = live if live is not None else _live_ends(program)
+        bodies[number] = _replace(bodies[number], stretches, live[number], _way_back(program, number))
+    return bodies
+
+
+def _way_back(program: Program, number: int) -> tuple[Ref, bool, bool] | None:
+    """If a block's branch leads back to it: guard, its value in lanes that go back, whether that is to `target`."""
+    end = program.blocks[number].terminator
+    if end.kind != "branch" or end.guard is None or (end.target == number) == (end.other == number):
+        return None
+    taken = end.target == number
+    return end.guard, taken != end.negated, taken
+
+
+def _loops(blocks: list[Block]) -> list[int]:
+    """Blocks inside of loops, those of the shortest loops first."""
+    span: dict[int, int] = {}
+    for number, block in enumerate(blocks):
+        end = block.terminator
+        for target in (end.target, end.other, *end.targets):
+            if 0 <= target <= number and end.kind not in ("call", "ret"):
+                for inside in range(target, number + 1):
+                    span[inside] = min(span.get(inside, len(blocks)), number - target)
+    return sorted(span, key=lambda number: (span[number], number))
+
+
+def _stretches(ops: list[Op]) -> Iterator[tuple[int, int]]:
+    """Ranges of at least two neighbours that can be one run."""
+    start = 0
+    while start < len(ops):
+        run = _Run()
+        end = start
+        while end < len(ops) and end - start < MOST_STEPS and run.add(ops[end]):
+            end += 1
+        if end - start > 1:
+            yield start, end
+        start = max(end, start + 1)
+
+
+# --- one run ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run as it grows. Operands have numbers; `numbers` and `written` know the slots' present ones.
+
+    read: operands whose content comes from their slots, with their numbers.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    read: list[tuple[int, Ref]] = field(default_factory=list)
+    numbers: dict[Key, int] = field(default_factory=dict)
+    written: dict[Key, int] = field(default_factory=dict)
+    count: int = 0
+
+    def add(self, op: Op) -> bool:
+        """Take an operation in; false if it cannot be part of this run."""
+        if op.kind not in KINDS or not self._clean(op):
+            return False
+        guard = self._source(op.guard) if op.guard is not None else -1
+        types = op.src_types or tuple(ref.type if ref else "" for ref in op.src)
+        sources = tuple(
+            (self._source(ref), ref.type, t) if ref is not None else (-1, "", t)
+            for ref, t in zip(op.src, types, strict=False)
+        )
+        before: tuple[int, ...] = ()  # lanes without the guard keep what was there
+        if guard >= 0:
+            before = tuple(self._source(ref) if ref is not None else -1 for ref in op.dst)
+        types = op.dst_types or tuple(ref.type if ref else "" for ref in op.dst)
+        targets = tuple(self._target(ref, t) for ref, t in zip(op.dst, types, strict=False))
+        text = op.opcode.text if op.opcode is not None else ""
+        self.steps.append((op.kind, text, op.detail, targets, sources, guard, op.negated, before))
+        return True
+
+    def _clean(self, op: Op) -> bool:
+        """Whether no operand lies across a slot that the run has written as something else."""
+        for ref in (*op.src, op.guard, *(op.dst if op.guard is not None else ())):
+            if ref is None or (ref.slot, ref.type) in self.written:
+                continue
+            if any(words_of(ref.slot, ref.type) & words_of(*other) for other in self.written):
+                return False
+        return True
+
+    def _source(self, ref: Ref) -> int:
+        key = (ref.slot, ref.type)
+        if key not in self.numbers:
+            self.numbers[key] = self.count
+            self.read.append((self.count, ref))
+            self.count += 1
+        return self.numbers[key]
+
+    def _target(self, ref: Ref | None, t: str) -> Place:
+        if ref is None:
+            return (-1, "", t)
+        key = (ref.slot, ref.type)
+        words = words_of(*key)
+        for known in (self.written, self.numbers):
+            for other in [o for o in known if o != key and words_of(*o) & words]:
+                del known[other]
+        self.numbers[key] = self.written[key] = self.count
+        self.count += 1
+        return (self.written[key], ref.type, t)
+
+    def operation(self, live: int, back: tuple[Ref, bool, bool] | None = None) -> Op:
+        """The run as one operation; `live`: words that somebody reads later; `back`: how its block leads to itself."""
+        kept = {self.written[key]: key for key in self.written if words_of(*key) & live}
+        read = tuple((number, ref.slot, ref.type) for number, ref in self.read)
+        again: Again | None = None
+        if back is not None and (back[0].slot, "pred") in self.numbers:
+            again = (self.numbers[back[0].slot, "pred"], *back[1:])
+        return Op("run", detail=(tuple(self.steps), read, tuple((n, *key) for n, key in kept.items()), again))
+
+
+def words_of(slot: int, storage: str) -> int:
+    """The 4-byte words of a slot as a set of bits."""
+    return ((1 << SLOT_BYTES[storage] // 4) - 1) << (slot // 4)
+
+
+def _replace(
+    ops: list[Op], stretches: list[tuple[int, int]], live: int, back: tuple[Ref, bool, bool] | None
+) -> list[Op]:
+    """A block's operations with runs put in; `live`: words that are read behind it; `back`: how it leads to itself."""
+    result: list[Op] = []
+    at = len(ops)
+    for start, end in reversed(stretches):
+        for op in reversed(ops[end:at]):
+            live = _before(op, live)
+            result.append(op)
+        run = _Run()
+        for op in ops[start:end]:
+            run.add(op)
+        result.append(run.operation(live, back if end - start == len(ops) else None))
+        for op in reversed(ops[start:end]):
+            live = _before(op, live)
+        at = start
+    result.extend(reversed(ops[:at]))
+    result.reverse()
+    return result
+
+
+# --- who reads what later ---------------------------------------------------------------------------------------------
+
+
+def _before(op: Op, live: int) -> int:
+    """Words read at or behind an operation, from those read behind it."""
+    if op.guard is None:
+        for ref in op.dst:
+            if ref is not None:
+                live &= ~words_of(ref.slot, ref.type)
+    for ref in (*op.src, op.guard):
+        if ref is not None:
+            live |= words_of(ref.slot, ref.type)
+    return live
+
+
+def _at_end(end: Terminator, entries: list[int]) -> int:
+    """Words read at or behind a terminator; `entries`: those read at or behind each block's start."""
+    if end.kind in ("ret", "call"):  # results and arguments lie in these slots, or in frames that overlap them
+        return EVERYTHING
+    live = 0
+    for target in (end.target, end.other, *end.targets):
+        if target >= 0:
+            live |= entries[target]
+    if end.op is not None:
+        live = _before(end.op, live)
+    for ref in (end.guard, end.index):
+        if ref is not None:
+            live |= words_of(ref.slot, ref.type)
+    return live
+
+
+def _live_ends(program: Program) -> list[int]:
+    """For each block, the words that are read behind its operations, its terminator included."""
+    blocks = program.blocks
+    entries, ends = [0] * len(blocks), [0] * len(blocks)
+    changed = True
+    while changed:
+        changed = False
+        for number in reversed(range(len(blocks))):
+            live = ends[number] = _at_end(blocks[number].terminator, entries)
+            for op in reversed(blocks[number].ops):
+                live = _before(op, live)
+            if live != entries[number]:
+                entries[number], changed = live, True
+    return ends

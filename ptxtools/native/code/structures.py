@@ -1,0 +1,283 @@
+"""Where everything lies in the memory that the native code and Python share.
+
+Four structures, each a table of fields (name: IR type). Templates name fields as `ctx.slice`; Python reads and writes
+them through `Structure.offset`.
+
+    ctx     one per worker: the launch, tables of the program, what remains of the time slices, why the loop returned
+    cta     one per resident CTA: who it is, its barriers, its warps; then shared memory, warps, local memory
+    warp    one per warp: which lanes can run, where each lane is, thread numbers; then its frames
+    record  one per operation or terminator of the program: handler, operand slots, guard, constants
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SIZES = {
+    "i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[8 x i32]": 32, "[16 x i32]": 64, "[16 x i64]": 128, "<32 x i32>": 128,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Offsets and IR types of the fields of one structure; pairs: of neighbouring fields that can be read as one."""
+
+    name: str
+    fields: dict[str, tuple[int, str]]
+    size: int
+    pairs: dict[str, tuple[int, str]]
+
+    def place(self, field: str) -> tuple[int, str]:
+        """Offset and IR type of a field or pair."""
+        return self.pairs[field] if field in self.pairs else self.fields[field]
+
+    def offset(self, field: str) -> int:
+        return self.fields[field][0]
+
+
+def size_of(type_: str) -> int:
+    """Bytes of a field of this IR type."""
+    return _SIZES[type_]
+
+
+def _structure(name: str, size: int, text: str, pairs: str = "") -> Structure:
+    """Fields in order, each at its natural alignment; `pairs`: i64 fields that read two i32 at once, the named one low.
+
+    A pair is called by its first field's name with "_pair" behind.
+    """
+    fields: dict[str, tuple[int, str]] = {}
+    at = 0
+    for line in text.strip().splitlines():
+        type_, _, names = line.partition(": ")
+        for field in names.split():
+            step = _SIZES[type_.strip()]
+            align = min(step, 64)
+            at = -(-at // align) * align
+            fields[field] = (at, type_.strip())
+            at += step
+    assert at <= size, f"{name} needs {at} bytes"
+    both = {f"{first}_pair": (fields[first][0], "i64") for first in pairs.split()}
+    return Structure(name, fields, size, both)
+
+
+#: slice: records that the running warp may still execute; status: why the threaded code returned (STATUS_*).
+#: quantum: records until the loop returns to Python; cta_left: until the next CTA gets a turn.
+#: arena: host address of device address 0 (modulo 2^64). ranges: further host ranges for `ptx_run`.
+#: stop_*: where and why the code stopped, for traps and events; resume: continue exactly there.
+#: next: grid-wide counter of clusters that were started, shared by all workers; total: how many there are.
+#: round: warps of the present CTA that have not had their turn when an event stopped it. alarm: clock at which Python
+#: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
+#: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
+#: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
+#: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
+#: (n * stride + start) % total, or n where stride is 0.
+CTX = _structure(
+    "ctx",
+    512,
+    """
+    i32: slice status
+    i64: count
+    ptr: code blocks
+    i64: arena base size
+    ptr: params specials functions
+    i64: quantum cta_left clock
+    i32: has_calls param_bytes
+    i32: stop_code stop_mask
+    ptr: stop_ip stop_warp stop_fp
+    i64: stop_address
+    i32: resume resume_mask
+    ptr: resume_ip next
+    i64: total
+    i32: grid_x grid_y grid_z
+    i32: block_x block_y block_z
+    i32: threads warps
+    ptr: slots
+    i64: slot_bytes
+    i32: slot_count slot_used slot_current occupied
+    i64: warps_offset warp_bytes local_offset local_warp_bytes
+    i32: shared_bytes frame_limit
+    i64: local_bytes
+    ptr: ranges
+    i32: range_count open_host
+    i32: sms worker workers first_block
+    i64: warp_slice cta_slice given epoch
+    i64: const_base const_size
+    i32: cluster_x cluster_y cluster_z
+    i32: cluster_size clusters_x clusters_y round
+    i64: alarm random
+    i64: stride start rank_step
+    ptr: scratch textures
+    i64: texture_count
+    i32: timed
+    """,
+)
+
+#: state: 0 free, 1 running, 2 all threads have exited but not those of its cluster. alive: threads that have not
+#: exited. ready: warps that have lanes to run.
+#: arrived, expected: of each barrier; expected 0: all living threads. pending: barriers somebody arrived at.
+#: waiting: warps that wait at each barrier. value: what a barrier's reduction has gathered so far.
+#: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA,
+#: which counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
+#: external: Python wants to know when the CTA ends.
+CTA = _structure(
+    "cta",
+    512,
+    """
+    i32: state alive ready pending
+    i32: x y z smid
+    i64: id
+    ptr: shared
+    i32: prepared external
+    [16 x i32]: arrived
+    [16 x i32]: expected
+    [16 x i32]: waiting
+    [16 x i32]: value
+    i32: rank left cl_alive cl_came
+    i64: window
+    ptr: leader
+    """,
+)
+
+#: ready: lanes that can run; alive: lanes that have not exited; parked: lanes at a warp-level synchronisation.
+#: group, group_ip, group_block: lanes that stopped together, and where they go on; their entries in `pc` are stale.
+#: pend: lowest block of the other lanes in the running frame; rotate: prefer another group next time (`rotor` on).
+#: frame: frame offset of each lane, always valid. top: where each lane's local memory ends; `alloca` lowers it.
+#: wait_ip: record at which lanes last began to wait; wait_at: the same as offset in the code, of each lane that began
+#: to wait while others of its warp could run.
+#: waiting: lanes at each barrier; result: value of its reduction. cl_pending: lanes that came to the cluster barrier,
+#: which is not complete yet; cl_waiting: those that wait for it.
+#: wg_*: `ptxtools.machine.warpgroup`.
+WARP = _structure(
+    "warp",
+    1280,
+    """
+    i32: ready alive group pend
+    ptr: group_ip cta
+    i32: group_block group_frame
+    i32: id parked
+    i32: rotate rotor
+    ptr: local wait_ip
+    i32: cl_pending cl_waiting
+    i32: wg_issued wg_commits wg_watched wg_tries
+    [8 x i32]: wg_marks
+    [16 x i32]: waiting
+    [16 x i32]: result
+    <32 x i32>: pc
+    <32 x i32>: frame
+    <32 x i32>: tid_x
+    <32 x i32>: tid_y
+    <32 x i32>: tid_z
+    <32 x i32>: top
+    <32 x i32>: wait_at
+    [16 x i64]: wg_keys
+    """,
+)
+
+#: s0..s9: operand slots, destinations first. extra: block number, or other small constant. `Structure` of 64 bytes.
+RECORD = _structure(
+    "rec",
+    64,
+    """
+    i64: handler
+    i32: s0 s1 s2 s3 s4 s5 s6 s7 s8 s9
+    i32: guard extra
+    i64: imm
+    """,
+    pairs="s0 guard",
+)
+
+#: One row of the function table: first block, sizes, and its constants (rows of CONSTANT).
+FUNCTION = _structure("fun", 64, "i32: first frame_bytes local_bytes constants\nptr: table")
+
+#: kind: bits of the storage class, 1 for predicates.
+CONSTANT = _structure("con", 32, "i32: slot kind\ni64: low high")
+
+#: An event's cell. serve: the function that does the event's work without leaving the loop, null if there is none;
+#: it is called as (ctx, warp, frame, lanes, cell) and answers SERVED_*. The rest is for wgmma. factor_a, factor_b,
+#: product: functions of `tilefactors` and `tileblocks`. registers: places of A's chunks in the frame, null for A in
+#: memory; offsets: of D's registers; tables_a, tables_b: TABLES rows of TABLE. *_slot: of descriptors, scale-d (`flag`:
+#: a predicate) and the number of groups. groups: of 16 columns; a_bytes: of a warp's part of a table of A; sign: is
+#: added to A's; key: bits for the layout of B. The last four: `tiles.Rounding`.
+CELL = _structure(
+    "cell",
+    192,
+    """
+    ptr: serve factor_a factor_b product expand
+    ptr: registers offsets tables_a tables_b
+    i32: a_slot b_slot scale_slot flag
+    i32: columns groups k a_bytes
+    i32: sign fraction least n_slot
+    i64: key mask odd
+    """,
+)
+
+#: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
+TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
+#: Rows of a table of tables, in which a descriptor is looked for from its hash on.
+TABLES = 64
+
+#: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
+#: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
+#: start, end: device addresses; then strides in bytes; border_*: values (f64); load_*: functions that load a channel of
+#: eight lanes, null where there is none.
+TEXTURE = _structure(
+    "tex",
+    256,
+    """
+    i32: kinds levels linear normalized
+    i32: mode_x mode_y mode_z
+    i32: memory integers layers channel_bytes
+    i32: width height depth
+    i64: start end texel row plane layer
+    i64: border_r border_g border_b border_a
+    ptr: load_r load_g load_b load_a
+    """,
+)
+#: The cell of a texture fetch. Slots are offsets in the frame, -1 for none. kind: bit of the geometry; whole:
+#: coordinates are whole texels; axes: of a layer; levels: the fetch names a level; halves: 0 for 32-bit results, 1 for
+#: f16, 2 for f16x2; wanted: bits of the channels that have a destination.
+FETCH = _structure(
+    "fetch",
+    CELL.size,
+    """
+    ptr: serve
+    i32: handle_slot sampler_slot layer_slot kind
+    i32: whole axes levels halves wanted
+    i32: place_x place_y place_z resident_slot
+    i32: offset_x offset_y offset_z
+    i32: to_r to_g to_b to_a
+    """,
+)
+
+#: What a fetch tells the code for its lanes: texels and the border's colour in host memory, address modes as they
+#: count, whether coordinates are normalized.
+LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
+
+STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, CELL, TABLE, TEXTURE, FETCH, LOOK)}
+
+#: What a native service answers: the event is left to Python; done; others first, then again.
+SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)
+
+#: `ctx.status`: nothing more to do in this warp now; its slice is used up; trap; event; host memory to be mapped.
+STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)
+
+#: What the native loop answers.
+RUN_FINISHED, RUN_QUANTUM, RUN_TRAP, RUN_EVENT, RUN_HOST, RUN_STUCK, RUN_ALARM, RUN_ENDED = range(8)
+#: `ctx.resume`: exactly where an event stopped; with the next CTA; with the same one, for what its slice has left.
+RESUME_EXACT, RESUME_NEXT, RESUME_SAME = 1, 2, 3
+
+#: `ctx.stop_code` of a trap.
+(
+    TRAP_INSTRUCTION,
+    TRAP_ADDRESS,
+    TRAP_MISALIGNED,
+    TRAP_STACK,
+    TRAP_BARRIER,
+    TRAP_CALL,
+    TRAP_SWITCH,
+    TRAP_BREAK,
+    TRAP_MEMBER,
+) = range(9)
+
+#: A block number no lane is ever at.
+NOWHERE = 0xFFFFFFFF

@@ -1,0 +1,37 @@
+"""One function per kind of operation: it emits the body of a handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxtools.native.code.builder import Handler
+
+from . import atomics, copies, matrix, mbarrier, memory, plain, products, run, special, warp
+
+KINDS: dict[str, Callable[[Handler], None]] = {
+    "alu": plain.alu,
+    "copy": plain.copy,
+    "pack": plain.pack,
+    "unpack": plain.unpack,
+    "barrier_result": plain.barrier_result,
+    "fence": plain.fence,
+    "run": run.run,
+    "sreg": special.special_register,
+    "ld": memory.load,
+    "st": memory.store,
+    "atom": atomics.atomic,
+    "red": atomics.atomic,
+    "shfl": warp.shuffle,
+    "vote": warp.vote,
+    "match": warp.match,
+    "redux": warp.reduce,
+    "activemask": warp.active_mask,
+    "elect": warp.elect,
+    "mma": products.product,
+    "ldmatrix": matrix.load,
+    "stmatrix": matrix.store,
+    "movmatrix": matrix.transpose,
+    "cp.async": copies.copy,
+    "mbarrier": mbarrier.mbarrier,
+    "mbarrier.yield": mbarrier.give_way,
+}

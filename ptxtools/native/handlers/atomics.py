@@ -1,0 +1,170 @@
+"""Atomic operations (9.7.13.5 and on), lane by lane, with the machine's own atomic instructions.
+
+All addresses are checked before anything is done, so that an operation that stops there can be repeated.
+"""
+
+from __future__ import annotations
+
+from ptxtools import semantics
+from ptxtools.native.code.algebra import LLVMAlgebra
+from ptxtools.native.code.builder import Handler
+from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
+from ptxtools.semantics.algebra import Value
+from ptxtools.semantics.types import bits_of
+
+from .lanewise import Lanes, array, element, refuse, translate
+from .memory import POLL
+from .parts import Address
+from .plain import spend
+
+#: Operations that LLVM has on integers, by name and signedness.
+_INTEGER = {
+    "add": ("add", "add"), "and": ("and", "and"), "or": ("or", "or"), "xor": ("xor", "xor"), "exch": ("xchg", "xchg"),
+    "min": ("umin", "min"), "max": ("umax", "max"), "inc": ("uinc_wrap", "uinc_wrap"),
+    "dec": ("udec_wrap", "udec_wrap"),
+}  # fmt: skip
+_OPERATIONS = ("cas", *_INTEGER)
+
+
+def atomic(h: Handler) -> None:
+    """atom and red: dst (if any) = what was at src[0] + imm; the memory = operation of that and src[1:]."""
+    opcode = h.op.opcode
+    assert opcode is not None
+    if h.op.kind == "atom" and h.op.space != "shared":  # another CTA may have to act before this one goes on
+        spend(h, POLL)
+    name = next(o for o in _OPERATIONS if opcode.has(o))
+    types = h.op.dst_types or h.op.src_types[1:]  # red has one operand for each element
+    operands = h.sources()[1:]
+    each = len(operands) // len(types) or 1
+    size = max(1, sum(bits_of(t) for t in types) // 8)
+    pointers = _pointers(h, size)
+    old: list[Value] = []
+    at = 0
+    for number, t in enumerate(types):
+        mine = operands[number :: len(types)] if each > 1 else operands[number : number + 1]
+        old.append(_element(h, name, t, mine, pointers, at))
+        at += bits_of(t) // 8
+    if h.op.dst:
+        h.results(old)
+    else:
+        h.go_on()
+
+
+def _pointers(h: Handler, size: int) -> str:
+    """Array of host addresses, one for each lane that runs."""
+    e = h.e
+    addresses, pointers = array(h, 64), array(h, 64)
+    e.line(f"store <32 x i64> {Address(h).vector()}, ptr {addresses}, align 64")
+    lanes = Lanes(h)
+    one = e.value(f"load i64, ptr {element(h, addresses, 64, lanes.lane)}")
+    where = one
+    shared = h.op.space in ("shared", "cluster")
+    if shared:  # the shared window's own addresses are below 2**32
+        big = e.value(f"lshr i64 {one}, 56")
+        inside = e.value(f"or i64 {one}, {SHARED_WINDOW}")
+        where = e.value(f"select i1 {e.value(f'icmp eq i64 {big}, 0')}, i64 {inside}, i64 -1")
+    pointer = translate(h, lanes.lane, where, size, generic=shared or h.op.space == "generic")
+    if h.op.space == "generic":  # no atomics on local memory
+        window = e.value(f"lshr i64 {one}, 56")
+        local = e.value(f"icmp eq i64 {window}, {LOCAL_WINDOW >> 56}")
+        pointer = e.value(f"select i1 {local}, ptr null, ptr {pointer}")
+    go, bad = h.label("go"), h.label("bad")
+    h.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
+    h.place(bad)
+    refuse(h, lanes.lane, one, size, write=True)
+    h.place(go)
+    e.line(f"store ptr {pointer}, ptr {element(h, pointers, 64, lanes.lane)}")
+    lanes.again()
+    return pointers
+
+
+def _element(h: Handler, name: str, t: str, operands: list[Value], pointers: str, at: int) -> Value:
+    """One element of the memory operand, for all lanes in turn; what was there before."""
+    e, bits = h.e, bits_of(t)
+    room = e.value(f"alloca [32 x i{bits}], align 64")
+    rooms = [_spread(h, value, bits) for value in operands]
+    lanes = Lanes(h)
+    base = e.value(f"load ptr, ptr {element(h, pointers, 64, lanes.lane)}")
+    pointer = e.value(f"getelementptr i8, ptr {base}, i64 {at}")
+    mine = [e.value(f"load i{bits}, ptr {element(h, r, bits, lanes.lane)}, align {bits // 8}") for r in rooms]
+    before = _once(h, name, t, pointer, mine)
+    e.line(f"store i{bits} {before}, ptr {element(h, room, bits, lanes.lane)}, align {bits // 8}")
+    lanes.again()
+    if bits < 128:
+        return e.value(f"load <32 x i{bits}>, ptr {room}, align 64")
+    whole = e.value(f"load <64 x i64>, ptr {room}, align 64")
+    return tuple(_every_other(h, whole, first) for first in (0, 1))
+
+
+def _every_other(h: Handler, whole: Value, first: int) -> Value:
+    order = ", ".join(f"i32 {2 * i + first}" for i in range(32))
+    return h.e.value(f"shufflevector <64 x i64> {whole}, <64 x i64> poison, <32 x i32> <{order}>")
+
+
+def _spread(h: Handler, value: Value, bits: int) -> str:
+    """A value in memory, lane after lane."""
+    e = h.e
+    room = e.value(f"alloca [32 x i{bits}], align 64")
+    if bits < 128:
+        e.line(f"store <32 x i{bits}> {value}, ptr {room}, align 64")
+        return room
+    order = ", ".join(f"i32 {lane}, i32 {lane + 32}" for lane in range(32))
+    both = f"<32 x i64> {value[0]}, <32 x i64> {value[1]}"
+    e.line(f"store <64 x i64> {e.value(f'shufflevector {both}, <64 x i32> <{order}>')}, ptr {room}, align 64")
+    return room
+
+
+def _ordering(h: Handler) -> str:
+    opcode = h.op.opcode
+    assert opcode is not None
+    return "acq_rel" if any(opcode.has(o) for o in ("acquire", "release", "acq_rel")) else "monotonic"
+
+
+def _once(h: Handler, name: str, t: str, pointer: str, operands: list[str]) -> str:
+    """The operation for one lane; what was in memory before."""
+    e, bits, order = h.e, bits_of(t), _ordering(h)
+    integer = f"i{bits}"
+    if name == "cas":
+        failure = "acquire" if order == "acq_rel" else "monotonic"
+        pair = f"{integer} {operands[0]}, {integer} {operands[1]} {order} {failure}"
+        return e.value(f"extractvalue {{{integer}, i1}} {e.value(f'cmpxchg ptr {pointer}, {pair}')}, 0")
+    if name == "exch" or (t[0] in "usb" and "x" not in t and t != "bf16"):
+        operation = _INTEGER[name][t[0] == "s"]
+        return e.value(f"atomicrmw {operation} ptr {pointer}, {integer} {operands[0]} {order}")
+    return _compare_and_swap(h, name, t, pointer, operands[0])
+
+
+def _compare_and_swap(h: Handler, name: str, t: str, pointer: str, operand: str) -> str:
+    """Arithmetic that the machine has no atomic instruction for: until nobody came between."""
+    e, integer, order = h.e, f"i{bits_of(t)}", _ordering(h)
+    start, retry, done = h.label("begin"), h.label("retry"), h.label("done")
+    h.jump(start)
+    h.place(start)
+    first = e.value(f"load atomic {integer}, ptr {pointer} monotonic, align {bits_of(t) // 8}")
+    h.jump(retry)
+    h.place(retry)
+    old = e.name("old")
+    place = len(e.lines)
+    e.line("")
+    new = _arithmetic(h, name, t, old, operand)
+    failure = "acquire" if order == "acq_rel" else "monotonic"
+    pair = f"{integer} {old}, {integer} {new} {order} {failure}"
+    answer = e.value(f"cmpxchg ptr {pointer}, {pair}")
+    seen = e.value(f"extractvalue {{{integer}, i1}} {answer}, 0")
+    stored = e.value(f"extractvalue {{{integer}, i1}} {answer}, 1")
+    last = h.label("last")
+    h.jump(last)
+    h.place(last)
+    e.lines[place] = f"  {old} = phi {integer} [{first}, %{start}], [{seen}, %{last}]"
+    h.branch(stored, done, retry, likely=True)
+    h.place(done)
+    return old
+
+
+def _arithmetic(h: Handler, name: str, t: str, old: str, operand: str) -> str:
+    """As the semantics of the atomic operation say, for one lane."""
+    opcode = h.op.opcode
+    rule = semantics.atomic(opcode) if opcode is not None else None
+    if rule is None:
+        raise LookupError(f"no semantics for the atomic operation {name!r}")
+    return str(rule(LLVMAlgebra(h.e, lanes=0), t, old, operand))

@@ -1,0 +1,169 @@
+"""cp.async: a copy of 4, 8 or 16 bytes by each lane from global to shared memory (9.7.9.25.3.1)."""
+
+from __future__ import annotations
+
+from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.structures import TRAP_ADDRESS, TRAP_MISALIGNED
+from ptxtools.semantics.algebra import Value
+
+from . import lanewise
+from .lanewise import Lanes, array, element
+from .parts import Address
+
+
+class _Copy:
+    """Operands of the lanes in arrays: where to, where from, and how many bytes before zeros follow."""
+
+    def __init__(self, h: Handler) -> None:
+        self.h = h
+        self.size, rule = h.op.detail[:2]
+        for ref in h.op.src:
+            if ref is not None:
+                h.pointer(ref)
+        self.address = Address(h)
+        self.source = self.address.vector()
+        self.target = h.source(1)
+        A = h.A  # noqa: N806
+        whole = A.const("u32", self.size)
+        if rule == "size":
+            self.count: Value = A.minimum("u32", h.source(2), whole)
+        elif rule == "ignore":
+            self.count = A.select("u32", h.source(2), A.const("u32", 0), whole)
+        else:
+            self.count = whole
+        self.plain = not rule
+
+
+def copy(h: Handler) -> None:
+    """All lanes inside the arena, each with all its bytes or none; else lane by lane."""
+    c = _Copy(h)
+    e, A, size = h.e, h.A, c.size  # noqa: N806
+    base = h.field("ctx.base")
+    offset = A.sub("u64", c.source, h.splat(64, base))
+    inside = _inside(h, offset, h.field("ctx.size"), size)
+    nothing = A.is_zero("u32", c.count)
+    if not c.plain:
+        full = A.compare("eq", "u32", c.count, A.const("u32", size))
+        inside = A.or_("pred", A.and_("pred", inside, full), nothing)
+    shared_bytes = e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64")
+    good = A.and_("pred", inside, _inside(h, c.target, shared_bytes, size))
+    bits = e.value(f"or i32 {e.value(f'bitcast <32 x i1> {good} to i32')}, {e.value('xor i32 %m, -1')}")
+    fast, slow = h.label("fast"), h.label("slow")
+    h.branch(e.value(f"icmp eq i32 {bits}, -1"), fast, slow, likely=True)
+    h.place(fast)
+    host = A.add("u64", c.source, h.splat(64, h.field("ctx.arena")))
+    if not c.plain:
+        e.declare("@copy_zeros", "@copy_zeros = internal unnamed_addr constant [16 x i8] zeroinitializer, align 16")
+        host = A.select("u64", nothing, h.splat(64, e.value("ptrtoint ptr @copy_zeros to i64")), host)
+    _all(h, host, c.target, size)
+    h.place(slow)
+    _each(h, c)
+
+
+def _inside(h: Handler, offset: Value, limit: str, size: int) -> Value:
+    """Lanes whose offset is aligned, with the access below the limit."""
+    shift = size.bit_length() - 1
+    kind = "<32 x i64>"
+    rotated = h.e.call("llvm.fshr.v32i64", kind, [(kind, offset)] * 2 + [(kind, h.A.const("u64", shift))])
+    return h.e.value(f"icmp ult {kind} {rotated}, {h.splat(64, h.e.value(f'lshr i64 {limit}, {shift}'))}")
+
+
+def _shared(h: Handler) -> str:
+    return h.field("cta.shared", h.field("warp.cta"))
+
+
+def _all(h: Handler, host: Value, target: Value, size: int) -> None:
+    e = h.e
+    sources, targets = array(h, 64), array(h, 64)
+    e.line(f"store <32 x i64> {host}, ptr {sources}, align 64")
+    e.line(f"store <32 x i64> {target}, ptr {targets}, align 64")
+    shared = _shared(h)
+    lanes = Lanes(h)
+    near = e.value(f"load i64, ptr {element(h, targets, 64, lanes.lane)}")
+    far = e.value(f"inttoptr i64 {e.value(f'load i64, ptr {element(h, sources, 64, lanes.lane)}')} to ptr")
+    data = e.value(f"load <{size} x i8>, ptr {far}, align {size}")
+    e.line(f"store <{size} x i8> {data}, ptr {e.value(f'getelementptr i8, ptr {shared}, i64 {near}')}, align 1")
+    lanes.again()
+    h.go_on()
+
+
+def _each(h: Handler, c: _Copy) -> None:
+    """Any lane: byte by byte from wherever the source is, zeros behind."""
+    e, size = h.e, c.size
+    sources, targets, counts = array(h, 64), array(h, 64), array(h, 32)
+    for kind, value, room in (("i64", c.source, sources), ("i64", c.target, targets), ("i32", c.count, counts)):
+        e.line(f"store <32 x {kind}> {value}, ptr {room}, align 64")
+    data = e.value("alloca [16 x i8], align 16")
+    shared = _shared(h)
+    limit = e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64")
+    lanes = Lanes(h)
+    source = e.value(f"load i64, ptr {element(h, sources, 64, lanes.lane)}")
+    target = e.value(f"load i64, ptr {element(h, targets, 64, lanes.lane)}")
+    count = e.value(f"load i32, ptr {element(h, counts, 32, lanes.lane)}")
+    e.line(f"store <16 x i8> zeroinitializer, ptr {data}, align 16")
+    _check_target(h, lanes.lane, target, limit, size)
+    _check_alignment(h, lanes.lane, source, count, size)
+    _read(h, lanes.lane, source, count, data)
+    loaded = e.value(f"load <{size} x i8>, ptr {data}, align 16")
+    e.line(f"store <{size} x i8> {loaded}, ptr {e.value(f'getelementptr i8, ptr {shared}, i64 {target}')}, align 1")
+    lanes.again()
+    h.go_on()
+
+
+def _stop(h: Handler, lane: str, address: str, code: str) -> None:
+    h.expand(f"set ctx.stop_address, {address}")
+    h.trap(code, h.e.value(f"shl i32 1, {lane}"))
+
+
+def _check_target(h: Handler, lane: str, target: str, limit: str, size: int) -> None:
+    e = h.e
+    low = e.value(f"and i64 {target}, {size - 1}")
+    crooked = e.value(f"icmp ne i64 {low}, 0")
+    fits = e.value(f"icmp ult i64 {e.value(f'lshr i64 {target}, {size.bit_length() - 1}')}, "
+                   f"{e.value(f'lshr i64 {limit}, {size.bit_length() - 1}')}")  # fmt: skip
+    good = e.value(f"and i1 {fits}, {e.value(f'xor i1 {crooked}, true')}")
+    go, bad = h.label("go"), h.label("bad")
+    h.branch(good, go, bad, likely=True)
+    h.place(bad)
+    _stop(h, lane, target, e.value(f"select i1 {crooked}, i32 {TRAP_MISALIGNED}, i32 {TRAP_ADDRESS}"))
+    h.place(go)
+
+
+def _check_alignment(h: Handler, lane: str, source: str, count: str, size: int) -> None:
+    e = h.e
+    low = e.value(f"icmp ne i64 {e.value(f'and i64 {source}, {size - 1}')}, 0")
+    some = e.value(f"icmp ne i32 {count}, 0")
+    go, bad = h.label("go"), h.label("bad")
+    h.branch(e.value(f"and i1 {low}, {some}"), bad, go)
+    h.place(bad)
+    _stop(h, lane, source, str(TRAP_MISALIGNED))
+    h.place(go)
+
+
+def _read(h: Handler, lane: str, source: str, count: str, data: str) -> None:
+    """The first `count` bytes at the source."""
+    e = h.e
+    start, top, body, on = h.label("start"), h.label("top"), h.label("byte"), h.label("on")
+    index, following = e.name("i"), e.name("i")
+    h.jump(start)
+    h.place(start)
+    h.jump(top)
+    h.place(top)
+    last = h.label("last")
+    e.line(f"{index} = phi i32 [0, %{start}], [{following}, %{last}]")
+    h.branch(e.value(f"icmp ult i32 {index}, {count}"), body, on)
+    h.place(body)
+    address = e.value(f"add i64 {source}, {e.value(f'zext i32 {index} to i64')}")
+    pointer = lanewise.translate(h, lane, address, 1, generic=False)
+    go, bad = h.label("go"), h.label("bad")
+    h.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
+    h.place(bad)
+    lanewise.refuse(h, lane, address, 1)
+    h.place(go)
+    byte = e.value(f"load i8, ptr {pointer}")
+    e.line(f"store i8 {byte}, ptr {e.value(f'getelementptr i8, ptr {data}, i32 {index}')}")
+    h.jump(last)
+    h.place(last)
+    e.line(f"{following} = add i32 {index}, 1")
+    h.jump(top)
+    h.place(on)

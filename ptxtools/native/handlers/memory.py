@@ -1,0 +1,100 @@
+"""Loads and stores (9.7.9.8 and on): every lane checked, and the common shapes of addresses served by vector accesses.
+
+Each half of a warp is looked at by itself, as CTAs 16 threads wide are common: lanes at consecutive addresses, lanes at
+one address (`halves`), and anything else by gather and scatter. Bounds and alignment are one comparison: the offset
+rotated right by the logarithm of the access size is less than (size of the space) / (access size) only if its low bits
+are zero. Addresses in the local window are `local`'s, and what lies outside the window that a handler serves at once
+goes through `lanewise`.
+"""
+
+from __future__ import annotations
+
+from ptxtools.native.code.builder import Handler
+from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
+from ptxtools.semantics.algebra import Value
+
+from . import lanewise, local
+from .halves import Ranged
+from .parts import Access, Address, Window, store_parts
+from .plain import spend
+
+#: Records that a load costs which is made to look at memory that others write: whoever polls makes room for them.
+POLL = 64
+
+
+def _window(h: Handler, space: str) -> Window:
+    if space in ("shared", "cluster"):
+        cta = h.field("warp.cta")
+        host = h.e.value(f"ptrtoint ptr {h.field('cta.shared', cta)} to i64")
+        base = h.field("cta.window", cta) if space == "cluster" else "0"
+        return Window(host, base, h.e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64"))
+    if space == "param":
+        host = h.e.value(f"ptrtoint ptr {h.field('ctx.params')} to i64")
+        return Window(host, "0", h.e.value(f"zext i32 {h.field('ctx.param_bytes')} to i64"))
+    base = h.field("ctx.base")
+    return Window(h.e.value(f"add i64 {h.field('ctx.arena')}, {base}"), base, h.field("ctx.size"))
+
+
+def load(h: Handler) -> None:
+    """dst = memory at src[0] + imm."""
+    opcode = h.op.opcode
+    polls = opcode is not None and any(opcode.has(m) for m in ("volatile", "relaxed", "acquire", "mmio"))
+    if polls and h.op.space in ("global", "generic"):
+        spend(h, POLL)
+    if opcode is not None and opcode.has("acquire"):
+        h.closing.append("fence acquire")
+    _access(h, Access.of(h.op.dst_types), None)
+
+
+def store(h: Handler) -> None:
+    """Memory at src[0] + imm = src[1:]."""
+    opcode = h.op.opcode
+    if opcode is not None and opcode.has("release"):
+        h.e.line("fence release")
+    access = Access.of(h.op.src_types[1:], h.op.src[1:])
+    written = [number for number in range(1, len(h.op.src)) if h.op.src[number] is not None]
+    values = [h.source(number) for number in written]
+    _access(h, access, store_parts(h, access, [h.op.src_types[number] for number in written], values))
+
+
+def _access(h: Handler, access: Access, stored: list[Value] | None) -> None:
+    for ref in (*h.op.dst, *h.op.src):
+        if ref is not None:
+            h.pointer(ref)
+    address = Address(h)
+    space = h.op.space
+    if space == "local":
+        local.access(h, access, stored, address, "0")
+        return
+    slow = h.label("slow")
+    bad = Ranged(h, access, stored, address, _window(h, space), slow).emit()
+    h.place(slow)
+    if space == "generic":
+        _other_windows(h, access, stored, address)
+    elif space == "cluster":
+        lanewise.access(h, access, stored, address, generic=True, window=SHARED_WINDOW)
+    elif lanewise.opens_host(h):
+        lanewise.access(h, access, stored, address, generic=False)
+    else:
+        lanewise.trap(h, access, address, bad)
+
+
+def _other_windows(h: Handler, access: Access, stored: list[Value] | None, address: Address) -> None:
+    """All lanes in the shared window, or all in the local one; else each lane by itself."""
+    high = h.A.shr_by("u64", address.vector(), 56)
+    outside = h.e.value("xor i32 %m, -1")
+    for space, window in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
+        here, on = h.label(space), h.label("on")
+        same = h.e.value(f"icmp eq <32 x i64> {high}, {h.A.const('u64', window >> 56)}")
+        bits = h.e.value(f"bitcast <32 x i1> {same} to i32")
+        everybody = h.e.value(f"icmp eq i32 {h.e.value(f'or i32 {bits}, {outside}')}, -1")
+        h.branch(everybody, here, on)
+        h.place(here)
+        if space == "shared":
+            inside = _window(h, "cluster")
+            base = h.e.value(f"or i64 {inside.base}, {window}")
+            Ranged(h, access, stored, address, Window(inside.host, base, inside.size), on).emit()
+        else:
+            local.access(h, access, stored, address, str(window))
+        h.place(on)
+    lanewise.access(h, access, stored, address, generic=True)

@@ -1,0 +1,289 @@
+"""Matrix products of a warp: mma, mma.sp, wmma.mma (9.7.14.4, 9.7.14.5, 9.7.14.6).
+
+A loop over the eight rows of a tile computes them, eight columns at a time, from the tables that `operands` makes. What
+is computed for floating-point types is `semantics.tensorcore`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxtools.native.code.builder import Handler
+from ptxtools.program.program import LANES
+from ptxtools.semantics import tensorcore
+from ptxtools.semantics.algebra import Algebra, Value
+from ptxtools.semantics.fragments import Fragment, sparse_elements
+from ptxtools.semantics.products import Part, Product
+from ptxtools.semantics.tensorcore import Factors
+
+from .operands import Table, Tile, copied, decode, expanded, plain_b
+from .scales import ScaleOf, Scales
+
+
+def product(h: Handler) -> None:
+    """d = a * b + c."""
+    for ref in (*h.op.dst, *h.op.src):
+        if ref is not None:
+            h.pointer(ref)
+    h.attributes = "#2"  # eight f64 are one vector of the widest kind
+    t = Tile(h)
+    tables = [_operands(t, part, number) for number, part in enumerate(t.product.parts)]
+    addends = [_addend_tiles(t, part, number) for number, part in enumerate(t.product.parts)]
+    scales = Scales(t) if t.product.scale else None
+    special = _special(t) if t.chip else ""
+    outputs = [_result_tiles(t, part) for part in t.product.parts]
+    index, close = t.loop(8)
+    for number, part in enumerate(t.product.parts):
+        _rows(t, part, tables[number], addends[number], outputs[number], index, special, scales)
+    close()
+    if len(t.product.parts) > 1:
+        h.results(_quad_registers(t, outputs))
+    else:
+        h.results(_registers(t, t.product.parts[0], outputs[0]))
+
+
+def _operands(t: Tile, part: Part, number: int) -> tuple[Table, Table]:
+    """A, and B with its eight columns side by side."""
+    product = t.product
+    quads = len(product.parts) > 1
+    a = decode(t, product.atype, part.a, 0, turned=False)
+    b = decode(t, product.btype, part.b, t.first_b, turned=not quads)
+    if product.sparse:
+        a = expanded(t, a, sparse_elements(32 if product.atype == "tf32" else product.a_bits, product.m, product.k,
+                                            t.selector))  # fmt: skip
+    if quads:
+        layouts = t.h.op.opcode.text.split(".")  # type: ignore[union-attr]
+        name = f"{number}.{'.'.join(w for w in layouts if w in ('row', 'col'))}"
+        a = copied(t, a, [[a.spot(m, k) for k in range(4)] for m in range(8)], "a" + name)
+        b = plain_b(t, b, part.b, "b" + name)
+    return a, b
+
+
+def _addend_tiles(t: Tile, part: Part, number: int) -> dict[tuple[int, int], tuple[str, str]]:
+    """For each tile of C a table of 8 x 8, row by row, and its element type."""
+    found = {}
+    if len(t.product.parts) > 1:
+        return {(0, 0): _quad_addend(t, part.c, number)}
+    for upper in range(t.product.m // 8):
+        for block in range(t.product.n // 8):
+            _, register, _ = part.c.place(8 * upper, 8 * block)
+            found[upper, block] = _stored_tile(t, part.c, register)
+    return found
+
+
+def _stored_tile(t: Tile, c: Fragment, register: int) -> tuple[str, str]:
+    if c.bits == 16:
+        element = "i16"
+        room = t.room(element, 64)
+        word = t.source(t.first_c + register)
+        t.e.line(f"store <32 x i32> {word}, ptr {room}, align 64")
+        return room, element
+    element = f"i{c.bits}"
+    room = t.room(element, 64)
+    pair = [t.source(t.first_c + register + i) for i in (0, 1)]
+    order = ", ".join(f"i32 {i // 2 + 32 * (i % 2)}" for i in range(64))
+    kind = f"<32 x {element}>"
+    both = t.e.value(f"shufflevector {kind} {pair[0]}, {kind} {pair[1]}, <64 x i32> <{order}>")
+    t.e.line(f"store <64 x {element}> {both}, ptr {room}, align 64")
+    return room, element
+
+
+def _quad_addend(t: Tile, c: Fragment, number: int) -> tuple[str, str]:
+    """C of one of the four products of m8n8k4, from its lanes."""
+    element = f"i{c.bits}"
+    per = 32 // c.bits
+    whole = t.room("i32", c.registers * LANES)
+    for register in range(c.registers):
+        where = t.at(whole, "i32", register * LANES)
+        t.e.line(f"store <32 x i32> {t.source(t.first_c + register)}, ptr {where}, align 64")
+    spots = [(register * LANES + lane) * per + bit // c.bits
+             for row in c.places() for lane, register, bit in row]  # fmt: skip
+    order = t.e.constant_table(f"order.c{number}.{c.bits}", "i32", spots)
+    room = t.room(element, 64)
+    index, close = t.loop(64)
+    spot = t.e.value(f"load i32, ptr {t.at(order, 'i32', index)}")
+    one = t.e.value(f"load {element}, ptr {t.at(whole, element, spot)}")
+    t.e.line(f"store {element} {one}, ptr {t.at(room, element, index)}")
+    close()
+    return room, element
+
+
+def _result_tiles(t: Tile, part: Part) -> dict[tuple[int, int], tuple[str, str]]:
+    element = f"i{part.d.bits}"
+    return {
+        (upper, block): (t.room(element, 64), element)
+        for upper in range(t.product.m // 8)
+        for block in range(t.product.n // 8)
+    }
+
+
+def _special(t: Tile) -> str:
+    """i1: some factor is NaN or infinite."""
+    A = t.h.A  # noqa: N806
+    infinite = A.compare("eq", "u64", t.highest, A.const("u64", 0x7FF0_0000_0000_0000))
+    bits = t.e.value(f"bitcast <32 x i1> {infinite} to i32")
+    found = t.e.value(f"icmp ne i32 {bits}, 0")
+    for suspect in t.suspects:
+        found = t.e.value(f"or i1 {found}, {suspect}")
+    return found
+
+
+def _rows(
+    t: Tile, part: Part, tables: tuple[Table, Table], addends: dict[tuple[int, int], tuple[str, str]],
+    outputs: dict[tuple[int, int], tuple[str, str]], index: str, special: str, scales: Scales | None,
+) -> None:  # fmt: skip
+    """One row of every tile."""
+    uppers = range(t.product.m // 8)
+    a, b = tables
+    offset = t.e.value(f"mul i32 {index}, {a.stride}")
+    column = t.e.value(f"mul i32 {index}, 8")
+    for block in range(t.product.n // 8):
+        given = [_load_row(t, addends[upper, block], column) for upper in uppers]
+        if t.product.kind == "float":
+            scale = None if scales is None else scales.of_row(index)
+            factors = _factors(t, a, b, offset, block, scale)
+            computed = _float(t, factors, given, special)
+        elif t.product.kind == "double":
+            computed = _double(t, a, b, offset, block, given)
+        else:
+            computed = _integer(t, a, b, offset, block, given)
+        for upper in uppers:
+            room, element = outputs[upper, block]
+            t.e.line(f"store <8 x {element}> {computed[upper]}, ptr {t.at(room, element, column)}, align 16")
+
+
+def _load_row(t: Tile, tile: tuple[str, str], column: str) -> Value:
+    room, element = tile
+    return t.e.value(f"load <8 x {element}>, ptr {t.at(room, element, column)}, align 16")
+
+
+def _columns(t: Tile, base: str, b: Table, element: str, k: int, block: int) -> Value:
+    where = t.at(base, element, b.spot(k, 8 * block))
+    return t.e.value(f"load <8 x {element}>, ptr {where}, align 32")
+
+
+def _row_element(t: Tile, base: str, a: Table, element: str, offset: str, upper: int, k: int) -> Value:
+    """The element of A at this row of a tile, for all columns."""
+    where = t.at(base, element, a.spot(8 * upper, k))
+    scalar = t.e.value(f"load {element}, ptr {t.at(where, element, offset)}")
+    return t.A.broadcast(element, scalar)
+
+
+def _float(t: Tile, factors: Factors, given: list[Value], special: str) -> list[Value]:
+    """Rows of one block of eight columns, by the chip's rule."""
+    assert t.rule is not None
+    rule, A = t.rule, t.A  # noqa: N806
+    addends = [tensorcore.decode_addend(A, t.product, value) for value in given]
+    results = tensorcore.accumulate(A, rule, t.product.k, factors, addends)
+    kind = "i16" if rule.result == "f16" else "i32"
+    ordinary, exceptional, after = t.h.label("fine"), t.h.label("special"), t.h.label("after")
+    finite = _finite(t, addends)
+    t.h.branch(t.e.value(f"or i1 {special}, {finite}"), exceptional, ordinary)
+    t.h.place(exceptional)
+    fixed = tensorcore.exceptional(A, rule, t.product.k, factors, addends, results)
+    end = t.h.label("fixed")
+    t.h.jump(end)
+    t.h.place(end)
+    t.h.jump(after)
+    t.h.place(ordinary)
+    t.h.jump(after)
+    t.h.place(after)
+    return [
+        t.e.value(f"phi <8 x {kind}> [{new}, %{end}], [{old}, %{ordinary}]")
+        for new, old in zip(fixed, results, strict=True)
+    ]
+
+
+def _finite(t: Tile, addends: Sequence[Value]) -> str:
+    """i1: some addend is NaN or infinite."""
+    A, some = t.A, None  # noqa: N806
+    for c in addends:
+        exponent = A.and_with("u64", c, 0x7FF0_0000_0000_0000)
+        bad = A.compare("eq", "u64", exponent, A.const("u64", 0x7FF0_0000_0000_0000))
+        some = bad if some is None else A.or_("pred", some, bad)
+    return t.e.value(f"icmp ne i8 {t.e.value(f'bitcast <8 x i1> {some} to i8')}, 0")
+
+
+def _factors(t: Tile, a: Table, b: Table, offset: str, block: int, scale: ScaleOf | None) -> Factors:
+    return Factors(
+        lambda upper, k: _row_element(t, a.values, a, "i64", offset, upper, k),
+        lambda upper, k: _row_element(t, a.powers, a, "i64", offset, upper, k),
+        lambda k: _columns(t, b.values, b, "i64", k, block),
+        lambda k: _columns(t, b.powers, b, "i64", k, block),
+        scale,
+    )
+
+
+def _double(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
+    """A chain of fused multiply-adds in the order of k."""
+    sums = list(given)
+    rounding = t.product.rounding
+    for k in range(t.product.k):
+        columns = _columns(t, b.values, b, "i64", k, block)
+        for upper, total in enumerate(sums):
+            row = _row_element(t, a.values, a, "i64", offset, upper, k)
+            if rounding == "rn":
+                sums[upper] = t.A.fma("f64", row, columns, total)
+            else:
+                sums[upper] = t.A.directed("fma", "f64", rounding, row, columns, total)
+    return sums
+
+
+def _integer(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
+    """The exact sum, then c, wrapping or saturating once."""
+    A = t.A  # noqa: N806
+    sums = [A.const("s32", 0) for _ in given]
+    bits = t.product.kind == "bits"
+    for k in range(t.product.k // (32 if bits else 1)):
+        columns = _columns(t, b.values, b, "i32", 32 * k if bits else k, block)
+        for upper, total in enumerate(sums):
+            row = _row_element(t, a.values, a, "i32", offset, upper, k)
+            term = _bit_count(A, t.product, row, columns) if bits else A.mul("s32", row, columns)
+            sums[upper] = A.add("s32", total, term)
+    add = A.add_saturating if t.product.saturate else A.add
+    return [add("s32", c, total) for c, total in zip(given, sums, strict=True)]
+
+
+def _bit_count(A: Algebra, product: Product, row: Value, columns: Value) -> Value:  # noqa: N803
+    joined = A.and_("u32", row, columns) if product.bit_operation == "and" else A.xor("u32", row, columns)
+    return A.popcount("u32", joined)
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _registers(t: Tile, part: Part, outputs: dict[tuple[int, int], tuple[str, str]]) -> list[Value]:
+    """The registers of D, from its tiles."""
+    found: dict[int, Value] = {}
+    for (upper, block), (room, element) in outputs.items():
+        _, register, _ = part.d.place(8 * upper, 8 * block)
+        if element == "i16":
+            found[register] = t.e.value(f"load <32 x i32>, ptr {room}, align 64")
+            continue
+        whole = t.e.value(f"load <64 x {element}>, ptr {room}, align 64")
+        for odd in (0, 1):
+            order = ", ".join(f"i32 {2 * lane + odd}" for lane in range(LANES))
+            kind = f"<64 x {element}>"
+            picked = f"shufflevector {kind} {whole}, {kind} poison, <32 x i32> <{order}>"
+            found[register + odd] = t.e.value(picked)
+    return [found[register] for register in sorted(found)]
+
+
+def _quad_registers(t: Tile, outputs: Sequence[dict[tuple[int, int], tuple[str, str]]]) -> list[Value]:
+    """The registers of D of m8n8k4, from its four products."""
+    d = t.product.parts[0].d
+    per = 32 // d.bits
+    element = f"i{d.bits}"
+    whole = t.room("i32", d.registers * LANES)
+    for number, part in enumerate(t.product.parts):
+        spots = [(register * LANES + lane) * per + bit // d.bits
+                 for row in part.d.places() for lane, register, bit in row]  # fmt: skip
+        order = t.e.constant_table(f"order.c{number}.{d.bits}", "i32", spots)
+        room, _ = outputs[number][0, 0]
+        index, close = t.loop(64)
+        spot = t.e.value(f"load i32, ptr {t.at(order, 'i32', index)}")
+        one = t.e.value(f"load {element}, ptr {t.at(room, element, index)}")
+        t.e.line(f"store {element} {one}, ptr {t.at(whole, element, spot)}")
+        close()
+    registers = [t.at(whole, "i32", register * LANES) for register in range(d.registers)]
+    return [t.e.value(f"load <32 x i32>, ptr {where}, align 64") for where in registers]

@@ -1,0 +1,79 @@
+"""Runs that go round by themselves: the loop around a run's steps, in the place of its block's branch.
+
+As long as all lanes go back, have time, and no others wait at this block or before it, a round ends here, charged as
+`t_branch` would. It is that branch, behind the run, which ends the last one.
+
+Slots that a round reads and the one before has written are carried in registers, as many as there is room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ptxtools.native.code import jit
+from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.runs import Key, words_of
+from ptxtools.program.program import SLOT_BYTES
+from ptxtools.semantics.algebra import Value
+
+_BEGIN = """
+  br label %first
+first:
+  %branch = getelementptr i8, ptr %ip, i64 RECORD_BYTES
+  %weight = get rec.extra of %branch
+  %cost = add i32 %weight, 1
+  %running = call i32 @llvm.ctpop.i32(i32 %m)
+  %threads = mul i32 %running, %weight
+  %threads64 = zext i32 %threads to i64
+  %slice.first = get ctx.slice
+  %count.first = get ctx.count
+  %block = get rec.{target} of %branch
+  %pend = get warp.pend
+  %near = icmp ult i32 %block, %pend
+  %least = select i1 %near, i32 0, i32 2147483647
+  br label %again
+again:
+  %slice = phi i32 [%slice.first, %first], [%slice.left, %repeat]
+  %count = phi i64 [%count.first, %first], [%count.new, %repeat]
+"""
+
+_END = """
+  %off = and i32 {out}, %m
+  %all = icmp eq i32 %off, 0
+  br i1 %all, label %timed, label %done, !prof !0
+timed:
+  %slice.left = sub i32 %slice, %cost
+  %time = icmp sge i32 %slice.left, %least
+  br i1 %time, label %repeat, label %done, !prof !0
+repeat:
+  %count.new = add i64 %count, %threads64
+  br label %again
+done:
+  set ctx.slice, %slice
+  set ctx.count, %count
+"""
+
+
+def begin(h: Handler, *, to_target: bool) -> None:
+    """Start of each round; to_target: whether the branch's way back is its target."""
+    h.e.declare("llvm.ctpop.i32", "declare i32 @llvm.ctpop.i32(i32)")
+    h.expand(_BEGIN.format(target="s0" if to_target else "s2"))
+
+
+def end(h: Handler, guard: Value, *, wanted: bool) -> None:
+    """End of each round: lanes go back whose guard is as `wanted`."""
+    bits = h.e.value(f"bitcast <32 x i1> {guard} to i32")
+    h.expand(_END.format(out=h.e.value(f"xor i32 {bits}, -1") if wanted else bits))
+
+
+def carried(read: Collection[Key], kept: Collection[Key]) -> list[Key]:
+    """Slots to carry in registers, of those that a round reads and writes."""
+    room = jit.vector_bytes() // 2
+    result = []
+    for key in read:
+        words = words_of(*key)
+        clashes = any(other != key and words_of(*other) & words for other in (*read, *kept))
+        if key in kept and key[1] != "pred" and not clashes and SLOT_BYTES[key[1]] <= room:
+            room -= SLOT_BYTES[key[1]]
+            result.append(key)
+    return result

@@ -1,0 +1,85 @@
+"""Scale factors of block-scaled products: which lane and byte has them, and their values (9.7.14.5.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ptxtools.program.program import LANES
+from ptxtools.semantics import tensorcore
+from ptxtools.semantics.algebra import Value
+from ptxtools.semantics.fragments import scale_lane_a, scale_lane_b
+
+from .operands import Tile
+
+#: Product of the two factors for a tile of rows and a column k of A, and the product of their powers of two.
+ScaleOf: TypeAlias = Callable[[int, int], tuple[Value, Value]]
+
+
+class Scales:
+    """Tables of both operands' factors, block after block along K: 16 rows of A, or 8 columns of B."""
+
+    def __init__(self, t: Tile) -> None:
+        self.t = t
+        self.rows = self._table(t.first_extra + t.product.sparse, scale_lane_a, 16, 2)
+        self.columns = self._table(t.first_extra + t.product.sparse + 3, scale_lane_b, 8, 4)
+
+    def _table(self, first: int, lane_of: Callable[[int, int], int], count: int, threads: int) -> tuple[str, str]:
+        """Values and powers. Operand `first` is the register; the selectors of byte and thread follow, the same in all
+        lanes: lane 0 has them."""
+        t, e, A = self.t, self.t.e, self.t.A  # noqa: N806
+        room = t.room("i32", LANES)
+        e.line(f"store <32 x i32> {t.source(first)}, ptr {room}, align 64")
+        byte, thread = (self._selector(first + place, most) for place, most in ((1, 3), (2, threads - 1)))
+        order = [lane_of(row, number) for number in range(threads) for row in range(count)]
+        lanes = e.constant_table(f"scales.{count}", "i32", order)
+        start = e.value(f"mul i32 {thread}, {count}")
+        shift = A.broadcast("i32", e.value(f"shl i32 {byte}, 3"))
+        values, powers = (t.room("i64", count * t.product.blocks) for _ in range(2))
+        for row in range(0, count, 8):
+            words = A.shr("u32", self._words(room, lanes, start, row), shift)
+            for block in range(t.product.blocks):
+                scale = tensorcore.decode_scale(A, t.product.scale, A.shr_by("u32", words, 8 * block))
+                power = tensorcore.power(A, scale, tensorcore.LEAST[t.product.scale])
+                for table, value in ((values, scale), (powers, power)):
+                    e.line(f"store <8 x i64> {value}, ptr {t.at(table, 'i64', block * count + row)}, align 64")
+                self._suspect(scale)
+        return values, powers
+
+    def _selector(self, place: int, most: int) -> str:
+        e = self.t.e
+        one = self.t.h.lane(self.t.operand(place), "0")
+        return e.value(f"and i32 {e.value(f'zext i16 {one} to i32')}, {most}")
+
+    def _words(self, room: str, lanes: str, start: str, first: int) -> Value:
+        """The registers of the lanes that have eight rows' factors."""
+        t, e = self.t, self.t.e
+        vector = "poison"
+        for row in range(8):
+            at = e.value(f"add i32 {start}, {first + row}")
+            lane = e.value(f"load i32, ptr {t.at(lanes, 'i32', at)}")
+            one = e.value(f"load i32, ptr {t.at(room, 'i32', lane)}")
+            vector = e.value(f"insertelement <8 x i32> {vector}, i32 {one}, i32 {row}")
+        return vector
+
+    def _suspect(self, scale: Value) -> None:
+        nan = self.t.A.fcompare("nan", "f64", scale, scale)
+        bits = self.t.e.value(f"bitcast <8 x i1> {nan} to i8")
+        self.t.suspects.append(self.t.e.value(f"icmp ne i8 {bits}, 0"))
+
+    def of_row(self, index: str) -> ScaleOf:
+        """For row `index` of a tile."""
+        t, A = self.t, self.t.A  # noqa: N806
+        blocks, k_size = t.product.blocks, t.product.k
+
+        def scale(upper: int, k: int) -> tuple[Value, Value]:
+            block = k * blocks // k_size
+            both = []
+            for rows, columns in zip(self.rows, self.columns, strict=True):
+                place = t.at(t.at(rows, "i64", 16 * block + 8 * upper), "i64", index)
+                row = A.broadcast("i64", t.e.value(f"load i64, ptr {place}"))
+                column = t.e.value(f"load <8 x i64>, ptr {t.at(columns, 'i64', 8 * block)}, align 64")
+                both.append(A.fmul("f64", row, column))
+            return both[0], both[1]
+
+        return scale

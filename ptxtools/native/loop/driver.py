@@ -1,0 +1,185 @@
+"""Run a launch on the native engine: one worker on this thread, more on others when the grid is worth it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from math import prod
+from typing import TYPE_CHECKING
+
+from ptxtools.machine.launch import Launch, Outcome
+from ptxtools.native.code.encode import Encoded, encode
+
+from .polling import Hang, interrupted, looping
+from .worker import QUANTUM, Shape, Tables, Worker
+
+if TYPE_CHECKING:
+    from ptxtools.diagnostics import Trap
+
+#: Records that the first worker executes before others are started: short launches are over by then.
+_ALONE = 40_000
+#: Quanta after which a worker looks whether its warps only look at what never changes; then at twice as many each time.
+_FIRST_LOOK = 1
+#: CTAs from which code outside of loops is worth more time to compile.
+_MANY = 128
+
+
+def run(launch: Launch) -> Outcome:
+    """Run a grid to its end. Raises `Trap`."""
+    encoded = _encoded(launch)
+    shape = Shape(launch)
+    if shape.ctas == 0 or shape.threads == 0:
+        return Outcome()
+    whole = _Run(launch, encoded, shape)
+    try:
+        return whole.run()
+    finally:
+        whole.release()
+
+
+def _encoded(launch: Launch) -> Encoded:
+    """The program's tables: made when it is first launched like this."""
+    host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
+    key = f"native{'-host' * host}{'-many' * many}-{launch.numerics}"
+    encoded = launch.program.cache.get(key)
+    if encoded is None:
+        encoded = encode(launch.program, host=host, everywhere=many, numerics=launch.numerics)
+        launch.program.cache[key] = encoded
+    return encoded
+
+
+class _Run:
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
+        self.launch, self.encoded, self.shape = launch, encoded, shape
+        self.tables = Tables(launch, encoded)
+        self.stop, self.doomed = threading.Event(), threading.Event()
+        self.failures: list[BaseException] = []
+        self.hangs: list[Hang] = []
+        clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
+        self.count = max(1, min(launch.threads, clusters)) if launch.seed is None else 1
+        shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
+        self.shares = [share * shape.cluster for share in shares]
+        self.workers: list[Worker] = []
+        self.threads: list[threading.Thread] = []
+        self.tables.polls.live = self.count
+
+    def run(self) -> Outcome:
+        threads = self.threads
+        try:
+            first = self._worker(0)
+            if not self._begin(first):
+                for number in range(1, self.count):
+                    threads.append(threading.Thread(target=self._work, args=(self._worker(number),), daemon=True))
+                    threads[-1].start()
+                if not self.hangs:
+                    self._work(first)
+        except BaseException as error:
+            self.failures.insert(0, error)
+        finally:
+            if self.failures:
+                self.stop.set()
+            for thread in threads:
+                thread.join()
+        if self.failures:
+            first_failure = self.failures[0]
+            if isinstance(first_failure, KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
+                raise first_failure from self._told(Hang("interrupted", "stopped"))
+            raise first_failure
+        if self.hangs:
+            raise self._told(self.hangs[0])
+        total = self._instructions()
+        try:
+            self._check_count(total)
+        except Hang as hang:
+            raise self._told(hang) from None
+        for worker in self.workers:
+            worker.close()
+        return Outcome(total)
+
+    def release(self) -> None:
+        """Forget everything: workers and what serves them know each other, and would keep the device's memory until
+        Python looks for cycles. One that a second Ctrl-C has left running keeps what it works with."""
+        if not any(thread.is_alive() for thread in self.threads):
+            for worker in self.workers:
+                worker.schedule.release()
+                vars(worker).clear()
+        self.failures.clear()  # whose tracebacks lead here
+        self.hangs.clear()
+
+    def _told(self, hang: Hang) -> Trap:
+        from . import hangs
+
+        return hangs.told(self.workers, hang)
+
+    def _hang(self, hang: Hang) -> None:
+        """A worker has found that the run is over. From a deadlock on the others make one more step each, so that the
+        report finds them where they are going to wait; a limit holds at once."""
+        self.hangs.append(hang)
+        self.doomed.set()
+        if hang.kind == "timeout":
+            self.stop.set()
+
+    def _begin(self, first: Worker) -> bool:
+        """The first worker's first step; whether that was all."""
+        try:
+            return first.step(self._quantum(_ALONE if self.count > 1 else QUANTUM))
+        except Hang as hang:
+            self._hang(hang)
+            return False
+
+    def _worker(self, number: int) -> Worker:
+        worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
+        self.workers.append(worker)
+        return worker
+
+    def _instructions(self) -> int:
+        return sum(worker.instructions for worker in self.workers)
+
+    def _quantum(self, most: int) -> int:
+        limit = self.launch.max_instructions
+        if limit is None:
+            return most
+        return max(256, min(most, (limit - self._instructions()) // 32))
+
+    def _work(self, worker: Worker) -> None:
+        """Run a worker to its end, or until a limit is reached or another worker has failed."""
+        try:
+            steps, next_look = 0, _FIRST_LOOK
+            while not self.stop.is_set():
+                last = self.doomed.is_set()
+                if not last:
+                    self._check_limits()
+                if worker.step(self._quantum(QUANTUM)):
+                    self.tables.polls.live -= 1
+                    self.tables.polls.idle.pop(worker.number, None)
+                    return
+                if last:
+                    return
+                steps += 1
+                if steps >= next_look:
+                    next_look = 2 * steps
+                    if worker.watch.only_looks(steps, self._given_up):
+                        raise looping()
+        except Hang as hang:
+            self._hang(hang)
+        except BaseException as error:
+            self.failures.append(error)
+            self.stop.set()
+            if worker.number == 0 and not isinstance(error, Exception):
+                raise
+
+    def _given_up(self) -> bool:
+        """Whether the run is over elsewhere. Raises `Hang` where a limit is reached."""
+        self._check_limits()
+        return self.stop.is_set() or self.doomed.is_set()
+
+    def _check_limits(self) -> None:
+        deadline = self.launch.deadline
+        if deadline is not None and time.monotonic() > deadline:
+            raise interrupted("the time limit is over")
+        self._check_count(self._instructions())
+
+    def _check_count(self, total: int) -> None:
+        limit = self.launch.max_instructions
+        if limit is not None and total > limit:
+            raise interrupted(f"more than {limit} instructions")

@@ -1,0 +1,249 @@
+"""What the native loop leaves to Python, as `machine.events` wants to see it: warps, CTAs and clusters in memory."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptxtools.machine.events import HANDLERS, View, find, serves
+from ptxtools.machine.residents import Cluster, Cta, Wait
+from ptxtools.machine.warpgroup import KEYS, MARKS, Record
+from ptxtools.native.code.structures import CTA, WARP
+from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
+
+if TYPE_CHECKING:
+    from ptxtools.machine.arrays import NumpyAlgebra
+
+    from .cells import Cell
+    from .worker import Worker
+
+_ARRAYS: dict[str, type] = {"b16": np.uint16, "b32": np.uint32, "b64": np.uint64, "b128": np.uint64}
+_WORD = struct.Struct("<I")
+_WORDS = {4: struct.Struct("<I"), 8: struct.Struct("<Q")}
+_SIZES = {"i32": 4, "i64": 8, "ptr": 8}
+_LANE = {"b16": struct.Struct("<H"), "b32": _WORD, "b64": struct.Struct("<Q")}
+_BITS = np.arange(LANES, dtype=np.uint32)
+_EVERYBODY = (1 << LANES) - 1
+#: Words of a warp's `Record`, which are neighbours.
+_ISSUED_WORDS = 4 + MARKS
+
+
+@cache
+def algebra() -> NumpyAlgebra:
+    """Operands and results of Python functions are NumPy arrays."""
+    from ptxtools.machine.arrays import NumpyAlgebra
+
+    return NumpyAlgebra()
+
+
+def flags(mask: int) -> Any:
+    """A mask as 32 flags, lane 0 first."""
+    return (np.uint32(mask) >> _BITS & np.uint32(1)).astype(np.bool_)
+
+
+def set_blocks(memory: Any, at: int, lanes: int, block: int) -> None:
+    """Put lanes of a warp at a block: `at` is where the warp keeps their blocks."""
+    if lanes == _EVERYBODY:
+        memory[at : at + 4 * LANES] = _WORD.pack(block) * LANES
+    else:
+        np.frombuffer(memory, np.uint32, LANES, at)[flags(lanes)] = block
+
+
+class NativeView(View):
+    """Lanes that an event stopped. `origin` and `frame` are offsets of the warp and its frame in worker memory."""
+
+    def __init__(self, worker: Worker, op: Op, warp: int, frame: int, mask: int) -> None:
+        self.worker, self.op, self.mask = worker, op, mask
+        self.launch, self.schedule = worker.launch, worker.schedule
+        self.origin, self.frame = warp - worker.ctx, frame - worker.ctx
+        self.warp = worker.field(self.origin, WARP, "id")
+        self.held = 0  # lanes that this event has made wait
+        self.came: list[Wait] = []  # what the lanes have waited for
+        self._cta: Cta | None = None
+
+    @property
+    def cta(self) -> Cta:  # type: ignore[override]
+        """Made when it is first asked for."""
+        if self._cta is None:
+            self._cta = self.worker.residents.cta(self.worker.field(self.origin, WARP, "cta") - self.worker.ctx)
+        return self._cta
+
+    @property
+    def algebra(self) -> NumpyAlgebra:
+        return algebra()
+
+    # --- operands -----------------------------------------------------------------------------------------------------
+
+    def values(self, ref: Ref) -> Any:
+        memory, at = self.worker.memory, self.frame + ref.slot
+        if ref.type == "pred":
+            return flags(_WORD.unpack_from(memory, at)[0])
+        if ref.type == "b128":
+            halves = np.frombuffer(memory, np.uint64, 2 * LANES, at)
+            return halves[:LANES].copy(), halves[LANES:].copy()
+        return np.frombuffer(memory, _ARRAYS[ref.type], LANES, at).copy()
+
+    def set_values(self, ref: Ref, values: Any, mask: int | None = None) -> None:
+        mask = self.mask if mask is None else mask
+        memory, at = self.worker.memory, self.frame + ref.slot
+        if ref.type == "pred":
+            new = int(np.packbits(values, bitorder="little").view(np.uint32)[0])
+            old = _WORD.unpack_from(memory, at)[0]
+            _WORD.pack_into(memory, at, old ^ ((old ^ new) & mask))
+            return
+        for part in values if ref.type == "b128" else (values,):
+            place: Any = np.frombuffer(memory, _ARRAYS[ref.type], LANES, at)
+            np.copyto(place, part, where=flags(mask), casting="unsafe")
+            at += SLOT_BYTES["b64"]
+
+    def read(self, ref: Ref, lane: int) -> int:
+        memory, at = self.worker.memory, self.frame + ref.slot
+        if ref.type == "pred":
+            return int(_WORD.unpack_from(memory, at)[0] >> lane & 1)
+        word = _LANE.get(ref.type)
+        return super().read(ref, lane) if word is None else int(word.unpack_from(memory, at + word.size * lane)[0])
+
+    def block(self, slots: Any) -> Any:
+        rows = np.frombuffer(self.worker.memory, np.uint32)
+        return rows[(self.frame + slots)[:, None] // 4 + _BITS]
+
+    def set_block(self, slots: Any, values: Any) -> None:
+        if self.mask != 0xFFFF_FFFF:
+            super().set_block(slots, values)
+            return
+        rows = np.frombuffer(self.worker.memory, np.uint32)
+        rows[(self.frame + slots)[:, None] // 4 + _BITS] = values
+
+    @property
+    def cell(self) -> Cell:
+        return self.worker.encoded.cells[id(self.op)]
+
+    def lend(self, size: int) -> None:
+        self.worker.lend(size)
+
+    def show(self, rows: Any, count: int) -> None:
+        self.worker.show(rows, count)
+
+    def issued_by(self, warp: int) -> Record:
+        state, key = self.cta.state, f"wgmma of warp {warp}"
+        found: Record | None = state.get(key)
+        if found is None:
+            at = self.origin + (warp - self.warp) * self.worker.shape.warp_bytes
+            words = np.frombuffer(self.worker.memory, np.uint32, _ISSUED_WORDS, at + WARP.offset("wg_issued"))
+            keys = np.frombuffer(self.worker.memory, np.uint64, KEYS, at + WARP.offset("wg_keys"))
+            found = state[key] = Record(words, keys)
+        return found
+
+    # --- local memory: words of a lane lie 128 bytes apart ------------------------------------------------------------
+
+    def _row(self, lane: int, address: int, size: int) -> tuple[Any, int]:
+        base = self.worker.field(self.origin, WARP, "local") - self.worker.ctx
+        first, last = address // 4, (address + size + 3) // 4
+        words = np.frombuffer(self.worker.memory, np.uint32, 32 * (last - first), base + 128 * first)
+        return words.reshape(-1, LANES)[:, lane], address % 4
+
+    def local(self, lane: int, address: int, size: int) -> bytes:
+        words, skip = self._row(lane, address, size)
+        data: bytes = words.tobytes()
+        return data[skip : skip + size]
+
+    def set_local(self, lane: int, address: int, data: bytes) -> None:
+        words, skip = self._row(lane, address, len(data))
+        content = bytearray(words.tobytes())
+        content[skip : skip + len(data)] = data
+        words[:] = np.frombuffer(content, np.uint32)
+
+    @property
+    def local_bytes(self) -> int:
+        return self.worker.shape.local
+
+    def _tops(self) -> Any:
+        return np.frombuffer(self.worker.memory, np.uint32, LANES, self.origin + WARP.offset("top"))
+
+    @property
+    def tops(self) -> Any:
+        return self._tops().astype(np.uint64)
+
+    @tops.setter
+    def tops(self, values: Any) -> None:
+        self._tops()[:] = values
+
+    def thread(self, lane: int) -> tuple[int, int, int]:
+        x, y, _ = self.launch.block
+        linear = LANES * self.warp + lane
+        return linear % x, linear // x % y, linear // (x * y)
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def hold(self, wait: Wait) -> None:
+        wait.block, wait.frame = self.worker.stopped_block(), self.origin
+        self.held |= wait.lanes
+        self.worker.hold(self.origin, wait)
+        self.schedule.wait(wait)
+
+
+class Residents:
+    """Clusters of a worker that Python knows: those in which an event has happened."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.size = worker.shape.cluster
+        self.clusters: dict[int, Cluster] = {}  # by the number of their first slot
+
+    def slot_of(self, cta: int) -> int:
+        """Number of the slot at an offset in the worker's memory."""
+        return (cta - self.worker.first_slot) // self.worker.shape.slot
+
+    def known(self, slot: int) -> Cluster | None:
+        """The cluster in a slot, if an event has happened in it."""
+        return self.clusters.get(slot - slot % self.size)
+
+    def cta(self, offset: int) -> Cta:
+        """The CTA at an offset in the worker's memory."""
+        slot = self.slot_of(offset)
+        first = slot - slot % self.size
+        cluster = self.clusters.get(first)
+        if cluster is None:
+            cluster = self.clusters[first] = self._make(first)
+        return cluster.ctas[slot - first]
+
+    def _make(self, first: int) -> Cluster:
+        worker = self.worker
+        number = worker.field(worker.slot_offset(first), CTA, "id") // self.size
+        cluster = Cluster(worker.schedule, number)
+        cluster.ctas = tuple(self._cta(cluster, first, rank) for rank in range(self.size))
+        return cluster
+
+    def _cta(self, cluster: Cluster, first: int, rank: int) -> Cta:
+        worker = self.worker
+        at = worker.slot_offset(first + rank)
+        x, y, z = (worker.field(at, CTA, axis) for axis in "xyz")
+        start = worker.field(at, CTA, "shared") - worker.ctx
+        shared = memoryview(worker.memory)[start : start + worker.shape.shared]
+        gx, gy, _ = worker.launch.grid
+        running = worker.field(at, CTA, "state") == 1
+        worker.set_field(at, CTA, "external", running)
+        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at)
+        cta.ended = not running
+        return cta
+
+    def ended(self, slot: int) -> None:
+        """The last thread of a CTA has exited."""
+        first = slot - slot % self.size
+        cluster = self.clusters.get(first)
+        if cluster is None:
+            return
+        cta = cluster.ctas[slot - first]
+        self.worker.set_field(self.worker.slot_offset(slot), CTA, "external", 0)
+        cta.ended = True
+        for function in cta.at_end:
+            function()
+        if all(cta.ended for cta in cluster.ctas):
+            self.worker.schedule.forget(cluster)
+            del self.clusters[first]
+
+
+__all__ = ["HANDLERS", "NativeView", "Residents", "find", "serves"]

@@ -1,0 +1,393 @@
+"""One worker: its part of the resident CTAs in memory, and the calls of the native loop until the grid is done."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+import sys
+import threading
+import time
+from math import gcd
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.machine.launch import constants, is_launch_special, launch_special, local_bytes
+from ptxtools.machine.residents import RANK_SHIFT, Schedule, take_back
+from ptxtools.native.code import library, structures
+from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
+from ptxtools.native.code.structures import CTA, CTX, WARP, Structure
+
+from . import events
+from .polling import Hang, Polls, Watch, stuck
+
+if TYPE_CHECKING:
+    from ptxtools.diagnostics import Trap
+    from ptxtools.machine.launch import Launch
+    from ptxtools.machine.residents import Wait
+
+#: Records (one operation of one warp) between two looks at limits and signals: about 40 ms.
+QUANTUM = 16_000_000
+#: What one warp, and one CTA, may execute before others get a turn.
+WARP_SLICE, CTA_SLICE = 8192, 131072
+_SHUFFLED_CTA_SLICE = 4096
+#: Nanoseconds, and cycles, of virtual time that one record takes.
+NANOSECONDS = 4
+#: Calls of Python functions between two looks at limits and signals.
+_SERVICES = 2000
+#: Seconds that a worker rests while it can only wait for what others do.
+_REST = 0.0005
+_NEVER = (1 << 63) - 1
+#: Host ranges that a worker remembers for `ptx_run`.
+_RANGES = 64
+
+_PAGE = 4096
+_FORMATS = {"i32": struct.Struct("<I"), "i64": struct.Struct("<Q"), "ptr": struct.Struct("<Q")}
+_spare: list[mmap.mmap] = []
+_spare_lock = threading.Lock()
+
+
+class Shape:
+    """Sizes of a CTA's memory, the same for all workers of a launch."""
+
+    def __init__(self, launch: Launch) -> None:
+        x, y, z = launch.block
+        self.threads = x * y * z
+        self.warps = -(-self.threads // 32)
+        self.shared = launch.program.static_shared + launch.dynamic_shared
+        self.local = local_bytes(launch)
+        self.frames = frame_area(launch.program, self.local)
+        self.warps_offset = _up(CTA.size + self.shared + 64, 64)
+        self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
+        self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
+        self.local_warp = 32 * self.local
+        self.slot = _up(self.local_offset + self.warps * self.local_warp, _PAGE) + 64
+        self.ctas = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        self.cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
+        self.clusters = self.ctas // self.cluster
+
+
+def _up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+class Tables:
+    """What one launch adds to a program: parameters, constants and special registers of the grid."""
+
+    def __init__(self, launch: Launch, encoded: Encoded) -> None:
+        self.params = ctypes.create_string_buffer(launch.params, len(launch.params) + 64)
+        values = [_special(launch, name) & (1 << 64) - 1 for name in encoded.specials]
+        self.specials = (ctypes.c_uint64 * max(1, len(values)))(*values)
+        self.next = ctypes.c_uint64(0)
+        self.polls = Polls()
+        self.functions = encoded.functions
+        self.keep: list[object] = []
+        if any(f.launch_constants for f in launch.program.functions):
+            self.functions = type(encoded.functions).from_buffer_copy(encoded.functions)
+            for number, function in enumerate(launch.program.functions):
+                if function.launch_constants:
+                    known = constants(launch, function)
+                    table = constant_table(known)
+                    self.keep.append(table)
+                    set_constants(self.functions, number, table, len(known))
+
+
+def _special(launch: Launch, name: str) -> int:
+    if is_launch_special(name):
+        return launch_special(launch, name)
+    return launch.specials.get(name, 0)
+
+
+class Worker:
+    """Runs its share of a launch's CTAs. `finished` and `failure` are read by who waits for it."""
+
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
+        self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
+        self.memory, slots = _resident_memory(shape.slot, slots, shape.cluster)
+        self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.ranges = (ctypes.c_uint64 * (2 * _RANGES))()
+        self.first_slot = _PAGE
+        ctypes.memset(self.ctx, 0, _PAGE)
+        for slot in range(shape.cluster):
+            ctypes.memset(self.ctx + self.slot_offset(slot), 0, CTA.size)
+        self.tables = tables
+        self._fill(tables, slots)
+        self.schedule = Schedule(launch, self._clock, self._skip, self._release, self._claim)
+        self.residents = events.Residents(self)
+        self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
+        self.view = memoryview(self.memory)
+        self.watch = Watch(self, tables.polls)
+        self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
+
+    def _fill(self, tables: Tables, slots: int) -> None:
+        launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
+        gx, gy, gz = launch.grid
+        bx, by, bz = launch.block
+        cx, cy, cz = launch.cluster
+        values = {
+            "code": ctypes.addressof(encoded.code), "blocks": ctypes.addressof(encoded.blocks),
+            "functions": ctypes.addressof(tables.functions), "params": ctypes.addressof(tables.params),
+            "specials": ctypes.addressof(tables.specials), "next": ctypes.addressof(tables.next),
+            "ranges": ctypes.addressof(self.ranges), "slots": self.ctx + _PAGE,
+            "arena": memory.host - memory.base, "base": memory.base, "size": memory.size,
+            "const_base": memory.const[0], "const_size": memory.const[1] - memory.const[0],
+            "open_host": memory.open_host, "has_calls": encoded.calls or launch.program.takes_stack,
+            "param_bytes": len(launch.params),
+            "total": shape.clusters, "grid_x": gx, "grid_y": gy, "grid_z": gz,
+            "block_x": bx, "block_y": by, "block_z": bz, "cluster_x": cx, "cluster_y": cy, "cluster_z": cz,
+            "cluster_size": shape.cluster, "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER,
+            "rank_step": launch.program.clustered << RANK_SHIFT, "threads": shape.threads, "warps": shape.warps,
+            "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster,
+            "warps_offset": shape.warps_offset,
+            "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
+            "shared_bytes": shape.shared, "frame_limit": shape.frames, "local_bytes": shape.local,
+            "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
+            "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
+        }  # fmt: skip
+        for name, value in values.items():
+            self.set(name, value)
+        if launch.seed is not None:
+            self._shuffle(launch.seed)
+
+    def _shuffle(self, seed: int) -> None:
+        """Let the native code draw warps, slices and the order of clusters from the seed."""
+        random, total = Random(seed), self.shape.clusters
+        stride = random.randrange(total)
+        while gcd(stride, total) != 1:
+            stride += 1
+        self.set("random", random.getrandbits(63) | 1)
+        self.set("stride", stride)
+        self.set("start", random.randrange(total))
+        self.set("cta_slice", _SHUFFLED_CTA_SLICE)
+
+    # --- shared memory with the native code ---------------------------------------------------------------------------
+
+    def set(self, name: str, value: int) -> None:
+        """Write a field of this worker's context."""
+        offset, type_ = CTX.fields[name]
+        form = _FORMATS[type_]
+        form.pack_into(self.memory, offset, value & (1 << 8 * form.size) - 1)
+
+    def get(self, name: str) -> int:
+        """Read a field of this worker's context, as an unsigned number."""
+        offset, type_ = CTX.fields[name]
+        return int(_FORMATS[type_].unpack_from(self.memory, offset)[0])
+
+    def lend(self, size: int) -> None:
+        """Give native services memory to work in."""
+        if not self.get("scratch"):
+            self.scratch = ctypes.create_string_buffer(size + 64)
+            self.set("scratch", _up(ctypes.addressof(self.scratch), 64))
+
+    def show(self, rows: Any, count: int) -> None:
+        """Let native services know the textures."""
+        self.textures = rows  # alive as long as native code may read it
+        self.set("textures", rows.__array_interface__["data"][0])
+        self.set("texture_count", count)
+
+    def slot_offset(self, slot: int) -> int:
+        """Where the CTA of a slot lies in the worker's memory."""
+        return self.first_slot + slot * self.shape.slot
+
+    def field(self, at: int, structure: Structure, name: str) -> int:
+        """A field of a structure at an offset in the worker's memory."""
+        offset, type_ = structure.fields[name]
+        return int(_FORMATS[type_].unpack_from(self.memory, at + offset)[0])
+
+    def set_field(self, at: int, structure: Structure, name: str, value: int) -> None:
+        """Write a field of a structure at an offset in the worker's memory."""
+        offset, type_ = structure.fields[name]
+        form = _FORMATS[type_]
+        form.pack_into(self.memory, at + offset, value & (1 << 8 * form.size) - 1)
+
+    @property
+    def instructions(self) -> int:
+        """Thread-instructions executed so far."""
+        return self.get("count")
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    def step(self, quantum: int) -> bool:
+        """Run for a while; true when this worker has nothing left to do. Raises `Trap` and `Hang`."""
+        self.set("quantum", quantum)
+        finished = self._step()
+        if self.dead is not None:
+            raise self.dead
+        return finished
+
+    def _step(self) -> bool:
+        for _ in range(_SERVICES):
+            answer = self.encoded.run(self.ctx)
+            if answer == structures.RUN_FINISHED:
+                return True
+            if answer == structures.RUN_QUANTUM:
+                return False
+            if answer == structures.RUN_TRAP:
+                raise self.trap()
+            if answer == structures.RUN_STUCK:
+                self._stuck()
+            elif answer == structures.RUN_ALARM:
+                self.schedule.run_due()
+                self.set("resume", structures.RESUME_SAME)
+            elif answer == structures.RUN_ENDED:
+                self.residents.ended(self.get("slot_current"))
+            else:
+                self._serve(answer)
+                self.set("resume", structures.RESUME_EXACT)
+            due = self.schedule.next_time()
+            self.set("alarm", _NEVER if due is None else due // NANOSECONDS + 1)
+            if self.watch.rests:
+                self.watch.rests = False
+                time.sleep(_REST)
+                return False
+        return False
+
+    def trap(self) -> Trap:
+        from . import faults
+
+        return faults.trap(self)
+
+    def _serve(self, answer: int) -> None:
+        from . import faults
+
+        if answer == structures.RUN_HOST:
+            if not self._open_range():
+                self.set("stop_code", structures.TRAP_ADDRESS)
+                raise self.trap()
+            return
+        op = faults.stopped_at(self)
+        assert op is not None
+        serve = events.find(self.launch, op.kind)
+        if serve is None:
+            raise faults.unsupported(self, op)
+        mask = self.get("stop_mask")
+        if not mask:
+            return
+        view = events.NativeView(self, op, self.get("stop_warp"), self.get("stop_fp"), mask)
+        if self.woken:
+            view.came = take_back(self.woken, view.origin, mask)
+        serve(view)
+        if view.held:
+            self.set("resume_mask", self.get("resume_mask") & ~view.held)
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def stopped_block(self) -> int:
+        """Number, for the native code, of the place at which an event has stopped."""
+        where = self.get("stop_ip") + structures.RECORD.offset("s2")
+        return int.from_bytes(ctypes.string_at(where, 4), "little")
+
+    def hold(self, warp: int, wait: Wait) -> None:
+        """Take lanes of a warp (by its offset) out of those that can run; they are at the wait's block."""
+        self.set_field(warp, WARP, "ready", self.field(warp, WARP, "ready") & ~wait.lanes)
+        self.set_field(warp, WARP, "group", 0)
+        self.set_field(warp, WARP, "wait_ip", self.get("stop_ip"))
+        events.set_blocks(self.memory, warp + WARP.offset("pc"), wait.lanes, wait.block)
+
+    def _release(self, wait: Wait) -> None:
+        """Let the lanes of a wait try again."""
+        warp = wait.frame
+        self.woken.setdefault(warp, []).append(wait)
+        self.set_field(warp, WARP, "ready", self.field(warp, WARP, "ready") | wait.lanes)
+        cta = wait.cta.handle
+        self.set_field(cta, CTA, "ready", self.field(cta, CTA, "ready") | 1 << wait.warp)
+
+    def _clock(self) -> int:
+        return self.get("clock") * NANOSECONDS
+
+    def _skip(self, nanoseconds: int) -> None:
+        self.set("clock", self.get("clock") - -nanoseconds // NANOSECONDS)
+
+    def _claim(self) -> int | None:
+        claim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.addresses({})["claim"])
+        number = int(claim(self.ctx))
+        return None if number < 0 else number
+
+    def _stuck(self) -> None:
+        """Nobody in the present cluster can move: see what is due, let others run, or report.
+
+        When a cluster is dead-locked the others still run to the end of the step: the report names them, too.
+        """
+        schedule = self.schedule
+        if schedule.run_due():
+            if self._others():  # who sleeps for a short while only must not keep them from running
+                self.set("resume", structures.RESUME_NEXT)
+            return
+        cluster = self.residents.known(self.get("slot_current"))
+        if cluster is None or not schedule.has_due(cluster):
+            self.dead = stuck()
+        if self._others():
+            self.set("resume", structures.RESUME_NEXT)
+            return
+        if self.dead is not None:
+            raise self.dead
+        if not schedule.works() and self.watch.only_waits():
+            raise stuck()
+        schedule.jump()
+
+    def _others(self) -> bool:
+        """Whether any CTA of this worker can run, or be started."""
+        used = self.get("slot_used")
+        started = self.tables.next.value >= self.shape.clusters
+        if not started and used < self.get("slot_count"):
+            return True
+        for slot in range(used):
+            at = self.slot_offset(slot)
+            state = self.field(at, CTA, "state")
+            if (state == 0 and not started) or (state == 1 and self.field(at, CTA, "ready")):
+                return True
+        return False
+
+    def _open_range(self) -> bool:
+        """Let the kernel use the host memory around the address that it stopped at, if the process has it."""
+        address, code = self.get("stop_address"), self.get("stop_code")
+        size, write = code >> 1, bool(code & 1)
+        memory = self.launch.memory
+        if memory.readable is None or not memory.readable(address, size, write):
+            return False
+        around = memory.mapping(address) if memory.mapping is not None else None
+        first, end = around or (address, address + size)
+        end = max(end, address + size)
+        count = self.get("range_count")
+        if count == _RANGES:
+            count = 0
+        self.ranges[2 * count], self.ranges[2 * count + 1] = first, end
+        self.set("range_count", count + 1)
+        return True
+
+    def close(self) -> None:
+        """Give the memory back for the next launch."""
+        _release(self.memory)
+
+
+def _resident_memory(slot: int, slots: int, cluster: int) -> tuple[mmap.mmap, int]:
+    """Memory for a worker and so many CTAs, or for fewer clusters where the address space is limited."""
+    while True:
+        try:
+            return _memory(_PAGE + slot * slots), slots
+        except OSError:
+            if slots == cluster:
+                raise MemoryError(f"no memory for one CTA: {slot} bytes") from None
+            slots = max(1, slots // cluster // 2) * cluster
+
+
+def _memory(size: int) -> mmap.mmap:
+    """Zeroed or used pages; what was used before is cleared where that matters."""
+    with _spare_lock:
+        for index, memory in enumerate(_spare):
+            if size <= len(memory) <= 8 * size + (1 << 20):
+                return _spare.pop(index)
+    if sys.platform == "win32":
+        return mmap.mmap(-1, _up(size, 1 << 16))
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    return mmap.mmap(-1, _up(size, 1 << 16), flags=flags)
+
+
+#: Memory kept for later launches, at most this much.
+_SPARE_BYTES = 64 << 20
+
+
+def _release(memory: mmap.mmap) -> None:
+    with _spare_lock:
+        if sum(map(len, _spare)) + len(memory) <= _SPARE_BYTES:
+            _spare.append(memory)

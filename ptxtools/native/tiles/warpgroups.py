@@ -1,0 +1,306 @@
+"""Native services for wgmma: a product, commit_group and wait_group without leaving the loop (9.7.15).
+
+Each is called with the worker, the warp, its frame, the lanes, and the cell of its event, which a service has filled
+(`structures.CELL`). It answers SERVED_DONE, SERVED_LATER (others first, then again), or SERVED_NOT: then the service
+does the work, which also knows what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from ptxtools.machine.warpgroup import KEYS, MARKS, PATIENCE, WARPS
+from ptxtools.native.code.structures import TABLES
+from ptxtools.native.code.templates import expand
+
+from .blocks import HIGHEST
+from .factors import NOT_FINITE
+
+#: Largest K, and columns, of an instruction.
+_K, _COLUMNS = 32, 256
+#: Parts of the scratch memory, in bytes: B's values and exponents, A's, and A's four times.
+_PARTS = (4 * _K * _COLUMNS, 2 * _K * _COLUMNS, 4 * _K * 16, 2 * _K * 64, 4 * _K * 64, 2 * _K * 64)
+_B, _B_EXPONENTS, _A, _A_EXPONENTS, _FOUR, _FOUR_EXPONENTS = (sum(_PARTS[:i]) for i in range(len(_PARTS)))
+SCRATCH_BYTES = sum(_PARTS)
+#: Bits of a descriptor that hold the address's multiple of 1024; where the hash of the others begins.
+_HIGH, _MULTIPLIER, _SHIFT = 0x3FC0, 0x9E3779B97F4A7C15, 64 - TABLES.bit_length() + 1
+
+NAMES = ("wgmma_product", "wgmma_commit", "wgmma_wait")
+
+_SIGNATURE = "ptr %ctx, ptr %warp, ptr %fp, i32 %mask, ptr %cell"
+
+#: A warp's number in its warpgroup, and whether the warpgroup is whole; needs the labels "complete" and "slow".
+_PLACE = f"""
+  %number = get warp.id
+  %place = and i32 %number, {WARPS - 1}
+  %first = sub i32 %number, %place
+  %last = add i32 %first, {WARPS - 1}
+  %warps = get ctx.warps
+  %there = icmp ult i32 %last, %warps
+  %everybody = icmp eq i32 %mask, -1
+  %whole = and i1 %there, %everybody
+  br i1 %whole, label %complete, label %slow
+"""
+
+#: The table for a descriptor, if it is known and the matrix lies inside of the CTA's shared memory; else null.
+_TABLE = f"""
+define internal ptr @table_of(ptr %ctx, ptr %tables, i64 %code) #1 {{
+  %high = and i64 %code, {_HIGH}
+  %key = xor i64 %code, %high
+  %mixed = mul i64 %key, {_MULTIPLIER - (1 << 64)}
+  %start = lshr i64 %mixed, {_SHIFT}
+  br label %look
+look:
+  %i = phi i64 [0, %0], [%i.next, %other]
+  %at = add i64 %start, %i
+  %row = and i64 %at, {TABLES - 1}
+  %offset = mul i64 %row, TAB_BYTES
+  %tab = getelementptr i8, ptr %tables, i64 %offset
+  %places.p = addr tab.places
+  %places = load atomic ptr, ptr %places.p acquire, align 8
+  %empty = icmp eq ptr %places, null
+  br i1 %empty, label %unknown, label %compare
+compare:
+  %known = get tab.descriptor
+  %same = icmp eq i64 %known, %key
+  br i1 %same, label %found, label %other
+other:
+  %i.next = add i64 %i, 1
+  %more = icmp ult i64 %i.next, {TABLES}
+  br i1 %more, label %look, label %unknown
+found:
+  %end = get tab.end
+  %base = shl i64 %high, 4
+  %reach = add i64 %base, %end
+  %size = get ctx.shared_bytes
+  %size64 = zext i32 %size to i64
+  %inside = icmp ule i64 %reach, %size64
+  %answer = select i1 %inside, ptr %tab, ptr null
+  ret ptr %answer
+unknown:
+  ret ptr null
+}}
+"""
+
+#: Whether another warp of the warpgroup has issued the same product with another key.
+_DISAGREE = f"""
+define internal i1 @disagree(ptr %ctx, ptr %warp, i32 %place, i32 %issued, i64 %key) #1 {{
+  %bytes = get ctx.warp_bytes
+  %index = and i32 %issued, {KEYS - 1}
+  %index64 = zext i32 %index to i64
+  br label %each
+each:
+  %i = phi i32 [0, %0], [%i.next, %next]
+  %apart = sub i32 %i, %place
+  %apart64 = sext i32 %apart to i64
+  %distance = mul i64 %apart64, %bytes
+  %other = getelementptr i8, ptr %warp, i64 %distance
+  %theirs = get warp.wg_issued of %other
+  %ahead = sub i32 %theirs, %issued
+  %ahead.less = sub i32 %ahead, 1
+  %recent = icmp ult i32 %ahead.less, {KEYS}
+  br i1 %recent, label %compare, label %next
+compare:
+  %keys = addr warp.wg_keys of %other
+  %entry.p = getelementptr i64, ptr %keys, i64 %index64
+  %entry = load i64, ptr %entry.p
+  %same = icmp eq i64 %entry, %key
+  br i1 %same, label %next, label %differs
+next:
+  %i.next = add i32 %i, 1
+  %more = icmp ult i32 %i.next, {WARPS}
+  br i1 %more, label %each, label %agrees
+agrees:
+  ret i1 false
+differs:
+  ret i1 true
+}}
+"""
+
+_PRODUCT = f"""
+define i32 @wgmma_product({_SIGNATURE}) #0 {{
+  {_PLACE}
+complete:
+  %scratch = get ctx.scratch
+  %lent = icmp ne ptr %scratch, null
+  br i1 %lent, label %ready, label %slow
+ready:
+  %b.slot = get cell.b_slot
+  %b.p = getelementptr i8, ptr %fp, i32 %b.slot
+  %b.code = load i64, ptr %b.p
+  %b.tables = get cell.tables_b
+  %b.entry = call ptr @table_of(ptr %ctx, ptr %b.tables, i64 %b.code)
+  %b.known = icmp ne ptr %b.entry, null
+  br i1 %b.known, label %agree, label %slow
+agree:
+  %layout = get cell.key
+  %key = xor i64 %b.code, %layout
+  %issued = get warp.wg_issued
+  %bad = call i1 @disagree(ptr %ctx, ptr %warp, i32 %place, i32 %issued, i64 %key)
+  br i1 %bad, label %slow, label %where
+where:
+  %cta = get warp.cta
+  %shared = get cta.shared
+  %b.high = and i64 %b.code, {_HIGH}
+  %b.start = shl i64 %b.high, 4
+  %b.base = getelementptr i8, ptr %shared, i64 %b.start
+  %b.places = get tab.places of %b.entry
+  %registers = get cell.registers
+  %in.memory = icmp eq ptr %registers, null
+  br i1 %in.memory, label %memory, label %factors
+memory:
+  %a.slot = get cell.a_slot
+  %a.p = getelementptr i8, ptr %fp, i32 %a.slot
+  %a.code = load i64, ptr %a.p
+  %a.tables = get cell.tables_a
+  %a.entry = call ptr @table_of(ptr %ctx, ptr %a.tables, i64 %a.code)
+  %a.known = icmp ne ptr %a.entry, null
+  br i1 %a.known, label %part, label %slow
+part:                                             ; the warp's 16 rows
+  %a.high = and i64 %a.code, {_HIGH}
+  %a.start = shl i64 %a.high, 4
+  %a.shared = getelementptr i8, ptr %shared, i64 %a.start
+  %a.all = get tab.places of %a.entry
+  %a.bytes = get cell.a_bytes
+  %a.skip = mul i32 %place, %a.bytes
+  %a.part = getelementptr i8, ptr %a.all, i32 %a.skip
+  br label %factors
+factors:
+  %a.base = phi ptr [%fp, %where], [%a.shared, %part]
+  %a.places = phi ptr [%registers, %where], [%a.part, %part]
+  %k = get cell.k
+  %k64 = zext i32 %k to i64
+  %a = getelementptr i8, ptr %scratch, i64 {_A}
+  %a.exponents = getelementptr i8, ptr %scratch, i64 {_A_EXPONENTS}
+  %take.a = get cell.factor_a
+  %a.most = call i32 %take.a(ptr %a.base, ptr %a.places, i64 1, i64 %k64, ptr %a, ptr %a.exponents)
+  %b = getelementptr i8, ptr %scratch, i64 {_B}
+  %b.exponents = getelementptr i8, ptr %scratch, i64 {_B_EXPONENTS}
+  %groups = get cell.groups
+  %groups64 = zext i32 %groups to i64
+  %take.b = get cell.factor_b
+  %b.most = call i32 %take.b(ptr %b.base, ptr %b.places, i64 %groups64, i64 %k64, ptr %b, ptr %b.exponents)
+  %a.less = icmp slt i32 %a.most, %b.most
+  %most = select i1 %a.less, i32 %b.most, i32 %a.most
+  %finite = icmp slt i32 %most, {NOT_FINITE}
+  br i1 %finite, label %multiply, label %slow
+multiply:
+  %four = getelementptr i8, ptr %scratch, i64 {_FOUR}
+  %four.exponents = getelementptr i8, ptr %scratch, i64 {_FOUR_EXPONENTS}
+  %sign = get cell.sign
+  %spread = get cell.expand
+  call void %spread(ptr %a, ptr %a.exponents, i64 %k64, i32 %sign, ptr %four, ptr %four.exponents)
+  %scale.slot = get cell.scale_slot
+  %scale.p = getelementptr i8, ptr %fp, i32 %scale.slot
+  %scale = load i32, ptr %scale.p
+  %is.flag = get cell.flag
+  %not.flag = icmp eq i32 %is.flag, 0
+  %bits = select i1 %not.flag, i32 -1, i32 1
+  %scale.own = and i32 %scale, %bits
+  %zero = icmp eq i32 %scale.own, 0
+  %keep = select i1 %zero, i32 0, i32 -1
+  %force = icmp sgt i32 %most, {HIGHEST}
+  %offsets = get cell.offsets
+  %columns = get cell.columns
+  %columns64 = zext i32 %columns to i64
+  %fraction = get cell.fraction
+  %cut = get cell.mask
+  %odd = get cell.odd
+  %least = get cell.least
+  %product = get cell.product
+  call void %product(ptr %four, ptr %four.exponents, ptr %b, ptr %b.exponents, ptr %offsets, ptr %fp, i64 %columns64,
+    i64 %k64, i32 %fraction, i64 %cut, i64 %odd, i32 %least, i32 %keep, i1 %force)
+  %keys = addr warp.wg_keys
+  %index = and i32 %issued, {KEYS - 1}
+  %index64 = zext i32 %index to i64
+  %key.p = getelementptr i64, ptr %keys, i64 %index64
+  store i64 %key, ptr %key.p
+  %issued.new = add i32 %issued, 1
+  set warp.wg_issued, %issued.new
+  ret i32 SERVED_DONE
+slow:
+  ret i32 SERVED_NOT
+}}
+"""
+
+_COMMIT = f"""
+define i32 @wgmma_commit({_SIGNATURE}) #0 {{
+  {_PLACE}
+complete:
+  %watched = get warp.wg_watched
+  %quiet = icmp eq i32 %watched, 0
+  br i1 %quiet, label %mark, label %slow
+mark:
+  %issued = get warp.wg_issued
+  %commits = get warp.wg_commits
+  %index = and i32 %commits, {MARKS - 1}
+  %mark.p = item warp.wg_marks, %index
+  store i32 %issued, ptr %mark.p
+  %commits.new = add i32 %commits, 1
+  set warp.wg_commits, %commits.new
+  ret i32 SERVED_DONE
+slow:
+  ret i32 SERVED_NOT
+}}
+"""
+
+_WAIT = f"""
+define i32 @wgmma_wait({_SIGNATURE}) #0 {{
+  {_PLACE}
+complete:
+  %tries = get warp.wg_tries
+  %patient = icmp ule i32 %tries, {PATIENCE}
+  br i1 %patient, label %count, label %slow
+count:
+  %n.slot = get cell.n_slot
+  %n.p = getelementptr i8, ptr %fp, i32 %n.slot
+  %n = load i32, ptr %n.p
+  %commits = get warp.wg_commits
+  %few = icmp ule i32 %commits, %n
+  br i1 %few, label %done, label %more
+more:
+  %usual = icmp ult i32 %n, {MARKS}
+  br i1 %usual, label %mark, label %slow
+mark:
+  %back = sub i32 %commits, %n
+  %back.one = sub i32 %back, 1
+  %index = and i32 %back.one, {MARKS - 1}
+  %mark.p = item warp.wg_marks, %index
+  %wanted = load i32, ptr %mark.p
+  %bytes = get ctx.warp_bytes
+  br label %each
+each:
+  %i = phi i32 [0, %mark], [%i.next, %next]
+  %apart = sub i32 %i, %place
+  %apart64 = sext i32 %apart to i64
+  %distance = mul i64 %apart64, %bytes
+  %other = getelementptr i8, ptr %warp, i64 %distance
+  %theirs = get warp.wg_issued of %other
+  %there.yet = icmp uge i32 %theirs, %wanted
+  br i1 %there.yet, label %next, label %others
+next:
+  %i.next = add i32 %i, 1
+  %again = icmp ult i32 %i.next, {WARPS}
+  br i1 %again, label %each, label %done
+others:                                           ; they may issue it while this warp gives way
+  %tries.new = add i32 %tries, 1
+  set warp.wg_tries, %tries.new
+  %enough = icmp ugt i32 %tries.new, {PATIENCE}
+  %answer = select i1 %enough, i32 SERVED_NOT, i32 SERVED_LATER
+  ret i32 %answer
+done:
+  set warp.wg_tries, 0
+  ret i32 SERVED_DONE
+slow:
+  ret i32 SERVED_NOT
+}}
+"""
+
+
+def functions() -> list[str]:
+    """IR of the services and of what they call; a function of `tilecode.module`."""
+    return [expand(part) for part in (_TABLE, _DISAGREE, _PRODUCT, _COMMIT, _WAIT)]
+
+
+def slot_of(descriptor: int) -> tuple[int, int]:
+    """What stands for a descriptor in a table of tables, and the first row to look at."""
+    key = descriptor & ~_HIGH
+    return key, (key * _MULTIPLIER & (1 << 64) - 1) >> _SHIFT

@@ -1,0 +1,62 @@
+"""From the intermediate representation to a `Program` that both engines run.
+
+One file a group of instructions; each registers its functions (`registry.py`). `link.py` finds what a kernel reaches,
+`function.py` holds the state for one function, `values.py` finds the value an operand stands for, `finish.py` improves
+the result and gives out slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from ptxtools.ir import Module
+from ptxtools.program.program import Program
+
+from .link import Linker, kernel_of
+
+__all__ = ["lower"]
+
+#: The files that register what they lower; none of them is used by name.
+_FILES = (
+    "arithmetic",
+    "bulk",
+    "calls",
+    "clusters",
+    "control",
+    "copies",
+    "hints",
+    "matrix",
+    "mbarrier",
+    "memory",
+    "multimem",
+    "registers",
+    "tensor",
+    "textures",
+    "video",
+    "warp",
+)
+for _name in _FILES:
+    import_module(f"{__name__}.{_name}")
+
+
+def lower(
+    module: Module,
+    kernel: str,
+    addresses: Callable[[str], int],
+    *,
+    optimise: bool = True,
+    late: bool = False,
+    truncates: bool = False,
+    apart: bool = False,
+) -> Program:
+    """Lower a kernel and the functions that it reaches.
+
+    addresses: device address of a module-scope .global or .const variable. optimise=False gives each register a slot
+    of its own and keeps every instruction and branch as written (checkers, debugger, trace, coverage). late: copies of
+    single threads, and waiting for asynchronous work, are events, so that work can complete late (`Launch.late`).
+    truncates: mad.f32 cuts its product off, as chips of sm_1x do (9.7.3.7).
+    apart: shared and local variables have room between them, so that memcheck sees where one is left for the next.
+    Raises PtxError (PTX901) naming everything that cannot be run.
+    """
+    return Linker(module, addresses, optimise, late, truncates, apart).program(kernel_of(module, kernel))

@@ -1,0 +1,202 @@
+"""What both engines execute: a kernel and the functions it reaches, lowered to blocks of operations over slots.
+
+A warp's registers live in frames. A frame is one block of memory for 32 lanes:
+
+    +0    return block   32 x i32   block to go on with after `ret` (-1 in the entry's frame: exit)
+    +128  return frame   32 x i32   frame offset of the caller
+    +256  stack pointer  32 x i64   offset of this function's frame in the thread's local memory
+    +512  slots
+
+A slot holds one register for 32 lanes: "pred" is one 32-bit mask, lane 0 in bit 0; "b16" 32 x i16 (8-bit registers
+too); "b32" 32 x i32; "b64" 32 x i64; "b128" 32 x i64 of low halves, then 32 x i64 of high halves. Slots other than
+predicates are aligned to 64 bytes. Constants are slots as well; a call copies the callee's constants from its template.
+Slots and templates count from the frame's start.
+
+Frames of calls: the callee's frame follows the caller's, at the caller's frame + `FunctionCode.frame_bytes` of the
+caller. Before a call, "copy" operations of the caller write the arguments into slots of that frame (their slot is
+`frame_bytes + slot of the callee`), and after it they read the results there. The call writes the callee's header and
+constants of the calling lanes only: other lanes may be suspended in a frame at the same place. Its stack pointer is the
+caller's plus the caller's `local_bytes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ptxtools.isa import Opcode
+
+LANES = 32
+FRAME_HEADER = 512
+RETURN_BLOCK, RETURN_FRAME, STACK_POINTER = 0, 128, 256
+SLOT_BYTES = {"pred": 4, "b16": 64, "b32": 128, "b64": 256, "b128": 512}
+
+#: Functions have addresses: CODE_BASE + CODE_STEP * (place of the function in the module, first mention counts).
+CODE_BASE, CODE_STEP = 0x1000, 16
+
+# Windows of the generic address space (no host address has these high bits; the low 32 bits are zero).
+SHARED_WINDOW = 0x0100_0000_0000_0000
+LOCAL_WINDOW = 0x0200_0000_0000_0000
+PARAM_WINDOW = 0x0300_0000_0000_0000
+
+
+@dataclass(slots=True)
+class Ref:
+    """A slot in the current frame: byte offset and storage class ("pred", "b16", "b32", "b64", "b128")."""
+
+    slot: int
+    type: str
+
+
+@dataclass(slots=True)
+class Op:
+    """One operation.
+
+    kind      what executes it:
+              "alu"      outputs = semantics of `opcode` over the inputs; `detail` (place, value): the source at that
+                         place is the constant `value`, which the semantics may take as a Python int instead; of
+                         video instructions `detail` holds the operands' selectors
+              "ld" "st"  memory access: src[0] the address (None: `imm` is the whole address), st: src[1:] values;
+                         `space` global shared local param const generic, or cluster: shared memory whose addresses
+                         carry the rank of a CTA, in a `clustered` program; `types[-1]` element type; 1 to 8 elements
+              "atom" "red"  src = address, operands…; `space` as above
+              "sreg"     dst[0] = special register `detail` (text, such as "%tid.x")
+              "pack" "unpack"  mov between a vector and a wider scalar: element 0 in the lowest bits
+              "copy"     dst[0] = src[0], same storage class: no arithmetic, no type
+              "shfl" "vote" "match" "redux" "activemask" "elect"  warp-wide operations: dst and src as in the manual,
+                         the second destination of `d|p` included (None if absent); src[-1] of the `.sync` forms is
+                         the member mask, for which a "warpsync" stands before the operation
+              "bar"      of a "barrier" terminator: src = (id, thread count or None, predicate or None), `detail`
+                         "sync", "arrive", "popc", "and" or "or"; dst[0] the result of a reduction
+              "cluster_barrier"  of a "barrier" terminator: `detail` "arrive" or "wait"
+              "fence"    membar, fence
+              "nanosleep"  of an "event" terminator: src = (nanoseconds,)
+              and further kinds that the lowering of later instructions adds.
+    opcode    the resolved opcode; None for operations that lowering makes up (copies between frames)
+    dst, src  slots; None in `dst` is a sink; src None: see ld/st, where a value None is not stored. The stack pointer
+              in the header is a source too: Ref(STACK_POINTER, "b64")
+    dst_types, src_types  PTX type that the operation has at each position (the slot may be wider: 9.4)
+    guard     predicate slot, or None; `negated` for @!p
+    imm       address offset or other constant; part of the record, not of the handler
+    space     state space of a memory access
+    detail    other static facts, part of the handler's key
+    where     index into `Program.lines`
+    """
+
+    kind: str
+    opcode: Opcode | None = None
+    dst: tuple[Ref | None, ...] = ()
+    src: tuple[Ref | None, ...] = ()
+    dst_types: tuple[str, ...] = ()
+    src_types: tuple[str, ...] = ()
+    guard: Ref | None = None
+    negated: bool = False
+    imm: int = 0
+    space: str = ""
+    detail: Any = None
+    where: int = -1
+
+
+@dataclass(slots=True)
+class Terminator:
+    """How a block ends; `target`, `other` are block numbers of the program.
+
+    kind: "jump" (target), "branch" (guard true: target, else other), "switch" (brx.idx: `index` slot into `targets`),
+    "exit" (guarded lanes leave, others go on at other; no guard: all leave), "ret" (likewise),
+    "call" (function `callee`; goes on at other. Indirect: `callee` is -1, the `index` slot holds an address, and
+    `targets[(address - CODE_BASE) / CODE_STEP]` is the function, -1 or out of range for an address of no function),
+    "barrier" (op holds the bar/barrier operation; goes on at other), "trap" (guarded lanes trap, others go on at
+    other), "brkpt" (goes on at other),
+    "warpsync" (`index`: slot of a member mask, b32. Its block has no operations, so that lanes can wait at its number:
+    they go on at `other` once all lanes of their warp in the mask, exited ones left out, are at this block in the same
+    frame; a lane outside its own mask is a trap),
+    "event" (`events.serves` has a function for `op`; goes on at other. Its block has no operations either).
+    """
+
+    kind: str
+    guard: Ref | None = None
+    negated: bool = False
+    target: int = -1
+    other: int = -1
+    targets: tuple[int, ...] = ()
+    index: Ref | None = None
+    callee: int = -1
+    op: Op | None = None
+    where: int = -1
+
+
+@dataclass(slots=True)
+class Block:
+    ops: list[Op] = field(default_factory=list)
+    terminator: Terminator = field(default_factory=lambda: Terminator("exit"))
+
+
+@dataclass(slots=True)
+class LaunchConstant:
+    """A constant slot whose value is known when the launch is: a kernel parameter, or a special register that holds
+    for the whole grid. source: "param" (`name` its PTX type, read at `offset` of the parameter block and widened by
+    that type to `storage`) or "sreg" (`name` such as "%ntid.x")."""
+
+    slot: int
+    storage: str
+    source: str
+    name: str
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class FunctionCode:
+    """A lowered function: `first` its entry block; `frame_bytes` header and slots; `local_bytes` its share of the
+    thread's local memory; `constants`: (slot, type, value) filled when a frame is made (value of a lane: 0 or 1 for
+    a predicate); `launch_constants`: further
+    ones, which `ptxtools.machine.launch.constants(launch, function)` turns into values and joins to `constants`;
+    variables: (name, offset from the stack pointer, bytes) of .local variables that are laid out apart."""
+
+    name: str
+    first: int
+    frame_bytes: int
+    local_bytes: int
+    constants: list[tuple[int, str, int]]
+    launch_constants: list[LaunchConstant] = field(default_factory=list)
+    variables: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Program:
+    """All that runs for one kernel. Blocks of one function are contiguous and in layout order, the entry's first.
+
+    lines: (file index or -1, span start, instruction text) per instruction, for traps; static_shared: bytes of shared
+    variables; registers: 32-bit registers that a thread needs at most, for residency; max_frames, frame_bytes,
+    local_bytes: number of frames, their bytes and local memory of the longest chain of calls, all 0 when recursion or
+    indirect calls leave that open; clustered: it has instructions that concern clusters, so that addresses of shared
+    memory carry the rank of their CTA (`residents.RANK_SHIFT`); takes_stack: it allocates local memory as it runs;
+    shared: (name, offset, bytes) of shared variables, -1 bytes for dynamic ones; padding: bytes of `static_shared` that
+    keep them apart for memcheck, and that no limit counts.
+    Addresses of module variables are constants of the program: they are fixed when the module is loaded on a device.
+    """
+
+    kernel: str
+    blocks: list[Block]
+    functions: list[FunctionCode]
+    lines: list[tuple[int, int, str]]
+    static_shared: int = 0
+    registers: int = 0
+    max_frames: int = 1
+    frame_bytes: int = 0
+    local_bytes: int = 0
+    clustered: bool = False
+    takes_stack: bool = False
+    shared: list[tuple[str, int, int]] = field(default_factory=list)
+    padding: int = 0
+    cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
+
+    @property
+    def declared_shared(self) -> int:
+        """Bytes of shared variables as the module declares them."""
+        return self.static_shared - self.padding
+
+    @property
+    def dynamic_shared(self) -> str:
+        """Name of a shared variable that gets its size from the launch, or ""."""
+        return next((name for name, _, size in self.shared if size < 0), "")

@@ -1,0 +1,110 @@
+"""CTA barriers: bar and barrier with numbers, thread counts, arrive and reductions (9.7.13.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ptxtools.program.program import LANES, Op
+
+from .machine import GONE, Machine
+from .registry import Array, Threads
+
+BARRIERS = 16
+
+
+@dataclass(slots=True)
+class Arrival:
+    """Threads that came with one instruction, in one frame; flags: the predicates that they bring to a reduction."""
+
+    op: Op
+    frame: int
+    function: int
+    threads: Threads
+    flags: Array | None
+
+
+@dataclass(slots=True)
+class Barrier:
+    """A barrier that somebody has arrived at. count: threads expected; 0 for all of the CTA that are left."""
+
+    count: int
+    arrivals: list[Arrival] = field(default_factory=list)
+
+
+def arrive(m: Machine, op: Op, threads: Threads) -> None:
+    """Threads come to their barriers; those of sync and red wait until it is complete."""
+    number_ref, count_ref, predicate = op.src
+    assert number_ref is not None
+    numbers = m.read(number_ref, threads).astype(np.int64)
+    counts = m.read(count_ref, threads).astype(np.int64) if count_ref is not None else np.zeros(len(threads), np.int64)
+    flags = m.read(predicate, threads) if predicate is not None else None
+    if op.detail != "arrive":
+        m.blocked[threads] = True
+    slots = m.slot_of[threads]
+    for slot, number in sorted({(int(s), int(n)) for s, n in zip(slots, numbers, strict=True)}):
+        own = (slots == slot) & (numbers == number)
+        first = threads[own][0]
+        if number >= BARRIERS:
+            raise m.trap(f"barrier {number} does not exist; there are {BARRIERS}", first, op.where)
+        count = int(counts[own][0])
+        if count % LANES or (op.detail == "arrive" and not count):
+            raise m.trap(f"thread count {count} of a barrier is not a multiple of {LANES}", first, op.where)
+        barrier = m.barriers.setdefault((slot, number), Barrier(count))
+        barrier.count = max(barrier.count, count)
+        chosen = flags[own] if flags is not None else None
+        barrier.arrivals.append(Arrival(op, m.here, m.function, threads[own], chosen))
+        _complete(m, slot, number)
+
+
+def leave_barriers(m: Machine, leaving: Threads) -> None:
+    """Threads that have left are not waited for."""
+    slots = set(np.unique(m.slot_of[leaving]).tolist())
+    for slot, number in [key for key in m.barriers if key[0] in slots]:
+        _complete(m, slot, number)
+
+
+def _complete(m: Machine, slot: int, number: int) -> None:
+    """Let everybody go if the barrier has all that it expects."""
+    barrier = m.barriers[slot, number]
+    arrived = np.zeros(m.count, np.bool_)
+    for arrival in barrier.arrivals:
+        arrived[arrival.threads] = True
+    start = slot * m.padded
+    mine = arrived[start : start + m.padded]
+    alive = m.pc[start : start + m.padded] != GONE
+    if barrier.count:
+        # A warp counts in full, however many of its lanes there are (9.7.13.1).
+        came = mine.reshape(-1, LANES)
+        there = alive.reshape(-1, LANES)
+        total = int((came.sum(1) + np.where(came.any(1), (~there & ~came).sum(1), 0)).sum())
+        if total < barrier.count:
+            return
+    elif bool((alive & ~mine).any()):
+        return
+    del m.barriers[slot, number]
+    _reduce(m, barrier)
+    for arrival in barrier.arrivals:
+        if arrival.op.detail != "arrive":
+            m.blocked[arrival.threads] = False
+
+
+def _reduce(m: Machine, barrier: Barrier) -> None:
+    flags = [arrival.flags for arrival in barrier.arrivals if arrival.flags is not None]
+    if not flags:
+        return
+    everything = np.concatenate(flags)
+    here, function = m.here, m.function
+    for arrival in barrier.arrivals:
+        op = arrival.op
+        if op.detail in ("sync", "arrive"):
+            continue
+        m.here, m.function = arrival.frame, arrival.function
+        count = len(arrival.threads)
+        if op.detail == "popc":
+            m.write(op.dst[0], np.full(count, everything.sum(), np.uint32), "u32", arrival.threads)
+        else:
+            result = everything.all() if op.detail == "and" else everything.any()
+            m.write(op.dst[0], np.full(count, result), "pred", arrival.threads)
+    m.here, m.function = here, function

@@ -1,0 +1,236 @@
+"""The loop: load CTAs, choose threads, run a block; fairness, time limits, deadlock (9.7.12, 3.1)."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections import Counter
+from collections.abc import Hashable
+
+import numpy as np
+
+from ptxtools.machine.arrays import quiet
+from ptxtools.machine.launch import Launch, Outcome
+from ptxtools.program.program import Op
+
+from . import clusters, compute, control, events, matrix, mbarrier, memory, warp
+from .deadlocks import deadlock, interrupted, looping
+from .machine import GONE, Machine
+from .registry import ENDINGS, EXECUTORS, Array, Threads
+
+_LOADED = (clusters, compute, control, events, matrix, mbarrier, memory, warp)
+
+#: Backward jumps of one group of threads after which others get their turn: a thread may wait for another in a loop.
+_TURN = 64
+#: The same while it is looked whether the state comes back; it has to with each of them.
+_TURNS = (1, 5, 17)
+#: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
+_POLLS = 3
+#: Rounds of turns after which it is first looked whether the state comes back, and rounds within which it has to.
+_FIRST_LOOK, _STATES = 8, 24
+#: The second where there are time limits.
+_STATES_LIMITS = 256
+_STOPPED = "stopped"
+#: Blocks between two looks at the clock.
+_CLOCK = 64
+
+
+def run(launch: Launch) -> Outcome:
+    """Run a grid. Raises `Trap`."""
+    machine = Machine(launch)
+    try:
+        with quiet():
+            _Loop(machine).run()
+        return Outcome(machine.instructions)
+    except KeyboardInterrupt as error:  # Ctrl-C: its cause says where everything was
+        raise error from interrupted(_STOPPED, machine, kind="interrupted")
+    finally:
+        machine.schedule.release()
+        vars(machine).clear()  # cycles would keep the device's memory until Python looks for them
+
+
+class _Loop:
+    """Threads of the deepest frame go first, and of those the ones at the lowest block: so divided threads meet.
+
+    With a seed, the threads of a random block go first.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.m = machine
+        self.digest = self.same = self.since = 0
+        self.rounds = 0
+        self.look = _FIRST_LOOK
+        #: States that there have been since all go in order, to see whether one comes back.
+        self.turns = 0  # which of the lengths of turns is tried
+        #: How often all time limits have been over in a state.
+        self.expired: Counter[tuple[Hashable, ...]] = Counter()
+        self.states: set[tuple[Hashable, ...]] | None = None
+        self.backward = 0
+        self.steps = 0
+        seed = machine.launch.seed
+        self.random = None if seed is None else np.random.default_rng(seed)
+
+    def run(self) -> None:
+        self.load()
+        while True:
+            threads = self.choose()
+            if threads is None:
+                if not self.load():
+                    break
+                continue
+            self.step(threads)
+
+    def load(self) -> bool:
+        """Put waiting CTAs into free slots; whether any thread is there to run."""
+        m = self.m
+        alive = (m.pc != GONE).reshape(m.slots, -1).any(1)
+        free = ~alive.reshape(-1, m.cluster).any(1)
+        for group in np.flatnonzero(free):
+            number = m.next_cluster()
+            if number is None:
+                break
+            for rank in range(m.cluster):
+                slot = int(group) * m.cluster + rank
+                m.cta_of_slot[slot] = m.cta_number(number, rank)
+                self._start(slot)
+                alive[slot] = True
+        return bool(alive.any())
+
+    def _start(self, slot: int) -> None:
+        m = self.m
+        start = slot * m.padded
+        threads = slice(start, start + m.block_threads)
+        m.pc[threads] = m.program.functions[0].first
+        m.frame[threads] = m.depth[threads] = 0
+        m.blocked[threads] = m.parked[threads] = m.resting[threads] = m.at_cluster_barrier[threads] = False
+        m.cluster_waiting[threads] = False
+        m.stack_pointer(0)[threads] = 0
+        m.top[threads] = m.local_bytes
+        m.shared.bytes[slot * m.shared_stride : (slot + 1) * m.shared_stride] = 0
+        for key in [key for key in m.barriers if key[0] == slot]:
+            del m.barriers[key]
+
+    def choose(self) -> Threads | None:
+        """Threads of one block and frame; None when nobody can run."""
+        m = self.m
+        due = m.schedule.next_time()
+        if due is not None and due <= m.now():
+            m.schedule.run_due()
+        able = self._able()
+        while not able.any():
+            if self._free() or not (m.pc != GONE).any():
+                return None
+            if (not m.schedule.works() and self._repeats()) or not m.schedule.jump():
+                raise deadlock(m)
+            able = self._able()
+        ready = able & ~m.resting
+        if not ready.any():  # all have had their turn
+            m.resting[:] = False
+            ready = able
+            self._refill()
+            if self._comes_back():
+                raise looping(m)
+        if self.random is not None and self.states is None:
+            first = int(self.random.choice(np.flatnonzero(ready)))
+        else:
+            first = int(np.where(ready, m.pc - (m.depth << 32), np.iinfo(np.int64).max).argmin())
+        # Those that rest go along: lanes that have met for an operation of the whole warp stay together.
+        return np.flatnonzero(able & (m.pc == m.pc[first]) & (m.frame == m.frame[first]))
+
+    def _able(self) -> Array:
+        """Threads that wait for nothing."""
+        m = self.m
+        able: Array = (m.pc != GONE) & ~m.blocked & ~m.parked
+        return able
+
+    def _comes_back(self) -> bool:
+        """Whether the state of everything comes back, and so for ever: all that threads do is to look again."""
+        m = self.m
+        self.rounds += 1
+        memory = m.launch.memory
+        if self.rounds < self.look or memory.open_host:
+            return False
+        most = _STATES if m.schedule.next_time() is None else _STATES_LIMITS
+        if self.rounds >= self.look + most or m.schedule.works():
+            self.states, self.look, self.turns = None, 2 * self.rounds, 0
+            return False
+        if self.states is None:
+            self.states, m.timed = set(), False
+            self.expired.clear()
+        digest = zlib.crc32(m.local.bytes.data, m.digest())
+        now = zlib.crc32(memory.whole(), digest) if memory.size else digest, self.backward
+        state, asleep = (*now, "for", *m.schedule.limits()), (*now, "while", *m.schedule.sleepers())
+        known = state in self.states
+        if asleep in self.states and not known:  # those that run repeat themselves until time limits are over
+            self.expired[now] += 1
+            known = self.expired[now] > _POLLS
+            m.schedule.expire()
+        self.states |= {state, asleep}
+        if not known or m.timed:
+            return False
+        self.states, self.look = None, self.rounds
+        self.turns += 1
+        return self.turns == len(_TURNS)
+
+    def _free(self) -> bool:
+        """Whether a cluster can be started."""
+        m = self.m
+        if m.started * m.cluster >= m.ctas:
+            return False
+        return bool((m.pc == GONE).reshape(m.slots // m.cluster, -1).all(1).any())
+
+    def _refill(self) -> None:
+        if self._free():
+            self.load()
+
+    def _repeats(self) -> bool:
+        """Everybody waits, some with a time limit: whether they have looked several times and found the same."""
+        digest, now = self.m.digest(), self.m.now()
+        if digest != self.digest or self.m.timed:
+            self.m.timed = False
+            self.digest, self.same, self.since = digest, 0, now
+        self.same += 1
+        return self.same > _POLLS and now - self.since > 2 * self.m.schedule.longest()
+
+    def step(self, threads: Threads) -> None:
+        """Run one block."""
+        m = self.m
+        number = int(m.pc[threads[0]])
+        block = m.program.blocks[number]
+        m.running = number
+        m.enter(number, int(m.frame[threads[0]]))
+        for op in block.ops:
+            chosen = self._guarded(op, threads)
+            if len(chosen):
+                EXECUTORS[op.kind](m, op, chosen)
+        end = block.terminator
+        m.instructions += len(threads) * (len(block.ops) + (end.kind != "jump" or end.target <= number))
+        ENDINGS[end.kind](m, end, threads)
+        self._take_turns(number, threads)
+        self.steps += 1
+        if self.steps % _CLOCK == 0 or m.launch.max_instructions is not None:
+            self._check_limits()
+
+    def _guarded(self, op: Op, threads: Threads) -> Threads:
+        if op.guard is None:
+            return threads
+        flags = self.m.read(op.guard, threads)
+        chosen: Threads = threads[~flags] if op.negated else threads[flags]
+        return chosen
+
+    def _take_turns(self, number: int, threads: Threads) -> None:
+        m = self.m
+        after = m.pc[threads]
+        if (after <= number).any():
+            self.backward += 1
+            if self.backward >= (_TURN if self.states is None else _TURNS[self.turns]):
+                self.backward = 0
+                m.resting[threads[after <= number]] = True
+
+    def _check_limits(self) -> None:
+        m = self.m
+        limit = m.launch.max_instructions
+        if limit is not None and m.instructions > limit:
+            raise interrupted(f"more than {limit} instructions", m)
+        if m.launch.deadline is not None and time.monotonic() > m.launch.deadline:
+            raise interrupted("the time limit is over", m)
