@@ -21,10 +21,12 @@ def alu(m: Machine, op: Op, threads: Threads) -> None:
     meaning = semantics.find(op.opcode)
     assert meaning is not None
     inputs = [m.source(ref, t, threads) for ref, t in zip(op.src, op.src_types, strict=True) if ref is not None]
-    options = {}
+    options: dict[str, Any] = {}
     if isinstance(op.detail, tuple):
         position, value = op.detail
         inputs[position] = value
+    elif isinstance(op.detail, str):
+        options[op.detail] = True
     elif op.detail is not None:
         options["selectors"] = op.detail  # of a video instruction's operands
     outputs = meaning(m.algebra, op.opcode, *inputs, **options)
@@ -70,6 +72,7 @@ def special_register(m: Machine, op: Op, threads: Threads) -> None:
 def special(m: Machine, name: str, threads: Threads) -> Array:
     """Values of a special register as uint64."""
     base, _, component = name.partition(".")
+    m.timed |= base.startswith(("%clock", "%globaltimer"))
     axis = "xyzw".find(component) if component else 0
     value: Any
     if name in m.launch.specials:

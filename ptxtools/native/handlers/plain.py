@@ -22,10 +22,12 @@ def compute(h: Handler, opcode: Opcode, detail: Any, inputs: list[Value]) -> Seq
     function = semantics.find(opcode)
     if function is None:
         raise LookupError(f"no semantics for {opcode.text}")
-    options = {}
+    options: dict[str, Any] = {}
     if isinstance(detail, tuple):  # a constant that the code is specialised for
         place, value = detail
         inputs[place] = value
+    elif isinstance(detail, str):  # a variant of the meaning
+        options[detail] = True
     elif detail is not None:
         options["selectors"] = detail  # of a video instruction's operands
     return function(h.A, opcode, *inputs, **options)
