@@ -336,7 +336,7 @@ def _source(data: bytes, name: str) -> Source | None:
 
 def _origins(data: bytes, name: str) -> Origins | None:
     """What the lines of a module that ran before were generated from; it was checked then."""
-    from ptxtools.container import detect
+    from ptxtools.inputs import detect
     from ptxtools.ir.origins import origins_of
 
     if detect(data) in ("ptxo", "fatbin", "elf"):

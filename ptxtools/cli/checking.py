@@ -86,7 +86,7 @@ def shown(name: str, settings: Settings) -> str:
 def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
     """The findings in the bytes of one file."""
     from ptxtools.api import parsed
-    from ptxtools.container import detect
+    from ptxtools.inputs import detect
     from ptxtools.linter import findings_of
 
     findings: list[Diagnostic] = []
