@@ -81,10 +81,9 @@ class _Run:
             for thread in threads:
                 thread.join()
         if self.failures:
-            first_failure = self.failures[0]
-            if isinstance(first_failure, KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
-                raise first_failure from self._told(Hang("interrupted", "stopped"))
-            raise first_failure
+            if isinstance(self.failures[0], KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
+                raise self.failures[0] from self._told(Hang("interrupted", "stopped"))
+            raise self.failures[0]
         if self.hangs:
             raise self._told(self.hangs[0])
         total = self._instructions()
