@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "ptxtools"
-FOLDERS = ("engine", "sim")
+FOLDERS = ("program", "machine", "native", "reference", "sim")
 #: Where messages of waits are put together, and the functions that do it.
 _REPORTS = ("native/loop/hangs.py", "reference/deadlocks.py")
 #: What the native code's stop codes mean.

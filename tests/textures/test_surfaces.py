@@ -112,3 +112,9 @@ def test_reductions(device: ptxtools.Device) -> None:
     run("mov.u64 %l0, 3; sured.b.max.1d.u64.trap [%s, {0}], %l0; sured.b.add.1d.u64.trap [%s, {0}], %l0;",
         device.surface(wide, "1d", type="u32", channels=2, size=[1]), device)  # fmt: skip
     assert wide.download()[0] == (1 << 40) + 3
+
+
+def test_reductions_of_floats(device: ptxtools.Device) -> None:
+    surface = device.surface(device.upload(np.zeros(4, np.float32)), "1d", type="f32", size=[4])
+    with pytest.raises(ptxtools.Trap, match=r"sured\.p needs integers, but the surface has f32"):
+        run("mov.b32 %r1, 1; sured.p.or.1d.b32.trap [%s, {3}], %r1;", surface, device)
