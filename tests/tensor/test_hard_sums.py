@@ -12,7 +12,8 @@ import pytest
 
 from ptxtools.machine import events
 from ptxtools.machine.events import Service, View
-from ptxtools.semantics.tensorcore import LEAST, NAN32, Rule
+from ptxtools.semantics.accumulation import Rule
+from ptxtools.semantics.tensorcore import LEAST, NAN32
 from ptxtools.sim import services
 from ptxtools.sim.tensor import mma
 
