@@ -61,8 +61,8 @@ def test_whole_instructions_on_plainer_cpus(
     addresses = functions_for(cpu)
     monkeypatch.setattr(tiles, "addresses", lambda: addresses)
     monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
-    hard.test_wgmma(t, make)
-    hard.test_tcgen05(t, make)
+    hard.test_wgmma(t, make, "native")
+    hard.test_tcgen05(t, make, "native")
 
 
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

@@ -224,10 +224,10 @@ def _double(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Va
 
 
 def _integer(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
-    step = 32 if t.product.kind == "bits" else 1  # single bits are taken as words
+    step = 32 if t.product.kind == "bits" else 1  # single bits are taken as words, by which A's table counts
     return tensorcore.accumulate_whole(
         t.A, t.product.k // step,
-        lambda upper, k: _row_element(t, a.values, a, "i32", offset, upper, step * k),
+        lambda upper, k: _row_element(t, a.values, a, "i32", offset, upper, k),
         lambda k: _columns(t, b.values, b, "i32", step * k, block), given,
         saturate=t.product.saturate, bits=t.product.bit_operation,
     )  # fmt: skip
