@@ -74,8 +74,7 @@ class Chunks(NamedTuple):
     offsets: Array
 
 
-@dataclass(frozen=True)
-class TensorProduct:
+class TensorProduct(NamedTuple):
     """D = A * B, plus D where `accumulate`: dense, with f32 sums.
 
     Of each CTA that takes part: its rows of A, its share of B's columns, and its rows of D, which are rows of 32-bit

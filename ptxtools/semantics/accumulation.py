@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 #: What `Launch.numerics` may be: IEEE arithmetic, or the generation whose tensor cores are imitated.
 IEEE = "ieee"
@@ -36,8 +37,7 @@ class Result:
 RESULTS = {"f32": Result(23, -126), "e8m13": Result(13, -126), "f16": Result(10, -14, nearest=True)}
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """How one instruction adds.
 
     fraction: bits kept below the largest exponent, 0 for a chain of fused multiply-adds in `wide` ("f32" or "f64");
@@ -67,8 +67,7 @@ class Rule:
         return [range(first, min(first + self.chunk, k)) for first in range(0, k, self.chunk)]
 
 
-@dataclass(frozen=True)
-class Sum:
+class Sum(NamedTuple):
     """What decides how floating-point products are added.
 
     unit: "mma" (wmma, too), "wgmma" or "tcgen05"; atype, dtype: types of A and of the result; k: columns of A, those

@@ -62,6 +62,7 @@ def rounding_of(rule: Rule) -> Rounding:
     return Rounding(rule.fraction, (1 << 64) - (1 << lost), odd, result.least + _BIAS << _SINGLE)
 
 
+@cache
 def suits(rule: Rule, k: int) -> bool:
     """Whether this code adds by a rule: all of K at once, in a chain, or in groups; c is never added last."""
     if rule.late or rule.paired or (rule.fraction and rule.chunk < k):
