@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from ptxtools.machine.products import Products
+from ptxtools.machine.products import GROUP, Chunks, Products, TensorProduct
 from ptxtools.native.tiles import interface as tiles
 from ptxtools.native.tiles.products import PRODUCTS
 from ptxtools.semantics.accumulation import IEEE, Rule, Sum, rule_of
@@ -45,24 +45,24 @@ CASES = sorted(
 class Operands:
     """Codes of A and B, C, and bytes of scale factors."""
 
-    def __init__(self, s: Sum, rule: Rule) -> None:
-        self.sum, self.bits = s, BITS.get(s.atype, 8)
+    def __init__(self, s: Sum, rule: Rule, rows: int = ROWS, columns: int = COLUMNS) -> None:
+        self.sum, self.bits, self.rows, self.columns = s, BITS.get(s.atype, 8), rows, columns
         self.rng = np.random.default_rng(zlib.crc32(repr((s, rule)).encode()))
-        self.a, self.b = (self.any_codes((rows, s.k)) for rows in (ROWS, COLUMNS))
+        self.a, self.b = (self.any_codes((count, s.k)) for count in (rows, columns))
         self.real = np.float16 if rule.result == "f16" else np.float32
         self.c = self.addends(-12, 12)
         self.scales = None
         if s.scale:
             blocks = {"ue8m0": s.k // 32, "ue4m3": s.k // 16}[s.scale]
             low, high = (120, 134) if s.scale == "ue8m0" else (1, 127)
-            self.scales = [self.rng.integers(low, high, (rows, blocks), dtype=np.uint8) for rows in (ROWS, COLUMNS)]
+            self.scales = [self.rng.integers(low, high, (count, blocks), dtype=np.uint8) for count in (rows, columns)]
 
     def any_codes(self, shape: tuple[int, int]) -> np.ndarray:
         dtype = {8: np.uint8, 16: np.uint16, 32: np.uint32}[self.bits]
         return self.rng.integers(0, 1 << self.bits, shape, dtype=np.uint64).astype(dtype)
 
     def addends(self, low: int, high: int) -> np.ndarray:
-        shape = (ROWS, COLUMNS)
+        shape = (self.rows, self.columns)
         with np.errstate(over="ignore"):
             found = (self.rng.uniform(-2, 2, shape) * 2.0 ** self.rng.integers(low, high + 1, shape)).astype(self.real)
         found[self.rng.random(shape) < 0.2] = 0
@@ -141,6 +141,38 @@ def test_native_tiles_are_what_is_defined(s: Sum, rule: Rule) -> None:
             with np.errstate(all="ignore"):
                 found, wanted = result(PRODUCTS, o, rule, c), result(DEFINED, o, rule, c)
             np.testing.assert_array_equal(found, wanted, err_msg=make.__name__)
+
+
+def chunks(t: str, codes: np.ndarray) -> Chunks:
+    """A factor that lies row by row, 32 bytes each."""
+    groups = len(codes) // GROUP
+    offsets = 32 * np.arange(len(codes)).reshape(groups, 1, GROUP, 1) + 16 * np.arange(2)
+    return Chunks(t, "k", codes.reshape(-1).view(np.uint8), 0, np.ascontiguousarray(offsets, np.int32))
+
+
+DIRECT = [(s, rule) for s, rule in CASES if s.atype in PRODUCTS.direct and not s.scale and not s.sparse
+          and rule.result != "f16" and tiles.suits(rule, s.k)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("s", "rule"), DIRECT, ids=str)
+def test_products_in_memory_are_what_is_defined(s: Sum, rule: Rule) -> None:
+    """The same for code that takes factors from memory by itself; with factors that are not finite it does nothing."""
+    for make in MAKERS:
+        o = Operands(s, rule, 16, 32)
+        make(o)
+        for accumulate in (True, False):
+            cells = np.full((o.rows, 64), 77, np.uint32)
+            cells[:, 16:48] = o.c.view(np.uint32)
+            before = cells.copy()
+            a, b = (chunks(s.atype, codes) for codes in (o.a, o.b))
+            done = PRODUCTS.tensor_product(
+                TensorProduct((a,), (b,), (cells,), 16, o.rows, o.columns, s.k, accumulate), rule
+            )  # fmt: skip
+            assert done == all(np.isfinite(m).all() for m in o.values(DEFINED))
+            if done:
+                with np.errstate(all="ignore"):
+                    before[:, 16:48] = result(DEFINED, o, rule, o.c if accumulate else None)
+            np.testing.assert_array_equal(cells, before, err_msg=make.__name__)
 
 
 def test_native_code_has_most_rules() -> None:
