@@ -82,6 +82,8 @@ def anything(o: Operands) -> None:
     """All bits, infinities and NaN included, and addends of all sizes."""
     o.c = o.addends(-150, 127)
     o.c[0, :3] = np.inf, -np.inf, np.nan
+    for scales in o.scales or ():
+        scales[::5, 0], scales[1::5, -1] = {"ue8m0": (255, 0), "ue4m3": (0x7F, 0)}[o.sum.scale]
 
 
 def finite(o: Operands) -> None:

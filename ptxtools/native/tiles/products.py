@@ -1,8 +1,11 @@
-"""The native engine's products: tiles in machine code; what that does not do is computed as `Products` defines it."""
+"""The native engine's products: tiles in machine code. A rule that has no code is computed as `Products` defines it;
+wgmma and tcgen05 have none such."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +20,7 @@ from .numbers import TileNumbers
 
 _LARGEST32, _SMALLEST32 = 2**31 - 1, -(2**31)
 _WHOLE = Rule(0, 0, "f32")
+Matrix = TypeVar("Matrix", bound=Numbers)
 
 
 class TileProducts(Products):
@@ -37,15 +41,14 @@ class TileProducts(Products):
         assert isinstance(a, TileNumbers)
         assert isinstance(b, TileNumbers)
         rows, k = a.values.shape
-        finite = a.finite and b.finite and (scales is None or (scales[0].finite and scales[1].finite))
-        if finite and tiles.suits(rule, k) and rows % tiles.ROWS == 0 and k % tiles.STEP == 0 and _fits(c):
-            with np.errstate(all="ignore"):
-                if scales is not None and rule.group == SCALED_GROUP:
-                    return _grouped(a, b, c, rule, scales)
-                if scales is not None:
-                    a, b = a.scaled(scales[0]), b.scaled(scales[1])
-                return _rows(a, b, c, rule)
-        return super().multiply(a, b, c, rule, scales)
+        if not tiles.suits(rule, k) or rows % tiles.ROWS or k % tiles.STEP or not _fits(c):
+            return super().multiply(a, b, c, rule, scales)
+        with np.errstate(all="ignore"):
+            if a.finite and b.finite and (scales is None or (scales[0].finite and scales[1].finite)):
+                return _finite(a, b, c, rule, scales)
+            some = None if scales is None else (_finite_part(scales[0]), _finite_part(scales[1]))
+            ordinary = _finite(_finite_part(a), _finite_part(b), c, rule, some)
+            return _exceptional(ordinary, a, b, c, scales)
 
     def multiply_whole(self, a: Array, b: Array, c: Array | None, *, saturate: bool) -> Array:
         left, right = TileNumbers(a, a), TileNumbers(b, b)
@@ -82,6 +85,44 @@ PRODUCTS = TileProducts()
 def _fits(c: Array | None) -> bool:
     """Whether an addend is a number of f32: one in f64 has been scaled down."""
     return c is None or c.dtype != np.float64 or bool((c.astype(np.float32) == c).all())
+
+
+def _finite(
+    a: TileNumbers, b: TileNumbers, c: Array | None, rule: Rule, scales: tuple[Numbers, Numbers] | None
+) -> Array:  # fmt: skip
+    if scales is None:
+        return _rows(a, b, c, rule)
+    if rule.group == SCALED_GROUP:
+        return _grouped(a, b, c, rule, scales)
+    return _rows(a.scaled(scales[0]), b.scaled(scales[1]), c, rule)
+
+
+def _finite_part(m: Matrix) -> Matrix:
+    """Zeros for what is not finite."""
+    good = np.isfinite(m.values)
+    return replace(m, values=np.where(good, m.values, 0), powers=np.where(good, m.powers, 0))
+
+
+def _exceptional(
+    ordinary: Array, a: Numbers, b: Numbers, c: Array | None, scales: tuple[Numbers, Numbers] | None
+) -> Array:  # fmt: skip
+    """NaN and infinities where an operand that is not finite takes part. All others count by their signs alone, so that
+    nothing else overflows."""
+    left, right = _signs(a.values), _signs(b.values)
+    if scales is not None:
+        wide = left.shape[1] // scales[0].values.shape[1]
+        left, right = (
+            m * np.repeat(_signs(s.values), wide, axis=1) for m, s in ((left, scales[0]), (right, scales[1]))
+        )
+    addend = None if c is None else np.where(np.isfinite(c), 0, c).astype(np.float32)
+    total = _in_form("whole", TileNumbers(left, left), TileNumbers(right, right), addend, _WHOLE)[:, : len(right)]
+    special = ~np.isfinite(total)
+    ordinary[special] = total[special]
+    return ordinary
+
+
+def _signs(values: Array) -> Array:
+    return np.where(np.isfinite(values), np.sign(values), values).astype(np.float32)
 
 
 def _rows(a: TileNumbers, b: TileNumbers, c: Array | None, rule: Rule) -> Array:
