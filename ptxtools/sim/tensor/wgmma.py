@@ -148,14 +148,13 @@ def product(view: View) -> None:
 
 def _written(view: View, plan: Plan) -> WarpgroupProduct:
     """The instruction as it is written, for who takes it over."""
-    in_registers = slots(view, "a") if not plan.in_memory else None
-    a, b, scale = (place(view, name) if has(view, name) else None for name in ("a_desc", "b_desc", "scale_d"))
+    a = place(view, "a_desc") if plan.in_memory else slots(view, "a")
+    b, scale = place(view, "b_desc"), place(view, "scale_d")
+    assert a is not None
     assert b is not None
     assert scale is not None
-    first = in_registers if in_registers is not None else a
-    assert first is not None
     return WarpgroupProduct(
-        plan.n, plan.k, plan.atype, plan.btype, plan.negated, slots(view, "d"), first, b, scale,
+        plan.n, plan.k, plan.atype, plan.btype, plan.negated, slots(view, "d"), a, b, scale,
         ("a" in plan.transposed, "b" in plan.transposed), shared.layout_bit("b" in plan.transposed),
         lambda which, code: _places(plan, which, code),
     )  # fmt: skip
