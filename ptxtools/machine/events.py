@@ -37,8 +37,6 @@ from .residents import Cluster, Cta, Schedule, Wait
 from .warpgroup import Record
 
 if TYPE_CHECKING:
-    from ptxtools.native.loop.cells import Cell
-
     from .arrays import NumpyAlgebra
     from .launch import Launch
     from .textures import TextureTable
@@ -184,16 +182,7 @@ class View(ABC):
         for slot, row in zip(slots, values, strict=True):
             self.set_values(Ref(int(slot), "b32"), row)
 
-    # --- native code that can take over -------------------------------------------------------------------------------
-
-    @property
-    def cell(self) -> Cell | None:
-        """Where a service may leave native code that serves this event from now on; None where that is not possible."""
-        return None
-
-    def lend(self, size: int) -> None:
-        """See to it that native code has memory to work in; the same size for all. Only where there is a `cell`."""
-        raise NotImplementedError
+    # --- warpgroups ---------------------------------------------------------------------------------------------------
 
     def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
         """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program
+
+if TYPE_CHECKING:
+    from .products import Products
 
 Dim3 = tuple[int, int, int]
 
@@ -68,8 +71,8 @@ class Launch:
     "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
     that serves a kind of event (`events.serves`); written: told of shared memory that such a function
     writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device: what sim
-    makes of the device; extra: room
-    for what a launch brings along and gives back.
+    makes of the device; extra: room for what a launch brings along and gives back; provider: loads `products`, set by
+    the engine that runs the launch.
     """
 
     program: Program
@@ -94,6 +97,16 @@ class Launch:
     written_local: Callable[[Any, int, int, int], None] | None = None
     device: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
+    provider: Callable[[], Products] | None = None
+    _products: Products | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def products(self) -> Products:
+        """What multiplies for asynchronous tensor cores, and updates arrays in memory."""
+        if self._products is None:
+            assert self.provider is not None, "an engine gives its products to the launch"
+            self._products = self.provider()
+        return self._products
 
 
 @dataclass(slots=True)

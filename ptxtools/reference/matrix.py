@@ -10,9 +10,10 @@ import numpy as np
 
 from ptxtools.program.program import LANES, Op, Ref
 from ptxtools.semantics import fragments, tensorcore
+from ptxtools.semantics.accumulation import rule_of
 from ptxtools.semantics.fragments import Fragment, scale_lane_a, scale_lane_b, sparse_elements
 from ptxtools.semantics.products import Product, product_of
-from ptxtools.semantics.tensorcore import Factors
+from ptxtools.semantics.tensorcore import ElementsA, ElementsB, Factors
 
 from .machine import Machine
 from .memory import addresses, parts
@@ -103,55 +104,32 @@ def _expanded(p: Product, stored: Array, metadata: Array, selector: int) -> Arra
 
 
 def _multiply(m: Machine, p: Product, a: Array, b: Array, c: Array, scales: Any) -> Array:
+    """By warp: a rows x K, b K x columns, c rows x columns, all as bits."""
     A = m.algebra  # noqa: N806
     if p.kind == "double":
-        return _double(m, p, a, b, c)
+        x, y = _rows_and_columns(a, b)
+        doubles: Array = tensorcore.accumulate_doubles(A, p.rounding, p.k, x, y, [c])[0]
+        return doubles
     if p.kind in ("integer", "bits"):
-        return _integer(m, p, a, b, c)
-    rule = tensorcore.rule_of(p, m.launch.numerics)
-    x, y = tensorcore.decode(A, p.atype, a.astype(np.uint32)), tensorcore.decode(A, p.btype, b.astype(np.uint32))
-    px = tensorcore.power(A, x, tensorcore.LEAST[p.atype])
-    py = tensorcore.power(A, y, tensorcore.LEAST[p.btype])
+        x, y = _rows_and_columns(*(tensorcore.decode_whole(A, t, v) for t, v in ((p.atype, a), (p.btype, b))))
+        whole: Array = tensorcore.accumulate_whole(
+            A, p.k, x, y, [c], saturate=p.saturate, bits=p.bit_operation
+        )[0]  # fmt: skip
+        return whole
+    rule = rule_of(p.sum, m.launch.numerics)
+    values = [tensorcore.decode(A, t, v.astype(np.uint32)) for t, v in ((p.atype, a), (p.btype, b))]
+    powers = [tensorcore.power(A, v, tensorcore.LEAST[t]) for t, v in zip((p.atype, p.btype), values, strict=True)]
     addend = tensorcore.decode_addend(A, p, c.astype(np.uint16) if p.ctype == "f16" else c)
-    factors = Factors(
-        lambda row, k: x[:, :, k, None], lambda row, k: px[:, :, k, None],
-        lambda k: y[:, None, k, :], lambda k: py[:, None, k, :], scales,
-    )  # fmt: skip
+    (x, y), (px, py) = _rows_and_columns(*values), _rows_and_columns(*powers)
+    factors = Factors(x, px, y, py, scales, p.blocks or 1)
     results = tensorcore.accumulate(A, rule, p.k, factors, [addend])
     fixed: Array = tensorcore.exceptional(A, rule, p.k, factors, [addend], results)[0]
     return fixed
 
 
-def _double(m: Machine, p: Product, a: Array, b: Array, c: Array) -> Array:
-    total = c
-    for k in range(p.k):
-        x, y = np.broadcast_arrays(a[:, :, k, None], b[:, None, k, :])
-        if p.rounding == "rn":
-            total = m.algebra.fma("f64", x, y, total)
-        else:
-            total = m.algebra.directed("fma", "f64", p.rounding, x, y, total)
-    return total
-
-
-def _integer(m: Machine, p: Product, a: Array, b: Array, c: Array) -> Array:
-    """The exact sum in 64 bits, then c, wrapping or saturating once."""
-    if p.kind == "bits":
-        x, y = a[:, :, :, None], b[:, None, :, :]
-        total = (x & y if p.bit_operation == "and" else x ^ y).sum(axis=2).astype(np.int64)
-    else:
-        x, y = (_signed(value, t) for value, t in ((a, p.atype), (b, p.btype)))
-        total = np.matmul(x, y)
-    total = total + c.astype(np.uint32).view(np.int32).astype(np.int64)
-    if p.saturate:
-        total = np.clip(total, -(1 << 31), (1 << 31) - 1)
-    wrapped: Array = (total & 0xFFFF_FFFF).astype(np.uint32)
-    return wrapped
-
-
-def _signed(value: Array, t: str) -> Array:
-    bits = int(t[1:])
-    wide = value.astype(np.int64)
-    return wide - ((wide >> (bits - 1)) << bits) if t[0] == "s" else wide
+def _rows_and_columns(a: Array, b: Array) -> tuple[ElementsA, ElementsB]:
+    """What column k of A and row k of B give each element of D."""
+    return lambda _, k: a[:, :, k, None], lambda k: b[:, None, k, :]
 
 
 def _scales(m: Machine, p: Product, operands: list[Array]) -> Any:

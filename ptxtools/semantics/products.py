@@ -8,6 +8,7 @@ from functools import cache
 
 from ptxtools.isa import Opcode, resolve
 
+from .accumulation import Sum
 from .fragments import (
     Fragment,
     accumulator,
@@ -65,6 +66,11 @@ class Product:
         if self.atype == "f64":
             return "double"
         return "bits" if self.atype == "b1" else "integer" if self.dtype == "s32" else "float"
+
+    @property
+    def sum(self) -> Sum:
+        """What decides how it adds, where its kind is "float"."""
+        return Sum("mma", self.atype, self.dtype, self.k, self.sparse, self.scale, quads=len(self.parts) > 1)
 
     @property
     def factor_registers(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""How tensor cores add: the accumulation rules of each generation, over the value algebra (9.7.14.5, docs/numerics.md).
+"""How tensor cores add, over the value algebra (9.7.14.5, docs/numerics.md): the meaning of `accumulation`'s rules.
 
 The manual leaves order and rounding of the sum open. What the chips do is known from measurements (MMA-Sim,
 arXiv:2511.10909): the products of a chunk of K and the addend are aligned to the largest exponent among them, cut off
@@ -13,80 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from typing import TypeAlias
 
+from .accumulation import RESULTS, Result, Rule
 from .algebra import Algebra, Value
-from .generations import GENERATIONS
 from .products import Product
 
-#: What `Launch.numerics` may be: IEEE arithmetic, or the generation whose tensor cores are imitated.
-IEEE = "ieee"
-
-_BYTES = {"tf32": 4, "f16": 2, "bf16": 2}
 #: Least exponent of a normal number; that of subnormal ones too.
 LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126, "e4m3": -6, "e5m2": -14, "e3m2": -2, "e2m3": 0,
          "e2m1": 0, "fp4": 0, "ue4m3": -6, "ue8m0": -127}  # fmt: skip
 _EXPONENT = 0x7FF0_0000_0000_0000
 _SIGN = 1 << 63
 NAN32 = 0x7FFF_FFFF
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How one instruction adds.
-
-    fraction: bits kept below the largest exponent, 0 for a chain of fused multiply-adds in `wide` ("f32" or "f64");
-    chunk: columns of A added at once; result: "f32", "e8m13" (f32 with 13 fraction bits) or "f16"; group: products
-    added exactly before they are aligned, for block-scaled fp4; late: chunks start from zero, and c is added last, to
-    nearest even; paired: chunks take pairs of columns in turn, as registers of 8-bit elements come apart in halves.
-    """
-
-    fraction: int
-    chunk: int
-    result: str
-    group: int = 1
-    late: bool = False
-    paired: bool = False
-    wide: str = "f32"
-
-    def chunks(self, k: int) -> list[Sequence[int]]:
-        """The columns that are added at once, in order."""
-        if self.paired:
-            return [[column for column in range(k) if column // 2 % 2 == half] for half in (0, 1)]
-        return [range(first, min(first + self.chunk, k)) for first in range(0, k, self.chunk)]
-
-
-@cache
-def rule_of(product: Product, numerics: str) -> Rule:
-    """The rule for a product with floating-point factors."""
-    result = "f16" if product.dtype == "f16" else "f32"
-    if numerics == IEEE:
-        return Rule(0, product.k, result, wide="f64" if product.scale else "f32")
-    if product.scale:
-        if product.atype == "fp4":
-            return Rule(35, product.k, result, group=16)
-        return Rule(25, product.k, result)
-    if len(product.parts) > 1 and not GENERATIONS[numerics].quads:
-        # m8n8k4 has no tensor-core instruction from sm_80 on: compilers make it from f32 multiply-adds.
-        return Rule(0, product.k, result, late=True)
-    return _plain_rule(product, numerics, result)
-
-
-def _plain_rule(product: Product, numerics: str, result: str) -> Rule:
-    size = _BYTES.get(product.atype, 1)
-    doubled = 2 if product.sparse else 1  # of the columns of a sparse A half are stored
-    generation = GENERATIONS[numerics]
-    fraction, chunk = generation.fraction, doubled * generation.chunk // size
-    late = paired = False
-    if size == 1:
-        if generation.eight == "short":
-            fraction = 13
-            result = "e8m13" if result == "f32" else result
-        elif generation.eight == "halves":
-            # Compiled for sm_90 and sm_100 to conversions to f16, two f16 products of half the shape, one of the lower
-            # halves of all registers and one of the upper, and an addition of c (seen in ptxas 13.0's machine code).
-            chunk, late, paired = product.k // 2, True, not product.sparse
-    return Rule(fraction, min(chunk, product.k), result, late=late, paired=paired)
 
 
 # --- decoding ---------------------------------------------------------------------------------------------------------
@@ -99,16 +37,21 @@ _SIGN_BIT = {"e4m3": 0x80, "e3m2": 0x20, "e2m3": 0x20, "e2m1": 0x08}
 
 def decode(A: Algebra, t: str, bits: Value) -> Value:
     """An element, in the low bits of a u32 that may have others above, as f64."""
-    if t in ("tf32", "f32"):
-        single = A.and_with("u32", bits, 0xFFFF_E000) if t == "tf32" else bits
-    elif t == "bf16":
-        single = A.shl_by("u32", bits, 16)
-    elif t in ("f16", "e5m2"):
+    return A.float_to_float("f32", "f64", decode_single(A, t, bits))
+
+
+def decode_single(A: Algebra, t: str, bits: Value) -> Value:
+    """The same as f32, which has every value of every type."""
+    if t == "tf32":  # the low 13 bits do not count
+        return A.and_with("u32", bits, 0xFFFF_E000)
+    if t == "f32":
+        return bits
+    if t == "bf16":
+        return A.shl_by("u32", bits, 16)
+    if t in ("f16", "e5m2"):
         half = bits if t == "f16" else A.shl_by("u32", bits, 8)
-        single = A.half_to_single(A.resize("u32", "u16", half))
-    else:
-        single = _decode_narrow(A, t, bits)
-    return A.float_to_float("f32", "f64", single)
+        return A.half_to_single(A.resize("u32", "u16", half))
+    return _decode_narrow(A, t, bits)
 
 
 def _decode_narrow(A: Algebra, t: str, bits: Value) -> Value:
@@ -130,6 +73,13 @@ def _decode_narrow(A: Algebra, t: str, bits: Value) -> Value:
         nan = A.compare("eq", "u32", magnitude, A.const("u32", 0x7F))
         single = A.select("u32", nan, A.const("u32", NAN32), single)
     return single
+
+
+def decode_whole(A: Algebra, t: str, bits: Value, place: int = 0) -> Value:
+    """A whole number of type s8, u8, s4 or u4, from bit `place` of a u32, as s32; of b1 a single bit."""
+    width = int(t[1:])
+    moved = A.shl_by("u32", bits, 32 - width - place)
+    return A.shr_by("s32" if t[0] == "s" else "u32", moved, 32 - width)
 
 
 def decode_scale(A: Algebra, t: str, byte: Value) -> Value:
@@ -166,18 +116,60 @@ def decode_addend(A: Algebra, product: Product, bits: Value) -> Value:
 # --- adding -----------------------------------------------------------------------------------------------------------
 
 
+#: An element of A by row (of those computed together) and column k; and one of B (for all columns of D) by k.
+ElementsA: TypeAlias = Callable[[int, int], Value]
+ElementsB: TypeAlias = Callable[[int], Value]
+
+
 @dataclass(frozen=True)
 class Factors:
     """What is multiplied, by row (of those computed together) and column k: values as f64, and their `power`s.
 
-    scale: of a block-scaled product, both factors multiplied, for the block that column k is in, and their powers.
+    scale: of a block-scaled product, both factors multiplied, for the block that column k is in, and their powers;
+    blocks: how many blocks K has.
     """
 
-    a: Callable[[int, int], Value]
-    a_power: Callable[[int, int], Value]
-    b: Callable[[int], Value]
-    b_power: Callable[[int], Value]
+    a: ElementsA
+    a_power: ElementsA
+    b: ElementsB
+    b_power: ElementsB
     scale: Callable[[int, int], tuple[Value, Value]] | None = None
+    blocks: int = 1
+
+
+def accumulate_doubles(
+    A: Algebra, rounding: str, k: int, a: ElementsA, b: ElementsB, addends: Sequence[Value]
+) -> list[Value]:
+    """Results of f64 products for each row: fused multiply-adds in the order of k."""
+    sums = list(addends)
+    for column in range(k):
+        right = b(column)
+        for row, total in enumerate(sums):
+            if rounding == "rn":
+                sums[row] = A.fma("f64", a(row, column), right, total)
+            else:
+                sums[row] = A.directed("fma", "f64", rounding, a(row, column), right, total)
+    return sums
+
+
+def accumulate_whole(
+    A: Algebra, k: int, a: ElementsA, b: ElementsB, addends: Sequence[Value], *, saturate: bool, bits: str = ""
+) -> list[Value]:
+    """Results of whole numbers for each row, as s32: the exact sum, then c, wrapping or saturating once. bits: the
+    operation of single bits, "and" or "xor", whose ones are counted; elements may be words of them."""
+    sums = [A.const("s32", 0) for _ in addends]
+    for column in range(k):
+        right = b(column)
+        for row, total in enumerate(sums):
+            sums[row] = A.add("s32", total, _whole_term(A, bits, a(row, column), right))
+    add = A.add_saturating if saturate else A.add
+    return [add("s32", c, total) for c, total in zip(addends, sums, strict=True)]
+
+
+def _whole_term(A: Algebra, bits: str, a: Value, b: Value) -> Value:
+    if not bits:
+        return A.mul("s32", a, b)
+    return A.popcount("u32", A.and_("u32", a, b) if bits == "and" else A.xor("u32", a, b))
 
 
 def accumulate(A: Algebra, rule: Rule, k: int, factors: Factors, addends: Sequence[Value]) -> list[Value]:
@@ -189,7 +181,7 @@ def accumulate(A: Algebra, rule: Rule, k: int, factors: Factors, addends: Sequen
     results: list[Value] = []
     for columns in rule.chunks(k):
         exact, powers = _aligned_sums(A, rule, columns, factors, sums)
-        results = [_round(A, rule.result, s, p, rule.fraction) for s, p in zip(exact, powers, strict=True)]
+        results = [_round(A, rule.format, s, p, rule.fraction) for s, p in zip(exact, powers, strict=True)]
         sums = [_to_double(A, rule.result, r) for r in results]
     if rule.late:
         results = [_add_last(A, rule, r, c) for r, c in zip(results, addends, strict=True)]
@@ -203,23 +195,36 @@ def _aligned_sums(
     if rule.group > 1:
         return _grouped_sums(A, rule, columns, factors, addends)
     rows = range(len(addends))
-    largest = [A.const("u64", 0) for _ in rows]
-    for k in columns:
-        b = factors.b_power(k)
-        largest = [greater(A, p, A.fmul("f64", factors.a_power(row, k), b)) for row, p in enumerate(largest)]
-    scales = None if factors.scale is None else [factors.scale(row, columns[0]) for row in rows]
-    if scales is not None:
-        largest = [A.fmul("f64", p, scale[1]) for p, scale in zip(largest, scales, strict=True)]
-    powers = [greater(A, _addend_power(A, rule, c), p) for c, p in zip(addends, largest, strict=True)]
+    powers = [_addend_power(A, rule, c) for c in addends]
+    spans = _spans(columns, factors)
+    scales = [None if factors.scale is None else [factors.scale(row, span[0]) for row in rows] for span in spans]
+    for span, scale in zip(spans, scales, strict=True):
+        largest = [A.const("u64", 0) for _ in rows]
+        for k in span:
+            b = factors.b_power(k)
+            largest = [greater(A, p, A.fmul("f64", factors.a_power(row, k), b)) for row, p in enumerate(largest)]
+        if scale is not None:
+            largest = [A.fmul("f64", p, own) for p, (_, own) in zip(largest, scale, strict=True)]
+        powers = [greater(A, p, q) for p, q in zip(powers, largest, strict=True)]
     units = [_units(A, rule, p) for p in powers]
     sums = [_cut(A, c, unit) for c, unit in zip(addends, units, strict=True)]
-    if scales is not None:
-        units = [A.fmul("f64", unit, scale[0]) for unit, scale in zip(units, scales, strict=True)]
-    for k in columns:
-        b = factors.b(k)
-        for row in rows:
-            sums[row] = A.fadd("f64", sums[row], _cut(A, A.fmul("f64", factors.a(row, k), b), units[row]))
+    for span, scale in zip(spans, scales, strict=True):
+        scaled = units
+        if scale is not None:
+            scaled = [A.fmul("f64", unit, value) for unit, (value, _) in zip(units, scale, strict=True)]
+        for k in span:
+            b = factors.b(k)
+            for row in rows:
+                sums[row] = A.fadd("f64", sums[row], _cut(A, A.fmul("f64", factors.a(row, k), b), scaled[row]))
     return sums, powers
+
+
+def _spans(columns: Sequence[int], factors: Factors) -> list[Sequence[int]]:
+    """Columns that have the same scale factors."""
+    if factors.scale is None or factors.blocks == 1:
+        return [columns]
+    wide = len(columns) // factors.blocks
+    return [columns[first : first + wide] for first in range(0, len(columns), wide)]
 
 
 def _units(A: Algebra, rule: Rule, own: Value) -> Value:
@@ -260,27 +265,26 @@ def _group_term(A: Algebra, group: range, factors: Factors, row: int) -> tuple[V
 
 def _addend_power(A: Algebra, rule: Rule, c: Value) -> Value:
     """2 to the exponent of c, which has the result's type; that of 0 is the least of f32."""
-    least = A.real("f64", 2.0 ** LEAST["f32"])
-    if rule.result != "f16":
-        return greater(A, A.and_with("u64", c, _EXPONENT), least)
-    return greater(A, power(A, c, LEAST["f16"]), least)
+    least, own = RESULTS["f32"].least, rule.format.least
+    if own == least:
+        return greater(A, A.and_with("u64", c, _EXPONENT), A.real("f64", 2.0**least))
+    return greater(A, power(A, c, own), A.real("f64", 2.0**least))
 
 
 def _cut(A: Algebra, term: Value, scale: Value) -> Value:
     return A.integral("f64", "rz", A.fmul("f64", term, scale))
 
 
-def _round(A: Algebra, result: str, total: Value, own: Value, fraction: int) -> Value:
+def _round(A: Algebra, result: Result, total: Value, own: Value, fraction: int) -> Value:
     """total * own / 2**fraction as f32 or f16 bits."""
     exact = A.fmul("f64", A.fmul("f64", total, own), A.real("f64", 2.0**-fraction))
     exact = A.fadd("f64", exact, A.const("u64", 0))  # a sum of zero is +0
     single = _toward_zero(A, exact)
-    if result == "e8m13":
-        return A.and_with("u32", single, 0xFFFF_FC00)
-    if result == "f16":  # f32 to odd, so that the second rounding is right
+    if result.nearest:  # f32 to odd, so that the second rounding, to f16, is right
         lost = A.fcompare("ne", "f64", A.float_to_float("f32", "f64", single), exact)
         return A.single_to_half(A.or_("u32", single, A.resize("pred", "u32", lost)))
-    return single
+    missing = RESULTS["f32"].fraction - result.fraction
+    return A.and_with("u32", single, (1 << 32) - (1 << missing)) if missing else single
 
 
 def _toward_zero(A: Algebra, exact: Value) -> Value:

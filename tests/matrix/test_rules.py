@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ptxtools.semantics.accumulation import IEEE
 from ptxtools.semantics.generations import generation_of
-from ptxtools.semantics.tensorcore import IEEE
 
 from . import model
 from .harness import ENGINES, product_kernel, run

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ptxtools.semantics.tensorcore import Rule
+from ptxtools.semantics.accumulation import Rule
 
 
 def exponent(x: Fraction, least: int) -> int:

@@ -1,7 +1,7 @@
 """Factors that are hard to add, through whole instructions: native code must not take a short cut where it is wrong.
 
-Every case runs as wgmma (twice: at first a service does it, then native code) and as tcgen05.mma; elements of D are
-held against sums in fractions.
+Every case runs as wgmma (twice: at first a service does it, then native code) and as tcgen05.mma, on both engines;
+elements of D are held against sums in fractions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import pytest
 
 from ptxtools.machine import events
 from ptxtools.machine.events import Service, View
-from ptxtools.semantics.tensorcore import LEAST, NAN32, Rule
+from ptxtools.semantics.accumulation import Rule
+from ptxtools.semantics.tensorcore import LEAST, NAN32
 from ptxtools.sim import services
 from ptxtools.sim.tensor import mma
 
@@ -146,6 +147,9 @@ def special_factors(case: Case) -> None:
 MAKERS = (any_bits, wide_spread, cancellation, largest_sums, tiny, nothing, huge, infinite_addends, special_factors)
 
 
+ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
+
+
 def check(case: Case, found: np.ndarray, rule: Rule) -> None:
     """found: bits of D."""
     a, b = values_of(case.t, case.a), values_of(case.t, case.b)
@@ -157,9 +161,10 @@ def check(case: Case, found: np.ndarray, rule: Rule) -> None:
         assert int(found[row, column]) == bits, (case.t, row, column, hex(int(found[row, column])), hex(bits))
 
 
+@ENGINES
 @pytest.mark.parametrize("make", MAKERS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("t", BITS)
-def test_wgmma(t: str, make: object, times: int = 2) -> None:
+def test_wgmma(t: str, make: object, engine: str, times: int = 2) -> None:
     case = Case(t, 64)
     assert callable(make)
     make(case)
@@ -170,7 +175,9 @@ def test_wgmma(t: str, make: object, times: int = 2) -> None:
         descriptors.append(places.descriptor(start, lbo, sbo, "128", tensor=False))
     tail = ", 1, 1, 0, 0" if BITS[t] == 16 else ", 1, 1"
     opcode = f"wgmma.mma_async.sync.aligned.m64n{COLUMNS}k{case.k}.f32.{t}.{t}"
-    out = kernels.wgmma(opcode, shared, to_registers(case.c), tail, descriptors=tuple(descriptors), times=times)
+    out = kernels.wgmma(
+        opcode, shared, to_registers(case.c), tail, descriptors=tuple(descriptors), times=times, engine=engine
+    )
     spots = np.array([[places.accumulator_place(row, n) for n in range(COLUMNS)] for row in range(64)])
     bits = out[spots[..., 1], spots[..., 0]]
     check(case, bits, Rule(13, case.k, "e8m13") if BITS[t] == 8 else Rule(25, case.k, "f32"))
@@ -179,9 +186,10 @@ def test_wgmma(t: str, make: object, times: int = 2) -> None:
 KINDS = {"f16": ("f16", 0), "bf16": ("f16", 1), "tf32": ("tf32", 2), "e4m3": ("f8f6f4", 0), "e5m2": ("f8f6f4", 1)}
 
 
+@ENGINES
 @pytest.mark.parametrize("make", MAKERS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("t", BITS)
-def test_tcgen05(t: str, make: object) -> None:
+def test_tcgen05(t: str, make: object, engine: str) -> None:
     """The columns of tensor memory behind D stay as they are."""
     case = Case(t, 128)
     assert callable(make)
@@ -204,7 +212,7 @@ def test_tcgen05(t: str, make: object) -> None:
     setp.eq.u32 %z0, %q0, %q0;
     tcgen05.mma.cta_group::1.kind::{kind} [%t], %w0, %w1, %q0, %z0;
 """
-    out = kernels.tcgen05(lines, shared, cells, columns=32)[0]
+    out = kernels.tcgen05(lines, shared, cells, columns=32, engine=engine)[0]
     assert (out[:, columns:] == 77).all()
     case.b, case.c = case.b[:columns], case.c[:, :columns]
     check(case, out[:, :columns], Rule(25, case.k, "f32"))
@@ -221,9 +229,9 @@ def test_native_code_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
             serve(view)
 
         monkeypatch.setitem(events.HANDLERS, kind, counted)
-    test_wgmma("f16", wide_spread, times=20)
+    test_wgmma("f16", wide_spread, "native", times=20)
     assert calls.pop("wgmma.mma_async") == 1
     assert set(calls) == {"wgmma.commit_group", "wgmma.wait_group"}
     assert max(calls.values()) < 10
     monkeypatch.setattr(mma, "_run_in", None)
-    test_tcgen05("bf16", wide_spread)
+    test_tcgen05("bf16", wide_spread, "native")

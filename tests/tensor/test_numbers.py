@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ptxtools.native.tiles import interface as tiles
+from ptxtools.machine.products import Products
+from ptxtools.native.tiles.products import PRODUCTS
 from ptxtools.sim.tensor import numbers
 
 TYPES = {
@@ -15,46 +16,53 @@ TYPES = {
 }  # fmt: skip
 
 
+@pytest.fixture(params=["native", "defined"])
+def products(request: pytest.FixtureRequest) -> Products:
+    """Both ways of decoding."""
+    return PRODUCTS if request.param == "native" else Products()
+
+
 @pytest.mark.parametrize("t", list(TYPES))
-def test_narrow_floats(t: str) -> None:
+def test_narrow_floats(products: Products, t: str) -> None:
     bits = {"e2m3": 6, "e3m2": 6, "fp4": 4}.get(t, 8)
     codes = np.arange(1 << bits, dtype=np.uint8)
-    found = numbers.numbers(t, codes)
+    found = products.numbers(t, codes)
     np.testing.assert_array_equal(found.values, codes.view(TYPES[t]).astype(np.float64))
 
 
-def test_padding_of_containers_does_not_count() -> None:
+def test_padding_of_containers_does_not_count(products: Products) -> None:
     codes = np.arange(256, dtype=np.uint8)
-    np.testing.assert_array_equal(numbers.numbers("e2m1", codes).values, numbers.numbers("fp4", codes >> 2).values)
-    np.testing.assert_array_equal(numbers.numbers("e3m2", codes).values, numbers.numbers("e3m2", codes & 63).values)
+    np.testing.assert_array_equal(products.numbers("e2m1", codes).values, products.numbers("fp4", codes >> 2).values)
+    np.testing.assert_array_equal(products.numbers("e3m2", codes).values, products.numbers("e3m2", codes & 63).values)
 
 
-@pytest.mark.parametrize("native", [False, True])
-def test_wide_floats_and_their_powers(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not native:
-        monkeypatch.setattr(tiles, "functions", lambda: None)
+def test_wide_floats_and_their_powers(products: Products) -> None:
     halves = np.arange(1 << 16, dtype=np.uint16)
-    found = numbers.numbers("f16", halves)
+    found = products.numbers("f16", halves)
     np.testing.assert_array_equal(found.values, halves.view(np.float16).astype(np.float64))
     finite = np.isfinite(found.values) & (found.values != 0)
     exponents = np.maximum(np.frexp(found.values[finite])[1] - 1, -14)
     np.testing.assert_array_equal(found.powers[finite], np.ldexp(1.0, exponents))
     assert (found.powers[found.values == 0] == 0).all() and np.isinf(found.powers[np.isinf(found.values)]).all()
-    brain = numbers.numbers("bf16", halves)
+    brain = products.numbers("bf16", halves)
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(brain.values, halves.view(ml_dtypes.bfloat16).astype(np.float64))
 
 
-def test_tf32_is_cut_off() -> None:
+def test_tf32_is_cut_off(products: Products) -> None:
     one = np.float32(1 + 2**-10 + 2**-11).view(np.uint32)
-    assert numbers.numbers("tf32", np.array([one])).values[0] == 1 + 2**-10
+    assert products.numbers("tf32", np.array([one])).values[0] == 1 + 2**-10
 
 
-def test_scale_factors() -> None:
-    values, powers = numbers.scale_table("ue8m0")
+def test_scale_factors(products: Products) -> None:
+    every = np.arange(256, dtype=np.uint8)
+    found = products.scales("ue8m0", every)
+    values, powers = found.values, found.powers
     assert values[127] == 1 and values[0] == 2.0**-127 and np.isnan(values[255]) and powers[130] == 8
-    values, powers = numbers.scale_table("ue4m3")
+    found = products.scales("ue4m3", every)
+    values, powers = found.values, found.powers
     assert values[0x38] == values[0xB8] == 1 and values[1] == 2.0**-9 and powers[1] == 2.0**-6 and np.isnan(values[127])
+    assert not found.finite and found.part(slice(100)).finite
 
 
 @pytest.mark.parametrize("bits", [4, 6])

@@ -12,9 +12,9 @@ import pytest
 from ptxtools.native.code import jit
 from ptxtools.native.tiles import code as tilecode
 from ptxtools.native.tiles import interface as tiles
-from ptxtools.semantics.tensorcore import Rule
-from ptxtools.sim.tensor.numbers import numbers
-from ptxtools.sim.tensor.product import multiply
+from ptxtools.native.tiles.numbers import numbers
+from ptxtools.native.tiles.products import PRODUCTS
+from ptxtools.semantics.accumulation import Rule
 
 from . import test_hard_sums as hard
 
@@ -61,8 +61,8 @@ def test_whole_instructions_on_plainer_cpus(
     addresses = functions_for(cpu)
     monkeypatch.setattr(tiles, "addresses", lambda: addresses)
     monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
-    hard.test_wgmma(t, make)
-    hard.test_tcgen05(t, make)
+    hard.test_wgmma(t, make, "native")
+    hard.test_tcgen05(t, make, "native")
 
 
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
@@ -73,9 +73,9 @@ def test_plainer_cpus_give_the_same(cpu: str, t: str, rule: Rule, monkeypatch: p
     addresses = functions_for(cpu)
     a, b = numbers(t, random(t, 32, 16)), numbers(t, random(t, 48, 16))
     c = np.random.default_rng(1).standard_normal((32, 48)).astype(np.float16 if rule.result == "f16" else np.float32)
-    wanted = [multiply(x, y, c, rule) for x, y in ((a, b), (a.wide(), b.wide()))]
+    wanted = [PRODUCTS.multiply(x, y, c, rule) for x, y in ((a, b), (a.wide(), b.wide()))]
     monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
-    found = [multiply(x, y, c, rule) for x, y in ((a, b), (a.wide(), b.wide()))]
+    found = [PRODUCTS.multiply(x, y, c, rule) for x, y in ((a, b), (a.wide(), b.wide()))]
     for x, y in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(x, y)
     np.testing.assert_array_equal(wanted[0], wanted[1])

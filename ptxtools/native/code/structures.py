@@ -194,7 +194,7 @@ CONSTANT = _structure("con", 32, "i32: slot kind\ni64: low high")
 
 #: An event's cell. serve: the function that does the event's work without leaving the loop, null if there is none;
 #: it is called as (ctx, warp, frame, lanes, cell) and answers SERVED_*. The rest is for wgmma. factor_a, factor_b,
-#: product: functions of `tilefactors` and `tileblocks`. registers: places of A's chunks in the frame, null for A in
+#: product: functions of `tiles.factors` and `tiles.blocks`. registers: places of A's chunks in the frame, null for A in
 #: memory; offsets: of D's registers; tables_a, tables_b: TABLES rows of TABLE. *_slot: of descriptors, scale-d (`flag`:
 #: a predicate) and the number of groups. groups: of 16 columns; a_bytes: of a warp's part of a table of A; sign: is
 #: added to A's; key: bits for the layout of B. The last four: `tiles.Rounding`.

@@ -14,6 +14,7 @@ from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.builder import Handler
 from ptxtools.program.program import LANES, Ref
 from ptxtools.semantics import tensorcore
+from ptxtools.semantics.accumulation import rule_of
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.fragments import Fragment, Stored
 from ptxtools.semantics.products import Product, product_of
@@ -46,7 +47,7 @@ class Tile:
         self.element = _ELEMENT[self.product.kind]
         self.A = LLVMAlgebra(h.e, lanes=8)
         self.chip = self.product.kind == "float"
-        self.rule = tensorcore.rule_of(self.product, self.numerics) if self.chip else None
+        self.rule = rule_of(self.product.sum, self.numerics) if self.chip else None
         self.powers_wanted = self.rule is not None and self.rule.fraction > 0 and self.rule.group == 1
         self.highest = h.A.const("u64", 0)
         self.sources = list(h.op.src)
@@ -131,8 +132,7 @@ def _value(t: Tile, type_name: str, word: Value, fragment: Fragment, part: int) 
         return word
     bits = fragment.bits
     if t.product.kind == "integer":
-        moved = A.shl_by("u32", word, 32 - bits * (part + 1))
-        return A.shr_by("s32" if type_name[0] == "s" else "u32", moved, 32 - bits)
+        return tensorcore.decode_whole(A, type_name, word, bits * part)
     return tensorcore.decode(A, type_name, A.shr_by("u32", word, bits * part))
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from ptxtools.native.code.builder import Handler
 from ptxtools.program.program import LANES
 from ptxtools.semantics import tensorcore
-from ptxtools.semantics.algebra import Algebra, Value
+from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.fragments import Fragment, sparse_elements
-from ptxtools.semantics.products import Part, Product
+from ptxtools.semantics.products import Part
 from ptxtools.semantics.tensorcore import Factors
 
 from .operands import Table, Tile, copied, decode, expanded, plain_b
@@ -211,42 +211,26 @@ def _factors(t: Tile, a: Table, b: Table, offset: str, block: int, scale: ScaleO
         lambda k: _columns(t, b.values, b, "i64", k, block),
         lambda k: _columns(t, b.powers, b, "i64", k, block),
         scale,
+        t.product.blocks or 1,
     )
 
 
 def _double(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
-    """A chain of fused multiply-adds in the order of k."""
-    sums = list(given)
-    rounding = t.product.rounding
-    for k in range(t.product.k):
-        columns = _columns(t, b.values, b, "i64", k, block)
-        for upper, total in enumerate(sums):
-            row = _row_element(t, a.values, a, "i64", offset, upper, k)
-            if rounding == "rn":
-                sums[upper] = t.A.fma("f64", row, columns, total)
-            else:
-                sums[upper] = t.A.directed("fma", "f64", rounding, row, columns, total)
-    return sums
+    return tensorcore.accumulate_doubles(
+        t.A, t.product.rounding, t.product.k,
+        lambda upper, k: _row_element(t, a.values, a, "i64", offset, upper, k),
+        lambda k: _columns(t, b.values, b, "i64", k, block), given,
+    )  # fmt: skip
 
 
 def _integer(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
-    """The exact sum, then c, wrapping or saturating once."""
-    A = t.A  # noqa: N806
-    sums = [A.const("s32", 0) for _ in given]
-    bits = t.product.kind == "bits"
-    for k in range(t.product.k // (32 if bits else 1)):
-        columns = _columns(t, b.values, b, "i32", 32 * k if bits else k, block)
-        for upper, total in enumerate(sums):
-            row = _row_element(t, a.values, a, "i32", offset, upper, k)
-            term = _bit_count(A, t.product, row, columns) if bits else A.mul("s32", row, columns)
-            sums[upper] = A.add("s32", total, term)
-    add = A.add_saturating if t.product.saturate else A.add
-    return [add("s32", c, total) for c, total in zip(given, sums, strict=True)]
-
-
-def _bit_count(A: Algebra, product: Product, row: Value, columns: Value) -> Value:  # noqa: N803
-    joined = A.and_("u32", row, columns) if product.bit_operation == "and" else A.xor("u32", row, columns)
-    return A.popcount("u32", joined)
+    step = 32 if t.product.kind == "bits" else 1  # single bits are taken as words, by which A's table counts
+    return tensorcore.accumulate_whole(
+        t.A, t.product.k // step,
+        lambda upper, k: _row_element(t, a.values, a, "i32", offset, upper, k),
+        lambda k: _columns(t, b.values, b, "i32", step * k, block), given,
+        saturate=t.product.saturate, bits=t.product.bit_operation,
+    )  # fmt: skip
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

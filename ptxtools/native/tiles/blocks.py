@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .factors import NO_EXPONENT
-from .parts import STEP, Body, Kernel, element_of, elements, loop, plain_elements, repeat, splat
+from .parts import STEP, Body, Kernel, chain_elements, element_of, elements, loop, repeat, splat
 
 #: Elements of D in a block; vectors of 16 that it has.
 BLOCK, VECTORS = 64, 4
@@ -218,7 +218,7 @@ def _block(k: Kernel, at: _Places, plain: bool, vectors: int) -> None:
     addends = [k.addend(c) for c in at.c]
     if plain:
         narrow = Kernel(k.b, 16, wide=False)
-        results = plain_elements(
+        results = chain_elements(
             narrow, vectors, addends, lambda _, i, where: at.own(i, where), lambda _, where: at.common(where)
         )
         _store(k.b, results, at.d)

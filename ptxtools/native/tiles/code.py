@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from ptxtools.semantics.accumulation import SCALED_GROUP
+from ptxtools.semantics.tensorcore import LEAST
+
 from . import blocks as tileblocks
 from . import factors as tilefactors
 from . import warpgroups
-from .parts import ROWS, WIDTH, Body, Kernel, element_of, elements, plain_elements, repeat, splat
+from .parts import ROWS, WIDTH, Body, Kernel, chain_elements, element_of, elements, repeat, splat
 
-#: Columns of A that block-scaled fp4 sums exactly, and groups of them at most (K = 128).
-GROUP = 16
+#: Groups of columns that block-scaled fp4 has at most (K = 128).
 _MOST_GROUPS = 8
 
 
-def _rows_function(name: str, wide: bool, plain: bool) -> str:
+def _rows_function(name: str, wide: bool, chain: bool, exact: bool) -> str:
     """D in rows. Four rows are computed together."""
     b = Body()
-    k = Kernel(b, WIDTH, wide)
+    k = Kernel(b, WIDTH, wide, exact)
     k.constants()
-    step = plain_elements if plain else elements
+    step = chain_elements if chain else elements
 
     def block(row: str, column: str) -> None:
         places = [b.value(f"add i64 {row}, {i}") for i in range(ROWS)]
@@ -55,7 +57,7 @@ def _grouped_function(name: str) -> str:
     k = Kernel(b, WIDTH, wide=True)
     k.constants()
     vector = f"<{WIDTH} x float>"
-    groups = b.value(f"lshr i64 %k, {GROUP.bit_length() - 1}")
+    groups = b.value(f"lshr i64 %k, {SCALED_GROUP.bit_length() - 1}")
     sums = b.room(f"[{_MOST_GROUPS * ROWS} x {k.d}]")
     most = [b.room(k.d) for _ in range(ROWS)]
 
@@ -69,8 +71,8 @@ def _grouped_function(name: str) -> str:
         for i in range(ROWS):
             place = b.value(f"add i64 {row}, {i}")
             total = "zeroinitializer"
-            for j in range(GROUP):
-                index = b.value(f"add i64 {b.value(f'mul i64 {group}, {GROUP}')}, {j}")
+            for j in range(SCALED_GROUP):
+                index = b.value(f"add i64 {b.value(f'mul i64 {group}, {SCALED_GROUP}')}, {j}")
                 left = b.value(
                     f"load float, ptr {element_of(b, 'float', '%a', b.value(f'mul i64 {place}, %k'), index)}"
                 )
@@ -151,7 +153,7 @@ def _halves_function(name: str) -> str:
         whole = b.value(f"select <{w} x i1> {finite}, {word} {plain}, {word} {special}")
         value = b.value(f"or {word} {whole}, {sign}")
         own = b.value(f"and {word} {whole}, {constant(0x7F80_0000)}")
-        least = constant((127 - 14) << 23)
+        least = constant(LEAST["f16"] + 127 << 23)
         low = b.value(f"icmp ult {word} {own}, {least}")
         own = b.value(f"select <{w} x i1> {low}, {word} {least}, {word} {own}")
         zero = b.value(f"icmp eq {word} {size}, zeroinitializer")
@@ -171,10 +173,16 @@ def _declarations() -> str:
     lines = []
     kind = f"<{WIDTH} x double>"
     lines += [f"declare {kind} @llvm.{f}.v{WIDTH}f64({kind})" for f in ("fabs", "trunc")]
+    single = f"<{WIDTH} x float>"
+    lines.append(f"declare {single} @llvm.fma.v{WIDTH}f32({single}, {single}, {single})")
     return "\n".join(lines) + "\n"
 
 
-_FORMS = {"narrow": (False, False), "wide": (True, False), "plain": (False, True)}
+#: By name: numbers are f64, they are added in a chain, their products are exact in f32.
+_FORMS = {
+    "narrow": (False, False, True), "wide": (True, False, True), "chain": (False, True, False),
+    "chain_wide": (True, True, True), "whole": (False, True, True),
+}  # fmt: skip
 HALVES = "tile_halves"
 ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
 NAMES = (*ROWS_NAMES, HALVES, *tilefactors.NAMES, *tileblocks.NAMES, *warpgroups.NAMES)
@@ -183,8 +191,7 @@ NAMES = (*ROWS_NAMES, HALVES, *tilefactors.NAMES, *tileblocks.NAMES, *warpgroups
 def module(attributes: str) -> str:
     """All functions as LLVM IR."""
     functions = [_grouped_function("tile_rows_grouped"), _halves_function(HALVES)]
-    for form, (wide, plain) in _FORMS.items():
-        functions.append(_rows_function(f"tile_rows_{form}", wide, plain))
+    functions += [_rows_function(f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
     functions += [*tilefactors.functions(), *tileblocks.functions(), *warpgroups.functions()]
     declarations = _declarations() + tileblocks.declarations()
     return (

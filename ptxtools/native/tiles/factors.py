@@ -8,18 +8,17 @@ its values become f32, [group][k][16], and their exponents i16, [group // 4][k][
 
 from __future__ import annotations
 
+from ptxtools.machine.products import GROUP, PAIRS
 from ptxtools.semantics.exact import FORMATS
 from ptxtools.semantics.tensorcore import LEAST
 
 from .parts import Body, element_of, repeat, splat
 
-#: Rows of a group; groups whose exponents stand together.
-GROUP, TOGETHER = 16, 4
+#: Groups of rows whose exponents stand together.
+TOGETHER = 4
 #: Types with bits of an element.
 TYPES = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8}
 MAJORS = ("k", "mn", "mn_pairs")
-#: Even ones of eight rows, then odd ones: as the registers of an accumulator have its columns.
-PAIRS = tuple(8 * (i // 8) + 2 * (i % 4) + i % 8 // 4 for i in range(GROUP))
 #: Exponent of zero: far below that of any product; exponent of infinities and NaN.
 NO_EXPONENT, NOT_FINITE = -1000, 128
 

@@ -19,12 +19,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.semantics.accumulation import RESULTS, SCALED_GROUP, Rule
+
 from . import blocks as tileblocks
 from . import factors as tilefactors
-from .code import GROUP, HALVES, NAMES, ROWS_NAMES, module
-from .parts import WIDTH
+from .code import HALVES, NAMES, ROWS_NAMES, module
+from .parts import MOST_FRACTION, ROWS, STEP, WIDTH
 
-__all__ = ["GROUP", "MASKS", "NARROW", "WIDTH", "Rounding", "addresses", "functions", "grouped", "halves", "rows"]
+__all__ = [
+    "NARROW", "ROWS", "STEP", "WIDTH", "Rounding", "addresses", "form_of", "functions", "grouped", "halves",
+    "rounding_of", "rows", "suits",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -32,39 +37,50 @@ Array: TypeAlias = npt.NDArray[Any]
 NARROW = (2.0**-30, 2.0**30)
 
 
+#: Fraction bits of f64 and f32, and the bias of f32's exponents.
+_DOUBLE, _SINGLE, _BIAS = 52, RESULTS["f32"].fraction, 127
+
+
 @dataclass(frozen=True)
 class Rounding:
-    """How sums are cut off: `fraction` bits below the largest exponent, 0 for plain f32 arithmetic; then bits of an
-    f64 that stay (`mask`), and the bit that is set where something was lost (`odd`, for a second rounding to f16)."""
+    """A rule as the functions take it: `fraction` bits below the largest exponent, 0 for plain arithmetic; then bits of
+    an f64 that stay (`mask`), and the bit that is set where something was lost (`odd`, for a second rounding to f16);
+    `least`: the least power of two of an addend, as f32. It is cut off to f32, or to what is less."""
 
     fraction: int
     mask: int
-    odd: int = 0
-
-
-#: By the result of `semantics.tensorcore.Rule`.
-MASKS = {
-    "f32": ((1 << 64) - (1 << 29), 0),
-    "e8m13": ((1 << 64) - (1 << 39), 0),
-    "f16": ((1 << 64) - (1 << 29), 1 << 29),
-}
+    odd: int
+    least: int
 
 
 @cache
-def addresses() -> dict[str, int] | None:
-    """Where the compiled functions are, by name, from the disk cache where possible; None without llvmlite."""
-    try:
-        from ptxtools.native.code import library
-    except ImportError:
-        return None
+def rounding_of(rule: Rule) -> Rounding:
+    """What code needs to know of a rule that it `suits`."""
+    result = rule.format
+    lost = _DOUBLE - (_SINGLE if result.nearest else result.fraction)
+    odd = 1 << lost if result.nearest else 0
+    return Rounding(rule.fraction, (1 << 64) - (1 << lost), odd, result.least + _BIAS << _SINGLE)
+
+
+@cache
+def suits(rule: Rule, k: int) -> bool:
+    """Whether this code adds by a rule: all of K at once, in a chain, or in groups; c is never added last."""
+    if rule.late or rule.paired or (rule.fraction and rule.chunk < k):
+        return False
+    return rule.group == SCALED_GROUP if rule.group > 1 else rule.fraction <= MOST_FRACTION
+
+
+def addresses() -> dict[str, int]:
+    """Where the compiled functions are, by name, from the disk cache where possible."""
+    from ptxtools.native.code import library
+
     return library.functions_of(NAMES, module)
 
 
 @cache
-def functions() -> dict[str, Any] | None:
-    """The functions that Python calls, by name; None without llvmlite."""
-    known = addresses()
-    return None if known is None else callable_functions(known)
+def functions() -> dict[str, Any]:
+    """The functions that Python calls, by name."""
+    return callable_functions(addresses())
 
 
 def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
@@ -88,54 +104,51 @@ def address_of(array: Array) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
-def _form(t: Any, rounding: Rounding) -> str:
-    return "plain" if not rounding.fraction else "wide" if t == np.float64 else "narrow"
+def form_of(rule: Rule, *, wide: bool) -> str:
+    """The function for a rule and the type of the numbers, f64 or f32."""
+    if not rule.fraction:
+        return "chain_wide" if wide else "chain"
+    return "wide" if wide else "narrow"
 
 
-def rows(a: tuple[Array, Array], b: tuple[Array, Array], c: Array | None, rounding: Rounding, out: Array) -> bool:
-    """D = A * B + C into `out` (M x N, f32, rows may lie apart); false if there is no native code for it.
+def rows(
+    form: str, a: tuple[Array, Array], b: tuple[Array, Array], c: Array | None, rounding: Rounding, out: Array
+) -> None:
+    """D = A * B + C into `out` (M x N, f32, rows may lie apart).
 
-    a: values and powers, M x K; b: K x N; all f32, or all f64; N a multiple of 16, M of 4, K of 8. c: like out.
+    form: `form_of`, or "whole" for a chain in f32 that is exact. a: values and powers, M x K; b: K x N; all f32, or all
+    f64, as the form has it; N a multiple of 16, M of 4, K of 8. c: like out.
     """
-    known = functions()
-    if known is None:
-        return False
     values, powers = a
     right, right_powers = b
     m, k = values.shape
     source = out if c is None else c
-    known["tile_rows_" + _form(values.dtype, rounding)](
+    functions()[f"tile_rows_{form}"](
         address_of(values), address_of(powers), address_of(right), address_of(right_powers), address_of(source),
         address_of(out), m, right.shape[1], k, source.strides[0] // 4, out.strides[0] // 4, rounding.fraction,
-        rounding.mask, rounding.odd, (127 - 14) << 23 if rounding.odd else 1 << 23, 0 if c is None else 0xFFFF_FFFF,
+        rounding.mask, rounding.odd, rounding.least, 0 if c is None else 0xFFFF_FFFF,
     )  # fmt: skip
-    return True
 
 
-def grouped(a: Array, b: Array, scales: tuple[Array, Array], c: Array | None, rounding: Rounding, out: Array) -> bool:
-    """D = A * B + C for block-scaled fp4, as `rows`; false if there is no native code for it.
+def grouped(
+    a: Array, b: Array, scales: tuple[Array, Array], c: Array | None, rounding: Rounding, out: Array
+) -> None:  # fmt: skip
+    """D = A * B + C for block-scaled fp4, as `rows`.
 
     a: M x K, b: K x N, both f32; scales: those of A, M x groups x 2, and of B, groups x 2 x N, value and power (f64).
     """
-    known = functions()
-    if known is None:
-        return False
     source = out if c is None else c
-    known["tile_rows_grouped"](
+    functions()["tile_rows_grouped"](
         address_of(a), address_of(scales[0]), address_of(b), address_of(scales[1]), address_of(source),
         address_of(out), len(a), b.shape[1], a.shape[1],
-        source.strides[0] // 4, out.strides[0] // 4, rounding.fraction, rounding.mask, rounding.odd, 1 << 23,
+        source.strides[0] // 4, out.strides[0] // 4, rounding.fraction, rounding.mask, rounding.odd, rounding.least,
         0 if c is None else 0xFFFF_FFFF,
     )  # fmt: skip
-    return True
 
 
-def halves(codes: Array) -> tuple[Array, Array] | None:
-    """f16 (u16) as f32, and their powers, in the shape of `codes`; None if there is no native code for it."""
-    known = functions()
-    if known is None or codes.size % WIDTH:
-        return None
+def halves(codes: Array) -> tuple[Array, Array]:
+    """f16 (u16, a multiple of 16 of them) as f32, and their powers, in the shape of `codes`."""
     codes = np.ascontiguousarray(codes)
     values, powers = np.empty(codes.shape, np.float32), np.empty(codes.shape, np.float32)
-    known[HALVES](address_of(codes), address_of(values), address_of(powers), codes.size)
+    functions()[HALVES](address_of(codes), address_of(values), address_of(powers), codes.size)
     return values, powers

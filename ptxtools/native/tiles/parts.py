@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ptxtools.semantics.tensorcore import NAN32
+
 #: Columns that one vector of the "rows" layout has; B and D must have a multiple of it.
 WIDTH = 16
 #: Columns of A that are added in 32 bits: 8 terms below 2**27.
 STEP = 8
+#: Bits below the largest exponent for which that holds: the significand of a product is less than 4.
+MOST_FRACTION = 25
 ROWS = 4
 PARAMETERS = (
     "ptr noalias readonly %a, ptr noalias readonly %ap, ptr noalias readonly %b, ptr noalias readonly %bp, ptr %c, "
@@ -61,10 +65,10 @@ _f64 = {2.0**-126: "0x3810000000000000", 2.0**149: "0x4940000000000000", 2.0**-1
 
 
 class Kernel:
-    """One element type (f32 or f64), one vector width; emits what all layouts share."""
+    """One element type (f32 or f64), one vector width; emits what all layouts share. exact: products are exact."""
 
-    def __init__(self, body: Body, width: int, wide: bool) -> None:
-        self.b, self.width, self.wide = body, width, wide
+    def __init__(self, body: Body, width: int, wide: bool, exact: bool = False) -> None:
+        self.b, self.width, self.wide, self.exact = body, width, wide, exact or wide
         self.kind = "double" if wide else "float"
         self.v = f"<{width} x {self.kind}>"
         self.d = f"<{width} x double>"
@@ -130,15 +134,14 @@ class Kernel:
         return b.value(f"select <{w} x i1> {finite}, <{w} x float> {single}, <{w} x float> {other}")
 
     def kept(self, single: str, products: str, addend: str) -> str:
-        """Without products the addend stays as it is, however small; f64 needs no care."""
+        """Without products the addend is cut off like a result, however small it is; f64 needs no care."""
         b, w = self.b, self.width
         if self.wide:
             return single
         only = b.value(f"fcmp oeq {self.v} {products}, zeroinitializer")
-        wide = b.value(f"fpext <{w} x float> {addend} to {self.d}")
-        wide = b.value(f"fadd {self.d} {wide}, zeroinitializer")
-        kept = self.masked(wide)
-        kept = b.value(f"fptrunc {self.d} {kept} to <{w} x float>")
+        bits = b.value(f"and {self.i} {b.value(f'bitcast <{w} x float> {addend} to {self.i}')}, %cut.v")
+        kept = b.value(f"bitcast {self.i} {bits} to <{w} x float>")
+        kept = b.value(f"fadd <{w} x float> {kept}, zeroinitializer")
         return b.value(f"select <{w} x i1> {only}, <{w} x float> {kept}, <{w} x float> {single}")
 
     def masked(self, exact: str) -> str:
@@ -149,6 +152,19 @@ class Kernel:
         odd = b.value(f"select <{self.width} x i1> {lost}, {self.l} %odd.v, {self.l} zeroinitializer")
         whole = b.value(f"or {self.l} {kept}, {odd}")
         return b.value(f"bitcast {self.l} {whole} to {self.d}")
+
+    def fused(self, x: str, y: str, z: str) -> str:
+        """x * y + z, rounded once: where products are exact, no fused operation is needed."""
+        if self.exact:
+            return self.b.value(f"fadd contract {self.v} {z}, {self.b.value(f'fmul contract {self.v} {x}, {y}')}")
+        return self.b.value(f"call {self.v} @llvm.fma.v{self.width}f32({self.v} {x}, {self.v} {y}, {self.v} {z})")
+
+    def canonical(self, single: str) -> str:
+        """f32 with the one NaN that tensor cores make."""
+        vector = f"<{self.width} x float>"
+        nan = self.b.value(f"fcmp uno {vector} {single}, {single}")
+        other = self.b.value(f"bitcast {self.i} {splat(str(NAN32), 'i32', self.width)} to {vector}")
+        return self.b.value(f"select <{self.width} x i1> {nan}, {vector} {other}, {vector} {single}")
 
     def whole(self, number: str) -> str:
         """An f64 cut off to a whole number."""
@@ -177,6 +193,8 @@ class Kernel:
         else:
             field = b.value("add i32 %fraction, 254")
             self._alias("units.i32", self.spread("i32", b.value(f"shl i32 {field}, 23")), self.i)
+            cut = b.value(f"trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
+            self._alias("cut.v", self.spread("i32", cut), self.i)
         wide = b.value("zext i32 %fraction to i64")
         down = b.value(f"shl i64 {b.value(f'sub i64 1023, {wide}')}, 52")
         self._alias("down.v", self.spread("double", b.value(f"bitcast i64 {down} to double")), self.d)
@@ -227,21 +245,25 @@ def elements(k: Kernel, rows: int, addends: list[str], load_a: Load, load_b: Cal
     return [k.finish(t, p, q, c) for t, p, q, c in zip(totals, most, largest, addends, strict=True)]
 
 
-def plain_elements(
+def chain_elements(
     k: Kernel, rows: int, addends: list[str], load_a: Load, load_b: Callable[[str, str], str]
 ) -> list[str]:
-    """f32 products and sums in the order of K."""
+    """A chain of multiply-adds in the order of K, as f32 in the end, with one kind of NaN."""
+    b = k.b
+    narrow = f"<{k.width} x float>"
 
     def step(at: str, now: list[str]) -> list[str]:
         for i in range(STEP):
-            place = k.b.value(f"add i64 {at}, {i}")
+            place = b.value(f"add i64 {at}, {i}")
             right = load_b("value", place)
             for row in range(rows):
-                term = k.b.value(f"fmul contract {k.v} {load_a('value', row, place)}, {right}")
-                now[row] = k.b.value(f"fadd contract {k.v} {now[row]}, {term}")
+                now[row] = k.fused(load_a("value", row, place), right, now[row])
         return now
 
-    return loop(k.b, rows, k.v, addends, step)
+    starts = [b.value(f"fpext {narrow} {c} to {k.d}") for c in addends] if k.wide else addends
+    sums = loop(b, rows, k.v, starts, step)
+    singles = [b.value(f"fptrunc {k.d} {s} to {narrow}") for s in sums] if k.wide else sums
+    return [k.canonical(single) for single in singles]
 
 
 def loop(

@@ -5,12 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ptxtools.native.code import updates
-from ptxtools.semantics.atomic import combine
-from ptxtools.semantics.types import bits_of
-from ptxtools.sim.tensormap.boxes import Array, Update
+from ptxtools.sim.tensormap.boxes import Update
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
@@ -21,13 +16,5 @@ def update_of(view: View, operation: str, type_: str, *, flushes: bool = False, 
 
     flushes: f32 subnormals count as zeros; shared: memory of the cluster, which no other worker touches.
     """
-    if view.launch.threads > 1 and not shared:
-        return lambda target, data: updates.reduce(operation, type_, target, data, flushes=flushes)
-    algebra, word = view.algebra, f"u{bits_of(type_) // 8}"
-
-    def update(target: Array, data: Array) -> None:
-        old = np.ascontiguousarray(target).reshape(-1).view(word)
-        new = combine(algebra, operation, type_, old, data.reshape(-1).view(word), flushes=flushes)
-        target[...] = np.ascontiguousarray(new).astype(word, copy=False).view(np.uint8).reshape(target.shape)
-
-    return update
+    launch = view.launch
+    return launch.products.update(operation, type_, flushes=flushes, alone=launch.threads == 1 or shared)

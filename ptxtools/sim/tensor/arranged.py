@@ -1,4 +1,4 @@
-"""Where the chunks of a matrix are, as `native.tiles.factors` takes them."""
+"""Where the chunks of a matrix in shared memory are, in the order of `machine.products.Chunks`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptxtools.native.tiles.factors import GROUP
+from ptxtools.machine.products import GROUP
 
 from . import shared
 from .numbers import Array
@@ -22,11 +22,6 @@ class Places(NamedTuple):
     offsets: Array
     base: int
     end: int
-
-    @property
-    def address(self) -> int:
-        """Host address of the offsets."""
-        return self.offsets.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 @lru_cache(2048)

@@ -8,19 +8,18 @@ import numpy as np
 
 from ptxtools.isa.chips import K96
 from ptxtools.machine.events import View, serves
+from ptxtools.machine.products import Numbers
 from ptxtools.machine.residents import Cta
-from ptxtools.semantics.tensorcore import Rule
+from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
-from . import layout, quick, shared, sparse
+from . import direct, layout, shared, sparse
 from .instruction import Shape, Variant, decode
 from .layout import LANES
 from .memory import check_columns, partners, split
-from .numbers import BITS, Array, Numbers, integers, numbers, scale_table, unpack_containers, unpack_fours
+from .numbers import BITS, Array, unpack_containers, unpack_fours
 from .operands import has, number, vector
-from .product import multiply, multiply_integers
 from .queue import issue
-from .wgmma import chosen
 
 _NARROW = {"e3m2": 6, "e2m3": 6, "e2m1": 4}
 _WARP = 32
@@ -203,7 +202,7 @@ def _check(call: Call, what: str) -> None:
 
 def _run(call: Call) -> None:
     """Compute D in every CTA that takes part."""
-    if call.shape.dtype != "s32" and quick.multiply(call, chosen(call.view, rule_for(call.shape))):
+    if call.shape.dtype != "s32" and direct.multiply(call, _rule(call)):
         return
     zero, shift = (None, 0)
     if has(call.view, "zero_column_mask_desc"):
@@ -267,19 +266,17 @@ def _result(call: Call, cta: Cta, b: Array | Numbers, c: Array | None) -> Array:
             if scaled:
                 found.append(_scaled(call, cta, part, a, right, addend))
             else:
-                found.append(multiply(a, right, addend, chosen(call.view, rule_for(shape))))
+                found.append(call.view.launch.products.multiply(a, right, addend, _rule(call)))
         else:
             assert isinstance(a, np.ndarray)
             assert isinstance(b, np.ndarray)
-            found.append(multiply_integers(a, b[some], addend, saturate=shape.saturate))
+            found.append(call.view.launch.products.multiply_whole(a, b[some], addend, saturate=shape.saturate))
     return found[0] if parts == 1 else np.concatenate(found, axis=1)
 
 
-def rule_for(shape: Shape) -> Rule:
-    """How sm_100 adds (docs/numerics.md)."""
-    if shape.atype == "fp4" and shape.scale_type:
-        return Rule(35, shape.k, "f32", group=16)
-    return Rule(25, shape.k, "f16" if shape.dtype == "f16" else "f32")
+def _rule(call: Call) -> Rule:
+    shape = call.shape
+    return rule_of(Sum("tcgen05", shape.atype, shape.dtype, shape.k, scale=shape.scale_type), call.view.launch.numerics)
 
 
 # --- factors ----------------------------------------------------------------------------------------------------------
@@ -288,8 +285,8 @@ def rule_for(shape: Shape) -> Rule:
 def _decoded(call: Call, t: str, codes: Array, *, negate: bool) -> Array | Numbers:
     """Numbers of a matrix; fp4 comes with two to a byte."""
     if call.variant.kind == "i8":
-        return integers(t, np.ascontiguousarray(codes))
-    found = numbers(t, np.ascontiguousarray(codes))
+        return call.view.launch.products.whole(t, np.ascontiguousarray(codes))
+    found = call.view.launch.products.numbers(t, np.ascontiguousarray(codes))
     return found.negated() if negate else found
 
 
@@ -390,15 +387,5 @@ def _scale_bytes(call: Call, cta: Cta, address: int, count: int, first: int, gro
 
 
 def _scaled_product(call: Call, a: Numbers, b: Numbers, c: Array | None, bytes_a: Array, bytes_b: Array) -> Array:
-    shape = call.shape
-    values, powers = scale_table(shape.scale_type)
-    scale_a, scale_b = Numbers(values[bytes_a], powers[bytes_a]), Numbers(values[bytes_b], powers[bytes_b])
-    rule = chosen(call.view, rule_for(shape))
-    if rule.group > 1 or not rule.fraction:
-        return multiply(a, b, c, rule, (scale_a, scale_b))
-    wide = shape.k // shape.factors
-    left, right = (
-        matrix.scaled(np.repeat(scale.values, wide, axis=1), np.repeat(scale.powers, wide, axis=1))
-        for matrix, scale in ((a, scale_a), (b, scale_b))
-    )
-    return multiply(left, right, c, rule)
+    products, t = call.view.launch.products, call.shape.scale_type
+    return products.multiply(a, b, c, _rule(call), (products.scales(t, bytes_a), products.scales(t, bytes_b)))

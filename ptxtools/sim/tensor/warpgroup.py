@@ -14,8 +14,7 @@ from typing import Any
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.warpgroup import WARPS, Record
 
-from . import shortcuts
-from .operands import number
+from .operands import number, place
 
 _KEY = "wgmma"
 
@@ -72,7 +71,7 @@ def commit(view: View) -> None:
         for record in everybody:
             record.watched = False
         view.cluster.wake(_key(view))
-    shortcuts.commit(view)
+    view.launch.products.take_over_commit(view)
 
 
 @serves("wgmma.wait_group")
@@ -95,4 +94,4 @@ def wait(view: View) -> None:
         return
     group.catch_up(warp, wanted)
     del done[: max(0, len(done) - allowed)]
-    shortcuts.wait(view)
+    view.launch.products.take_over_wait(view, place(view, "n"))

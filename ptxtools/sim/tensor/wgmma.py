@@ -1,7 +1,7 @@
 """wgmma: products of warpgroups (9.7.15).
 
 Each of the four warps computes its 16 rows when it executes the instruction, which is one of the moments the manual
-allows. The first time an instruction comes here; then native code does most of them (`shortcuts`).
+allows. The first time an instruction comes here; then the engine may take it over (`Products.take_over_product`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxtools.machine.events import View, serves
+from ptxtools.machine.products import PAIRS, Numbers, WarpgroupProduct
 from ptxtools.machine.warpgroup import WARPS
+from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 from ptxtools.semantics.fragments import sparse_elements
-from ptxtools.semantics.tensorcore import IEEE, Rule
 from ptxtools.sim.checks.asynccheck import Claim, checker_of, chunks
 
-from . import shared, shortcuts, sparse
+from . import arranged, shared, sparse
 from .issued import issued
-from .numbers import BITS, Array, Numbers, integers, numbers, unpack_bits
-from .operands import has, number, registers, set_registers, slots
-from .product import multiply, multiply_integers
+from .numbers import BITS, Array, unpack_bits
+from .operands import has, number, place, registers, set_registers, slots
 from .warpgroup import Warpgroup, records, warpgroup_of
 
 _ROWS = 16
@@ -44,11 +44,18 @@ class Plan:
     btype: str
     dtype: str
     saturate: bool
-    rule: Rule | None
     negated: bool
     transposed: str
     sparse: bool
     in_memory: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether it multiplies whole numbers."""
+        return self.dtype == "s32"
+
+    def rule(self, numerics: str) -> Rule:
+        return rule_of(Sum("wgmma", self.atype, self.dtype, self.k, self.sparse), numerics)
 
 
 def _plan(view: View) -> Plan:
@@ -59,30 +66,15 @@ def _plan(view: View) -> Plan:
         _, n, k = (int(part) for part in re.findall(r"\d+", op.mods["shape"]))
         atype, dtype = op.mods["atype"], op.mods["dtype"]
         is_sparse = "sp_meta" in named.sources
-        rule = None if dtype == "s32" else rule_for(atype, dtype, k)
-        negated = rule is not None and _signed(view, "imm_scale_a") * _signed(view, "imm_scale_b") < 0
+        negated = dtype != "s32" and _signed(view, "imm_scale_a") * _signed(view, "imm_scale_b") < 0
         transposed = "".join(
             which for which in "ab" if has(view, name := f"imm_trans_{which}") and number(view, name, view.leader)
         )
         named.plan = Plan(
-            n, k, k // 2 if is_sparse else k, atype, op.mods["btype"], dtype, op.has("satfinite"), rule, negated,
+            n, k, k // 2 if is_sparse else k, atype, op.mods["btype"], dtype, op.has("satfinite"), negated,
             transposed, is_sparse, has(view, "a_desc"),
         )  # fmt: skip
     return named.plan  # type: ignore[no-any-return]
-
-
-def rule_for(atype: str, dtype: str, k: int) -> Rule:
-    """How sm_90 adds (docs/numerics.md): 8-bit factors keep 13 bits."""
-    if BITS[atype] == 8:
-        return Rule(13, k, "f16" if dtype == "f16" else "e8m13")
-    return Rule(25, k, "f16" if dtype == "f16" else "f32")
-
-
-def chosen(view: View, rule: Rule) -> Rule:
-    """The rule, or plain arithmetic where the launch asks for that."""
-    if view.launch.numerics == IEEE:
-        return Rule(0, rule.chunk, "f16" if rule.result == "f16" else "f32")
-    return rule
 
 
 # --- fragments (9.7.15.5.1) -------------------------------------------------------------------------------------------
@@ -138,23 +130,48 @@ def product(view: View) -> None:
     """One warp's part of an instruction (9.7.15.5.2, 9.7.15.6.3); in late runs until somebody waits for it."""
     group, warp = warpgroup_of(view)
     plan, everybody = _plan(view), records(view)
-    place = everybody[warp].issued
+    issue = everybody[warp].issued
     key = number(view, "b_desc", view.leader) | shared.layout_bit("b" in plan.transposed)
-    if any(record.key_of(place) not in (None, key) for record in everybody):
+    if any(record.key_of(issue) not in (None, key) for record in everybody):
         raise view.trap("the warps of the warpgroup give different descriptors or layouts of B")
     everybody[warp].issue(key)
     if view.launch.late and (group.late[warp] or view.schedule.lags()):
         later, claim = issued(view, slots(view, "d")), _claim(view)
-        group.late[warp].append(lambda: _finish(later, plan, group, place, claim))
+        group.late[warp].append(lambda: _finish(later, plan, group, issue, claim))
         return
-    group.executed[warp] = place + 1
-    _execute(view, plan, group, place)
-    if plan.rule is not None:
-        shortcuts.product(view, plan, chosen(view, plan.rule))
+    group.executed[warp] = issue + 1
+    _execute(view, plan, group, issue)
+    if plan.dtype == "f32" and not plan.sparse:
+        launch = view.launch
+        launch.products.take_over_product(view, lambda: _written(view, plan), plan.rule(launch.numerics))
 
 
-def _finish(view: View, plan: Plan, group: Warpgroup, place: int, claim: Claim | None) -> None:
-    _execute(view, plan, group, place)
+def _written(view: View, plan: Plan) -> WarpgroupProduct:
+    """The instruction as it is written, for who takes it over."""
+    a = place(view, "a_desc") if plan.in_memory else slots(view, "a")
+    b, scale = place(view, "b_desc"), place(view, "scale_d")
+    assert a is not None
+    assert b is not None
+    assert scale is not None
+    return WarpgroupProduct(
+        plan.n, plan.k, plan.atype, plan.btype, plan.negated, slots(view, "d"), a, b, scale,
+        ("a" in plan.transposed, "b" in plan.transposed), shared.layout_bit("b" in plan.transposed),
+        lambda which, code: _places(plan, which, code),
+    )  # fmt: skip
+
+
+def _places(plan: Plan, which: str, code: int) -> tuple[Array, int]:
+    """Offsets of a matrix's chunks from the multiple of 1024 bytes below its address, and the end of the last."""
+    mn, t = (WARPS * _ROWS, plan.atype) if which == "a" else (plan.n, plan.btype)
+    found = arranged.places(
+        shared.warpgroup_descriptor(code), mn, plan.k, BITS[t], mn_major=which in plan.transposed,
+        order=PAIRS if which == "b" else None,
+    )  # fmt: skip
+    return found.offsets, found.end
+
+
+def _finish(view: View, plan: Plan, group: Warpgroup, issue: int, claim: Claim | None) -> None:
+    _execute(view, plan, group, issue)
     if claim is not None:
         claim.end()
 
@@ -173,29 +190,30 @@ def _claim(view: View) -> Claim | None:
     return check.begin(view, lane, "wgmma.mma_async", found)
 
 
-def _execute(view: View, plan: Plan, group: Warpgroup, place: int) -> None:
-    """place: number of the instruction among those of the warpgroup."""
-    b = _factor_b(view, plan, group, place)
+def _execute(view: View, plan: Plan, group: Warpgroup, issue: int) -> None:
+    """issue: number of the instruction among those of the warpgroup."""
+    products = view.launch.products
+    b = _factor_b(view, plan, group, issue)
     codes = _rows_of_a(view, plan)
     half = plan.dtype == "f16"
     add = bool(number(view, "scale_d", view.leader))
     c = accumulator_rows(registers(view, "d"), half) if add else None
-    if plan.rule is None:
+    if plan.whole:
         assert isinstance(b, np.ndarray)
-        result = multiply_integers(_whole(plan.atype, codes), b, c, saturate=plan.saturate)
+        result = products.multiply_whole(_whole(view, plan.atype, codes), b, c, saturate=plan.saturate)
     else:
         assert isinstance(b, Numbers)
-        a = numbers(plan.atype, codes)
+        a = products.numbers(plan.atype, codes)
         if plan.negated:
             a = a.negated()
         if c is not None:
             c = c.view(np.float16 if half else np.float32)
-        result = multiply(a, b, c, chosen(view, plan.rule))
+        result = products.multiply(a, b, c, plan.rule(view.launch.numerics))
     set_registers(view, "d", accumulator_registers(result))
 
 
-def _whole(t: str, codes: Array) -> Array:
-    return unpack_bits(codes).astype(np.float32) if t == "b1" else integers(t, codes)
+def _whole(view: View, t: str, codes: Array) -> Array:
+    return view.launch.products.whole(t, unpack_bits(codes) if t == "b1" else codes)
 
 
 def _signed(view: View, name: str) -> int:
@@ -220,15 +238,15 @@ def _rows_of_a(view: View, plan: Plan) -> Array:
     return sparse.expand(stored, places)
 
 
-def _factor_b(view: View, plan: Plan, group: Warpgroup, place: int) -> Array | Numbers:
+def _factor_b(view: View, plan: Plan, group: Warpgroup, issue: int) -> Array | Numbers:
     """B in shared memory, read when the first of the four warps comes."""
-    found: Array | Numbers | None = group.matrices.get(place)
+    found: Array | Numbers | None = group.matrices.get(issue)
     if found is None:
         codes = _matrix(view, number(view, "b_desc", view.leader), "b", plan, plan.n)
-        found = numbers(plan.btype, codes) if plan.rule is not None else _whole(plan.btype, codes)
-        for old in [p for p in group.matrices if p < place - _KEPT]:
+        found = _whole(view, plan.btype, codes) if plan.whole else view.launch.products.numbers(plan.btype, codes)
+        for old in [p for p in group.matrices if p < issue - _KEPT]:
             del group.matrices[old]
-        group.matrices[place] = found
+        group.matrices[issue] = found
     return found
 
 

@@ -1,0 +1,251 @@
+"""Products of asynchronous tensor cores, and reductions of arrays: what an engine may compute in its own way.
+
+`sim` finds operands and says what becomes of results; a `Products`, which the engine gives to the launch
+(`Launch.products`), computes. The class itself is what the reference engine uses: NumPy, as `semantics` defines
+decoding, sums and updates. An engine that is faster overrides methods, and may take over instructions as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.semantics import tensorcore
+from ptxtools.semantics.accumulation import Rule
+from ptxtools.semantics.atomic import combine
+from ptxtools.semantics.tensorcore import LEAST, ElementsA, ElementsB, Factors
+from ptxtools.semantics.types import bits_of
+
+from .arrays import NumpyAlgebra, quiet
+
+if TYPE_CHECKING:
+    from ptxtools.program.program import Ref
+
+    from .events import View
+
+Array: TypeAlias = npt.NDArray[Any]
+#: Memory = operation(memory, data), for bytes of whole elements in arrays of one shape.
+Update: TypeAlias = Callable[[Array, Array], None]
+
+_A = NumpyAlgebra()
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A matrix, rows x K: `values`, and `powers`: 2 to the exponent of each, where subnormal numbers have the least
+    exponent of their type, zero has 0, and what is not finite infinity. Both f64 here; an engine may choose others."""
+
+    values: Array
+    powers: Array
+
+    @property
+    def finite(self) -> bool:
+        return bool(self.powers.max(initial=0) < np.inf)
+
+    def negated(self) -> Numbers:
+        return replace(self, values=-self.values)
+
+    def part(self, rows: slice | Array) -> Numbers:
+        return replace(self, values=self.values[rows], powers=self.powers[rows])
+
+
+#: Rows (of A; columns of B) that stand together in `Chunks.offsets`, and their order in each 16 of wgmma's B where K
+#: leads: even ones of eight, then odd ones, as the registers of an accumulator have its columns.
+GROUP = 16
+PAIRS = tuple(8 * (i // 8) + 2 * (i % 4) + i % 8 // 4 for i in range(GROUP))
+
+
+class Chunks(NamedTuple):
+    """A factor in memory, in chunks of 16 bytes.
+
+    memory: u8 or u32; start: the byte of it that `offsets` (i32, bytes) count from; major: "k" for chunks along K
+    (offsets: [group of rows][32 bytes of K][row][2]), "mn" for chunks across it ([group][k][chunk]).
+    """
+
+    type: str
+    major: str
+    memory: Array
+    start: int
+    offsets: Array
+
+
+class TensorProduct(NamedTuple):
+    """D = A * B, plus D where `accumulate`: dense, with f32 sums.
+
+    Of each CTA that takes part: its rows of A, its share of B's columns, and its rows of D, which are rows of 32-bit
+    cells from `column` on. rows: of a CTA; n, k: of the whole product.
+    """
+
+    a: tuple[Chunks, ...]
+    b: tuple[Chunks, ...]
+    d: tuple[Array, ...]
+    column: int
+    rows: int
+    n: int
+    k: int
+    accumulate: bool
+
+
+@dataclass(frozen=True)
+class WarpgroupProduct:
+    """An instruction wgmma.mma_async, dense and with f32 sums, as it is written.
+
+    d: slots of D's registers; a: those of A's, or the descriptor's; scale: the predicate that D counts; mn_major: of A,
+    of B; layout: a bit that goes with B's descriptor into the key of an issue. places: for "a" or "b" and a descriptor,
+    the offsets of its chunks (as in `Chunks`, B along K in the order of `PAIRS`) from the multiple of 1024 bytes below
+    its address, and the end of the last.
+    """
+
+    n: int
+    k: int
+    atype: str
+    btype: str
+    negated: bool
+    d: Array
+    a: Array | Ref
+    b: Ref
+    scale: Ref
+    mn_major: tuple[bool, bool]
+    layout: int
+    places: Callable[[str, int], tuple[Array, int]]
+
+
+class Products:
+    """Products and updates as `semantics` defines them, in NumPy."""
+
+    #: Types of factors that `tensor_product` may take, and that `take_over_product` may.
+    direct: ClassVar[frozenset[str]] = frozenset()
+
+    # --- decoding -----------------------------------------------------------------------------------------------------
+
+    def numbers(self, t: str, codes: Array) -> Numbers:
+        """Elements from their bits: u32 for tf32, u16 for 16-bit types, u8 for all others (of "fp4" one a byte)."""
+        if codes.dtype == np.uint8:
+            values, powers = _table(t)
+            return Numbers(values[codes], powers[codes])
+        return Numbers(*_decoded(t, codes))
+
+    def scales(self, t: str, codes: Array) -> Numbers:
+        """Scale factors "ue8m0" or "ue4m3" from bytes (5.2.3), in f64."""
+        values, powers = _scale_table(t)
+        return Numbers(values[codes], powers[codes])
+
+    def whole(self, t: str, codes: Array) -> Array:
+        """Whole numbers from bytes, of type b1 from bytes that are 0 or 1: whatever `multiply_whole` takes."""
+        with quiet():
+            found: Array = tensorcore.decode_whole(_A, t, codes.astype(np.uint32))
+        return found
+
+    # --- products -----------------------------------------------------------------------------------------------------
+
+    def multiply(
+        self, a: Numbers, b: Numbers, c: Array | None, rule: Rule, scales: tuple[Numbers, Numbers] | None = None
+    ) -> Array:
+        """A (M x K) * B (N x K, so that rows of both meet) + c.
+
+        c: M x N, f32, f16 or f64, or None for zero. scales: factors of A's rows and of B's, M x blocks and N x blocks.
+        Returns M x N of f16 or f32, by the rule's result.
+        """
+        shape, k = (len(a.values), len(b.values)), a.values.shape[1]
+        addend = np.zeros(shape) if c is None else c.astype(np.float64)
+        (x, y), (px, py) = _columns(_bits(a.values), _bits(b.values)), _columns(_bits(a.powers), _bits(b.powers))
+        factors = Factors(x, px, y, py) if scales is None else Factors(x, px, y, py, *_blocks(scales, k))
+        with quiet():
+            addends = [_bits(addend)]
+            results = tensorcore.accumulate(_A, rule, k, factors, addends)
+            if not (all(m.finite for m in (a, b, *(scales or ()))) and np.isfinite(addend).all()):
+                results = tensorcore.exceptional(_A, rule, k, factors, addends, results)
+        bits = np.ascontiguousarray(np.broadcast_to(results[0], shape))
+        return bits.view(np.float16 if bits.dtype == np.uint16 else np.float32)
+
+    def multiply_whole(self, a: Array, b: Array, c: Array | None, *, saturate: bool) -> Array:
+        """The same for what `whole` gives; c and the result are u32 holding s32, wrapped or saturated once."""
+        addend = np.zeros((len(a), len(b)), np.uint32) if c is None else c
+        with quiet():
+            results = tensorcore.accumulate_whole(_A, a.shape[1], *_columns(a, b), [addend], saturate=saturate)
+        found: Array = results[0]
+        return found
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    def update(self, operation: str, type_: str, *, flushes: bool, alone: bool) -> Update:
+        """Memory = operation(memory, data). flushes: f32 subnormals count as zeros; alone: no other worker touches the
+        memory meanwhile, else each element by itself has to be atomic. (Here nobody else is: one thread runs all.)"""
+        word = f"u{bits_of(type_) // 8}"
+
+        def update(target: Array, data: Array) -> None:
+            old = np.ascontiguousarray(target).reshape(-1).view(word)
+            with quiet():
+                new = combine(_A, operation, type_, old, data.reshape(-1).view(word), flushes=flushes)
+            target[...] = np.ascontiguousarray(new).astype(word, copy=False).view(np.uint8).reshape(target.shape)
+
+        return update
+
+    # --- what an engine may do by itself ------------------------------------------------------------------------------
+
+    def tensor_product(self, product: TensorProduct, rule: Rule) -> bool:
+        """Compute D where it lies; false, with nothing changed, where that is not possible."""
+        return False
+
+    def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
+        """An instruction has been executed by its service: from now on the engine may do it without the service."""
+
+    def take_over_commit(self, view: View) -> None:
+        """The same for wgmma.commit_group."""
+
+    def take_over_wait(self, view: View, n: Ref | None) -> None:
+        """The same for wgmma.wait_group; n: the slot of its operand."""
+
+
+def _bits(numbers: Array) -> Array:
+    return np.ascontiguousarray(numbers, np.float64).view(np.uint64)
+
+
+def _columns(a: Array, b: Array) -> tuple[ElementsA, ElementsB]:
+    """What column k of both gives each element of D."""
+    left, right = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
+    return lambda _, k: left[k][:, None], lambda k: right[k][None, :]
+
+
+def _blocks(scales: tuple[Numbers, Numbers], k: int) -> tuple[Callable[[int, int], tuple[Any, Any]], int]:
+    """Scale factors as `Factors` has them."""
+    a, b = scales
+    blocks = a.values.shape[1]
+
+    def scale(row: int, column: int) -> tuple[Any, Any]:
+        block = column * blocks // k
+        values, powers = (
+            np.multiply.outer(x[:, block], y[:, block]) for x, y in ((a.values, b.values), (a.powers, b.powers))
+        )
+        return _bits(values), _bits(powers)
+
+    return scale, blocks
+
+
+def _decoded(t: str, codes: Array) -> tuple[Array, Array]:
+    with quiet():
+        values = tensorcore.decode(_A, t, codes.astype(np.uint32))
+        powers = tensorcore.power(_A, values, LEAST[t])
+    return values.view(np.float64), powers.view(np.float64)
+
+
+_EVERY_BYTE = np.arange(256, dtype=np.uint32)
+
+
+@cache
+def _table(t: str) -> tuple[Array, Array]:
+    """Value and power for each byte."""
+    return _decoded(t, _EVERY_BYTE)
+
+
+@cache
+def _scale_table(t: str) -> tuple[Array, Array]:
+    with quiet():
+        values = tensorcore.decode_scale(_A, t, _EVERY_BYTE)
+        powers = tensorcore.power(_A, values, LEAST[t])
+    return values.view(np.float64), powers.view(np.float64)
