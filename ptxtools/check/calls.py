@@ -118,7 +118,15 @@ def _signature(context: Context, item: Instruction, call: _Call, scope: Scope) -
     if value.kind == "unknown":
         problem = undeclared(name, scope, call.callee)
         help = (*problem.help, "a function must be declared before its first call")
-        _report(context, item, call.callee, codes.UNDECLARED, f"'{name}' is not declared here", help=help)
+        _report(
+            context,
+            item,
+            call.callee,
+            codes.UNDECLARED,
+            f"'{name}' is not declared here",
+            help=help,
+            past_range=problem.past_range,
+        )
         return None
     if value.kind == "reg":
         return _indirect(context, item, call, scope, name)
@@ -235,9 +243,10 @@ def _report(
     part: int | None = None,
     help: tuple[str, ...] = (),
     section: str = SECTION,
+    past_range: bool = False,
 ) -> None:
-    subjects = names_of(item, operand, part)
-    context.report(code, message, _place(context, item, operand, part), help=help, section=section, subjects=subjects)
+    subjects, span = names_of(item, operand, part), _place(context, item, operand, part)
+    context.report(code, message, span, help=help, section=section, subjects=subjects, past_range=past_range)
 
 
 def _place(context: Context, item: Instruction, operand: int, part: int | None) -> Span:

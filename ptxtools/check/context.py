@@ -94,14 +94,16 @@ class Context:
         section: str | None = None,
         requires: Requires | None = None,
         subjects: tuple[str, ...] = (),
+        past_range: bool = False,
     ) -> None:
-        """Add an error finding; raises Enough after very many. subjects: the names that it is about.
+        """Add an error finding; raises Enough after very many. subjects: the names that it is about; past_range: the
+        first of them lies past the end of a declared range such as `r<4>`.
 
         That a name is undeclared is no news if its declaration could not be read, nor once more in the same function;
         nor does a type that cannot be fit anything.
         """
         self.reports += 1
-        if code in _ABOUT_NAMES and subjects and self._known(code, subjects[0], help):
+        if code in _ABOUT_NAMES and subjects and self._known(code, subjects[0], past_range):
             return
         if self.ill_typed and code in _ABOUT_TYPES:
             bases = [name.rstrip("0123456789") for name in subjects]
@@ -126,14 +128,14 @@ class Context:
         message = f"missing ':' behind the label {name}"
         self.diagnostics.append(Diagnostic(codes.MISSING_MARK, message, span, self.source, fix=fix, section="4.3.1"))
 
-    def _known(self, code: str, name: str, help: tuple[str, ...]) -> bool:
+    def _known(self, code: str, name: str, past_range: bool) -> bool:
         base = name.rstrip("0123456789")
         if name in self.module.unread or base in self.module.unread:
             return True
         if code != codes.UNDECLARED:
             return False
         # One range `%r<4>` that is too short, or not there, is one mistake.
-        key = base if name[0] == "%" or any(text.startswith(f"{base}<") for text in help) else name
+        key = base if name[0] == "%" or past_range else name
         known = key in self.undeclared
         self.undeclared.add(key)
         return known

@@ -205,6 +205,7 @@ class BodyChecker:
                 help=problem.help,
                 section="4.4",
                 subjects=(problem.name,),
+                past_range=problem.past_range,
             )
         elif found.type != "pred" or found.vector or found.kind not in ("reg", "sreg"):
             message = f"a guard must be a .pred register; {describe(Name(guard.name), scope)}"
@@ -219,7 +220,15 @@ class BodyChecker:
         if problem.code == codes.OPERAND_COUNT and (line := self._line_without_end(item)):
             help = (*help, f"is the ';' at the end of line {line} missing?")
         subjects = (problem.name,) if problem.name else names_of(item, problem.operand)
-        self.context.report(problem.code, problem.message, span, help=help, section=section, subjects=subjects)
+        self.context.report(
+            problem.code,
+            problem.message,
+            span,
+            help=help,
+            section=section,
+            subjects=subjects,
+            past_range=problem.past_range,
+        )
 
     def _line_without_end(self, item: Instruction) -> int:
         """The line before an instruction that was read as an operand; 0 without one."""

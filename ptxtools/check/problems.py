@@ -46,7 +46,7 @@ _SHAPES: dict[type, str] = {
 
 class Problem(NamedTuple):
     """What is wrong with one operand. operand: its index; part: index inside its brackets or braces, or None; name: the
-    name that it is about, where that is not the operand."""
+    name that it is about, where that is not the operand; past_range: that lies past the end of a declared range."""
 
     code: str
     message: str
@@ -55,6 +55,7 @@ class Problem(NamedTuple):
     help: tuple[str, ...] = ()
     section: str | None = None
     name: str = ""
+    past_range: bool = False
 
 
 class Setting(NamedTuple):
@@ -94,9 +95,12 @@ def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> 
     if near is None:
         near = scope.near[like] = near_names(base, scope)
     help = (f"did you mean {' or '.join(repr(n) for n in near)}?",) if near else ()
-    if (limit := range_of(base, scope)) is not None:
+    limit = range_of(base, scope)
+    if limit is not None:
         help = (f"{limit.name}<{limit.count}> declares {limit.name}0 to {limit.name}{(limit.count or 1) - 1}",)
-    return Problem(codes.UNDECLARED, f"'{base}' is not declared here", index, part, help, "4.4", base)
+    return Problem(
+        codes.UNDECLARED, f"'{base}' is not declared here", index, part, help, "4.4", base, limit is not None
+    )
 
 
 def names_of(item: Instruction, operand: int, part: int | None = None) -> tuple[str, ...]:

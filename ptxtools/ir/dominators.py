@@ -1,4 +1,4 @@
-"""Dominators and post-dominators of a graph of block numbers (Cooper, Harvey, Kennedy 2001)."""
+"""Dominators of a graph of block numbers (Cooper, Harvey, Kennedy 2001)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,6 @@ class DominatorTree:
     def dominates(self, a: int, b: int) -> bool:
         """Whether each path from the root to b passes a; a block dominates itself. False for unreached blocks."""
         return self._enter[a] <= self._enter[b] and self._leave[b] <= self._leave[a] and self._enter[a] >= 0
-
-    def common(self, a: int, b: int) -> int:
-        """The nearest block that dominates both; NONE if there is none."""
-        while a != NONE and not self.dominates(a, b):
-            a = self.parent[a]
-        return a
 
 
 def dominators(successors: Sequence[Sequence[int]], entry: int = 0) -> DominatorTree:
@@ -57,38 +51,6 @@ def dominators(successors: Sequence[Sequence[int]], entry: int = 0) -> Dominator
                 changed = True
     parent[entry] = NONE
     return DominatorTree(parent, entry)
-
-
-def post_dominators(successors: Sequence[Sequence[int]]) -> DominatorTree:
-    """Post-dominator tree. Its root is an extra node, numbered len(successors), that follows every exit.
-
-    Blocks that never reach an exit (endless loops) are given an edge to the root from the last of them in source
-    order, so that each block has a place in the tree.
-    """
-    count = len(successors)
-    reversed_edges: list[list[int]] = [[] for _ in range(count + 1)]
-    for node, following in enumerate(successors):
-        for successor in following:
-            reversed_edges[successor].append(node)
-        if not following:
-            reversed_edges[count].append(node)
-    reached = bytearray(count + 1)
-    _mark(reversed_edges, count, reached)
-    for node in range(count - 1, -1, -1):
-        if not reached[node]:
-            reversed_edges[count].append(node)
-            _mark(reversed_edges, node, reached)
-    return dominators(reversed_edges, count)
-
-
-def _mark(edges: list[list[int]], start: int, reached: bytearray) -> None:
-    waiting = [start]
-    reached[start] = 1
-    while waiting:
-        for node in edges[waiting.pop()]:
-            if not reached[node]:
-                reached[node] = 1
-                waiting.append(node)
 
 
 def _meet(a: int, b: int, parent: list[int], position: list[int]) -> int:

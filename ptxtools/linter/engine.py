@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ptxtools.check import check
 from ptxtools.check.context import Context
@@ -10,28 +10,9 @@ from ptxtools.diagnostics import Diagnostic, Severity, Span
 from ptxtools.ir.nodes import Module
 from ptxtools.isa.targets import check_target, check_version
 
-from . import barriers, constants, deprecated, flow, limits, memory
 from .context import LintContext
-from .facts import FunctionFacts, Line
+from .registry import load
 from .suppress import chosen, suppressed, without_echoes
-
-Visitor = Callable[[LintContext, Line], None]
-
-#: Rules about single instructions, by the first word of the opcode.
-_VISITORS: dict[str, tuple[Visitor, ...]] = {
-    "shl": (constants.check_shift,),
-    "shr": (constants.check_shift,),
-    "div": (constants.check_division,),
-    "rem": (constants.check_division,),
-    "setp": (flow.check_discarded,),
-    "shfl": (deprecated.check_deprecated,),
-    "vote": (deprecated.check_deprecated,),
-    "ld": (memory.check_access,),
-    "ldu": (memory.check_access,),
-    "st": (memory.check_access,),
-    "atom": (memory.check_access,),
-    "red": (memory.check_access,),
-}
 
 
 def lint(
@@ -106,28 +87,20 @@ def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int
 
 def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
     """What the warning rules find, in no particular order."""
+    checks = load()
+    by_family = checks.lines
     context = LintContext(module, Context(module, target, version).declared)
     for facts in context.facts.functions:
-        _function(context, facts)
+        for line in facts.lines:
+            family = line.plan.family
+            if family in by_family:
+                for check_line in by_family[family]:
+                    check_line(context, facts, line)
+        for check_body in checks.bodies:
+            check_body(context, facts)
     for function in module.functions:
-        limits.check_limits(context, function)
-    constants.check_initialisers(context, module)
-    deprecated.check_address_size(context, module)
+        for check_function in checks.functions:
+            check_function(context, function)
+    for check_module in checks.modules:
+        check_module(context)
     return context.diagnostics
-
-
-def _function(context: LintContext, facts: FunctionFacts) -> None:
-    visitors = _VISITORS
-    for line in facts.lines:
-        family = line.plan.family
-        if family in visitors:
-            for visit in visitors[family]:
-                visit(context, line)
-        elif family in ("bar", "barrier"):
-            barriers.check_barrier(context, facts, line)
-    if facts.oversized:
-        constants.check_oversized(context, facts)
-    flow.check_unreachable(context, facts)
-    flow.check_end(context, facts)
-    flow.check_never_written(context, facts)
-    limits.check_body_pragmas(context, facts.items)

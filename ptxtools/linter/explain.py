@@ -9,12 +9,12 @@ Pages = Mapping[str, tuple[str, str]]
 
 
 def rule_pages() -> dict[str, tuple[str, str]]:
-    """The pages of the rules of `check` and `lint`, by code."""
+    """The pages of the rules of `check` and `linter`, by code."""
     from ptxtools.check.pages import pages as check_pages
 
-    from .pages import pages as lint_pages
+    from .registry import pages as warning_pages
 
-    return {**check_pages(), **lint_pages()}
+    return {**check_pages(), **warning_pages()}
 
 
 def page(code: str, pages: Pages) -> str | None:

@@ -174,3 +174,10 @@ def test_two_exchanged_arguments_among_three():
     head = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func f(.reg .u32 a, .reg .b64 b, .reg .f32 c);\n"
     text = f"{head}.entry k() {{ .reg .u32 r; .reg .b64 d; .reg .f32 e;\ncall f, (e, d, r);\nret; }}"
     assert [d.message for d in errors(text)] == ["arguments 1 and 3 of this call are exchanged"]
+
+
+def test_a_range_that_is_too_short_is_one_mistake():
+    """Names past its end are one finding; names that are no range's are one each."""
+    body = "mov.b32 r0, r5;\nmov.b32 r1, r6;\ncall r7;\nmov.b32 x5, 1;\nmov.b32 x6, 1;"
+    text = f".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {{ .reg .b32 r<4>;\n{body}\nret; }}\n"
+    assert [(d.code, d.subject) for d in lint(text)] == [("PTX201", "r5"), ("PTX201", "x5"), ("PTX201", "x6")]

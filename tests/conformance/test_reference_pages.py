@@ -1,4 +1,4 @@
-"""The pages of docs/isa/: one for each instruction, honest about what runs. `tests/lint` holds them up to date."""
+"""The pages of docs/isa/: one for each instruction, honest about what runs. `tests/linter` holds them up to date."""
 
 from pathlib import Path
 

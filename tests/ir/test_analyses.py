@@ -1,4 +1,4 @@
-"""Control flow, dominators, liveness and uniformity on small functions."""
+"""Control flow, dominators and liveness on small functions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 from ptxtools.ir import Function, Module
 from ptxtools.ir.cfg import control_flow, reverse_postorder
-from ptxtools.ir.dominators import dominators, post_dominators
-from ptxtools.ir.liveness import liveness, solve
-from ptxtools.ir.uniformity import uniformity
+from ptxtools.ir.dominators import dominators
+from ptxtools.ir.liveness import solve
 from ptxtools.syntax import parse
 from tests.work import calls
 
@@ -78,17 +77,6 @@ def test_labels_and_reachability() -> None:
 def test_dominators_of_a_diamond_with_a_loop() -> None:
     graph = [[1, 2], [3], [3], [4, 0], []]
     assert dominators(graph).parent == [-1, 0, 0, 0, 3]
-    assert post_dominators(graph).parent == [3, 3, 3, 4, 5, -1]
-
-
-def test_blocks_of_an_endless_loop_have_a_post_dominator() -> None:
-    tree = post_dominators([[1, 2], [1], []])
-    assert tree.parent == [3, 3, 3, -1]
-
-
-def test_common_dominator() -> None:
-    tree = dominators([[1, 2], [3, 4], [4], [], []])
-    assert tree.common(3, 4) == 0 and tree.common(3, 1) == 1 and not tree.dominates(3, 4)
 
 
 def random_graph(seed: int) -> list[list[int]]:
@@ -111,58 +99,6 @@ def test_dominators_against_the_definition(seed: int) -> None:
 
 
 # --- liveness ---------------------------------------------------------------------------------------------------------
-
-
-def live_names(body: str, **options: str) -> tuple[list[set[str]], list[set[str]]]:
-    module, function = module_of(body, **options)
-    result = liveness(control_flow(function, module))
-
-    def names(sets: list[int]) -> list[set[str]]:
-        return [{n for i, n in enumerate(result.registers.names) if live >> i & 1} for live in sets]
-
-    return names(result.live_in), names(result.live_out)
-
-
-def test_loop_carries_its_counter() -> None:
-    into, out = live_names("mov.u32 %r1, 0; L: add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %r1, 9; @%p1 bra L; ret;")
-    assert into == [{"%r2"}, {"%r1", "%r2"}, set()] and out == [{"%r1", "%r2"}, {"%r1", "%r2"}, set()]
-
-
-def test_guarded_write_does_not_end_a_life() -> None:
-    into, _ = live_names("@%p1 mov.u32 %r1, 0; st.global.u32 [%d1], %r1; ret;")
-    assert into == [{"%p1", "%r1", "%d1"}]
-    into, _ = live_names("mov.u32 %r1, 0; st.global.u32 [%d1], %r1; ret;")
-    assert into == [{"%d1"}]
-
-
-def test_component_write_does_not_end_a_life() -> None:
-    into, _ = live_names("mov.f32 %v.x, 0f00000000; st.global.v4.f32 [%d1], %v; ret;")
-    assert into == [{"%v", "%d1"}]
-
-
-def test_operand_forms() -> None:
-    into, _ = live_names("""mov.b64 %d1, {%r1, %r2}; mov.b64 {%r3, %r4}, %d1; setp.eq.and.u32 %p1|%p2, %r3, %r4, !%p3;
-        ld.global.u32 %r5, [%d2+4]; selp.u32 %r6, %r5, %r7, %p2; ret;""")
-    assert into == [{"%r1", "%r2", "%p3", "%d2", "%r7"}]
-
-
-def test_calls() -> None:
-    result = parse(
-        HEADER
-        + """.func (.reg .u32 o) f(.reg .u32 i) { mov.u32 o, i; ret; }
-        .visible .entry k() { .reg .u32 %r<4>; call (%r1), f, (%r2); mov.u32 %r3, %r1; ret; }"""
-    )
-    flow = control_flow(result.module.functions[1], result.module)
-    found = liveness(flow)
-    assert [found.registers.names[i] for i in range(4) if found.live_in[0] >> i & 1] == ["%r2"]
-
-
-def test_live_sets_after_each_instruction() -> None:
-    module, function = module_of("mov.u32 %r1, 1; add.u32 %r2, %r1, 1; st.global.u32 [%d1], %r2; ret;")
-    found = liveness(control_flow(function, module))
-    names = found.registers.names
-    sets = [{names[i] for i in range(len(names)) if live >> i & 1} for live in found.after_each(0)]
-    assert sets == [{"%r1", "%d1"}, {"%r2", "%d1"}, set(), set()]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -189,51 +125,6 @@ def test_solver_against_paths(seed: int) -> None:
         }
 
 
-# --- uniformity -------------------------------------------------------------------------------------------------------
-
-
-def divergent(body: str, level: str = "warp", **options: str) -> tuple[set[str], set[int], set[int]]:
-    module, function = module_of(body, **options)
-    flow = control_flow(function, module)
-    live = liveness(flow)
-    found = uniformity(flow, live, level=level)  # type: ignore[arg-type]
-    names = {n for i, n in enumerate(live.registers.names) if found.registers >> i & 1}
-    return names, found.branches, found.blocks
-
-
-def test_divergence_spreads_along_values() -> None:
-    names, _, _ = divergent(
-        "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; add.u32 %r3, %r1, %r2; add.u32 %r4, %r2, 1; ret;"
-    )
-    assert names == {"%r1", "%r3"}
-
-
-def test_parameters_are_uniform_in_a_kernel_only() -> None:
-    body = "ld.param.u64 %d1, [a]; ld.global.u32 %r1, [%d1]; ld.const.u32 %r2, [%d1]; ret;"
-    assert divergent(body)[0] == {"%r1"}
-    assert divergent(body, kind=".func f(.param .u64 a)")[0] == {"%d1", "%r1", "%r2"}
-
-
-def test_values_written_between_branch_and_join_diverge() -> None:
-    body = """mov.u32 %r1, %laneid; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, 1; @%p1 bra J; mov.u32 %r2, 2;
-        J: mov.u32 %r3, 3; add.u32 %r4, %r2, %r3; ret;"""
-    names, branches, blocks = divergent(body)
-    assert names == {"%r1", "%p1", "%r2", "%r4"} and branches == {0} and blocks == {1}
-
-
-def test_loop_with_divergent_exit() -> None:
-    body = """mov.u32 %r1, %tid.x; mov.u32 %r2, 0; L: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra L;
-        add.u32 %r3, %r2, 1; ret;"""
-    names, branches, blocks = divergent(body)
-    assert {"%r2", "%r3"} <= names and branches == {1} and 1 in blocks
-
-
-def test_warp_and_cta_level() -> None:
-    body = "mov.u32 %r1, %warpid; setp.eq.u32 %p1, %r1, 0; vote.sync.all.pred %p2, %p1, -1; ret;"
-    assert divergent(body)[0] == set()
-    assert divergent(body, level="cta")[0] == {"%r1", "%p1", "%p2"}
-
-
 # --- work -------------------------------------------------------------------------------------------------------------
 
 
@@ -248,7 +139,8 @@ def analysed(blocks: int) -> Callable[[], object]:
 
     def analyse() -> None:
         flow = control_flow(function, module)
-        uniformity(flow, liveness(flow))
+        none = [0] * len(flow.successors)
+        solve(flow.successors, [1 << block % 8 for block in range(len(none))], none)
         dominators(flow.successors)
 
     return analyse

@@ -1,19 +1,31 @@
-"""PTX530, PTX531: barriers that some threads of a warp miss, or that wait for nobody."""
+"""PTX530 | barrier that part of a warp misses | 9.7.13.1
+
+What: an aligned barrier under a guard that certainly differs between the threads of a warp.
+Why: all threads of a warp must execute an aligned barrier together, otherwise the behaviour is undefined.
+Example:
+    mov.u32 %r9, %tid.x;
+    setp.eq.u32 %p7, %r9, 0;
+    @%p7 bar.sync 0;
+Better:
+    bar.sync 0;
+"""
 
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate, Name
 
-from . import codes
-from .context import LintContext
-from .facts import FunctionFacts, Line, register_key
+from ..context import LintContext
+from ..facts import FunctionFacts, Line, register_key
+from ..registry import instructions
 
 _WARP = 32
 _LANE_REGISTERS = frozenset({"%tid.x", "%laneid"})
 
+CODE = "PTX530"
 
-def check_barrier(context: LintContext, facts: FunctionFacts, line: Line) -> None:
-    """Both rules for one `bar` or `barrier`."""
+
+@instructions("bar", "barrier")
+def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     op, item = line.plan.op, line.item
     if op is None or op.has("warp") or op.has("cluster"):
         return
@@ -22,13 +34,7 @@ def check_barrier(context: LintContext, facts: FunctionFacts, line: Line) -> Non
     if aligned and guard is not None and _splits_warps(facts, line, guard.name):
         message = f"only some threads of a warp reach this '{op.text}': the others never arrive with it"
         help = ("all threads of a warp must execute an aligned barrier together",)
-        span = context.parts(item).guard or item.span
-        context.warn(codes.DIVERGENT_BARRIER, message, span, help=help, section=op.section)
-    count = item.operands[1] if len(item.operands) > 1 and op.has("sync") else None
-    if isinstance(count, Immediate) and count.value == 0:
-        message = "this barrier waits for 0 threads"
-        help = ("leave the count out to wait for the whole CTA",)
-        context.warn(codes.EMPTY_BARRIER, message, context.operand(item, 1), help=help, section=op.section)
+        context.warn(CODE, message, context.parts(item).guard or item.span, help=help, section=op.section)
 
 
 def _splits_warps(facts: FunctionFacts, line: Line, predicate: str) -> bool:

@@ -1,0 +1,32 @@
+"""PTX502 | shift by at least the width | 9.7.8.7, 9.7.8.8
+
+What: a constant shift amount that is not smaller than the operand's width.
+Why: PTX clamps the amount: the result is zero, or all sign bits. Other languages differ, so it is mostly a mistake.
+Example:
+    shl.b32 %r1, %r2, 32;
+Better:
+    mov.b32 %r1, 0;
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Immediate
+from ptxtools.isa.types import TYPES
+
+from ..context import LintContext
+from ..facts import FunctionFacts, Line
+from ..registry import instructions
+
+CODE = "PTX502"
+
+
+@instructions("shl", "shr")
+def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
+    op, operands = line.plan.op, line.item.operands
+    if op is None or len(operands) < 3 or op.type is None:
+        return
+    amount, bits = operands[2], TYPES[op.type].bits
+    if isinstance(amount, Immediate) and (amount.value & 0xFFFFFFFF) >= bits:
+        left = "copies of the sign bit" if op.type.startswith("s") and op.family == "shr" else "zero"
+        message = f"a shift of .{op.type} by {amount.value} leaves {left}"
+        context.warn(CODE, message, context.operand(line.item, 2), section=op.section)

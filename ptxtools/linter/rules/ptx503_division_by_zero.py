@@ -1,0 +1,26 @@
+"""PTX503 | division by zero | 9.7.1
+
+What: an integer division or remainder by the constant 0.
+Why: the result is machine-specific; nothing traps.
+Example:
+    div.s32 %r1, %r2, 0;
+Better:
+    div.s32 %r1, %r2, 3;
+"""
+
+from __future__ import annotations
+
+from ..constants import constant_divisor
+from ..context import LintContext
+from ..facts import FunctionFacts, Line
+from ..registry import instructions
+
+CODE = "PTX503"
+
+
+@instructions("div", "rem")
+def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
+    op = line.plan.op
+    if op is not None and constant_divisor(line) == 0:
+        message = f"'{op.text}' by zero: the result is machine-specific"
+        context.warn(CODE, message, context.operand(line.item, 2), section=op.section)

@@ -1,0 +1,62 @@
+"""PTX511 | body without an end | 9.7.12.6, 9.7.12.7
+
+What: control can run past the last instruction of a function.
+Why: ptxas ends the function there, as with ret; the manual does not say so.
+Example:
+    .entry k() { .reg .b32 %r<2>; mov.b32 %r1, 0; }
+Better:
+    .entry k() { .reg .b32 %r<2>; mov.b32 %r1, 0; ret; }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import (
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    Directive,
+    Function,
+    Label,
+    Loc,
+    Name,
+    Pragma,
+    Variable,
+)
+
+from ..context import LintContext
+from ..facts import ENDING, FunctionFacts, Line
+from ..registry import bodies
+
+#: Statements that do not run.
+_SILENT = (Loc, Variable, Pragma, BranchTargets, CallPrototype, CallTargets)
+
+CODE = "PTX511"
+
+
+@bodies
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    last = next((item for item in reversed(facts.items) if not _silent(item, facts)), None)
+    if isinstance(last, Line) and last.plan.family in ENDING and last.item.guard is None:
+        return
+    if isinstance(last, Line) and _never_returns(last):
+        return
+    function = facts.function
+    message = f"control can run past the end of '{function.name}'"
+    end = "exit or ret" if function.kind == "entry" else "ret"
+    context.warn(CODE, message, function.name_span, help=(f"end the body with {end}",), section="9.7.12.6")
+
+
+def _silent(item: object, facts: FunctionFacts) -> bool:
+    """A statement that does not run; labels that nothing jumps to mark the end for debuggers."""
+    return isinstance(item, _SILENT) or (isinstance(item, Label) and item.name not in facts.targets)
+
+
+def _never_returns(line: Line) -> bool:
+    """A call of a `.noreturn` function may stand last."""
+    if line.plan.family != "call":
+        return False
+    callee = next((o for o in line.item.operands if isinstance(o, Name)), None)
+    symbol = line.names.lookup(callee.name) if callee is not None else None
+    if not isinstance(symbol, Function):
+        return False
+    return any(isinstance(d, Directive) and d.name == ".noreturn" for d in symbol.directives)

@@ -1,0 +1,31 @@
+"""PTX540 | access outside of a variable | 6.4.1
+
+What: a load or store at a constant offset that lies outside of the variable it names.
+Why: it reads or overwrites something else, or faults.
+Example:
+    .shared .align 4 .b32 table[4];
+    ld.shared.b32 %r1, [table+16];
+Better:
+    .shared .align 4 .b32 table[4];
+    ld.shared.b32 %r1, [table+12];
+"""
+
+from __future__ import annotations
+
+from ..accesses import Access, variable_bytes
+from ..context import LintContext
+from ..facts import Line
+from ..registry import variable_accesses
+
+CODE = "PTX540"
+
+
+@variable_accesses
+def check(context: LintContext, line: Line, access: Access) -> None:
+    op, symbol, first, size = access.op, access.symbol, access.offset, access.size
+    if not size or access.misaligned:
+        return
+    total = variable_bytes(symbol)
+    if total is not None and not 0 <= first <= total - size:
+        message = f"'{op.text}' accesses bytes {first} to {first + size - 1} of '{symbol.name}', which has {total}"
+        context.warn(CODE, message, context.operand(line.item, access.operand), section="6.4.1")

@@ -1,0 +1,35 @@
+"""PTX542 | 32-bit register as a 64-bit address | 6.4.1
+
+What: a 32-bit register addresses .global memory or generic space in a module with 64-bit addresses.
+Why: it is zero-extended: the upper half of the address is lost. Targets from sm_90 on refuse it (PTX242).
+Example:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b32 p) { .reg .b32 %r<3>; ld.param.b32 %r1, [p]; ld.global.b32 %r2, [%r1]; ret; }
+Better:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 p) { .reg .b32 %r<3>; .reg .b64 %d; ld.param.b64 %d, [p]; ld.global.b32 %r2, [%d]; ret; }
+"""
+
+from __future__ import annotations
+
+from ptxtools.isa.types import TYPES
+
+from ..accesses import Access
+from ..context import LintContext
+from ..facts import Line
+from ..registry import register_accesses
+
+CODE = "PTX542"
+
+
+@register_accesses
+def check(context: LintContext, line: Line, access: Access) -> None:
+    if TYPES[access.symbol.type].bits != 32:
+        return
+    if context.module.address_size == 64 and access.op.space in (None, "global"):
+        message = f"'{access.name}' has 32 bits: it is zero-extended to a 64-bit address"
+        context.warn(CODE, message, context.operand(line.item, access.operand), section="6.4.1")
