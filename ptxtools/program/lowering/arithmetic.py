@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from .function import FunctionLowering
 
-_supported: dict[str, bool] = {}
-
 
 def shape_of(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
     """The operand list of the opcode that the written operands fit, by their number."""
@@ -34,13 +32,6 @@ def shape_of(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
     raise Unsupported(f"{count} operands do not fit any form")
 
 
-def has_semantics(op: Opcode) -> bool:
-    known = _supported.get(op.text)
-    if known is None:
-        known = _supported[op.text] = semantics.find(op) is not None
-    return known
-
-
 @lowers("*")
 def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Any instruction with scalar semantics."""
@@ -49,8 +40,8 @@ def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 
 def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors: Selectors | None = None) -> None:
     """Emit an operation on lane values; `selectors` of a video instruction's operands."""
-    if not has_semantics(op):
-        raise Unsupported("this instruction is not supported yet")
+    if semantics.find(op) is None:
+        raise Unsupported("this instruction has no simulation")
     dst: list[Ref | None] = []
     src: list[Ref] = []
     dst_types: list[str] = []
@@ -61,7 +52,7 @@ def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors
         elif spec.role == "src":
             add_source(f, operand, spec, src, src_types)
         else:
-            raise Unsupported("this instruction is not supported yet")
+            raise Unsupported("this form has no simulation")
     if op.carry_in:
         src.append(f.carry_flag())
         src_types.append("pred")

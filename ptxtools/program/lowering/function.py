@@ -24,7 +24,7 @@ from ptxtools.program.layout import (
 )
 from ptxtools.program.program import FRAME_HEADER, Block, Op, Ref, Terminator, is_launch_special
 
-from .registry import LOWERERS, Unsupported
+from .registry import Unsupported, lowerer_of
 from .settle import Placed, settled
 from .values import Place, Values
 
@@ -113,8 +113,7 @@ class FunctionLowering(Values):
                     raise Unsupported(f"guard '{guard.name}' is no predicate register")
                 self.guard, self.negated = ref, guard.negated
             op = resolve(instruction.opcode)
-            lowerer = LOWERERS.get(op.name) or LOWERERS["*"]
-            lowerer(self, instruction, op)
+            lowerer_of(op)(self, instruction, op)
         except Unsupported as problem:
             self.problem(instruction, str(problem))
         except OpcodeError as problem:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ptxtools.ir import Instruction
 from ptxtools.isa import Opcode
+from ptxtools.semantics import covers
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
@@ -30,3 +31,10 @@ def lowers(*names: str) -> Callable[[Lowerer], Lowerer]:
         return function
 
     return register
+
+
+def lowerer_of(op: Opcode) -> Lowerer:
+    """What lowers an opcode. Raises `Unsupported` for a form that has no meaning: it must not run as another one."""
+    if not covers(op):
+        raise Unsupported("this form has no simulation")
+    return LOWERERS.get(op.name) or LOWERERS["*"]
