@@ -8,14 +8,13 @@ from ptxtools import semantics
 from ptxtools.ir import Immediate, Instruction, Name, Operand, Pair, Vector
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import TYPES
+from ptxtools.program.details import Constant, Suffixes
 from ptxtools.program.layout import storage_of
 from ptxtools.program.program import Op, Ref
 
 from .registry import Unsupported, lowers
 
 if TYPE_CHECKING:
-    from ptxtools.semantics.video import Selectors
-
     from .function import FunctionLowering
 
 
@@ -38,8 +37,8 @@ def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     compute(f, instruction, op)
 
 
-def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors: Selectors | None = None) -> None:
-    """Emit an operation on lane values; `selectors` of a video instruction's operands."""
+def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, suffixes: Suffixes | None = None) -> None:
+    """Emit an operation on lane values; `suffixes` of a video instruction's operands."""
     if semantics.find(op) is None:
         raise Unsupported("this instruction has no simulation")
     dst: list[Ref | None] = []
@@ -59,15 +58,15 @@ def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors
     if op.carry_out:
         dst.append(f.carry_flag())
         dst_types.append("pred")
-    detail = _selector(instruction, op) if op.family in ("prmt", "lop3") else selectors
+    detail = _selector(instruction, op) if op.family in ("prmt", "lop3") else suffixes
     f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=detail))
 
 
-def _selector(instruction: Instruction, op: Opcode) -> tuple[int, int] | None:
-    """prmt's selector and lop3's table decide what is computed: place among the sources, and value, when constant."""
+def _selector(instruction: Instruction, op: Opcode) -> Constant | None:
+    """prmt's selector and lop3's table decide what is computed, when they are constant."""
     place = 2 if op.family == "prmt" else 3
     operand = instruction.operands[place + 1]
-    return (place, operand.value) if isinstance(operand, Immediate) else None
+    return Constant(place, operand.value) if isinstance(operand, Immediate) else None
 
 
 def add_destination(

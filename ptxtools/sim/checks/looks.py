@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import Look, Meeting
 from ptxtools.program.program import LANES, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 from .session import session_of
@@ -46,9 +47,10 @@ def guarded(view: View, place: int, negated: bool) -> Array:
 
 def accesses(view: View) -> list[Access]:
     """What a look at an access sees, by state space."""
-    action, size, strong, negated, count = view.op.detail
-    lanes = guarded(view, 1, negated)
-    lanes = lanes[lanes < count]
+    look = view.op.of(Look)
+    action, size, strong = look.action, look.size, look.strong
+    lanes = guarded(view, 1, look.negated)
+    lanes = lanes[lanes < look.lanes]
     addresses = view.addresses()[lanes]
     space = {"cluster": "shared", "const": "global"}.get(view.op.space, view.op.space)
     if space != "generic":
@@ -88,8 +90,8 @@ def access(view: View) -> None:
 def arrive(view: View) -> None:
     """Show who comes to a barrier."""
     session = session_of(view)
-    what, negated = view.op.detail
-    lanes = guarded(view, 2, negated)
+    meeting = view.op.of(Meeting)
+    what, lanes = meeting.what, guarded(view, 2, meeting.negated)
     if not len(lanes):
         return
     if session.meetings is not None:
@@ -104,8 +106,8 @@ def arrive(view: View) -> None:
 def leave(view: View) -> None:
     """Show who leaves a barrier."""
     session = session_of(view)
-    what, negated = view.op.detail
-    lanes = guarded(view, 2, negated)
+    meeting = view.op.of(Meeting)
+    what, lanes = meeting.what, guarded(view, 2, meeting.negated)
     if not len(lanes):
         return
     if session.meetings is not None:
@@ -119,6 +121,6 @@ def leave(view: View) -> None:
 @serves("check.fence")
 def fence(view: View) -> None:
     """Show a fence between proxies."""
-    session, lanes = session_of(view), guarded(view, 2, view.op.detail[1])
+    session, lanes = session_of(view), guarded(view, 2, view.op.of(Meeting).negated)
     if session.outstanding is not None and len(lanes):
         session.outstanding.proxies.fence(view, lanes)

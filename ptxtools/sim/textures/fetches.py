@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
 
 from .access import Array, groups, lanes_of, reader
@@ -22,7 +23,7 @@ class _Operands:
     """The operands of some lanes of a fetch."""
 
     def __init__(self, view: View, lanes: Array) -> None:
-        count, extra, offsets = view.op.detail
+        count, extra, offsets = view.op.of(TexturePlace).values()
         self.mods: dict[str, str] = view.op.opcode.mods  # type: ignore[union-attr]
         at = 2
         self.coordinates = [_numbers(view, at + n, lanes) for n in range(count)]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
 
 from .access import groups, lanes_of
@@ -23,7 +24,7 @@ def _accesses(view: View, size: int) -> Iterator[tuple[int, Texture, memoryview 
     The x coordinate counts bytes, or samples with `.p`.
     """
     mods = view.op.opcode.mods  # type: ignore[union-attr]
-    (count,) = view.op.detail
+    count = view.op.of(TexturePlace).coordinates
     columns = [view.source(2 + n).astype(np.int64) for n in range(count)]
     columns = [np.where(column >= 1 << 31, column - (1 << 32), column) for column in columns]
     for texture, mask, _ in groups(view):
@@ -85,7 +86,7 @@ def sust(view: View) -> None:
     opcode = view.op.opcode
     assert opcode is not None
     _, item = _element(view)
-    first = 2 + view.op.detail[0]
+    first = 2 + view.op.of(TexturePlace).coordinates
     columns = [view.source(n) for n in range(first, len(view.op.src))]
     if not opcode.has("p"):
         for lane, _, data in _accesses(view, item * len(columns)):
@@ -122,7 +123,7 @@ def sured(view: View) -> None:
     opcode = view.op.opcode
     assert opcode is not None
     type_name, item = _element(view)
-    values = view.source(2 + view.op.detail[0])
+    values = view.source(2 + view.op.of(TexturePlace).coordinates)
     operation = _OPERATIONS[opcode.mods["op"]]
     with _lock:
         for lane, texture, data in _accesses(view, item):
