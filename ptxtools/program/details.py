@@ -25,15 +25,13 @@ class Detail:
         cls.TYPES[cls.__name__] = cls
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        fields = self.FIELDS
-        if len(values) > len(fields):
-            raise TypeError(f"{type(self).__name__} has {len(fields)} fields, not {len(values)}")
-        content = dict(zip(fields, values, strict=False))
-        content.update(named)
-        missing = [name for name in fields if name not in content and not hasattr(self, name)]
-        if missing or not content.keys() <= set(fields):
-            raise TypeError(f"{type(self).__name__}{fields} cannot be made of {tuple(content)}")
-        self.__dict__.update(content)
+        fields, content = self.FIELDS, self.__dict__
+        content.update(zip(fields, values, strict=False))
+        if named or len(values) != len(fields):
+            content.update(named)
+            left = [name for name in fields if not hasattr(self, name)]
+            if left or len(values) > len(fields) or not content.keys() <= set(fields):
+                raise TypeError(f"{type(self).__name__}{fields} cannot be made of {values} and {named}")
 
     def values(self) -> tuple[Any, ...]:
         """Its fields in order; `Detail.TYPES[name](*values)` makes it again."""

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from .operations import PURE
 from .program import Block, Op, Terminator
-
-
-def removable(op: Op) -> bool:
-    """Whether an operation may be dropped when nobody reads what it writes: parameters are there in any case."""
-    return op.kind in PURE or (op.kind == "ld" and op.space == "param")
 
 
 def reads(op: Op) -> list[int]:

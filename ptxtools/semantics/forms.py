@@ -259,18 +259,8 @@ tcgen05.mma.ws tcgen05.mma.ws.sp = cta_group::1 $tensor collector::b*::discard c
 """
 
 
-_known: dict[str, bool] = {}
-
-
 def covers(op: Opcode) -> bool:
     """Whether the form that an opcode spells has a meaning."""
-    known = _known.get(op.text)
-    if known is None:
-        known = _known[op.text] = _is_covered(op)
-    return known
-
-
-def _is_covered(op: Opcode) -> bool:
     types = op.types
     own = op.name.split(".")[1:]
     modifiers = {atom for atom in op.atoms if atom not in types and atom not in own}

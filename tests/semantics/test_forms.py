@@ -76,7 +76,7 @@ def test_modifiers_and_types_count_together() -> None:
     made.text, made.name, made.types = "made up", "add", ("u32",)
     for atoms, known in (({"u32"}, True), ({"u32", "sat"}, False), ({"u32", "rn"}, False)):
         made.atoms = frozenset(atoms)
-        assert forms._is_covered(made) is known
+        assert forms.covers(made) is known
 
 
 # --- forms that the tables gain ---------------------------------------------------------------------------------------

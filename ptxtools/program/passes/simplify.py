@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from ptxtools.ir.dominators import DominatorTree, dominators
 from ptxtools.program.details import SpecialRegister
-from ptxtools.program.effects import reads, removable, successors, terminator_reads, terminator_writes, writes
+from ptxtools.program.effects import reads, successors, terminator_reads, terminator_writes, writes
+from ptxtools.program.operations import PURE
 from ptxtools.program.program import Block, Op, Ref
 
 from .colouring import ValueTable
@@ -206,7 +207,7 @@ def drop_dead(blocks: list[Block], values: ValueTable) -> None:
         for op in block.ops:
             for value in reads(op):
                 counts[value] = counts.get(value, 0) + 1
-            if removable(op):
+            if op.kind in PURE or (op.kind == "ld" and op.space == "param"):  # parameters are there in any case
                 for value in writes(op):
                     makers.setdefault(value, []).append(op)
         for value in terminator_reads(block.terminator):
