@@ -26,8 +26,8 @@ setup: $(VENV)/.dev  ## Make a virtual environment with everything that developm
 demo: $(VENV)/.installed  ## Lint, assemble and run a real kernel
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: $(VENV)/.test  ## Run all tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4
+test: $(VENV)/.test  ## Run all tests; TESTS="…" are options and files for pytest
+	$(BIN)/python -m pytest $(if $(TESTS),$(TESTS),-n auto --maxprocesses 4)
 
 check: $(VENV)/.dev  ## Format, lint and type checks
 	$(BIN)/ruff format --check .

@@ -16,12 +16,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import counts
 import kernels
 import scale
 import tensor
+import textures
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
@@ -165,6 +167,55 @@ def bench_front_end(folder: Path) -> None:
     print(f"Memory for the parsed module: {float(grown):.0f} MB  (bound: 150)")
 
 
+FIRST_USE = """
+import time
+import ptxtools, typing, functools, importlib, re, collections.abc
+start = time.process_time(); import ptxtools.isa as isa; worst = time.process_time() - start
+isa.resolve("exit")
+for text in ("add.s32", "cvt.rn.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "ld.global.v4.f32",
+             "tcgen05.mma.cta_group::1.kind::f16", "setp.lt.f32", "atom.global.add.u32", "tex.2d.v4.f32.f32"):
+    start = time.process_time(); isa.resolve(text); worst = max(worst, time.process_time() - start)
+print(worst)
+"""
+
+
+def bench_reading() -> None:
+    """What the tests count in calls, as time: reading, printing, first uses, and texts made to be slow."""
+    from ptxtools.diagnostics import Source, text
+    from ptxtools.diagnostics.diagnostic import Diagnostic
+    from ptxtools.syntax import parse, print_module
+
+    megabyte = kernels.megabyte()
+    tree = parse(megabyte).module
+    size = len(megabyte) / 1e6
+    print(f"Parse of a megabyte of known shapes: {best(lambda: parse(megabyte)) / size:.3f} s  (bound: 0.25)")
+    print(f"Print of a megabyte: {best(lambda: print_module(tree)) / size:.3f} s  (bound: 0.25)")
+    first = min(float(_output([sys.executable, "-c", FIRST_USE])) for _ in range(ROUNDS))
+    print(f"Slowest first use of a mnemonic, or import of the instruction set: {first * 1e3:.1f} ms  (bound: 5)")
+    head = ".version 8.7\n.target sm_90\n.address_size 64\n.entry f() {\n"
+    hostile = {
+        "one word": lambda n: "x" * n,
+        "no semicolons": lambda n: head + "add.s32 a, b, c " * (n // 16),
+        "one operand": lambda n: head + f"op {'a' * n};",
+        "open comments": lambda n: "/* " * (n // 3),
+        "blanks": lambda n: head + "op" + " " * n,
+        "missing braces": lambda n: ".entry f()\n.reg .b32 %r<4>;\nret;\n}\n" * (n // 36),
+    }
+    seconds = {name: [best(partial(parse, make(n))) for n in (100_000, 400_000)] for name, make in hostile.items()}
+    worst = max(seconds, key=lambda name: seconds[name][1] / seconds[name][0])
+    ratio = seconds[worst][1] / seconds[worst][0]
+    print(f"Four times as much hostile text takes at most {ratio:.1f} times as long ({worst})  (bound: 6)")
+    line = "x" * 10_000_000
+    print(f"Ten megabytes in one line: {best(lambda: parse(line), 1):.2f} s  (bound: 5)")
+    finding = Diagnostic("PTX301", "message", (len(line) - 4, len(line)), Source(line, "a.ptx"))
+    text.render(finding)
+    print(f"A finding in that line as text: {best(lambda: text.render(finding), 20) * 1e3:.2f} ms  (bound: 10)")
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 # --- whole processes --------------------------------------------------------------------------------------------------
 
 
@@ -214,9 +265,11 @@ def main() -> None:
         folder = Path(name)
         bench_kernels(folder)
         bench_overhead()
+        textures.bench()
         scale.main()
         tensor.main()
         bench_front_end(folder)
+        bench_reading()
         bench_processes(folder)
 
 

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from .api import assemble, disassemble, lint, load, loads, ptx_run
     from .diagnostics import Diagnostic, LaunchError, PtxError, Severity, Trap
     from .launch.host import Buffer, Device, Kernel, Module
+    from .sim.arena import OutOfMemory
     from .sim.device import RunResult
 
 _HOMES = {
     "ptxtools.api": ("assemble", "disassemble", "lint", "load", "loads", "ptx_run"),
     "ptxtools.launch.host": ("Buffer", "Device", "Kernel", "Module"),
     "ptxtools.diagnostics": ("Diagnostic", "LaunchError", "PtxError", "Severity", "Trap"),
+    "ptxtools.sim.arena": ("OutOfMemory",),
     "ptxtools.sim.device": ("RunResult",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -32,6 +34,7 @@ __all__ = [
     "Kernel",
     "LaunchError",
     "Module",
+    "OutOfMemory",
     "PtxError",
     "RunResult",
     "Severity",

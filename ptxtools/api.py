@@ -11,6 +11,7 @@ from ptxtools.machine import engines
 
 if TYPE_CHECKING:
     from ptxtools import ir
+    from ptxtools.ir.origins import Origins
     from ptxtools.launch.host import Module
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
@@ -49,8 +50,10 @@ def _readable(data: Any, what: str) -> str | bytes:
 def load(path: str | os.PathLike[str]) -> Module:
     """The module in a file: PTX text, or a container. Raises `PtxError`, `OSError`."""
     name = os.fsdecode(path)
+    from ptxtools.diagnostics.files import read_all
+
     with open(name, "rb") as file:
-        return loads(file.read(), name)
+        return loads(read_all(file), name)
 
 
 def loads(data: str | bytes, name: str = "<memory>") -> Module:
@@ -152,36 +155,71 @@ def _checked(data: str | bytes, name: str, **how: Any) -> ir.Module:
 def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.Module:
     from ptxtools.check import check
 
-    findings = [*diagnostics, *check(module, **how)]
+    findings = check(module, **how)
+    if diagnostics:
+        from .linter import without_echoes
+
+        findings = [*diagnostics, *without_echoes(findings, diagnostics)]
     errors = [d for d in findings if d.severity is Severity.ERROR]
     if errors:
+        from ptxtools.ir.origins import add_origins
+
+        add_origins(errors, module)
         raise PtxError(sorted(errors, key=lambda d: d.span))
     return module
 
 
-def lint(text: str | bytes, *, target: str | None = None, name: str = "<memory>") -> list[Diagnostic]:
-    """The findings of ptx-lint in a text, in order. target: check as if the module declared it.
+def lint(
+    text: str | bytes,
+    *,
+    target: str | None = None,
+    ptx_version: str | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    name: str = "<memory>",
+) -> list[Diagnostic]:
+    """The findings of ptx-lint in a text, in order.
 
-    Raises `ValueError` for an unknown target.
+    target, ptx_version: check as if the module declared them ("sm_90a", "8.0"). select, ignore: codes or their
+    beginnings, as the options of ptx-lint have them. Raises `ValueError` for a target, version or code
+    that is not known.
     """
     from ptxtools.diagnostics.decode import decode
-    from ptxtools.isa.targets import check_target
+    from ptxtools.isa.targets import check_target, parse_version
     from ptxtools.launch.errors import demand
     from ptxtools.syntax import parse
 
-    from .linter import lint as lint_module
+    from .linter import findings_of
 
     text = _readable(text, "the text")
     if target is not None:
         demand(target, str, "target", "a name such as 'sm_90a'")
         check_target(target)
+    if ptx_version is not None:
+        demand(ptx_version, str, "ptx_version", "a text such as '8.0'")
+    version = None if ptx_version is None else parse_version(ptx_version)
+    chosen = {"select": _known_codes(select, "select"), "ignore": _known_codes(ignore, "ignore")}
     try:
         text = text if isinstance(text, str) else decode(text, name)
     except PtxError as error:
         return error.diagnostics
-    result = parse(text, name)
-    findings = [*result.diagnostics, *lint_module(result.module, target=target)]
-    return sorted(findings, key=lambda d: d.span)
+    module, syntax = parse(text, name)
+    return findings_of(module, syntax, targets=() if target is None else (target,), version=version, **chosen)
+
+
+def _known_codes(codes: Sequence[str], what: str) -> tuple[str, ...]:
+    from ptxtools.launch.errors import demand
+
+    if isinstance(codes, str):
+        codes = codes.split(",")
+    demand(codes, Iterable, what, "a list of codes")
+    for code in codes:
+        demand(code, str, f"a code in {what}", "a text")
+    if codes:
+        from ptxtools.pages import check_codes
+
+        check_codes(codes)
+    return tuple(codes)
 
 
 # --- containers -------------------------------------------------------------------------------------------------------
@@ -264,7 +302,9 @@ def loadable(data: bytes, name: str) -> Loadable:
     """The module in a file as a device loads it. Raises `PtxError`."""
     from ptxtools.sim.stored import StoredModule
 
-    return StoredModule(data, lambda: _tree_module(data, name), lambda: _source(data, name))
+    return StoredModule(
+        data, lambda: _tree_module(data, name), lambda: _source(data, name), lambda: _origins(data, name)
+    )
 
 
 def _tree_module(data: bytes, name: str) -> TreeModule:
@@ -292,6 +332,18 @@ def _source(data: bytes, name: str) -> Source | None:
     if detect(data) in ("ptxo", "fatbin", "elf"):
         return read_module(data, name).source
     return Source(decode(data, name), name)
+
+
+def _origins(data: bytes, name: str) -> Origins | None:
+    """What the lines of a module that ran before were generated from; it was checked then."""
+    from ptxtools.inputs import detect
+    from ptxtools.ir.origins import origins_of
+
+    if detect(data) in ("ptxo", "fatbin", "elf"):
+        return origins_of(read_module(data, name))
+    if b".loc" not in data:
+        return None
+    return origins_of(parsed(data, name)[0][0])
 
 
 def ptx_run(

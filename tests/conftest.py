@@ -1,10 +1,45 @@
-"""What the end of a test run says beside its results."""
+"""Where a test run keeps what it makes, and what its end says beside its results."""
 
 from __future__ import annotations
+
+import os
+import shutil
+import tempfile
 
 import pytest
 
 import ptxtools.api  # noqa: F401 - provides the engines
+
+#: What a user's settings may change in messages and caches; tests that are about one of these set it themselves.
+SETTINGS = ("CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "NO_COLOR")
+
+#: Names the folder of the run, for the processes in it.
+RUN = "PTXTOOLS_TEST_RUN"
+
+_made: list[str] = []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One cache for the whole run, new and its own: workers and the processes that tests start share it, so that each
+    handler is compiled once, and the user's cache is neither used nor filled. Workers inherit this from their parent.
+    """
+    if hasattr(config, "workerinput") or RUN in os.environ:  # a worker, or a run that a test of another run starts
+        return
+    folder = tempfile.mkdtemp(prefix="ptxtools-tests-")
+    _made.append(folder)
+    os.environ[RUN] = folder
+    os.environ["PTXTOOLS_CACHE"] = os.path.join(folder, "cache")
+    for name in SETTINGS:
+        os.environ.pop(name, None)
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        # No files beside the sources, as asked for; but hundreds of processes need not each compile them all.
+        os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
+
+
+def pytest_unconfigure() -> None:
+    while _made:
+        os.environ.pop(RUN)
+        shutil.rmtree(_made.pop(), ignore_errors=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "ptxtools"
 #: Each package and those that it stands on directly; what those stand on is allowed as well.
 STANDS_ON = {
     "cache": (),
+    "files": (),
     "diagnostics": ("cache",),
     "isa": ("diagnostics",),
     "ir": ("isa",),
@@ -27,8 +28,9 @@ STANDS_ON = {
     "reference": ("machine",),
     "sim": ("machine",),
     "observe": ("sim",),
-    "launch": ("observe",),
-    "api": ("linter", "inputs", "launch", "native", "reference"),
+    "launch": ("observe", "files"),
+    "pages": ("syntax", "linter", "container"),
+    "api": ("pages", "inputs", "launch", "native", "reference"),
     "cli": ("api",),
 }
 

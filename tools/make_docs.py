@@ -18,8 +18,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 def rules() -> str:
     """docs/rules.md: every code with its page."""
-    from ptxtools.cli.pages import all_pages
     from ptxtools.linter.explain import markdown
+    from ptxtools.pages import all_pages
 
     return markdown(all_pages())
 
@@ -27,10 +27,12 @@ def rules() -> str:
 def pages() -> dict[str, Callable[[], str]]:
     """Every page with the function that makes it."""
     import reference_pages as reference
+    from device_page import device_page
 
     from ptxtools.isa.index import CHAPTERS
 
     found: dict[str, Callable[[], str]] = {"docs/rules.md": rules, "docs/coverage.md": reference.coverage}
+    found["docs/devices.md"] = device_page
     found["docs/isa/README.md"] = reference.index
     for family in CHAPTERS:
         found[f"docs/isa/{family}.md"] = partial(reference.instruction_page, family)

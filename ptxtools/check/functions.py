@@ -73,13 +73,14 @@ def _narrow(context: Context, function: Function) -> None:
 
 
 def narrow_values(signature: Function | CallPrototype) -> Iterator[tuple[Variable, str]]:
-    """What is passed to a function takes at least 32 bits (7.1): types say so, `.bN` leaves it to the caller.
+    """What is passed to a function takes at least 32 bits (7.1): types say so, `.bN` leaves it to the caller. Vector
+    registers may have narrower components (ptxas passes `.v2 .u16`).
 
     Gives what is shorter, and a message that says so.
     """
     for v in (*signature.returns, *signature.params):
         info = TYPES.get(v.type)
-        if info and not v.dims and (info.kind == "pred" or (info.kind == "int" and info.bits < 32)):
+        if info and not v.dims and (info.kind == "pred" or (info.kind == "int" and info.bits < 32 and v.vector == 1)):
             yield v, f"'{v.name}': .{v.type} values cannot be passed to or from functions"
 
 

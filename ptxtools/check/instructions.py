@@ -183,11 +183,11 @@ class BodyChecker:
         """What is wrong with the operands. When requirements are gathered, 32-bit addresses are one (6.4.1)."""
         context = self.context
         wide = context.setting if context.gathered is None else context.setting._replace(wide_only=True)
-        problems = examine(op, item.operands, scope, wide) or list(particular(op, item.operands, wide))
+        problems = examine(op, item.operands, scope, wide) or list(particular(op, item.operands, wide, scope))
         if not problems or context.gathered is None:
             return problems
         narrow = wide._replace(wide_only=False)
-        if examine(op, item.operands, scope, narrow) or list(particular(op, item.operands, narrow)):
+        if examine(op, item.operands, scope, narrow) or list(particular(op, item.operands, narrow, scope)):
             return problems
         context.refuse_removed("a 32-bit address", NARROW, item.span, section="6.4.1")
         return []

@@ -10,6 +10,7 @@ from ptxtools.isa import Opcode
 
 from . import codes
 from .problems import Problem, Setting
+from .values import Scope
 
 #: Geometries with a depth comparison (9.7.10.3).
 _COMPARED = frozenset({"1d", "2d", "a1d", "a2d", "cube", "acube"})
@@ -17,7 +18,7 @@ _COMPARED = frozenset({"1d", "2d", "a1d", "a2d", "cube", "acube"})
 _SELECTED = re.compile(r"\.[bh][0-3]$")
 
 
-def particular(op: Opcode, operands: Sequence[Operand], setting: Setting) -> Iterator[Problem]:
+def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope: Scope) -> Iterator[Problem]:
     """What is wrong with an instruction beyond its operand list."""
     if op.family == "cvta" and op.has("u32") and setting.wide_only and setting.address_bits == 64:
         message = f"'{op.text}' converts 32-bit addresses; addresses have 64 bits here"
@@ -26,8 +27,15 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting) -> Ite
         yield Problem(codes.CONSTANT_KIND, "a floating-point constant is no address", 1)
     if operands and op.operands and "select" in op.operands[0].kinds:
         yield from _merged(op, operands)
+    if op.family == "mov" and not op.operands[0].vector and all(_is_vector(o, scope) for o in operands):
+        message = f"'{op.text}' packs a vector or takes one apart: one of its operands is a scalar"
+        yield Problem(codes.OPERAND_KIND, message, 1, None, ("copy vectors by mov.v2 or mov.v4",), "9.7.9.4")
     if op.family == "tex":
         yield from _depth(op, operands)
+
+
+def _is_vector(operand: Operand, scope: Scope) -> bool:
+    return isinstance(operand, Vector) or (isinstance(operand, Name) and bool(scope.resolve(operand.name).vector))
 
 
 def _depth(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,6 +28,7 @@ from .common import (
     run_command,
     write_output,
 )
+from .dependencies import Output, check_dependency_usage, dependency_file, spelled_out, wants_dependencies
 
 if TYPE_CHECKING:
     from ptxtools.ir import Module
@@ -50,15 +49,6 @@ _PARALLEL_FROM, _PROCESSORS, _PROCESSORS_TO_LINK = 2 << 20, 2, 4
 _MAX_NESTING = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """A file to write once everything is known to be right; `inputs` are what it was made from."""
-
-    path: str
-    data: bytes
-    inputs: tuple[str, ...]
-
-
 @click.command(name="ptx-as", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Assemble and link PTX into containers.")  # fmt: skip
 @click.argument("files", nargs=-1, metavar="FILES...")
@@ -77,8 +67,13 @@ class _Output:
 @click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel reaches.")
 @click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Inputs checked at a time; default: by their "
               "size.")  # fmt: skip
-@click.option("-MMD", "dependencies", is_flag=True, help="Write a dependency file for make beside the output.")
-@click.option("-MF", "dependency_file", metavar="FILE", help="Where -MMD writes; implies it.")
+@click.option("-MD", "-MMD", "dependencies", is_flag=True, help="Write a dependency file for make beside the output.")
+@click.option("-MF", "dependency_file", metavar="FILE", help="Where -MD writes; implies it.")
+@click.option("-MP", "phony", is_flag=True, help="In it, an empty rule for each input but the first.")
+@click.option("-MT", "rule_targets", metavar="TARGET", multiple=True, help="In it, the target of the rule, as it is "
+              "given; may be repeated.")  # fmt: skip
+@click.option("-MQ", "quoted_targets", metavar="TARGET", multiple=True, expose_value=False, help="As -MT, with what is "
+              "special to make quoted.")  # fmt: skip
 @click.option("--target", metavar="TARGET", help="Check, and write, as if the modules declared this target.")
 @click.option("--ptx-version", metavar="X.Y", help="Check, and write, as if the modules declared this version.")
 @common_options
@@ -102,7 +97,9 @@ def _perform(options: dict[str, Any], names: list[str]) -> int:
     if options["disassemble"]:
         return _disassemble(options, names)
     outputs = _separate(options, names) if options["separate"] else [_linked(options, names)]
-    dependencies = [_dependencies(out, options) for out in outputs] if _wants_dependencies(options) else []
+    dependencies = [dependency_file(out, options) for out in outputs] if wants_dependencies(options) else []
+    for made in dependencies:
+        _keep_inputs(made.path, names)
     for output in (*outputs, *dependencies):
         write_output(output.path, output.data)
         if options["verbose"] and output.path != STDIN:
@@ -113,7 +110,7 @@ def _perform(options: dict[str, Any], names: list[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console command."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if any(a.startswith(("@", "-MMD", "-MF")) for a in given):
+    if any(a.startswith(("@", "-M")) for a in given):
         run_command(_WithResponseFiles(), "ptx-as", given)
     run_command(command, "ptx-as", given)
 
@@ -125,7 +122,7 @@ class _WithResponseFiles(click.Command):
         super().__init__("ptx-as")
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **more: Any) -> Any:
-        return command.main(_spelled_out(_expanded(list(args or ()))), *rest, **more)
+        return command.main(spelled_out(_expanded(list(args or ())), command), *rest, **more)
 
 
 def _expanded(arguments: list[str], depth: int = 0) -> list[str]:
@@ -147,15 +144,6 @@ def _expanded(arguments: list[str], depth: int = 0) -> list[str]:
     return found
 
 
-def _spelled_out(arguments: list[str]) -> list[str]:
-    """`-MFfile` is `-MF file`, as compilers have it; click would take either for single letters."""
-    found: list[str] = []
-    for argument in arguments:
-        joined = argument.startswith("-MF") and len(argument) > 3
-        found += ["-MF", argument[3:]] if joined else [argument]
-    return found
-
-
 def _check_usage(options: dict[str, Any], names: list[str]) -> None:
     reading = [flag for flag, name in (("--info", "info"), ("--disassemble", "disassemble")) if options[name]]
     if len(reading) > 1:
@@ -164,7 +152,8 @@ def _check_usage(options: dict[str, Any], names: list[str]) -> None:
         raise click.UsageError("--format belongs to --info")
     writing = [flag for flag, name in (
         ("-c", "separate"), ("-g", "debug"), ("--strip-debug", "strip_debug"), ("--compress", "compress"),
-        ("--gc", "gc"), ("-MMD", "dependencies"), ("-MF", "dependency_file"), ("--target", "target"),
+        ("--gc", "gc"), ("-MMD", "dependencies"), ("-MF", "dependency_file"), ("-MP", "phony"), ("-MT", "rule_targets"),
+        ("--target", "target"),
         ("--ptx-version", "ptx_version")) if options[name]]  # fmt: skip
     if reading and writing:
         raise click.UsageError(f"{writing[0]} does not go with {reading[0]}")
@@ -176,14 +165,7 @@ def _check_usage(options: dict[str, Any], names: list[str]) -> None:
         raise click.UsageError("-g and --strip-debug exclude each other")
     if STDIN in names and not options["output"] and not reading:
         raise click.UsageError("standard input needs -o: there is no name to derive the output's from")
-    if _wants_dependencies(options) and options["output"] == STDIN and not options["dependency_file"]:
-        raise click.UsageError("-MMD with -o - needs -MF: there is no output name to derive its own from")
-    if options["dependency_file"] and options["separate"] and len(names) > 1:
-        raise click.UsageError("-MF with -c takes one input: each output has its own dependencies")
-
-
-def _wants_dependencies(options: dict[str, Any]) -> bool:
-    return bool(options["dependencies"] or options["dependency_file"])
+    check_dependency_usage(options, len(names))
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -301,15 +283,12 @@ def _prepared(name: str, options: dict[str, Any]) -> list[bytes] | None:
 def _version(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+)\.(\d+)", text)
-    if found is None:
-        raise click.UsageError(f"--ptx-version: '{text}' is no version; write it like 8.0")
-    version = int(found[1]), int(found[2])
-    from ptxtools.isa.targets import NEWEST, VERSIONS, version_text
+    from ptxtools.isa.targets import parse_version
 
-    if version not in VERSIONS:
-        raise click.UsageError(f"unknown PTX version '{text}'; the newest known one is {version_text(NEWEST)}")
-    return version
+    try:
+        return parse_version(text)
+    except ValueError as error:
+        raise click.UsageError(f"--ptx-version: {error}") from None
 
 
 def _check_target(name: str | None) -> None:
@@ -323,7 +302,7 @@ def _check_target(name: str | None) -> None:
         raise click.UsageError(f"--target: '{name}' is no known target; write it like sm_90a")
 
 
-def _linked(options: dict[str, Any], names: list[str]) -> _Output:
+def _linked(options: dict[str, Any], names: list[str]) -> Output:
     from ptxtools.container import link
 
     path = options["output"] or _output_name(names[0], options["emit"])
@@ -336,7 +315,7 @@ def _linked(options: dict[str, Any], names: list[str]) -> _Output:
             raise
         # Said again about the texts themselves: a container has only their lines.
         linked = link(_united(options, names, [None] * len(names)), gc=options["gc"])
-    return _Output(path, _encode(linked, options), tuple(names))
+    return Output(path, _encode(linked, options), tuple(names))
 
 
 def _united(options: dict[str, Any], names: list[str], ready: list[list[bytes] | None]) -> list[Module]:
@@ -351,7 +330,7 @@ def _united(options: dict[str, Any], names: list[str], ready: list[list[bytes] |
     return modules
 
 
-def _separate(options: dict[str, Any], names: list[str]) -> list[_Output]:
+def _separate(options: dict[str, Any], names: list[str]) -> list[Output]:
     paths = [options["output"] or _output_name(name, options["emit"]) for name in names]
     for n, path in enumerate(paths):
         if path in paths[:n]:
@@ -366,7 +345,7 @@ def _separate(options: dict[str, Any], names: list[str]) -> list[_Output]:
             if len(modules) > 1:
                 raise Failure(f"{name} embeds {len(modules)} modules, which -c does not link: leave out -c")
             done = [_encode(modules[0], options)]
-        outputs.append(_Output(path, done[0], (name,)))
+        outputs.append(Output(path, done[0], (name,)))
     return outputs
 
 
@@ -377,7 +356,7 @@ def _output_name(name: str, suffix: str) -> str:
 def _keep_inputs(path: str, names: list[str]) -> None:
     for name in names:
         if STDIN not in (path, name) and os.path.exists(path) and os.path.exists(name) and os.path.samefile(path, name):
-            raise Failure(f"{path} is an input: it would be overwritten; name another output with -o")
+            raise Failure(f"{path} is an input: it would be overwritten; name another file to write")
 
 
 def _encode(module: Module, options: dict[str, Any]) -> bytes:
@@ -389,18 +368,6 @@ def _encode(module: Module, options: dict[str, Any]) -> bytes:
         module = without_debug(module) if options["strip_debug"] else module
         return fatbin_of(module, debug=options["debug"], compress=options["compress"])
     return write(module, debug=options["debug"], strip_debug=options["strip_debug"], compress=options["compress"])
-
-
-def _dependencies(output: _Output, options: dict[str, Any]) -> _Output:
-    """A make rule, and a rule without a recipe for each input, so that a removed one does not stop make."""
-    path = options["dependency_file"] or f"{os.path.splitext(output.path)[0]}.d"
-    inputs = [_make_name(name) for name in output.inputs if name != STDIN]
-    lines = [f"{_make_name(output.path)}: {' '.join(inputs)}".rstrip(), *(f"\n{name}:" for name in inputs)]
-    return _Output(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), output.inputs)
-
-
-def _make_name(name: str) -> str:
-    return name.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")
 
 
 if __name__ == "__main__":

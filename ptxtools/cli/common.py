@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +19,23 @@ import click
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
+from ptxtools.diagnostics.files import read_all
+from ptxtools.diagnostics.shorten import shortened
 from ptxtools.diagnostics.text import printable, render
 
 from . import interrupted
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
+#: What writing to a stream fails with, and how that is told.
+_OUTPUT = "cannot write standard output: "
+_OUTPUT_ERRORS = frozenset({errno.EBADF, errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
+
 #: The name under which standard input is given, and the one it has in findings.
 STDIN, STDIN_NAME = "-", "<stdin>"
+
+#: What the address for reports is called in a package's metadata, lower case, letters only.
+_ISSUES = frozenset({"issues", "bugs", "issue", "bug", "tracker", "issuetracker", "bugtracker", "bugreports"})
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
@@ -115,8 +125,9 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     except BrokenPipeError:
         _discard_output()
     except OSError as error:
-        sys.stderr.write(f"{name}: error: cannot write output: {error.strerror}\n")
+        _say(name, f"{_OUTPUT}{error.strerror}", USAGE)
         status = status or USAGE
+        _discard_output()
     if status == INTERRUPTED:
         _leave(status)
     sys.exit(status)
@@ -131,13 +142,26 @@ def _leave(status: int) -> NoReturn:
 
 
 def _prepare_streams() -> None:
-    """Streams that were closed swallow what is written; text that a stream cannot encode is escaped, never an error."""
-    for stream in ("stdout", "stderr"):
-        found = getattr(sys, stream)
-        if found is None:
-            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
-        elif hasattr(found, "reconfigure"):
-            found.reconfigure(errors="backslashreplace")
+    """A closed standard output is an error once something is written, a closed standard error swallows it. Text that a
+    stream cannot encode is escaped, never an error."""
+    if sys.stdout is None:
+        os.open(os.devnull, os.O_WRONLY)  # so that no file gets the number of standard output
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Closed()), encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the life of the process
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+class _Closed(io.RawIOBase):
+    """Standard output that the caller has closed."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        raise OSError(errno.EBADF, "it is closed")
 
 
 def exit_status(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> int:
@@ -151,13 +175,16 @@ def exit_status(command: click.Command, name: str, arguments: Sequence[str] | No
 
 def _report(error: BaseException, name: str) -> int:
     """Say what went wrong; the exit status."""
+    if isinstance(error, SystemExit) and "PacifyFlush" in type(sys.stdout).__name__:  # click's mark of a closed pipe
+        error = BrokenPipeError()
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else FINDINGS
     if isinstance(error, BrokenPipeError):
         _discard_output()
         return OK
     if interrupted(error) or isinstance(error, click.Abort):
-        return _say(name, "interrupted", INTERRUPTED)
+        told = f"interrupted\n{error.__cause__}" if isinstance(error.__cause__, Trap) else "interrupted"
+        return _say(name, told, INTERRUPTED)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):
@@ -170,15 +197,28 @@ def _report(error: BaseException, name: str) -> int:
     if isinstance(error, (LaunchError, Trap)):
         return _say(name, str(error), FINDINGS)
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return _say(name, f"{where}{error.strerror or error}", USAGE)
+        place = _place(error)
+        if place == _OUTPUT:
+            _discard_output()
+        return _say(name, f"{place}{error.strerror or error}", USAGE)
     if isinstance(error, MemoryError):
         return _say(name, "out of memory", USAGE)
     return _internal_error(error, name)
 
 
+def _place(error: OSError) -> str:
+    """What an error of the system is about. Those of streams and of the working directory do not say."""
+    if error.filename:
+        return f"{os.fsdecode(error.filename)}: "
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working directory: "
+    return _OUTPUT if error.errno in _OUTPUT_ERRORS else ""
+
+
 def _say(name: str, message: str, status: int) -> int:
-    text = "\n".join(printable(line) for line in message.split("\n"))
+    text = "\n".join(printable(shortened(line)) for line in message.split("\n"))
     with suppress(OSError, ValueError):  # standard error may be closed: the status must do
         sys.stderr.write(f"{name}: {'' if status == INTERRUPTED else 'error: '}{text}\n")
     return status
@@ -208,20 +248,27 @@ def _internal_error(error: BaseException, name: str) -> int:
 
 
 def report_address() -> str:
-    """Where a user reports an error of ours: the address "Issues" of the installed package, if it names one."""
+    """Where a user reports an error of ours: the address under `[project.urls]` of the installed package that packaging
+    tools take for its issues ("Issues", "Bug Tracker", …); "" if it names none."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
-        addresses = metadata("ptxtools").get_all("Project-URL") or []
+        listed = metadata("ptxtools").get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
-    return next((text.removeprefix("Issues, ") for text in map(str, addresses) if text.startswith("Issues, ")), "")
+    for text in map(str, listed):
+        label, _, address = text.partition(",")
+        if "".join(c for c in label.lower() if c.isalnum()) in _ISSUES:
+            return address.strip()
+    return ""
 
 
 def _discard_output() -> None:
-    """The reader went away: keep Python from complaining when it flushes at exit."""
+    """Nothing more can be written: keep Python from complaining when it flushes at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the life of the process
 
 
 def print_diagnostics(diagnostics: Sequence[Diagnostic], style: Style, stream: IO[str]) -> None:
@@ -249,9 +296,9 @@ def read_input(name: str) -> bytes:
         if name == STDIN:
             if sys.stdin is None:
                 raise OSError(errno.EBADF, "it is closed")
-            return sys.stdin.buffer.read()
+            return read_all(sys.stdin.buffer)
         with open(name, "rb") as file:
-            return file.read()
+            return read_all(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         shown = STDIN_NAME if name == STDIN else name
@@ -259,7 +306,7 @@ def read_input(name: str) -> bytes:
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write a whole file, or standard output for `-`; a file appears complete or not at all.
+    """Write a whole file, or standard output for `-`; a file appears complete or not at all (`ptxtools.files`).
 
     Raises Failure (status 2) when it cannot be written.
     """
@@ -268,26 +315,13 @@ def write_output(path: str, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    from ptxtools.files import reason, write_whole
+
+    sys.stdout.flush()  # the file may be /dev/stdout
     try:
-        if not os.path.isfile(path) and os.path.exists(path):  # a device or a pipe: no renaming over it
-            with open(path, "wb") as file:
-                file.write(data)
-            return
-        _replace_file(path, data)
+        write_whole(path, lambda file: file.write(data))
     except (OSError, ValueError) as error:
-        raise Failure(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _replace_file(path: str, data: bytes) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+        raise Failure(f"{path}: cannot be written: {reason(error)}") from None
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Diagnostic, PtxError
 from ptxtools.diagnostics.colour import style_for
 
+from .checking import Unreadable
 from .common import FINDINGS, OK, STDIN, USAGE, Failure, print_diagnostics, read_input, tool_version
+from .reporting import print_failures
 
 if TYPE_CHECKING:
     from ptxtools.linter.requirements import Requirements
 
 
-def print_requirements(names: Sequence[str], stdin_name: str, colour: str, format_: str) -> int:
+def print_requirements(
+    names: Sequence[str], stdin_name: str, colour: str, format_: str, failures: Sequence[Unreadable]
+) -> int:
     """`--requirements` for each file. One that has errors whatever it declares has none: its errors are printed."""
     found: list[Requirements] = []
     errors: list[Diagnostic] = []
-    unreadable = False
+    unreadable = list(failures)
     for name in names:
         shown = stdin_name if name == STDIN else name
         try:
@@ -29,10 +33,10 @@ def print_requirements(names: Sequence[str], stdin_name: str, colour: str, forma
         except PtxError as error:
             errors += error.diagnostics
         except Failure as error:
-            unreadable = True
-            sys.stderr.write(f"ptx-lint: error: {error.message}\n")
+            unreadable.append(Unreadable(shown, error.message))
     print_diagnostics(errors, style_for(colour, sys.stderr), sys.stderr)
-    sys.stdout.write(_REQUIREMENTS[format_](found))
+    sys.stdout.write(_REQUIREMENTS[format_](found) if format_ != "sarif" else _requirements_sarif(found, unreadable))
+    print_failures(unreadable)
     impossible = any(not needs.lowest.targets for needs in found)
     return USAGE if unreadable else FINDINGS if errors or impossible else OK
 
@@ -53,12 +57,12 @@ def _requirements_json(found: list[Requirements]) -> str:
     return "".join(json.dumps(needs.to_json()) + "\n" for needs in found)
 
 
-def _requirements_sarif(found: list[Requirements]) -> str:
-    from ptxtools.diagnostics.formats import to_sarif
+def _requirements_sarif(found: list[Requirements], failures: Sequence[Unreadable]) -> str:
+    from ptxtools.diagnostics.sarif import to_sarif
     from ptxtools.linter.requirements import TITLE
 
     notes = [note for needs in found for note in needs.notes()]
-    return to_sarif(notes, lambda _: (TITLE, TITLE), tool_version()) + "\n"
+    return to_sarif(notes, lambda _: (TITLE, TITLE), tool_version(), failures) + "\n"
 
 
 def _requirements_github(found: list[Requirements]) -> str:
@@ -75,5 +79,4 @@ _REQUIREMENTS: dict[str, Callable[[list[Requirements]], str]] = {
     "text": _requirements_text,
     "json": _requirements_json,
     "github": _requirements_github,
-    "sarif": _requirements_sarif,
 }

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxtools.diagnostics.colour import is_terminal
+
 from .common import (
     CONTEXT_SETTINGS,
     FINDINGS,
@@ -49,8 +51,10 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
 @click.command(name="ptx-run", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Run a kernel on a simulated device.")  # fmt: skip
 @click.argument("module", required=False)
-@click.option("-k", "--kernel", metavar="NAME", help="The entry to run; not needed when there is only one.")
+@click.option("-k", "--kernel", metavar="NAME", help="The entry to run: its name, mangled or as in the source, or "
+              "the beginning of one; not needed when there is only one.")  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, and run nothing.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Of --list; default: text.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.")
 @click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed where the kernel has .reqntid.")
 @click.option("--cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster.")
@@ -65,7 +69,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
     "args",
     metavar="SPEC",
     multiple=True,
-    help="An argument, one per parameter in order: 42, f32:1.5, null, FILE.npy, zeros:f32[1024], "
+    help="An argument, one per parameter in order: 42, f32:1.5, null, FILE.npy, FILE.png, zeros:f32[1024], "
     "fill:f32[4]=1.5, arange:s32[64], random:f32[32,32]@SEED, bytes:HEX, @FILE.",
 )
 @click.option(
@@ -114,6 +118,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
 )
 @click.option("--check", "checks", metavar="LIST", help="Run-time checkers: memcheck, initcheck, synccheck, racecheck, "
               "leakcheck, asynccheck (with commas between), or all.")  # fmt: skip
+@click.option("--check-stop", is_flag=True, help="End the run at memcheck's first error.")
 @not_available_yet("--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
@@ -123,6 +128,8 @@ def command(**options: Any) -> int:
     """
     if options["list_"]:
         return _list(options)
+    if options["format_"] is not None:
+        raise click.UsageError("--format is that of --list")
     job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
     return _run(job, options)
 
@@ -182,7 +189,7 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     job.max_instructions = options["max_instructions"]
     job.sms = options["sms"] or job.sms
     job.heap = job.heap if options["heap"] is None else options["heap"]
-    job.on_print = _print
+    job.check_stop = options["check_stop"]
     if options["checks"]:
         job.checks |= _checks(options["checks"])
     limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]
@@ -200,14 +207,30 @@ def _checks(text: str) -> frozenset[str]:
 
 
 def _list(options: dict[str, Any]) -> int:
+    import json
+
     from ptxtools.api import loadable
+    from ptxtools.diagnostics.names import demangle
 
     name = _module_name(options)
     module = loadable(read_input(name), "<stdin>" if name == STDIN else name)
-    for kernel in module.contents.kernels.values():
-        if options["kernel"] in (None, kernel.name):
-            for line in kernel.lines():
-                click.echo(line)
+    kernels = list(module.contents.kernels.values())
+    if options["kernel"]:
+        from ptxtools.launch.errors import SpecError
+        from ptxtools.launch.runner import find_kernel
+
+        try:
+            kernels = [find_kernel(module, options["kernel"], name)]
+        except SpecError as error:
+            raise Failure(str(error)) from None
+    demangle(*(kernel.name for kernel in kernels))
+    if options["format_"] == "json":
+        rows = [json.dumps(kernel.to_json()) for kernel in kernels]
+        click.echo("[\n " + ",\n ".join(rows) + "\n]" if rows else "[]")
+        return OK
+    for kernel in kernels:
+        for line in kernel.lines():
+            click.echo(line)
     return OK
 
 
@@ -219,7 +242,8 @@ def _run(job: Job, options: dict[str, Any]) -> int:
     from ptxtools.launch.errors import SpecError
 
     try:
-        with _Ticker(options["quiet"]):
+        with _Ticker(options["quiet"]) as ticker:
+            job.on_print = lambda text: _print(text, ticker)
             report = run_job(job, read_input)
     except SpecError as error:
         raise Failure(str(error)) from None
@@ -227,13 +251,11 @@ def _run(job: Job, options: dict[str, Any]) -> int:
     return OK if report.passed else FINDINGS
 
 
-def _print(text: str) -> None:
-    """Pass on what a kernel printed; bytes that are no text stay as they are."""
-    try:
-        sys.stdout.write(text)
-    except UnicodeEncodeError:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+def _print(text: str, ticker: _Ticker) -> None:
+    """Pass on what a kernel printed, byte for byte: no encoding of the terminal changes it."""
+    ticker.clear()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    if sys.stdout.line_buffering:
         sys.stdout.buffer.flush()
 
 
@@ -249,39 +271,65 @@ def _show(report: Report, job: Job, options: dict[str, Any]) -> None:
         sys.stderr.write(f"ptx-run: {failure[0]}\n" + "".join(f"    {line}\n" for line in failure[1:]))
     if options["verbose"]:
         for result in report.results:
-            rate = result.instructions / max(result.seconds, 1e-9) / 1e6
-            took = f"{result.instructions:,} thread-instructions in {result.seconds:.6f} s, {rate:,.0f} million/s"
-            sys.stderr.write(f"ptx-run: {took}\n")
+            sys.stderr.write(f"ptx-run: {_speed(result.instructions, result.seconds)}\n")
+
+
+def _speed(instructions: int, seconds: float) -> str:
+    """How much was executed, and how fast, in a unit that leaves digits to see."""
+    rate, unit = instructions / max(seconds, 1e-9), ""
+    if rate >= 1e6:
+        rate, unit = rate / 1e6, " million"
+    shown = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+    return f"{instructions:,} thread-instruction{'s' * (instructions != 1)} in {seconds:.6f} s, {shown}{unit}/s"
 
 
 class _Ticker:
-    """Shows that a long run goes on: elapsed seconds on standard error, on a terminal only, after the first second."""
+    """Shows that a long run goes on: elapsed seconds on standard error, on a terminal only, after the first two. The
+    line gives way to what the kernel prints, and is gone in the end."""
 
     def __init__(self, quiet: bool) -> None:
-        self._wanted = not quiet and sys.stderr.isatty()
+        self._wanted = not quiet and is_terminal(sys.stderr)
+        self._shown = False
 
-    def __enter__(self) -> None:
+    def clear(self) -> None:
+        """Take the line away, until it is next due."""
+        if self._shown:
+            self._shown = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def __enter__(self) -> _Ticker:
         if not self._wanted:
-            return
+            return self
         from threading import Event, Thread
 
         self._stop = Event()
         self._thread = Thread(target=self._tick, daemon=True)
         self._thread.start()
+        return self
 
     def _tick(self) -> None:
         import time
 
-        started, shown = time.monotonic(), False
-        while not self._stop.wait(1.0 if not shown else 0.2):
-            shown = True
-            sys.stderr.write(f"\rrunning, {time.monotonic() - started:.0f} s")
-            sys.stderr.flush()
-        if shown:
-            sys.stderr.write("\r\x1b[K")
+        started = time.monotonic()
+        wait = 2.0
+        while not self._stop.wait(wait):
+            wait = 1.0
+            self._shown = True
+            sys.stderr.write(f"\r\x1b[Krunning for {_clock(time.monotonic() - started)}")
             sys.stderr.flush()
 
     def __exit__(self, *_: object) -> None:
         if self._wanted:
             self._stop.set()
             self._thread.join()
+            self.clear()
+
+
+def _clock(seconds: float) -> str:
+    """Such as `7 s`, `2:05 min`, `1:00:07 h`."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes = f"{whole // 60 % 60:02}:{whole % 60:02}"
+    return f"{minutes.removeprefix('0')} min" if whole < 3600 else f"{whole // 3600}:{minutes} h"

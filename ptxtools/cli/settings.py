@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ptxtools.diagnostics.text import printable
+
 from .common import STDIN, STDIN_NAME, Failure
 
 if TYPE_CHECKING:
     from ptxtools.linter.config import Config
+    from ptxtools.linter.discovery import Exclusion
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -40,11 +44,27 @@ class SettingsFinder:
 
     def for_file(self, name: str) -> Settings:
         """The settings of one file; those of standard input are looked for beside its name, if it was given one."""
-        return self._of(self._config(self._options["stdin_filename"] or "" if name == STDIN else name))
+        return self._of(self._config_of(name))
 
-    def format(self) -> str:
-        """How the findings of the whole run are written; a file has a say if it stands at or above this folder."""
-        found: str = self._options["format_"] or self._config("").format or "text"
+    def left_out(self, folder: str) -> Exclusion:
+        """What is left out of a folder that is searched: as the options say, or the settings there."""
+        from ptxtools.linter.discovery import DEFAULT, Exclusion
+
+        if self._options["exclude"]:
+            return Exclusion(_words(self._options["exclude"]), os.getcwd())
+        config = self._config(os.path.join(folder, "x"))
+        return Exclusion(DEFAULT if config.exclude is None else config.exclude, config.folder)
+
+    def _config_of(self, name: str) -> Config:
+        return self._config(self._options["stdin_filename"] or "" if name == STDIN else name)
+
+    def format(self, names: Sequence[str]) -> str:
+        """How the findings of the whole run are written: as the settings of all files have it; where those do not
+        agree, as those of the working directory have it."""
+        found: str = self._options["format_"] or ""
+        if not found:
+            formats = {self._config_of(name).format for name in names}
+            found = (formats.pop() if len(formats) == 1 else self._config("").format) or "text"
         if found not in FORMATS:
             raise Failure(f"unknown format '{found}' in the settings; there are {', '.join(FORMATS)}")
         return found
@@ -82,11 +102,10 @@ def _read(path: str) -> Config:
 
     try:
         config = read_config(path)
-        return config._replace(select=_codes(config.select), ignore=_codes(config.ignore))
     except ConfigError as error:
         raise Failure(str(error)) from None
-    except click.UsageError as error:
-        raise Failure(f"{path}: {error.message}") from None
+    select, ignore = (_known_codes(key, getattr(config, key), path) for key in ("select", "ignore"))
+    return config._replace(select=select, ignore=ignore)
 
 
 def _target(name: str) -> str:
@@ -99,24 +118,48 @@ def _target(name: str) -> str:
 
 
 def _version(text: str) -> tuple[int, int]:
-    from ptxtools.isa.targets import NEWEST, VERSIONS, version_text
+    from ptxtools.isa.targets import parse_version
 
     try:
-        major, minor = (int(part) for part in text.split("."))
-    except ValueError:
-        raise click.UsageError(f"--ptx-version takes a version such as 8.0, found '{text}'") from None
-    if (major, minor) not in VERSIONS:
-        raise click.UsageError(f"unknown PTX version '{text}'; the newest known one is {version_text(NEWEST)}")
-    return major, minor
+        return parse_version(text)
+    except ValueError as error:
+        raise click.UsageError(f"--ptx-version: {error}") from None
+
+
+def _words(values: Sequence[str]) -> tuple[str, ...]:
+    """Comma-separated words."""
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
 
 
 def _codes(values: Sequence[str]) -> tuple[str, ...]:
     """Codes, or beginnings of codes, from comma-separated words. An unknown one is a usage error."""
-    codes = tuple(word.strip().upper() for value in values for word in value.split(",") if word.strip())
+    codes = tuple(word.upper() for word in _words(values))
     if codes:
-        from .pages import all_pages, near
+        from ptxtools.pages import check_codes
 
-        for code in codes:
-            if code != "ALL" and not any(known.startswith(code) for known in all_pages()):
-                raise click.UsageError(f"no rule has the code '{code}'{near(code)}")
+        try:
+            check_codes(codes)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
     return codes
+
+
+def _known_codes(key: str, values: Sequence[str], path: str) -> tuple[str, ...]:
+    """Those of the codes in a file that there are; the others are warned of. Raises Failure if none is left."""
+    codes = tuple(value.upper() for value in values)
+    if not codes:
+        return ()
+    from ptxtools.pages import family, unknown_code
+
+    known = tuple(code for code in codes if code == "ALL" or family(code))
+    for code in codes:
+        if code not in known:
+            warn(f"{path}: {unknown_code(code)}")
+    if not known and key == "select":
+        raise Failure(f"{path}: 'select' names no code that there is")
+    return known
+
+
+def warn(message: str) -> None:
+    """A warning about the settings or the arguments of ptx-lint."""
+    sys.stderr.write(f"ptx-lint: warning: {printable(message)}\n")

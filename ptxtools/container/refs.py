@@ -26,7 +26,7 @@ from ptxtools.ir import (
     Variable,
     Vector,
 )
-from ptxtools.ir.references import local_names, operand_names
+from ptxtools.ir.references import declared_names, operand_names, parameter_names
 
 
 def renamed_operand(operand: Any, names: Mapping[str, str]) -> Any:
@@ -55,25 +55,28 @@ def renamed_initializer(init: Any, names: Mapping[str, str]) -> Any:
 
 
 def renamed_function(function: Function, names: Mapping[str, str], labels: Mapping[str, str]) -> Function:
-    """A copy with module-scope names and labels replaced. names: what is not hidden by the function's own names."""
-    own = local_names(function) if function.body is not None else set()
-    used = {old: new for old, new in names.items() if old not in own} | dict(labels)
-    body = None if function.body is None else _renamed_scope(function.body, used)
+    """A copy with module-scope names and labels replaced, where no name of the function's own hides them."""
+    own = parameter_names(function)
+    used = {old: new for old, new in names.items() if old not in own}
+    body = None if function.body is None else _renamed_scope(function.body, used, labels)
     return Function(function.kind, names.get(function.name, function.name), function.params, function.returns,
                     function.directives, body, function.linkage, function.attributes, function.variadic,
                     function.span, function.name_span)  # fmt: skip
 
 
-def _renamed_scope(scope: Scope, names: Mapping[str, str]) -> Scope:
-    return Scope([_renamed_statement(item, names) for item in scope.items], scope.span)
+def _renamed_scope(scope: Scope, names: Mapping[str, str], labels: Mapping[str, str]) -> Scope:
+    own = declared_names(scope)
+    names = {old: new for old, new in names.items() if old not in own}
+    used = {**names, **labels} if labels else names
+    items = [_renamed_scope(i, names, labels) if isinstance(i, Scope) else _renamed_statement(i, used)
+             for i in scope.items]  # fmt: skip
+    return Scope(items, scope.span)
 
 
 def _renamed_statement(item: Statement, names: Mapping[str, str]) -> Statement:
     if isinstance(item, Instruction):
         operands = tuple([renamed_operand(operand, names) for operand in item.operands])
         return Instruction(item.opcode, operands, item.guard, item.place)
-    if isinstance(item, Scope):
-        return _renamed_scope(item, names)
     if isinstance(item, Label):
         return Label(names.get(item.name, item.name), item.span)
     if isinstance(item, Variable) and item.init is not None:

@@ -154,6 +154,8 @@ class LinkedSource(Source):
 
     __slots__ = ("_items", "_of")
 
+    joined = True
+
     def __init__(self, of: dict[int, Source], items: list[Any]) -> None:
         """of: sources by identity of the items, which are kept alive here."""
         first = next((of[id(item)] for item in items if id(item) in of), None)

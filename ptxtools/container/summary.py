@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptxtools.diagnostics import shown
 from ptxtools.ir import Alias, Directive, Function, Module, Pragma, Variable
 
 from . import elf, note
@@ -59,6 +60,7 @@ def _function(function: Function) -> dict[str, Any]:
     d = descriptor_of(function)
     return {
         "name": function.name,
+        "demangled": shown(function.name),
         "linkage": function.linkage,
         "params": [_parameter(p, place) for p, place in zip(function.params, d.params, strict=True)],
         "param_bytes": d.param_bytes,
@@ -134,6 +136,8 @@ def describe_info(data: dict[str, Any]) -> str:
 
 def _function_lines(title: str, f: dict[str, Any]) -> list[str]:
     lines = ["", f"{title} {f['name']}" + (f" (.{f['linkage']})" if f["linkage"] else "")]
+    if f["demangled"] != f["name"]:
+        lines.append(f"  {f['demangled']}")
     for p in f["params"]:
         pointer = p["pointer"]
         more = "" if pointer is None else f", pointer to {pointer['space']}"
@@ -145,7 +149,7 @@ def _function_lines(title: str, f: dict[str, Any]) -> list[str]:
     lines.append(f"  registers: {registers or 'none'}")
     memory = [f"{f[space]} {space}" for space in ("shared", "local", "const") if f[space]]
     lines.append(f"  bytes: {f['param_bytes']} param" + "".join(f", {m}" for m in memory))
-    lines.append(f"  {f['instructions']} instructions")
+    lines.append(f"  {f['instructions']} instruction{'s' * (f['instructions'] != 1)}")
     lines += [f"  {directive}" for directive in f["directives"]]
     return lines
 

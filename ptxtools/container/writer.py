@@ -9,12 +9,12 @@ from ptxtools.diagnostics import NO_SPAN, Source, Span
 from ptxtools.ir import Alias, File, Function, Label, Loc, Module, Scope, Section, Statement, Variable
 from ptxtools.ir.collector import CollectorOff
 from ptxtools.ir.references import local_names
+from ptxtools.ir.sections import section_image, section_labels
 
 from . import elf, note
 from .code import ENTRY, HAS_BODY, Body, CodeWriter, ordinals
 from .codec import Builder, Strings, encode_numbers, pack_column, width_for
 from .data import R_OPERAND, DataSections, binding_of
-from .debug import section_image, section_labels
 from .errors import UNWRITABLE, fail
 from .layout import REGISTER_CLASSES, Descriptor, describe
 from .operands import Pool

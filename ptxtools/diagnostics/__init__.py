@@ -1,6 +1,6 @@
 """Findings, their positions, their rendering, and the error classes. Stands on nothing."""
 
-from .diagnostic import Diagnostic, Fix, LaunchError, PtxError, Requires, Severity, Trap
+from .diagnostic import Diagnostic, Fix, LaunchError, PtxError, Requires, Severity, Trap, shown
 from .source import NO_SPAN, WHOLE, Place, Source, Span, span_at
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "Source",
     "Span",
     "Trap",
+    "shown",
     "span_at",
 ]

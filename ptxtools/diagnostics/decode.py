@@ -14,6 +14,8 @@ _BOMS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
+#: The byte order mark of UTF-8.
+_MARK = b"\xef\xbb\xbf"
 #: Control characters that no text editor writes. Form feed, vertical tab and Ctrl-Z do occur in old sources.
 _NOISE = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a") | {127})
 
@@ -26,8 +28,8 @@ def decode(data: bytes, name: str) -> str:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             raise _refusal(name, f"the file is {encoding} text; PTX is read as UTF-8", "")
-    if data.startswith(b"\xef\xbb\xbf"):
-        data = data[3:]
+    if data.startswith(_MARK):
+        data = data[len(_MARK) :]
     data = _without_final_nul(data)
     # bytes.translate with a delete set runs at memory speed: no scan in Python on the usual path.
     if len(data.translate(None, _NOISE)) != len(data):
@@ -38,6 +40,19 @@ def decode(data: bytes, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return data.decode("latin-1")
+
+
+def encode(text: str, like: bytes) -> bytes:
+    """The bytes of a changed text in the encoding of `like`, from which it was decoded, with what surrounded it: the
+    byte order mark, and final NULs. Of an unchanged text these are the bytes themselves."""
+    mark = _MARK if like.startswith(_MARK) else b""
+    content = _without_final_nul(like)
+    try:
+        content.decode("utf-8")
+        encoding = "utf-8"
+    except UnicodeDecodeError:
+        encoding = "latin-1"
+    return mark + text.encode(encoding) + like[len(content) :]
 
 
 def _without_final_nul(data: bytes) -> bytes:

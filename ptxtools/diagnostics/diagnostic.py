@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .shorten import line_around, shortened
 from .source import NO_SPAN, Source, Span
+
+if TYPE_CHECKING:
+    from .origin import Origin
 
 
 class Severity(Enum):
@@ -34,7 +38,8 @@ class Fix:
 
 @dataclass(slots=True)
 class Diagnostic:
-    """One finding. span: a range of character offsets in `source.text`; subject: the name that it is about, if any."""
+    """One finding. span: a range of character offsets in `source.text`; subject: the name that it is about, if any;
+    origin: the place that the PTX was generated from, where the file says it."""
 
     code: str
     message: str
@@ -47,6 +52,12 @@ class Diagnostic:
     target: str | None = None
     fix: Fix | None = field(default=None, compare=False)
     subject: str = field(default="", compare=False)
+    origin: Origin | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        self.message = shortened(self.message)
+        if self.help:
+            self.help = tuple(shortened(text) for text in self.help)
 
     @property
     def file(self) -> str:
@@ -69,7 +80,8 @@ class Diagnostic:
         return self.source.position(self.span[1])[1] if self.source else 1
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `--format json` prints; "target" is there when the finding is for one of several."""
+        """The object that `--format json` prints; "target" is there when the finding is for one of several,
+        "source" when the file says what its lines were generated from."""
         needs = self.requires
         found: dict[str, Any] = {
             "file": self.file,
@@ -85,6 +97,8 @@ class Diagnostic:
         }
         if self.target is not None:
             found["target"] = self.target
+        if self.origin is not None:
+            found.update(self.origin.keys())
         return found
 
 
@@ -103,11 +117,21 @@ class LaunchError(Exception):
     """A launch was refused before anything ran: bad shape, arguments, device or limits."""
 
 
+def shown(name: str) -> str:
+    """The name of a kernel or function for a message: demangled, if a compiler mangled it."""
+    if not name.startswith(("_Z", "_R")):
+        return name
+    from .names import demangled  # with the library behind it
+
+    return demangled(name)
+
+
 class Trap(Exception):  # noqa: N818 - the user-facing name
     """A kernel went wrong while it ran.
 
-    kernel: entry name; cta, thread: (x, y, z); line: PTX line number (of the text, or of the container's
+    kernel: entry name, as in the PTX; cta, thread: (x, y, z); line: PTX line number (of the text, or of the container's
     disassembly); text: that line; reason: what happened; kind: "trap", "timeout", "deadlock" or a checker's name;
+    source: the place that the line was generated from (`Origin`: file, line, function, inlined_at), or None;
     where: index into the program's lines, from which the device finds file and line; places: the same for each of the
     details, -1 where one has no place.
     """
@@ -128,19 +152,21 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
     ) -> None:
         self.where = where
         self.places: tuple[int, ...] = ()
+        self.source: Origin | None = None
         self.reason, self.kernel, self.cta, self.thread = reason, kernel, cta, thread
         self.file, self.line, self.text, self.kind, self.details = file, line, text, kind, details
         super().__init__(self.describe())
 
     def describe(self) -> str:
         where = f"{self.file}:{self.line}: " if self.line is not None else ""
-        who = f" in kernel {self.kernel}" if self.kernel else ""
+        who = f" in kernel {shown(self.kernel)}" if self.kernel else ""
         if self.cta is not None:
             who += f", CTA ({','.join(map(str, self.cta))})"
         if self.thread is not None:
             who += f", thread ({','.join(map(str, self.thread))})"
         lines = [f"{where}{self.kind}: {self.reason}{who}"]
         if self.text:
-            lines.append(f"    {self.text.strip()}")
+            lines.append(f"    {line_around(self.text.strip())}")
+        lines.extend(f"    {line}" for line in (self.source.lines() if self.source else ()))
         lines.extend(f"    {detail}" for detail in self.details)
         return "\n".join(lines)

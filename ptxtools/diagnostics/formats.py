@@ -1,17 +1,12 @@
-"""Findings for machines: the JSON array, GitHub workflow annotations, SARIF 2.1.0."""
+"""Findings for machines: the JSON array, GitHub workflow annotations. `sarif` has the third."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import PurePath
-from typing import Any
-from urllib.parse import quote
+from collections.abc import Iterable
 
 from .diagnostic import Diagnostic, Severity
 from .text import headline, notes
-
-SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
 def to_json(diagnostics: Iterable[Diagnostic]) -> str:
@@ -44,45 +39,3 @@ def _escape(text: str) -> str:
 
 def _escape_property(text: str) -> str:
     return _escape(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def to_sarif(diagnostics: Sequence[Diagnostic], describe: Callable[[str], tuple[str, str]], version: str) -> str:
-    """A SARIF 2.1.0 log with one run.
-
-    describe: title and explanation (Markdown) of a code; version: that of the tool.
-    """
-    codes = sorted({d.code for d in diagnostics})
-    rules = []
-    for code in codes:
-        title, page = describe(code)
-        rules.append({"id": code, "shortDescription": {"text": title}, "help": {"text": page, "markdown": page}})
-    driver = {"name": "ptx-lint", "version": version, "rules": rules}
-    index = {code: n for n, code in enumerate(codes)}
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [_result(d, index[d.code]) for d in diagnostics],
-    }
-    log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2)
-
-
-def _result(d: Diagnostic, rule_index: int) -> dict[str, Any]:
-    text = "\n".join([headline(d), *(f"{head} {text}" for head, text in notes(d))])
-    region = {"startLine": d.line, "startColumn": d.column, "endLine": d.end_line, "endColumn": d.end_column}
-    place = {"artifactLocation": {"uri": _uri(d.file)}, "region": region}
-    result: dict[str, Any] = {
-        "ruleId": d.code,
-        "ruleIndex": rule_index,
-        "level": d.severity.value,
-        "message": {"text": text},
-        "locations": [{"physicalLocation": place}],
-    }
-    if d.target:
-        result["properties"] = {"target": d.target}
-    return result
-
-
-def _uri(name: str) -> str:
-    path = PurePath(name)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -26,6 +26,9 @@ class Source:
 
     __slots__ = ("_starts", "name", "text")
 
+    #: Whether offsets count in several texts, so that one alone does not say where it is.
+    joined = False
+
     def __init__(self, text: str, name: str = "<stdin>") -> None:
         self.name = name
         self.text = text

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from .colour import PLAIN, Style
-from .diagnostic import Diagnostic, Requires, Severity
+from .diagnostic import Diagnostic, Requires, Severity, shown
 from .source import Span
 
 #: Longest part of a source line that is shown; longer lines are cut around the caret.
 _WIDTH = 160
+#: Names in a message that a compiler mangled, and how many of them are explained.
+_MANGLED = re.compile(r"(?<=')_[ZR][A-Za-z0-9_$.]+(?=')")
+_MOST_NAMES = 4
 _MARGIN = 40
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 
@@ -32,7 +36,14 @@ def headline(diagnostic: Diagnostic) -> str:
 
 
 def notes(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
-    """The notes below a finding, each as (head, text)."""
+    """The notes below a finding, each as (head, text): its source, what mangled names in the message mean, help."""
+    if diagnostic.origin is not None:
+        yield "source:", str(diagnostic.origin)
+        for text in diagnostic.origin.calls():
+            yield "       ", text
+    for name in dict.fromkeys(_MANGLED.findall(diagnostic.message)[:_MOST_NAMES]):
+        if shown(name) != name:
+            yield "name:", f"{name} is {shown(name)}"
     for text in diagnostic.help:
         yield "help:", text
     if diagnostic.requires is not None:
@@ -66,10 +77,14 @@ def join_words(words: Sequence[str], last: str) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` without anything that could steer a terminal: other control characters show as `?`."""
+    """`text` without anything that could steer a terminal: a tab shows as a space, other control characters as `?`."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else ("\ufffd" if c > "\x7f" else "?") for c in text)
+    return "".join(map(_printable, text))
+
+
+def _printable(char: str) -> str:
+    return char if char.isprintable() else " " if char == "\t" else "\ufffd" if char > "\x7f" else "?"
 
 
 def _excerpt(d: Diagnostic, style: Style) -> list[str]:

@@ -79,31 +79,52 @@ def initializer_names(init: Initializer | None) -> Iterator[str]:
 
 
 def local_names(function: Function) -> set[str]:
-    """Names that mean something of the function's own inside it: parameters, declarations, labels."""
-    names = {v.name for v in (*function.params, *function.returns)}
-    if function.body is not None:
-        for statement in statements(function.body):
-            if isinstance(statement, (Variable, Label)):
-                names.add(statement.name)
-            elif not isinstance(statement, (Instruction, Loc)):
-                label = getattr(statement, "label", None)
-                if label is not None:
-                    names.add(label)
+    """Names that mean something of the function's own somewhere in it: parameters, declarations, labels."""
+    names = parameter_names(function)
+    waiting = [function.body] if function.body is not None else []
+    while waiting:
+        scope = waiting.pop()
+        names |= declared_names(scope)
+        waiting += [item for item in scope.items if isinstance(item, Scope)]
+    return names
+
+
+def parameter_names(function: Function) -> set[str]:
+    """Names of parameters and results."""
+    return {v.name for v in (*function.params, *function.returns)}
+
+
+def declared_names(scope: Scope) -> set[str]:
+    """Names that a scope declares itself: variables, labels and what stands at them."""
+    names: set[str] = set()
+    for item in scope.items:
+        if isinstance(item, (Variable, Label)):
+            names.add(item.name)
+        elif not isinstance(item, (Instruction, Loc, Scope)):
+            label = getattr(item, "label", None)
+            if label is not None:
+                names.add(label)
     return names
 
 
 def referenced(function: Function) -> dict[str, Any]:
-    """Names used in a body that are not its own, with the first statement that uses each."""
-    if function.body is None:
-        return {}
-    own = local_names(function)
+    """Names used in a body that mean nothing of its own where they stand, with the first statement that uses each."""
     found: dict[str, Any] = {}
-    seen: set[int] = set()
-    for statement in statements(function.body):
-        for name in _statement_names(statement, seen):
-            if name not in own:
-                found.setdefault(name, statement)
+    if function.body is not None:
+        _note_references(function.body, parameter_names(function), found)
     return found
+
+
+def _note_references(scope: Scope, hidden: set[str], found: dict[str, Any]) -> None:
+    hidden = hidden | declared_names(scope)
+    seen: set[int] = set()
+    for item in scope.items:
+        if isinstance(item, Scope):
+            _note_references(item, hidden, found)
+            continue
+        for name in _statement_names(item, seen):
+            if name not in hidden:
+                found.setdefault(name, item)
 
 
 def _statement_names(statement: Any, seen: set[int]) -> Iterator[str]:

@@ -83,7 +83,7 @@ PAGES = """
     needs .e4m3x2,.e5m2x2                        => ptx 7.8, sm_90, sm_89@8.1
     needs .satfinite dtype=.f16,.bf16,.f16x2,.bf16x2,.tf32 => ptx 8.1, sm_70
     needs .satfinite dtype=.tf32 rnd=.rn,.rz     => ptx 8.6, sm_100
-    needs .e2m1x2,.e2m3x2,.e3m2x2,.ue8m0x2       => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
+    needs .e2m1x2,.e2m3x2,.e3m2x2,.ue8m0x2       => ptx 8.6, blackwell
     needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a
 
 # 9.7.9.22 cvt.pack

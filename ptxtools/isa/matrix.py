@@ -230,7 +230,7 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     needs atype=.e4m3,.e5m2                       => ptx 8.4, sm_89
     needs .m16n8k16 atype=.e4m3,.e5m2             => ptx 8.7
     needs dtype=.f16 atype=.e4m3,.e5m2            => ptx 8.7
-    needs .kind                                   => ptx 8.7, sm_120a, sm_121a, sm_120f
+    needs .kind                                   => ptx 8.7, rtx_blackwell
     needs .scale_vec::4X .ue8m0                   => ptx 9.1  // 8.7 lists no such scale (9.7.14.3), ptxas 13.0 has none
 
 # 9.7.14.6.3 mma
@@ -299,8 +299,8 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     needs                              => ptx 7.1, sm_80
     needs atype=.e4m3,.e5m2            => ptx 8.4, sm_89
     needs .sp::ordered_metadata        => ptx 8.5
-    needs .kind | dtype=.f16 atype=.e4m3,.e5m2 => ptx 8.7, sm_120a, sm_121a, sm_120f
-    needs .kind::mxf4,.kind::mxf4nvf4  => sm_120a, sm_121a
+    needs .kind | dtype=.f16 atype=.e4m3,.e5m2 => ptx 8.7, rtx_blackwell
+    needs .kind::mxf4,.kind::mxf4nvf4  => rtx_blackwell_chips
     needs .scale_vec::4X .ue8m0        => ptx 9.1
 
 # 9.7.14.5.15 ldmatrix
@@ -324,7 +324,7 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     rule matrix_registers
     needs                 => ptx 6.5, sm_75
     needs .shared::cta    => ptx 7.8
-    needs .m16n16,.m8n16  => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_121a, sm_100f, sm_101f, sm_120f
+    needs .m16n16,.m8n16  => ptx 8.6, blackwell_121
 
 # 9.7.14.5.16 stmatrix
     stmatrix.sync.aligned.shape.num{.trans}{.ss}.type  [p], r:b32*registers;
@@ -337,7 +337,7 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     .ss    = { .shared{::cta} };
     rule matrix_registers
     needs        => ptx 7.8, sm_90
-    needs .m16n8 => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_121a, sm_100f, sm_101f, sm_120f
+    needs .m16n8 => ptx 8.6, blackwell_121
 
 # 9.7.14.5.17 movmatrix
     movmatrix.sync.aligned.shape.trans.type  d:b32, a:b32(reg);

@@ -94,7 +94,7 @@ PAGES = """
     .multicast = { .multicast::cluster::all };
     first .async
     needs            => ptx 8.6, sm_100
-    needs .multicast => sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
+    needs .multicast => blackwell
 
 # 9.7.13.18 clusterlaunchcontrol.query_cancel
     clusterlaunchcontrol.query_cancel.is_canceled.pred.b128         p:pred, response:b128;

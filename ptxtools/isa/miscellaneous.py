@@ -22,5 +22,5 @@ PAGES = """
     setmaxnreg.action.sync.aligned.u32  count(imm 24..256:8);
     .action = { .inc, .dec };
     first .action
-    needs => ptx 8.0, sm_90a, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
+    needs => ptx 8.0, sm_90a, blackwell
 """

@@ -6,7 +6,8 @@ A chapter is a text of pages. A page starts with `# section names…`; then, in 
     .rnd = { .rn, .rz };                 a modifier set: binds to the forms above that still lack it, and to forms below
     .ss  = { .shared{::cta, ::cluster} };
     needs .bf16x2 => ptx 7.8, sm_90      availability (see `conditions`); several targets: one of them suffices;
-                                         sm_89@8.1 suffices from that version on only
+                                         sm_89@8.1 suffices from that version on only; a name of
+                                         `chips.TARGET_SETS` stands for several
     only .sat => type=.s32               a combination that the forms alone would not exclude
     removed => ptx 6.4, sm_70            gone at that version together with that target
     marks .cc => carry_out               a property of the opcode
@@ -26,11 +27,11 @@ from functools import cached_property
 from types import ModuleType
 from typing import NamedTuple
 
+from .chips import TARGET_SETS, Version
 from .conditions import Condition, Context
 from .errors import TableError
 from .form import Form
 
-Version = tuple[int, int]
 #: Given slots and modifiers: variables for operand patterns, or the text of what is wrong.
 Rule = Callable[[Context], "Mapping[str, int | str] | str"]
 
@@ -183,7 +184,8 @@ class _PageReader:
             (self.needs if keyword == "needs" else self.removed).append(clause)
 
     def _requirement(self, text: str) -> tuple[Version, tuple[str, ...], tuple[tuple[str, Version], ...]]:
-        """`ptx 8.0, sm_90a, sm_100a@8.6` as ((8, 0), ("sm_90a", "sm_100a"), (("sm_100a", (8, 6)),))."""
+        """`ptx 8.0, sm_90a, sm_100a@8.6` as ((8, 0), ("sm_90a", "sm_100a"), (("sm_100a", (8, 6)),)); a name of
+        `chips.TARGET_SETS` stands for its targets."""
         version: Version = (1, 0)
         targets: list[str] = []
         late: list[tuple[str, Version]] = []
@@ -195,6 +197,8 @@ class _PageReader:
                 name, _, since = word.partition("@")
                 targets.append(name)
                 late += [(name, _version(since))] if since else []
+            elif word in TARGET_SETS:
+                targets += TARGET_SETS[word]
             else:
                 raise self._wrong(f"requirement '{word}'")
         return version, tuple(targets), tuple(late)

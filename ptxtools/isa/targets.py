@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-Version = tuple[int, int]
+from .chips import CHIPS, Chip, Version
 
 #: Every PTX ISA version that was published with a tool chain, oldest first. 9.1 to 9.5 are known as versions only.
 VERSIONS: tuple[Version, ...] = (
@@ -19,39 +19,16 @@ VERSIONS: tuple[Version, ...] = (
 
 NEWEST: Version = VERSIONS[-1]
 
-#: First PTX version of each target. sm_107 came with PTX 9.4; sm_101 was renamed sm_110 in PTX 9.0; sm_88 is dated
-#: as ptxas 13.0 does; sm_82 stands in no manual, but every ptxas accepts it.
+#: First PTX version of each target.
 FIRST_VERSION: dict[str, Version] = {
-    "sm_10": (1, 0), "sm_11": (1, 0), "sm_12": (1, 2), "sm_13": (1, 2),
-    "sm_20": (2, 0), "sm_21": (2, 0),
-    "sm_30": (3, 0), "sm_32": (4, 0), "sm_35": (3, 1), "sm_37": (4, 1),
-    "sm_50": (4, 0), "sm_52": (4, 1), "sm_53": (4, 2),
-    "sm_60": (5, 0), "sm_61": (5, 0), "sm_62": (5, 0),
-    "sm_70": (6, 0), "sm_72": (6, 1), "sm_75": (6, 3),
-    "sm_80": (7, 0), "sm_82": (6, 2), "sm_86": (7, 1), "sm_87": (7, 4), "sm_88": (7, 3), "sm_89": (7, 8),
-    "sm_90": (7, 8), "sm_90a": (8, 0),
-    "sm_100": (8, 6), "sm_100a": (8, 6), "sm_100f": (8, 8),
-    "sm_101": (8, 6), "sm_101a": (8, 6), "sm_101f": (8, 8),
-    "sm_103": (8, 8), "sm_103a": (8, 8), "sm_103f": (8, 8),
-    "sm_107": (9, 4), "sm_107a": (9, 4), "sm_107f": (9, 4),
-    "sm_110": (9, 0), "sm_110a": (9, 0), "sm_110f": (9, 0),
-    "sm_120": (8, 7), "sm_120a": (8, 7), "sm_120f": (8, 8),
-    "sm_121": (8, 8), "sm_121a": (8, 8), "sm_121f": (8, 8),
-}  # fmt: skip
-
-#: Members of the family that a target with the suffix "f" opens: itself and later chips that keep its features.
-FAMILIES: dict[int, tuple[int, ...]] = {
-    100: (100, 103, 107),
-    101: (101, 110),
-    103: (103, 107),
-    107: (107,),
-    110: (110, 101),
-    120: (120, 121),
-    121: (121,),
+    f"sm_{chip.number}{suffix}": first
+    for chip in CHIPS.values()
+    for suffix, first in (("", chip.plain), ("a", chip.own), ("f", chip.family))
+    if first is not None
 }
 
-#: One chip, two names (PTX 9.0).
-_RENAMED = {101: 110}
+#: Members of the family that a target with the suffix "f" opens.
+FAMILIES: dict[int, tuple[int, ...]] = {chip.number: chip.members for chip in CHIPS.values() if chip.members}
 
 
 class OptionInfo(NamedTuple):
@@ -96,11 +73,6 @@ class Target:
         """The first PTX version that knows this target; raises KeyError for an unknown one."""
         return FIRST_VERSION[self.name]
 
-    @property
-    def generation(self) -> int:
-        """The major number of the compute capability: 9 for sm_90a, 12 for sm_121."""
-        return self.number // 10
-
     def __repr__(self) -> str:
         return f"Target('{self.name}')"
 
@@ -136,7 +108,13 @@ def provides(have: str, want: str) -> bool:
 
 
 def _same_chip(a: int, b: int) -> bool:
-    return _RENAMED.get(a, a) == _RENAMED.get(b, b)
+    """One chip may have two numbers (PTX 9.0)."""
+    return a == b or _present(a) == _present(b)
+
+
+def _present(number: int) -> int:
+    chip = CHIPS.get(number)
+    return chip.same or number if chip is not None else number
 
 
 def provides_any(have: str, wanted: tuple[str, ...]) -> bool:
@@ -169,6 +147,11 @@ def known(name: str) -> bool:
     return name in FIRST_VERSION
 
 
+def chip_of(name: str) -> Chip:
+    """The chip that a target such as "sm_90a" or "compute_90" names. Raises ValueError for no known target."""
+    return CHIPS[_target(check_target(canonical(name))).number]
+
+
 def check_target(name: str) -> str:
     """The name itself, if it is that of a known target; else a ValueError with a message that names similar ones."""
     if name in FIRST_VERSION:
@@ -178,6 +161,22 @@ def check_target(name: str) -> str:
     near = get_close_matches(name, FIRST_VERSION, 3)
     hint = f" (did you mean {', '.join(near)}?)" if near else ""
     raise ValueError(f"unknown target '{name}'{hint}")
+
+
+def check_version(version: Version) -> Version:
+    """The version itself, if it is a known one; else a ValueError that says which is the newest."""
+    if version not in VERSIONS:
+        text = ".".join(map(str, version))
+        raise ValueError(f"unknown PTX version '{text}'; the newest known one is {version_text(NEWEST)}")
+    return version
+
+
+def parse_version(text: str) -> Version:
+    """The version that a text such as "8.0" names; a ValueError when there is none."""
+    major, dot, minor = text.partition(".")
+    if not (dot and all(part.isascii() and part.isdecimal() and len(part) < 4 for part in (major, minor))):
+        raise ValueError(f"'{text}' is no version; write it like 8.0")
+    return check_version((int(major), int(minor)))
 
 
 def version_text(version: Version) -> str:

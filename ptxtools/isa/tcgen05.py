@@ -15,7 +15,7 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     tcgen05.dealloc.cta_group.sync.aligned.b32   taddr:u32(reg imm), nCols:u32(reg imm 32/64/128/256/512);
     tcgen05.relinquish_alloc_permit.cta_group.sync.aligned;
     .cta_group = { .cta_group::1, .cta_group::2 };
-    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs => ptx 8.6, tcgen05
 
 # 9.7.16.8.3 tcgen05.ld
     tcgen05.ld.sync.aligned.shape.num{.pack}.b32                 =r:b32*registers(whole), [taddr]@tmem;
@@ -41,8 +41,8 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     .type  = { .u32, .s32 };
     first .red
     rule movement
-    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
-    needs .red => ptx 8.8, sm_101a, sm_103a, sm_101f, sm_103f, sm_110f
+    needs => ptx 8.6, tcgen05
+    needs .red => ptx 8.8, tcgen05_reduction
 
 # 9.7.16.8.4 tcgen05.st
     tcgen05.st.sync.aligned.shape.num{.unpack}.b32               [taddr]@tmem, r:b32*registers;
@@ -53,13 +53,13 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     .num    = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
     .unpack = { .unpack::16b };
     rule movement
-    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs => ptx 8.6, tcgen05
 
 # 9.7.16.8.5 tcgen05
     tcgen05.operation.sync.aligned;
     .operation = { .wait::ld, .wait::st };
     first .operation
-    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs => ptx 8.6, tcgen05
 
 # 9.7.16.9.2 tcgen05.cp
     tcgen05.cp.cta_group.shape{.dst_fmt.src_fmt}            [taddr]@tmem, s_desc:u64;
@@ -73,12 +73,12 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     .cta_group = { .cta_group::1, .cta_group::2 };
     .dst_fmt   = { .b8x16 };
     .src_fmt   = { .b6x16_p32, .b4x16_p64 };
-    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs => ptx 8.6, tcgen05
 
 # 9.7.16.9.3 tcgen05.shift
     tcgen05.shift.cta_group.down  [taddr]@tmem;
     .cta_group = { .cta_group::1, .cta_group::2 };
-    needs => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
+    needs => ptx 8.6, tcgen05_chips
 
 # 9.7.16.10.9.1 tcgen05.mma
     tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:u32,$input$scale_d;
@@ -103,12 +103,12 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     .collector = { .collector::a::fill, .collector::a::use, .collector::a::lastuse, .collector::a::discard };
     rule lanes
     only .ashift => !.collector::a::fill,.collector::a::use
-    needs .kind::f16,.kind::tf32,.kind::f8f6f4,.kind::mxf8f6f4 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
-    needs .kind::i8           => ptx 8.6, sm_100a, sm_101a, sm_110a
-    needs .kind::mxf4         => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
-    needs .kind::mxf4nvf4     => ptx 8.7, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
-    needs .block16,.block32   => ptx 8.8, sm_100f, sm_101f, sm_110f
-    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => sm_100a, sm_101a, sm_103a, sm_110a
+    needs .kind::f16,.kind::tf32,.kind::f8f6f4,.kind::mxf8f6f4 => ptx 8.6, tcgen05
+    needs .kind::i8           => ptx 8.6, tcgen05_integer
+    needs .kind::mxf4         => ptx 8.6, tcgen05
+    needs .kind::mxf4nvf4     => ptx 8.7, tcgen05
+    needs .block16,.block32   => ptx 8.8, tcgen05_family
+    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => tcgen05_chips
     needs .block_scale !.scale_vectorsize => ptx 8.8
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
@@ -141,12 +141,12 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     .collector = { .collector::a::fill, .collector::a::use, .collector::a::lastuse, .collector::a::discard };
     rule lanes
     only .ashift => !.collector::a::fill,.collector::a::use
-    needs .kind::f16,.kind::tf32,.kind::f8f6f4,.kind::mxf8f6f4 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
-    needs .kind::i8           => ptx 8.6, sm_100a, sm_101a, sm_110a
-    needs .kind::mxf4         => ptx 8.6, sm_100a, sm_101a, sm_103a, sm_110a
-    needs .kind::mxf4nvf4     => ptx 8.7, sm_100a, sm_101a, sm_103a, sm_110a
-    needs .block16,.block32   => ptx 8.8, sm_100f, sm_101f, sm_110f
-    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => sm_100a, sm_101a, sm_103a, sm_110a
+    needs .kind::f16,.kind::tf32,.kind::f8f6f4,.kind::mxf8f6f4 => ptx 8.6, tcgen05
+    needs .kind::i8           => ptx 8.6, tcgen05_integer
+    needs .kind::mxf4         => ptx 8.6, tcgen05_chips
+    needs .kind::mxf4nvf4     => ptx 8.7, tcgen05_chips
+    needs .block16,.block32   => ptx 8.8, tcgen05_family
+    needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => tcgen05_chips
     needs .block_scale !.scale_vectorsize => ptx 8.8
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
@@ -163,8 +163,8 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
         .collector::b2::fill, .collector::b2::use, .collector::b2::lastuse, .collector::b2::discard,
         .collector::b3::fill, .collector::b3::use, .collector::b3::lastuse, .collector::b3::discard
     };
-    needs .kind::f16,.kind::tf32,.kind::f8f6f4 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
-    needs .kind::i8                            => ptx 8.6, sm_100a, sm_101a, sm_110a
+    needs .kind::f16,.kind::tf32,.kind::f8f6f4 => ptx 8.6, tcgen05
+    needs .kind::i8                            => ptx 8.6, tcgen05_integer
 
 # 9.7.16.10.9.4 tcgen05.mma.ws.sp
     tcgen05.mma.ws.sp.cta_group.kind{.collector}
@@ -179,13 +179,13 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
         .collector::b2::fill, .collector::b2::use, .collector::b2::lastuse, .collector::b2::discard,
         .collector::b3::fill, .collector::b3::use, .collector::b3::lastuse, .collector::b3::discard
     };
-    needs .kind::f16,.kind::tf32,.kind::f8f6f4 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
-    needs .kind::i8                            => ptx 8.6, sm_100a, sm_101a, sm_110a
+    needs .kind::f16,.kind::tf32,.kind::f8f6f4 => ptx 8.6, tcgen05
+    needs .kind::i8                            => ptx 8.6, tcgen05_integer
 
 # 9.7.16.11.1 tcgen05
     tcgen05.when;
     .when = { .fence::before_thread_sync, .fence::after_thread_sync };
-    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs => ptx 8.6, tcgen05
 
 # 9.7.16.12.1 tcgen05.commit
     tcgen05.commit.cta_group.completion_mechanism{.space}{.multicast}.b64
@@ -194,7 +194,7 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     .completion_mechanism = { .mbarrier::arrive::one };
     .space     = { .shared::cluster };
     .multicast = { .multicast::cluster };
-    needs => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f, sm_110f
+    needs => ptx 8.6, tcgen05
 """
 
 #: Registers that one repetition of a data movement shape takes (9.7.16.8.3, table 47).

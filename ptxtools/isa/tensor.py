@@ -37,8 +37,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs                  => ptx 8.0, sm_90
     needs dst=.shared::cta => ptx 8.6
     needs .tile::gather4,.im2col::w dst=.shared::cta | .im2col::w dst=.shared::cta => ptx 8.6, sm_100
-    needs .tile::gather4,.im2col::w dst=.shared::cluster => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f
-    needs .tile::scatter4,.im2col::w::128,.cta_group => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f
+    needs .tile::gather4,.im2col::w dst=.shared::cluster => ptx 8.6, datacenter_blackwell
+    needs .tile::scatter4,.im2col::w::128,.cta_group => ptx 8.6, datacenter_blackwell
 
 # 9.7.9.25.5.3 cp.reduce.async.bulk.tensor
     cp.reduce.async.bulk.tensor.dim.dst.src.redOp{.load_mode}.completion_mechanism{.cache_hint}
@@ -63,7 +63,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .cache_hint = { .L2::cache_hint };
     rule extents
     needs => ptx 8.0, sm_90
-    needs .tile::gather4,.im2col::w,.im2col::w::128 => ptx 8.6, sm_100a, sm_101a, sm_100f, sm_101f
+    needs .tile::gather4,.im2col::w,.im2col::w::128 => ptx 8.6, datacenter_blackwell
 
 # 9.7.9.26 tensormap.replace
     tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type;
@@ -92,8 +92,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .type  = { .b32 };
     .mode = { .tile };
     .ss   = { .global, .shared::cta };
-    needs                    => ptx 8.3, sm_90a, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
-    needs .swizzle_atomicity => ptx 8.6, sm_100a, sm_101a, sm_120a, sm_100f, sm_101f, sm_120f
+    needs                    => ptx 8.3, sm_90a, blackwell
+    needs .swizzle_atomicity => ptx 8.6, blackwell
 
 # 9.7.13.16 tensormap.cp_fenceproxy
     tensormap.cp_fenceproxy.dst.src.kinds.release.scope.sync.aligned  [dst]@dst, [src]@src, size:u32(imm low 128..128);

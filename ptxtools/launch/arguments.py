@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from .elements import ElementType, element_of, element_type, encode, storage
 from .errors import SpecError
+from .pictures import begins_like_one, read_picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .job import TexturePlan
+
     Array = NDArray[Any]
 
 
+_MAGIC = b"\x93NUMPY"
 #: Of a number in text: f64 has up to 767 that count, everything else has fewer.
 MOST_DIGITS = 1000
 
@@ -61,7 +66,12 @@ class Content:
     def array(self) -> Array:
         """The content in its stored form. Raises `SpecError`, `MemoryError`."""
         if self.element is None:
-            return read_array(self.path)
+            array = read_array(self.path)
+            try:
+                element_of(array.dtype)
+            except SpecError as error:
+                raise SpecError(f"{self.path}: {error}") from None
+            return array
         return _MAKERS[self.kind](self, self.element)
 
     def element_for(self, array: Array) -> ElementType:
@@ -80,9 +90,12 @@ class BufferArgument:
 
 @dataclass(slots=True)
 class TextureArgument:
-    """The handle of a texture or surface of a launch file."""
+    """The handle of a texture or surface of a launch file; of an option it has a plan, and the content of its buffer
+    (None: zeros)."""
 
     name: str
+    plan: TexturePlan | None = None
+    content: Content | None = None
 
 
 @dataclass(slots=True)
@@ -112,11 +125,14 @@ def count(shape: tuple[int, ...]) -> int:
 
 
 def read_array(path: str) -> Array:
-    """An array from a .npy file; raises `SpecError`."""
+    """An array from a .npy file, or the pixels of a .png file; raises `SpecError`."""
     import numpy as np
 
+    if begins_like_one(path):
+        return read_picture(path)
+
     try:
-        array = np.load(path, allow_pickle=False)
+        array = _load(path)
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
     except MemoryError:
@@ -127,14 +143,44 @@ def read_array(path: str) -> Array:
         array.close()
         raise SpecError(f"{path}: an archive of several arrays; give a .npy file")
     if array.dtype.hasobject:
-        raise SpecError(f"{path}: holds Python objects, not numbers")
-    if array.dtype.byteorder == ">":
+        raise SpecError(f"{path}: {_OBJECTS}")
+    if not array.dtype.itemsize:
+        raise SpecError(f"{path}: holds items of 0 bytes ({array.dtype})")
+    if not array.dtype.isnative:  # structures with such fields, too
         array = array.astype(array.dtype.newbyteorder("<"))
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
+_OBJECTS = "holds Python objects, not numbers"
+
+
+def _load(path: str) -> Any:
+    """As `numpy.load`, which wants to go back and forth in a file: of a pipe, the array that its header announces."""
+    import numpy as np
+
+    if os.path.isfile(path) or not os.path.exists(path):
+        return np.load(path, allow_pickle=False)
+    with open(path, "rb") as file:
+        if not file.peek(1).startswith(_MAGIC[:1]):
+            raise SpecError(f"{path}: not a .npy file")
+        return np.lib.format.read_array(_Stream(file), allow_pickle=False)
+
+
+class _Stream:
+    """A file that is only read, so that NumPy does not ask where in it it is."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read
+
+
 def _what_is_wrong(path: str, error: Exception) -> str:
     """NumPy takes whatever is no .npy file for a pickle, and advises accordingly."""
+    if isinstance(error, SpecError):
+        return str(error).removeprefix(f"{path}: ")
+    if "Object arrays" in str(error):
+        return _OBJECTS
+    if not os.path.isfile(path):  # what was read of a pipe is gone
+        return f"a damaged .npy file: {str(error).partition(chr(10))[0]}"
     try:
         with open(path, "rb") as file:
             magic = file.read(6)
@@ -142,7 +188,7 @@ def _what_is_wrong(path: str, error: Exception) -> str:
         return f"cannot be read: {error}"
     if not magic:
         return "not a .npy file: it is empty"
-    return "not a .npy file" if magic != b"\x93NUMPY" else f"a damaged .npy file: {str(error).partition(chr(10))[0]}"
+    return "not a .npy file" if magic != _MAGIC else f"a damaged .npy file: {str(error).partition(chr(10))[0]}"
 
 
 def _zeros(content: Content, element: ElementType) -> Array:

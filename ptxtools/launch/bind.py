@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from shlex import quote
 
-from ptxtools.diagnostics import LaunchError
+from ptxtools.diagnostics import LaunchError, shown
+from ptxtools.diagnostics.text import join_words
 from ptxtools.sim.kernel import Kernel, Parameter
 
 from .elements import ElementType
@@ -27,13 +29,25 @@ def parameter_block(kernel: Kernel, values: Sequence[bytes]) -> bytes:
     return bytes(block)
 
 
-def check_count(kernel: Kernel, given: int) -> None:
-    """Raise `LaunchError` unless there is one argument for each parameter."""
+def check_count(kernel: Kernel, given: int, others: Iterable[Kernel] = ()) -> None:
+    """Raise `LaunchError` unless there is one argument for each parameter; it names those of `others` that fit."""
     wanted = len(kernel.parameters)
     if given != wanted:
         names = ", ".join(str(p) for p in kernel.parameters)
-        takes = f"takes {wanted} argument{'' if wanted == 1 else 's'}" + (f" ({names})" if names else "")
-        raise LaunchError(f"kernel {kernel.name} {takes}, not {given}")
+        takes = f"takes {_arguments(wanted)}" + (f" ({names})" if names else "")
+        fitting = [shown(other.name) for other in others if len(other.parameters) == given and other is not kernel]
+        one = len(fitting) == 1
+        names = join_words(fitting[:3], "and") + (" and others" if len(fitting) > 3 else "")
+        hint = (
+            f"; kernel{'' if one else 's'} {names} take{'s' if one else ''} {given}: -k {quote(fitting[0])}"
+            if fitting
+            else ""
+        )
+        raise LaunchError(f"kernel {shown(kernel.name)} {takes}, {given} given{hint}")
+
+
+def _arguments(count: int) -> str:
+    return f"{count} argument{'' if count == 1 else 's'}"
 
 
 def pointer_bytes(address: int, index: int, parameter: Parameter) -> bytes:

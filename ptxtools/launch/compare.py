@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .elements import ELEMENTS, ElementType, decode, element_of, storage
+from .distance import close, distance
+from .elements import ElementType, decode, element_of, is_narrow, storage
 from .errors import SpecError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
 WORST = 5  # elements that a report shows
 FIRST = 8  # elements that a summary shows
+_PART = 1 << 20  # elements that are compared at a time: temporary arrays stay small
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +66,74 @@ class Mismatch:
 
 
 def compare(got: Array, element: ElementType, expected: Array, tolerance: Tolerance) -> Mismatch | None:
-    """Hold stored values against expected ones; None when all pass. Raises `SpecError` for another shape.
+    """Hold stored values against expected ones; None when all pass. Raises `SpecError` for another shape, and for what
+    `check_comparable` refuses.
 
-    The expected array may be in the same stored form, or in any other number type. Two NaNs count as equal, and +0
-    equals -0. One of the two may be flat.
+    The expected array may be in the same stored form, or in any other number type: values are compared as numbers, and
+    exactly (`distance`). Two NaNs count as equal, and +0 equals -0. One of the two may be flat.
     """
     import numpy as np
 
+    check_comparable(got.dtype, element, expected.dtype)
     got = _same_shape(got, expected)
     if got.dtype == expected.dtype and same_bytes(got, expected):
         return None
-    left, right = decode(got, element).reshape(-1), _expected_values(expected, element).reshape(-1)
-    if left.dtype.kind in "iub" and right.dtype.kind in "iub":
-        wrong = left != right
-    else:
-        a, b = left.astype(np.float64), right.astype(np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):
-            near = np.abs(a - b) <= tolerance.absolute + tolerance.relative * np.abs(b)
-        wrong = ~((near & np.isfinite(b)) | (a == b) | (np.isnan(a) & np.isnan(b)))
-    return _mismatch(left, right, wrong, expected.shape) if wrong.any() else None
+    left, right = got.reshape(-1), expected.reshape(-1)
+    wrong, worst = 0, list[tuple[float, int]]()
+    for start in range(0, left.size, _PART):
+        a = _values(left[start : start + _PART], element)
+        b = _expected_values(right[start : start + _PART], element)
+        at = np.flatnonzero(~close(a, b, tolerance.relative, tolerance.absolute))
+        if at.size:
+            wrong += at.size
+            off = distance(a[at], b[at])
+            order = np.argsort(-np.where(np.isnan(off), np.inf, off), kind="stable")[:WORST]
+            worst = sorted([*worst, *((float(off[n]), start + int(at[n])) for n in order)], key=_worst_first)[:WORST]
+    if not wrong:
+        return None
+    shape = expected.shape or (1,)
+    found = [
+        Difference(
+            tuple(int(i) for i in np.unravel_index(at, shape)),
+            _values(left[at : at + 1], element)[0], _expected_values(right[at : at + 1], element)[0], off,
+        )
+        for off, at in worst
+    ]  # fmt: skip
+    return Mismatch(wrong, left.size, tuple(found))
+
+
+def _worst_first(found: tuple[float, int]) -> tuple[float, int]:
+    off, at = found
+    return (-math.inf if math.isnan(off) else -off), at
+
+
+def check_comparable(got: np.dtype[Any], element: ElementType, expected: np.dtype[Any]) -> None:
+    """Raise `SpecError` where the items of a buffer and of an expected array cannot be compared as numbers."""
+    for whose, dtype in (("", expected), ("the buffer ", got)):
+        if dtype.names is not None:
+            fields = ", ".join(dtype.names)
+            raise SpecError(f"{whose}holds structures ({fields}), which are no numbers: compare arrays of numbers")
+        if not is_number(dtype) and not (_untyped(dtype) and dtype.itemsize in (1, 2, 4, 8)):
+            raise SpecError(f"{whose}holds {dtype}, which cannot be compared: numbers of up to 64 bits can")
+    untyped = _untyped(got), _untyped(expected)
+    fits = expected.itemsize == (got.itemsize if untyped[0] else element.bytes)
+    if any(untyped) and not (untyped[1] and fits and got.kind != "c"):
+        raise SpecError(
+            f"holds {expected} and the buffer {got}: items without a type are compared with their like alone"
+        )
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether items are numbers that can be compared: truth values, integers and floats of up to 64 bits, pairs of
+    them, and those of `ml_dtypes`."""
+    if dtype.kind in "biu":
+        return True
+    return dtype.itemsize <= {"f": 8, "c": 16}.get(dtype.kind, 0) or is_narrow(dtype)
+
+
+def _untyped(dtype: np.dtype[Any]) -> bool:
+    """Whether items are bytes of which nothing is known: NumPy saves those of `ml_dtypes` so."""
+    return dtype.kind == "V" and not is_narrow(dtype)
 
 
 def same_bytes(a: Array, b: Array) -> bool:
@@ -98,33 +151,30 @@ def _same_shape(got: Array, expected: Array) -> Array:
     raise SpecError(f"{show_shape(expected.shape)} elements are expected, but the buffer has {show_shape(got.shape)}")
 
 
+def _values(stored: Array, element: ElementType) -> Array:
+    """Numbers of a buffer: items without a type as bits, truth values as the bytes that stand there."""
+    if stored.dtype.kind == "b" or _untyped(stored.dtype):
+        return stored.view(f"u{stored.dtype.itemsize}")
+    return stored if stored.dtype.kind == "c" else decode(stored, element)
+
+
 def _expected_values(expected: Array, element: ElementType) -> Array:
-    if expected.dtype.kind == "V" and expected.dtype.names is None and expected.dtype.itemsize == element.bytes:
+    if _untyped(expected.dtype) and expected.dtype.itemsize == element.bytes:
         return decode(expected.view(storage(element)), element)
     if expected.dtype == storage(element):
         return decode(expected, element)
+    if expected.dtype.kind in "bc" or _untyped(expected.dtype):
+        return _values(expected, element)
     return decode(expected, element_of(expected.dtype))
-
-
-def _mismatch(left: Array, right: Array, wrong: Array, shape: tuple[int, ...]) -> Mismatch:
-    import numpy as np
-
-    at = np.flatnonzero(wrong)
-    with np.errstate(invalid="ignore", over="ignore"):
-        off = np.abs(left[at].astype(np.float64) - right[at].astype(np.float64))
-    order = np.argsort(-np.where(np.isnan(off), np.inf, off), kind="stable")[:WORST]
-    worst = tuple(
-        Difference(
-            tuple(int(i) for i in np.unravel_index(at[n], shape or (1,))), left[at[n]], right[at[n]], float(off[n])
-        )
-        for n in order
-    )
-    return Mismatch(len(at), left.size, worst)
 
 
 def show_value(value: Any) -> str:
     """A number as text: floats with as many digits as it takes to tell them apart."""
-    if hasattr(value, "dtype") and value.dtype.kind == "f":
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind == "c":
+        real, imaginary = show_value(value.real), show_value(value.imag)
+        return f"{real}{'' if imaginary[0] == '-' else '+'}{imaginary}j"
+    if kind == "f":
         return str(value.item()) if value.dtype.itemsize == 8 else f"{value.item():.9g}"
     return str(value)
 
@@ -134,12 +184,17 @@ def show_shape(shape: tuple[int, ...]) -> str:
 
 
 def summary(stored: Array, element: ElementType) -> str:
-    """Shape, type and first values: `f32[1024] = 0 1 2 3 4 5 6 7 …`."""
-    head = decode(stored.reshape(-1)[:FIRST], element)
-    if head.dtype.names is not None or head.dtype.kind in "Vc":
-        head = head.view("u1")[:FIRST]
+    """Shape, type and first values: `f32[1024] = 0 1 2 3 4 5 6 7 …`. Structures and items without a type are bytes."""
+    name, shape, size = element.name, stored.shape, stored.size
+    if _untyped(stored.dtype):
+        size = stored.nbytes
+        head, shape = stored.reshape(-1)[:FIRST].view("u1")[:FIRST], (size,)
+    elif stored.dtype.kind == "c":
+        head, name = stored.reshape(-1)[:FIRST], stored.dtype.name
+    else:
+        head = _values(stored.reshape(-1)[:FIRST], element)
     values = " ".join(show_value(v) for v in head)
-    return f"{element.name}{show_shape(stored.shape)} = {values}{' …' if stored.size > FIRST else ''}"
+    return f"{name}{show_shape(shape)} = {values}{' …' if size > FIRST else ''}"
 
 
 def bytes_as(data: bytes, expected: Array) -> tuple[Array, ElementType]:
@@ -149,5 +204,4 @@ def bytes_as(data: bytes, expected: Array) -> tuple[Array, ElementType]:
     if len(data) != expected.nbytes:
         raise SpecError(f"{expected.nbytes} bytes are expected, but the variable has {len(data)}")
     got = np.frombuffer(data, dtype=expected.dtype).reshape(expected.shape)
-    known = expected.dtype.kind in "iufb"
-    return got, element_of(expected.dtype) if known else ELEMENTS["u8"]
+    return got, element_of(expected.dtype)

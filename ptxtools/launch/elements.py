@@ -92,6 +92,11 @@ def element_of(dtype: np.dtype[Any]) -> ElementType:
     raise SpecError(f"arrays of {dtype} have no PTX element type")
 
 
+def is_narrow(dtype: np.dtype[Any]) -> bool:
+    """Whether an array's items are numbers of `ml_dtypes`."""
+    return dtype.name in _BY_NARROW
+
+
 @cache
 def storage(element: ElementType) -> np.dtype[Any]:
     import numpy as np

@@ -8,6 +8,7 @@ import tomllib
 from typing import Any
 
 from ptxtools.diagnostics import LaunchError
+from ptxtools.diagnostics.files import read_all
 from ptxtools.sim.checks import parse_checks
 
 from .arguments import (
@@ -27,6 +28,7 @@ from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan, TexturePlan,
 from .spec import parse_bytes
 from .table import Table
 from .tensormaps import read_plan
+from .textures import listed, own_buffer, texture_plan
 
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
 #: As many as one NVLink domain joins.
@@ -39,14 +41,16 @@ def read_launch_file(path: str, module: str = "") -> Job:
 
     module: a module to run instead of the one that the file names.
     """
-    if path == "-":
-        return parse_launch_file(sys.stdin.buffer.read() if sys.stdin else b"", "<stdin>", module)
+    name = "<stdin>" if path == "-" else path
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        if path == "-":
+            data = read_all(sys.stdin.buffer) if sys.stdin else b""
+        else:
+            with open(path, "rb") as file:
+                data = read_all(file)
     except (OSError, ValueError) as error:
-        raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return parse_launch_file(data, path, module)
+        raise SpecError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return parse_launch_file(data, name, module)
 
 
 def parse_launch_file(data: bytes, path: str, module: str = "") -> Job:
@@ -76,7 +80,7 @@ class _Reader:
             buffers=buffers,
             globals=[self._global(name, table) for name, table in top.tables("globals")],
             tensormaps={name: read_plan(name, table) for name, table in top.tables("tensormaps")},
-            textures={name: self._texture(name, table) for name, table in top.tables("textures")},
+            textures={name: self._texture(name, table, buffers) for name, table in top.tables("textures")},
             multicasts={name: self._multicast(table) for name, table in top.tables("multicast")},
             device=self._device(top),
             sms=top.whole("sms", 16, 1) or 16,
@@ -202,26 +206,28 @@ class _Reader:
             raise table.error("needs file or expect")
         return plan
 
-    def _texture(self, name: str, table: Table) -> TexturePlan:
-        fields: dict[str, Any] = {"type": table.text("type"), "size": _numbers(table, "size")}
-        for key in ("filter", "mip_filter", "read"):
-            if table.has(key):
-                fields[key] = table.text(key)
-        for key in ("channels", "layers", "levels", "samples", "pitch"):
-            if table.has(key):
-                fields[key] = table.whole(key)
-        if table.has("normalized"):
-            fields["normalized"] = table.take("normalized", bool)
-        if table.has("address"):
-            fields["address_modes"] = _texts(table, "address")
-        if table.has("border"):
-            fields["border"] = _numbers(table, "border", float)
-        plan = TexturePlan(name, table.text("kind"), table.text("buffer"), fields)
+    def _texture(self, name: str, table: Table, buffers: dict[str, BufferPlan]) -> TexturePlan:
+        """A texture; one that names no buffer gets its own, of the same name in another namespace."""
+        plan = texture_plan(name, table.text("kind", "2d"), table.text("buffer"), table)
+        own = {key: self._path(table.text(key)) for key in ("file", "save", "expect")}
+        tolerance = Tolerance(_tolerance(table, "rtol"), _tolerance(table, "atol"))
         table.finish()
+        if plan.buffer:
+            for key, path in own.items():
+                if path:
+                    raise table.error("belongs to the buffer of a texture that names one", key)
+            return plan
+        plan.buffer = f"texture {name}"
+        try:
+            buffer = own_buffer(plan, f"texture '{name}'", own["file"])
+        except SpecError as error:
+            raise SpecError(f"{table.file}: {error}") from None
+        buffer.save, buffer.expect, buffer.tolerance = own["save"], own["expect"], tolerance
+        buffers[plan.buffer] = buffer
         return plan
 
     def _multicast(self, table: Table) -> list[str]:
-        names = _texts(table, "buffers")
+        names = listed(table, "buffers", str)
         table.finish()
         if not names:
             raise table.error("names no buffer", "buffers")
@@ -255,23 +261,6 @@ class _Reader:
                 if isinstance(argument, TextureArgument) and argument.name not in job.textures:
                     hint = nearest(argument.name, job.textures)
                     raise top.error(f"there is no [textures.{argument.name}]{hint}", "args")
-
-
-def _numbers(table: Table, key: str, kind: type = int) -> list[Any]:
-    """A list of numbers."""
-    values = table.take(key, list, [])
-    kinds = (int, float) if kind is float else (int,)
-    if not values or any(isinstance(v, bool) or not isinstance(v, kinds) for v in values):
-        raise table.error("must be a list of numbers", key)
-    return [kind(value) for value in values]
-
-
-def _texts(table: Table, key: str) -> list[str]:
-    """A list of words."""
-    values = table.take(key, list, [])
-    if not all(isinstance(value, str) for value in values):
-        raise table.error("must be a list of words", key)
-    return list(values)
 
 
 def _tolerance(table: Table, key: str) -> float:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
-from ptxtools.diagnostics import LaunchError
-from ptxtools.sim.device import Request, RunResult
+from ptxtools.diagnostics import LaunchError, shown
+from ptxtools.sim.device import DEFAULT_STACK, Request, RunResult
 from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
 from ptxtools.sim.loadable import Storage
-from ptxtools.sim.shape import dim3
-from ptxtools.sim.textures.objects import make
+from ptxtools.sim.shape import check_stack, dim3
+from ptxtools.sim.textures.making import make
 from ptxtools.sim.tree import TreeModule
 
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
@@ -43,6 +43,11 @@ class Kernel:
         return self.entry.name
 
     @property
+    def demangled(self) -> str:
+        """The name as it stood in the source: `name` itself, unless a compiler mangled it."""
+        return shown(self.name)
+
+    @property
     def params(self) -> tuple[Parameter, ...]:
         return self.entry.parameters
 
@@ -51,7 +56,11 @@ class Kernel:
 
 
 class Module:
-    """A checked PTX module. `module["name"]` is the kernel of that name; `ir` the module as a tree."""
+    """A checked PTX module; `ir` is the module as a tree.
+
+    `module["name"]` is the kernel of that name in the PTX, else the only one with that demangled name, with or without
+    its parameters and namespaces; raises `LaunchError`.
+    """
 
     def __init__(self, tree: ir.Module) -> None:
         self.ir = tree
@@ -74,14 +83,22 @@ class Module:
         return tuple(self._kernels.values())
 
     def __getitem__(self, name: str) -> Kernel:
+        found = self._kernels.get(name)
+        if found is not None:
+            return found
+        from .kernels import KernelNameError, find_name
+
         try:
-            return self._kernels[name]
-        except KeyError:
-            hint = nearest(str(name), self._kernels) or f"; there are: {', '.join(self._kernels) or 'none'}"
-            raise LaunchError(f"the module has no kernel '{name}'{hint}") from None
+            return self._kernels[find_name(str(name), self._kernels, prefixes=False)]
+        except KernelNameError as error:
+            raise LaunchError(str(error).replace("there is no kernel", "the module has no kernel")) from None
 
     def __contains__(self, name: object) -> bool:
-        return name in self._kernels
+        """Whether `module[name]` is a kernel."""
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except LaunchError:
+            return False
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kernels)
@@ -94,9 +111,10 @@ class Module:
 
 
 class Pointer:
-    """An address inside a buffer: `buffer + 256`. `address` is the device address."""
+    """An address inside a buffer: `buffer + 256`, `256 + buffer`. `address` is the device address."""
 
     __slots__ = ("buffer", "offset")
+    __array_ufunc__ = None  # a number of NumPy leaves the sum to this class
 
     def __init__(self, buffer: Buffer, offset: int) -> None:
         offset = whole(offset, "an offset in bytes")
@@ -109,14 +127,18 @@ class Pointer:
         return self.buffer.address + self.offset
 
     def __add__(self, offset: int) -> Pointer:
-        return Pointer(self.buffer, self.offset + offset)
+        return Pointer(self.buffer, self.offset + whole(offset, "an offset in bytes"))
+
+    __radd__ = __add__
 
     def __sub__(self, offset: int) -> Pointer:
-        return Pointer(self.buffer, self.offset - offset)
+        return self + -whole(offset, "an offset in bytes")
 
 
 class Buffer:
     """Device memory: `size` bytes at device address `address`, with the type and shape of what was uploaded."""
+
+    __array_ufunc__ = None  # a number of NumPy leaves the sum to this class
 
     def __init__(
         self, device: Device, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], *, owned: bool = True
@@ -161,10 +183,17 @@ class Buffer:
         if not self._owned:
             raise LaunchError("a module variable cannot be freed")
         self._device.arena.free(self.address)
+        self._device.runtime.unwritten.remove(self._address)
+        self._device.runtime.textures.freed(self.address, self.size)
         self._free = True
 
     def __add__(self, offset: int) -> Pointer:
         return Pointer(self, offset)
+
+    __radd__ = __add__
+
+    def __sub__(self, offset: int) -> Pointer:
+        return Pointer(self, -whole(offset, "an offset in bytes"))
 
     def __len__(self) -> int:
         return self.size
@@ -197,11 +226,12 @@ class Device(sim.Device):
 
     memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); seed:
     shuffle warps, CTAs and the completion of asynchronous work, the same way each time, on one thread; heap: bytes of
-    the heap of `malloc` (None: 8 MB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
+    the heap of `malloc` (None: 8 MB); stack: bytes of a thread's stack for recursion, indirect calls and `alloca`
+    (None: 8 KB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
     as those of the target do ("chip"), or by a chain of f32 multiply-adds ("ieee").
 
-    checks are not built yet: other values than the default are refused. Raises `LaunchError` for values that make no
-    device.
+    checks: names of run-time checkers, whose reports are in `RunResult.reports`; check_stop: memcheck's first error is
+    a `Trap`. Raises `LaunchError` for values that make no device.
     """
 
     def __init__(
@@ -216,7 +246,9 @@ class Device(sim.Device):
         numerics: str = "chip",
         checks: Sequence[str] = (),
         heap: int | None = None,
+        stack: int | None = None,
         on_print: Callable[[str], None] | None = None,
+        check_stop: bool = False,
     ) -> None:
         if target is not None:
             demand(target, str, "target", "a name such as 'sm_90a', or None")
@@ -228,8 +260,11 @@ class Device(sim.Device):
         sms = whole(sms, "sms")
         memory, threads = _whole_or_none(memory, "memory"), _whole_or_none(threads, "threads")
         seed, heap = _whole_or_none(seed, "seed"), _whole_or_none(heap, "heap")
+        stack = _whole_or_none(stack, "stack")
+        self.stack = DEFAULT_STACK if stack is None else stack
         super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed, heap=heap,
-                         on_print=on_print, checks=checks, numerics=numerics)  # fmt: skip
+                         on_print=on_print, checks=checks, numerics=numerics, check_stop=bool(check_stop))  # fmt: skip
+        check_stack(self.stack, self.limits)
 
     def launch(
         self,
@@ -267,7 +302,7 @@ class Device(sim.Device):
             request = Request(
                 kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"),
                 params=parameter_block(entry, values), cluster=None if cluster is None else dim3(cluster, "cluster"),
-                shared=shared, cooperative=cooperative, timeout=timeout,
+                shared=shared, cooperative=cooperative, timeout=timeout, stack=self.stack,
             )  # fmt: skip
             result = self.run(kernel.module.loadable, request)
             uploads.copy_back()
@@ -278,13 +313,19 @@ class Device(sim.Device):
     # --- memory -------------------------------------------------------------------------------------------------------
 
     def alloc(self, nbytes: int) -> Buffer:
-        """A buffer of `nbytes` bytes of u8, zero at first; raises `OutOfMemory` (a `LaunchError`)."""
+        """A buffer of `nbytes` bytes of u8, zero at first; raises `OutOfMemory` (a `LaunchError`).
+
+        For initcheck it counts as not initialised.
+        """
         import numpy as np
 
         nbytes = whole(nbytes, "nbytes")
         if nbytes < 0:
             raise LaunchError(f"a buffer cannot have {nbytes} bytes")
-        return Buffer(self, self.arena.allocate(nbytes, zero=True).address, np.dtype(np.uint8), (nbytes,))
+        address = self.arena.allocate(nbytes, zero=True).address
+        if "initcheck" in self.checks:
+            self.runtime.unwritten.add(address, nbytes)
+        return Buffer(self, address, np.dtype(np.uint8), (nbytes,))
 
     def upload(self, array: Array) -> Buffer:
         """A buffer with the content, type and shape of an array."""
@@ -302,6 +343,7 @@ class Device(sim.Device):
 
         if array.nbytes:
             np.copyto(self.array_at(address, array.dtype, array.shape), array)
+            self.runtime.unwritten.written(address, array.nbytes)
 
     def array_at(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """Device memory as an array; writing to it writes device memory."""
@@ -439,7 +481,7 @@ class _Uploads:
 
     def free(self) -> None:
         for _, address in reversed(self._arrays.values()):
-            self._device.arena.free(address)
+            self._device.arena.free(address, reuse=True)
 
 
 def _whole_or_none(value: Any, what: str) -> int | None:

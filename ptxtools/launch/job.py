@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 #: What `expect_failure` may name.
 FAILURES = (
-    "trap", "memcheck", "racecheck", "initcheck", "synccheck", "leakcheck", "deadlock", "timeout", "launch-error",
+    "trap", "memcheck", "racecheck", "initcheck", "synccheck", "leakcheck", "asynccheck", "deadlock", "timeout",
+    "launch-error",
 )  # fmt: skip
 
 
@@ -89,6 +90,7 @@ class Job:
     max_instructions: int | None = None
     heap: int | None = None
     checks: frozenset[str] = frozenset()
+    check_stop: bool = False
     on_print: Callable[[str], None] | None = None
     expect_printed: str = ""
     expect_failure: str = ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .arguments import Argument, BufferArgument
+from .arguments import Argument, BufferArgument, TextureArgument
 from .compare import Tolerance
 from .errors import SpecError
-from .job import BufferPlan, Job, LaunchPlan
+from .job import BufferPlan, Job, LaunchPlan, TexturePlan
 from .spec import parse_indexed, parse_shape, parse_spec
 
 
@@ -18,7 +18,8 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
     Keys: kernel, grid, block, cluster, shared, cooperative, stack, args, expects, saves, rtol, atol.
     """
     arguments = [_spec(n, text) for n, text in enumerate(options["args"])]
-    buffers = _buffers(arguments)
+    buffers, textures = _buffers(arguments), _textures(arguments)
+    buffers.update((name, buffer) for name, (_, buffer) in textures.items())
     tolerance = Tolerance(options["rtol"] or 0.0, options["atol"] or 0.0)
     for text in options["expects"]:
         plan = _plan(buffers, *parse_indexed(text, "--expect", len(arguments)), "--expect", text)
@@ -43,7 +44,7 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
         stack=options["stack"],
         args=arguments,
     )
-    return Job([launch], buffers)
+    return Job([launch], buffers, textures={name: plan for name, (plan, _) in textures.items()})
 
 
 def _spec(index: int, text: str) -> Argument:
@@ -61,6 +62,21 @@ def _buffers(arguments: Sequence[Argument]) -> dict[str, BufferPlan]:
             argument.name = str(n)
             buffers[argument.name] = BufferPlan(f"argument {n}", argument.content)
     return buffers
+
+
+def _textures(arguments: Sequence[Argument]) -> dict[str, tuple[TexturePlan, BufferPlan]]:
+    """A texture and its buffer for each argument that is one; all get the argument's number as their name."""
+    found: dict[str, tuple[TexturePlan, BufferPlan]] = {}
+    for n, argument in enumerate(arguments):
+        if isinstance(argument, TextureArgument) and argument.plan is not None:
+            from .textures import own_buffer
+
+            argument.name = argument.plan.name = argument.plan.buffer = str(n)
+            label = f"argument {n}"
+            content = argument.content
+            buffer = own_buffer(argument.plan, label, "") if content is None else BufferPlan(label, content)
+            found[str(n)] = argument.plan, buffer
+    return found
 
 
 def _plan(buffers: dict[str, BufferPlan], index: int, _path: str, option: str, text: str) -> BufferPlan:

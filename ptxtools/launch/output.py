@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any
+from io import BytesIO
+from typing import IO, TYPE_CHECKING, Any
+
+from ptxtools.files import reason, write_whole
 
 from .errors import SpecError
+from .pictures import is_picture, write_picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 def save_array(path: str, array: NDArray[Any]) -> None:
-    """Write a .npy file; raises `SpecError` when that is not possible."""
+    """Write a .npy file, or a .png file by its name; raises `SpecError` when that is not possible."""
     import numpy as np
 
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device cannot be replaced
-            with open(path, "wb") as file:
-                np.save(file, array)
-            return
-        with open(temporary, "wb") as file:
+    def write(file: IO[bytes]) -> None:
+        if is_picture(path):
+            write_picture(file, path, array)
+        elif file.seekable():
             np.save(file, array)
-        os.replace(temporary, path)
+        else:  # a pipe, in which NumPy does not write arrays
+            whole = BytesIO()
+            np.save(whole, array)
+            file.write(whole.getvalue())
+
+    try:
+        write_whole(path, write)
     except (OSError, ValueError) as error:
-        raise SpecError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        raise SpecError(f"{path}: cannot be written: {reason(error)}") from None

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError, Trap
+from ptxtools.diagnostics import LaunchError, Trap, shown
+from ptxtools.diagnostics.files import read_all
+from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
-from ptxtools.sim.textures.objects import make
+from ptxtools.sim.textures.making import make
 
 from .arguments import (
     Argument,
@@ -25,32 +27,42 @@ from .arguments import (
     read_array,
 )
 from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
-from .compare import Mismatch, Tolerance, bytes_as, compare, same_bytes, summary
+from .compare import Mismatch, Tolerance, bytes_as, check_comparable, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
+from .textures import complete
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
 
+#: Lines of output that a report of a difference looks at.
+_DIFF_LINES = 40
 Loader = Callable[[str], Loadable]
 
 
 @dataclass(slots=True)
 class Report:
     """How a job ended. failures: expectations that were not met, each a list of lines; summaries: of the buffers that
-    kernels wrote; failure: the trap, refusal or finding that was expected and came."""
+    kernels wrote; pieces: what kernels printed, call by call; failure: the trap, refusal or finding that was expected
+    and came."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
-    printed: str = ""
+    pieces: list[str] = field(default_factory=list)
     results: list[RunResult] = field(default_factory=list)
     failure: LaunchError | Trap | Finding | None = None
+
+    @property
+    def printed(self) -> bytes:
+        """What kernels printed, byte for byte."""
+        return "".join(self.pieces).encode("utf-8", "surrogateescape")
 
     @property
     def passed(self) -> bool:
@@ -62,16 +74,20 @@ class _Buffer:
 
     def __init__(self, plan: BufferPlan, device: Device) -> None:
         self.plan = plan
-        try:
-            self.initial: Array = plan.content.array()
-        except MemoryError:
-            raise LaunchError(f"{plan.label}: out of memory for {plan.content.bytes:,} bytes") from None
-        self.element: ElementType = plan.content.element_for(self.initial)
-        self.expected: Array | None = read_array(plan.expect) if plan.expect else None
         self._arena = device.arena
         zero = plan.content.kind == "zeros"
+        size = plan.content.bytes
+        try:  # what does not fit into the device is refused before the host makes it
+            place = None if size is None else self._arena.allocate(size, zero=zero)
+            self.initial: Array = plan.content.array()
+        except OutOfMemory as error:
+            raise OutOfMemory(f"{plan.label}: {error}") from None
+        except MemoryError:
+            raise LaunchError(f"{plan.label}: out of memory for {size or 0:,} bytes") from None
+        self.element: ElementType = plan.content.element_for(self.initial)
+        self.expected = _expected_array(plan.expect, self.initial.dtype, self.element)
         self.size = self.initial.nbytes
-        self.address = self._arena.allocate(self.size, zero=zero).address
+        self.address = (place or self._arena.allocate(self.size)).address
         if not zero and self.size:
             self._arena.view(self.address, self.size)[:] = self.initial.reshape(-1).view("u1").data
 
@@ -81,6 +97,19 @@ class _Buffer:
 
         data = self._arena.view(self.address, self.size)
         return np.frombuffer(data, dtype=self.initial.dtype).reshape(self.initial.shape)
+
+
+def _expected_array(path: str, got: np.dtype[Any] | None, element: ElementType) -> Array | None:
+    """The array of an expectation, or None without one; raises `SpecError` for what cannot be compared with a buffer.
+    got None: with an array of its own type."""
+    if not path:
+        return None
+    expected = read_array(path)
+    try:
+        check_comparable(got or expected.dtype, element, expected.dtype)
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from None
+    return expected
 
 
 def run_job(job: Job, load: Loader) -> Report:
@@ -102,7 +131,7 @@ def run_job(job: Job, load: Loader) -> Report:
             raise
         report.failure = error
         return report
-    report.failure = next((f for f in runner.findings() if f.checker == job.expect_failure), None)
+    report.failure = next((f for f in runner.findings() if _is(f.checker, job.expect_failure)), None)
     if report.failure is not None:
         return report
     report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
@@ -110,10 +139,15 @@ def run_job(job: Job, load: Loader) -> Report:
 
 
 def _meets(error: LaunchError | Trap, expected: str) -> bool:
-    """Whether a failure is of the expected kind; a deadlock report also counts as a time-out."""
+    """Whether a failure is of the expected kind."""
     if isinstance(error, LaunchError):
         return expected == "launch-error"
-    return error.kind == expected or (expected == "timeout" and error.kind == "deadlock")
+    return _is(error.kind, expected)
+
+
+def _is(kind: str, expected: str) -> bool:
+    """A deadlock report also counts as a time-out, and what memcheck says of a bad address as a trap."""
+    return kind == expected or (kind, expected) in {("deadlock", "timeout"), ("memcheck", "trap")}
 
 
 class _Runner:
@@ -134,13 +168,13 @@ class _Runner:
         kernels = [self._kernel(plan) for plan in job.launches]
         self._device = Device(
             job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed, heap=job.heap,
-            checks=job.checks, numerics=job.numerics, on_print=self._printed,
+            checks=job.checks, check_stop=job.check_stop, numerics=job.numerics, on_print=self._printed,
         )  # fmt: skip
         for path in self._modules:
             self._device.load(self._modules[path])
         self._set_globals()
         for plan, kernel in zip(job.launches, kernels, strict=True):
-            check_count(kernel, len(plan.args))
+            check_count(kernel, len(plan.args), self._modules[plan.module].contents.kernels.values())
         self._buffers = {name: _Buffer(plan, self._device) for name, plan in job.buffers.items()}
         self._make_tensormaps()
         self._make_textures()
@@ -164,7 +198,9 @@ class _Runner:
         values = [self._value(n, argument, kernel) for n, argument in enumerate(plan.args)]
         block = plan.block or kernel.bounds.reqntid
         if block is None:
-            raise SpecError(f"{plan.module}: kernel {kernel.name} needs a block shape: how many threads has a CTA?")
+            raise SpecError(
+                f"{plan.module}: kernel {shown(kernel.name)} needs a block shape: how many threads has a CTA?"
+            )
         request = Request(
             kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
             cluster=plan.cluster, shared=plan.shared, cooperative=plan.cooperative, timeout=timeout,
@@ -175,7 +211,7 @@ class _Runner:
         self._report.results.append(result)
 
     def _printed(self, text: str) -> None:
-        self._report.printed += text
+        self._report.pieces.append(text)
         if self._job.on_print is not None:
             self._job.on_print(text)
 
@@ -217,8 +253,9 @@ class _Runner:
         """Textures by name; one that is called like a .texref or .surfref variable is bound to it."""
         for plan in self._job.textures.values():
             buffer = self._buffers[plan.buffer]
+            fields = complete(plan, buffer.initial, buffer.element.name)
             try:
-                texture = make(plan.kind, buffer.address, buffer.size, **plan.fields)
+                texture = make(plan.kind, buffer.address, buffer.size, **fields)
             except LaunchError as error:
                 raise LaunchError(f"texture '{plan.name}': {error}") from None
             handle = self._textures[plan.name] = self._device.runtime.textures.add(texture)
@@ -247,14 +284,14 @@ class _Runner:
                 if array.nbytes != size:
                     raise SpecError(f"{plan.file}: has {array.nbytes} bytes; variable '{plan.name}' has {size}")
                 self._device.arena.view(address, size)[:] = array.tobytes()
-            self._globals.append((plan, read_array(plan.expect) if plan.expect else None))
+            self._globals.append((plan, _expected_array(plan.expect, None, ELEMENTS["u8"])))
 
     # --- afterwards ---------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
         """Compare, save and summarise. A save happens whether or not expectations are met."""
         for finding in self.findings():
-            self._report.failures.append([line.strip() for line in str(finding).splitlines()])
+            self._report.failures.append([line.removeprefix("    ") for line in str(finding).splitlines()])
         for buffer in self._buffers.values():
             self._finish(buffer, not self._job.has_outputs)
         for plan, expected in self._globals:
@@ -298,13 +335,12 @@ class _Runner:
     def _check_printed(self, path: str) -> None:
         try:
             with open(path, "rb") as file:
-                expected = file.read().decode("utf-8", "surrogateescape")
+                expected = read_all(file)
         except OSError as error:
             raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
-        if expected != self._report.printed:
-            self._report.failures.append(
-                [f"the kernel's output differs from {path}", *_text_diff(expected, self._report.printed)]
-            )
+        got = self._report.printed
+        if expected != got:
+            self._report.failures.append([f"the kernel's output differs from {path}", *_text_diff(expected, got)])
 
 
 def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> list[str]:
@@ -312,29 +348,37 @@ def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> li
     return [head, *found.lines()]
 
 
-def _text_diff(expected: str, got: str) -> list[str]:
+def _text_diff(expected: bytes, got: bytes) -> list[str]:
+    """The first lines that differ. Only a part of the output is looked at: a full comparison takes quadratic time."""
     from difflib import unified_diff
 
-    lines = unified_diff(expected.splitlines(), got.splitlines(), "expected", "got", n=1, lineterm="")
-    return [*list(lines)[:12]] or ["only the line endings differ"]
+    parts = [text.decode("utf-8", "backslashreplace").splitlines() for text in (expected, got)]
+    same = next((n for n, (a, b) in enumerate(zip(*parts, strict=False)) if a != b), min(map(len, parts)))
+    start = max(same - 1, 0)
+    old, new = (part[start : start + _DIFF_LINES] for part in parts)
+    lines = list(unified_diff(old, new, "expected", "got", n=1, lineterm=""))[2:]
+    if not lines:
+        return ["only the line endings differ"]
+    return [f"from line {start + 1} on:", *lines[1:12]]
 
 
 def find_kernel(module: Loadable, name: str, path: str) -> Kernel:
-    """The entry called `name`, or the only one; raises `SpecError` that lists the entries."""
+    """The entry that `name` means (`find_name`), or the only one; raises `SpecError` that lists the entries."""
     entries = module.contents.kernels
-    if name:
-        if name not in entries:
-            raise SpecError(f"{path}: there is no kernel '{name}'{nearest(name, entries) or _list(entries)}")
+    if name in entries:
         return entries[name]
+    if not name and len(entries) == 1:
+        return next(iter(entries.values()))
     if not entries:
         raise SpecError(f"{path}: there is no kernel (.entry) in the module")
-    if len(entries) > 1:
-        raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k{_list(entries)}")
-    return next(iter(entries.values()))
+    from .kernels import KernelNameError, find_name, listed
 
-
-def _list(names: dict[str, Any]) -> str:
-    return f": {', '.join(names)}" if names else "; it has none"
+    if name:
+        try:
+            return entries[find_name(name, entries)]
+        except KernelNameError as error:
+            raise SpecError(f"{path}: {error}") from None
+    raise SpecError(f"{path}: there are {len(entries)} kernels; name one with -k: {listed(entries)}")
 
 
 __all__ = ["ELEMENTS", "Report", "find_kernel", "run_job"]

@@ -2,20 +2,25 @@
 
 42  0x2a  1.5  f32:1.5     a number, converted to the parameter's type, or of the type before the colon
 null                       a null pointer
-FILE.npy                   a device buffer with that content
+FILE.npy  FILE.png         a device buffer with that content
 zeros:f32[1024]            likewise fill:f32[1024]=1.5, arange:s32[64], random:f32[32,32]@SEED
+texture:IN,filter=linear   a texture (surface: likewise) over a buffer with content IN; fields as in launch files
 bytes:HEX  @FILE           the bytes of the parameter
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+
+from ptxtools.sim.limits import MOST_PARAMETER_BYTES
 
 from .arguments import MOST_DIGITS, Argument, BufferArgument, Content, Null, Raw, Scalar, check_number, shaped
 from .elements import ELEMENTS, element_type
 from .errors import SpecError, nearest
+from .pictures import is_picture
 
-FORMS = "a number, null, FILE.npy, zeros:, fill:, arange:, random:, bytes:HEX or @FILE"
+FORMS = "a number, null, FILE.npy, FILE.png, zeros:, fill:, arange:, random:, texture:, surface:, bytes:HEX or @FILE"
 
 
 def parse_spec(text: str) -> Argument:
@@ -33,7 +38,7 @@ def parse_spec(text: str) -> Argument:
         return _HEADS[head](rest)
     if colon and head in ELEMENTS:
         return _typed(head, rest)
-    if spec.endswith(".npy"):
+    if spec.endswith(".npy") or is_picture(spec):
         return BufferArgument(content=Content("file", path=spec))
     hint = nearest(head, [*_HEADS, *ELEMENTS]) if colon else nearest(spec, ["null"])
     raise SpecError(f"'{text}' is no argument{hint or ': give ' + FORMS}")
@@ -103,11 +108,32 @@ def parse_bytes(text: str) -> Raw:
 
 
 def _read_bytes(path: str) -> bytes:
+    """What a parameter can hold of a file, which may be a device without an end."""
     try:
         with open(path, "rb") as file:
-            return file.read()
+            data = file.read(MOST_PARAMETER_BYTES + 1)
+            size = max(os.fstat(file.fileno()).st_size, len(data))
     except (OSError, ValueError) as error:
         raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) <= MOST_PARAMETER_BYTES:
+        return data
+    much = f"{size:,}" if size > len(data) else f"more than {MOST_PARAMETER_BYTES:,}"
+    raise SpecError(f"{path}: has {much} bytes; all parameters of a kernel have at most {MOST_PARAMETER_BYTES:,}")
+
+
+def _texture(prefix: str) -> Callable[[str], Argument]:
+    def parse(text: str) -> Argument:
+        from .textures import texture_option
+
+        def content(spec: str) -> BufferArgument:
+            found = parse_spec(spec)
+            if not isinstance(found, BufferArgument):
+                raise SpecError(f"'{spec}' is no content for a {prefix}: give FILE.png, FILE.npy, zeros: and the like")
+            return found
+
+        return texture_option(prefix, text, content)
+
+    return parse
 
 
 _HEADS: dict[str, Callable[[str], Argument]] = {
@@ -116,6 +142,8 @@ _HEADS: dict[str, Callable[[str], Argument]] = {
     "arange": _arange,
     "random": _random,
     "bytes": parse_bytes,
+    "texture": _texture("texture"),
+    "surface": _texture("surface"),
 }
 
 

@@ -6,7 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 SECTION = "ptx-lint"
-_LISTS = ("select", "ignore", "target")
+_LISTS = ("select", "ignore", "target", "exclude")
 _FLAGS = ("strict", "exit-zero")
 _WORDS = ("ptx-version", "format")
 
@@ -25,6 +25,9 @@ class Config(NamedTuple):
     exit_zero: bool = False
     ptx_version: str | None = None
     format: str | None = None
+    exclude: tuple[str, ...] | None = None
+    #: Where the file is: patterns of paths count from there.
+    folder: str = ""
 
 
 NO_SETTINGS = Config()
@@ -35,42 +38,61 @@ def find_config(directory: str) -> str | None:
     directory = os.path.abspath(directory)
     while True:
         path = os.path.join(directory, "pyproject.toml")
-        if os.path.isfile(path):
-            # Reading TOML costs an import: look for the section's name first.
-            try:
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    found = f"tool.{SECTION}" in file.read()
-            except OSError:
-                found = False
-            if found:
-                return path
+        if os.path.isfile(path) and _may_be_ours(path):
+            return path
         above = os.path.dirname(directory)
         if above == directory:
             return None
         directory = above
 
 
+def _may_be_ours(path: str) -> bool:
+    """Whether a `pyproject.toml` has our section, or cannot be read to know: then reading the settings says why."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        # Reading TOML costs an import: look for the section's name first.
+        text = data.decode("utf-8")
+        return SECTION in text and _section(_parsed(text, path)) is not None
+    except (OSError, UnicodeDecodeError, ConfigError):
+        return True
+
+
 def read_config(path: str) -> Config:
     """The settings in a file. Raises ConfigError."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: not UTF-8 text: byte {error.object[error.start]:#04x} at offset {error.start}"
+        ) from None
+    table = _parsed(text, path)
+    section = _section(table)
+    return _config(table if section is None else section, path)
+
+
+def _parsed(text: str, path: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        with open(path, "rb") as file:
-            table = tomllib.load(file)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
-    section = table.get("tool", {}).get(SECTION) if os.path.basename(path) == "pyproject.toml" else None
-    if section is None:
-        section = table.get("tool", {}).get(SECTION, table)
-    return _config(section, path)
+
+
+def _section(table: dict[str, Any]) -> Any:
+    """Our section; None where there is none."""
+    tools = table.get("tool")
+    return tools.get(SECTION) if isinstance(tools, dict) else None
 
 
 def _config(section: Any, path: str) -> Config:
     if not isinstance(section, dict):
         raise ConfigError(f"{path}: [tool.{SECTION}] is no table")
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {"folder": os.path.dirname(os.path.abspath(path))}
     for key, value in section.items():
         if key in _LISTS:
             values[key] = _words(value, key, path)

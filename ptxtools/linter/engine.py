@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 
 from ptxtools.check import check
 from ptxtools.check.context import Context
-from ptxtools.diagnostics import Diagnostic, Span
+from ptxtools.diagnostics import Diagnostic, Severity, Span
 from ptxtools.ir.nodes import Module
+from ptxtools.isa.targets import check_target, check_version
 
 from . import barriers, constants, deprecated, flow, limits, memory
 from .context import LintContext
 from .facts import FunctionFacts, Line
-from .suppress import chosen, suppressed
+from .suppress import chosen, suppressed, without_echoes
 
 Visitor = Callable[[LintContext, Line], None]
 
@@ -43,11 +44,37 @@ def lint(
 ) -> list[Diagnostic]:
     """Errors and warnings about a module, sorted by position, without those that comments silence.
 
-    target, version: as if the module declared these. select, ignore: prefixes of codes ("PTX1", "PTX203").
+    target, version: as if the module declared these. select, ignore: prefixes of codes ("PTX1", "PTX203"). Raises
+    ValueError for a target or version that is not known.
     """
-    findings = lint_targets(module, (target,) if target else (), version)
-    findings = suppressed(chosen(findings, select, ignore), module.source)
-    return sorted(findings, key=lambda d: (d.span, d.code))
+    targets = () if target is None else (target,)
+    return findings_of(module, targets=targets, version=version, select=select, ignore=ignore)
+
+
+def findings_of(
+    module: Module,
+    syntax: Sequence[Diagnostic] = (),
+    *,
+    targets: Sequence[str] = (),
+    version: tuple[int, int] | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> list[Diagnostic]:
+    """What is shown of a module, in order: what is wrong with its `syntax`, and what the rules find beyond that.
+
+    targets, version: as if the module declared these, each target in turn. select, ignore: as for `lint`.
+    """
+    found = without_echoes(lint_targets(module, targets, version), syntax)
+    if not targets and version is None and any(d.code.startswith("PTX30") for d in found):
+        from .headers import offer_raised_headers
+
+        offer_raised_headers(module, [d for d in found if d.severity is Severity.ERROR])
+    found = suppressed(chosen([*syntax, *found], select, ignore), module.source)
+    if found:
+        from ptxtools.ir.origins import add_origins
+
+        add_origins(found, module)
+    return sorted(found, key=lambda d: (d.span, d.code, d.target or ""))
 
 
 def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int] | None = None) -> list[Diagnostic]:
@@ -55,6 +82,10 @@ def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int
 
     A finding that not all targets share says which one it is for.
     """
+    for name in targets:
+        check_target(name)
+    if version is not None:
+        check_version(version)
     found: list[Diagnostic] = []
     seen: dict[tuple[str, Span, str], list[Diagnostic]] = {}
     for target in targets or (None,):

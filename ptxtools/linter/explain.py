@@ -27,6 +27,13 @@ def page(code: str, pages: Pages) -> str | None:
     return f"{code}: {found[0]}\n\n{cleandoc(found[1])}"
 
 
+def titles(start: str, pages: Pages) -> str:
+    """The codes that begin alike, each with its title."""
+    lines = [f"{start}: {len(pages)} codes", ""]
+    lines += [f"{code}  {title}" for code, (title, _) in pages.items()]
+    return "\n".join([*lines, "", f"ptx-lint --explain {next(iter(pages))} prints the page of the first."])
+
+
 def markdown(pages: Pages) -> str:
     """docs/rules.md: a table of all codes, then their pages."""
     from inspect import cleandoc

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from ptxtools.diagnostics import Diagnostic
@@ -9,7 +10,7 @@ from ptxtools.diagnostics import Diagnostic
 
 def apply_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[str, int]:
     """The text with the fixes of these findings applied, and how many were. Of overlapping ones the first counts."""
-    fixes = sorted((d.fix for d in diagnostics if d.fix is not None), key=lambda fix: fix.span)
+    fixes = sorted({d.fix for d in diagnostics if d.fix is not None}, key=lambda fix: (fix.span, fix.text))
     parts: list[str] = []
     at = count = 0
     for fix in fixes:
@@ -22,9 +23,28 @@ def apply_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[str, int]
     return "".join((*parts, text[at:])), count
 
 
-def unified_diff(before: str, after: str, name: str) -> str:
-    """The change as a patch."""
+def unified_diff(before: bytes, after: bytes, name: str) -> bytes:
+    """The change as a patch of bytes, which `patch -p0` and `git apply -p0` take."""
+    from difflib import diff_bytes
     from difflib import unified_diff as difference
 
-    lines = difference(before.splitlines(keepends=True), after.splitlines(keepends=True), name, name)
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    label = _label(name)
+    lines = diff_bytes(difference, _lines(before), _lines(after), label, label)
+    return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Lines as patches count them: only a line feed ends one."""
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _label(name: str) -> bytes:
+    """A name in the head of a patch: a tab ends one with spaces, and one with quotes or control characters is written
+    as a string of C."""
+    data = os.fsencode(name)
+    if any(byte < 32 or byte in b'"\\\x7f' for byte in data):
+        quoted = (bytes([byte]) if 32 <= byte < 127 and byte not in b'"\\' else b"\\%03o" % byte for byte in data)
+        return b'"' + b"".join(quoted) + b'"'
+    return data + b"\t" if b" " in data else data

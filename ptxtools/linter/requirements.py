@@ -10,6 +10,7 @@ from ptxtools.check import check, gather
 from ptxtools.check.availability import Demand, able_targets, demands_of, requirement
 from ptxtools.check.context import Gathered
 from ptxtools.diagnostics import Diagnostic, Requires, Severity, Source, Span
+from ptxtools.diagnostics.shorten import line_around
 from ptxtools.diagnostics.text import describe_target, join_words, printable
 from ptxtools.ir.nodes import Module
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, provides_any, version_text
@@ -168,8 +169,11 @@ def _removed(module: Module, gathered: list[Gathered]) -> tuple[Cause, ...]:
 
 def _cause(module: Module, item: Gathered, ptx: str | None, targets: tuple[str, ...]) -> Cause:
     source = module.source
-    line = source.line_of(item.span[0]) if source else 1
-    return Cause(line, source.line(line).strip() if source else "", ptx, targets, item.subject, item.span)
+    if source is None:
+        return Cause(1, "", ptx, targets, item.subject, item.span)
+    line, column = source.position(item.span[0])
+    text = line_around(source.line(line), column - 1).strip()
+    return Cause(line, text, ptx, targets, item.subject, item.span)
 
 
 def _sorted(causes: Iterable[Cause]) -> tuple[Cause, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ptxtools.diagnostics import Diagnostic, Source
 
-_UNDECLARED = "PTX201"
+_UNDECLARED, _NO_END = "PTX201", "PTX102"
 _COMMENT = r"//\s*ptx-lint:\s*(disable|disable-file)\s*=\s*([\w, \t]+)"
 
 
@@ -72,9 +72,12 @@ def _next_line(source: Source, number: int) -> int:
 
 def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic]) -> list[Diagnostic]:
     """The findings that do not merely follow from a syntax mistake: a declaration that could not be read leaves its
-    names undeclared, and a label that could not be read leaves its branches without a target."""
+    names undeclared, and a label that could not be read leaves its branches without a target. Of a text whose rest a
+    comment hides, little is known."""
     if not syntax or syntax[0].source is None:
         return list(findings)
+    if any(d.code == _NO_END and d.source and d.source.excerpt(d.span) == "/*" for d in syntax):
+        return []
     source = syntax[0].source
     damaged = " ".join(source.line(line) for d in syntax for line in range(d.line - 1, d.line + 2))
     return [d for d in findings if d.code != _UNDECLARED or not _echo(d.subject, damaged)]

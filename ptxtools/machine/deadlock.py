@@ -1,23 +1,29 @@
-"""Who waits for what: the report when nobody can move, the same for both engines."""
+"""Who waits for what, and where the others are: the report when nobody can move or a limit was reached, the same for
+both engines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics import Trap, shown
 from ptxtools.program.program import Program
 
 from .launch import Dim3
 from .residents import Cluster, Schedule
 
-#: Warps that are named one by one.
-_MOST = 24
+#: Groups of warps that are told, and ranges of CTAs or warps that one of them names.
+_MOST, _RANGES = 48, 8
+
+#: What holds for a CTA (None: for none in particular) as a whole.
+CtaLine: TypeAlias = tuple[Dim3 | None, str]
 
 
 @dataclass(slots=True)
 class Waiting:
-    """Lanes of one warp that wait. what: such as "at barrier 0"; where: line of the instruction; thread: the first."""
+    """Lanes of one warp that wait, or (runs) only happen to be somewhere. what: such as "at barrier 0"; where: line of
+    the instruction, or -1; thread: the first."""
 
     cta: Dim3
     warp: int
@@ -25,29 +31,100 @@ class Waiting:
     what: str
     where: int
     thread: Dim3
+    runs: bool = False
 
 
-def report(program: Program, summary: Iterable[str], waiting: list[Waiting], reason: str, kind: str) -> Trap:
-    """The trap that tells it: first what holds for a CTA as a whole, then each warp with the place it waits at."""
-    lines = list(summary)
-    places = [-1] * len(lines)
-    for one in waiting[:_MOST]:
-        text = f" ({_short(program, one.where)})" if one.where >= 0 else ""
-        count = one.lanes.bit_count()
-        who = f"CTA ({_show(one.cta)}), warp {one.warp}: {count} thread{'s' * (count != 1)} wait{'s' * (count == 1)}"
-        lines.append(f"{who} {one.what}{text}")
-        places.append(one.where)
-    if len(waiting) > _MOST:
-        lines.append(f"and {len(waiting) - _MOST} more")
+def report(
+    program: Program, grid: Dim3, summary: Iterable[CtaLine], waiting: list[Waiting], reason: str, kind: str
+) -> Trap:
+    """The trap that tells it: what holds for CTAs as a whole, then each warp with the place where it is.
+
+    CTAs of which the same holds, and warps that do the same at one line, share a line, so that a large grid stays
+    readable.
+    """
+    waiting = sorted(waiting, key=lambda one: (_linear(one.cta, grid), one.warp, one.where, one.thread[::-1]))
+    told = [(_ctas(grid, ctas) + ": " if ctas else "") + text for text, ctas in _same(summary).items()]
+    places = [-1] * len(told)
+    groups = _groups(waiting)
+    for group in groups[:_MOST]:
+        first = group[0]
+        text = f" ({_short(program, first.where)})" if first.where >= 0 else ""
+        told.append(f"{_who(grid, group)}{' ' + first.what if first.what else ''}{text}")
+        places.append(first.where)
+    if len(groups) > _MOST:
+        warps = {(one.cta, one.warp) for group in groups[_MOST:] for one in group}
+        told.append(f"and {len(warps)} more warps at {len(groups) - _MOST} other places")
         places.append(-1)
-    first = waiting[0] if waiting else None
-    where = first.where if first is not None and first.where >= 0 else None
+    one = _first(waiting, kind)
+    where = one.where if one is not None and one.where >= 0 else None
     trap = Trap(
-        reason, kernel=program.kernel, cta=first.cta if first else None, thread=first.thread if first else None,
-        kind=kind, where=where, text=program.lines[where][2] if where is not None else "", details=tuple(lines),
+        reason, kernel=program.kernel, cta=one.cta if one else None, thread=one.thread if one else None,
+        kind=kind, where=where, text=program.lines[where][2] if where is not None else "", details=tuple(told),
     )  # fmt: skip
     trap.places = tuple(places)
     return trap
+
+
+def _first(waiting: list[Waiting], kind: str) -> Waiting | None:
+    """Whom the report is about: of a deadlock one that waits, of a time limit one that runs."""
+    return min(waiting, key=lambda one: one.runs != (kind == "timeout"), default=None)
+
+
+def _same(summary: Iterable[CtaLine]) -> dict[str, list[Dim3]]:
+    """The CTAs of which each text holds."""
+    found: dict[str, list[Dim3]] = {}
+    for cta, text in summary:
+        ctas = found.setdefault(text, [])
+        if cta is not None:
+            ctas.append(cta)
+    return found
+
+
+def _groups(waiting: list[Waiting]) -> list[list[Waiting]]:
+    """Those together that are at one place for one reason, in CTAs in which the same warps are."""
+    alike: dict[tuple[object, ...], dict[Dim3, list[Waiting]]] = {}
+    for one in waiting:
+        alike.setdefault((one.where, one.what, one.runs), {}).setdefault(one.cta, []).append(one)
+    found: dict[tuple[object, ...], list[Waiting]] = {}
+    for key, ctas in alike.items():
+        for members in ctas.values():
+            found.setdefault((key, tuple(sorted({one.warp for one in members}))), []).extend(members)
+    return list(found.values())
+
+
+def _who(grid: Dim3, group: list[Waiting]) -> str:
+    """Such as "CTAs (0,0,0) to (3,0,0), warps 0, 1: 256 threads wait"."""
+    warps = sorted({one.warp for one in group})
+    numbers = _ranges([(warp, str(warp)) for warp in warps])
+    count = sum(one.lanes.bit_count() for one in group)
+    does = ("run" if group[0].runs else "wait") + "s" * (count == 1)
+    who = f"{_ctas(grid, [one.cta for one in group])}, warp{'s' * (len(warps) != 1)} {numbers}"
+    return f"{who}: {count} thread{'s' * (count != 1)} {does}"
+
+
+def _ctas(grid: Dim3, ctas: Iterable[Dim3]) -> str:
+    places = {_linear(cta, grid): f"({','.join(map(str, cta))})" for cta in ctas}
+    return f"CTA{'s' * (len(places) != 1)} {_ranges(sorted(places.items()))}"
+
+
+def _linear(cta: Dim3, grid: Dim3) -> int:
+    return cta[0] + grid[0] * (cta[1] + grid[1] * cta[2])
+
+
+def _ranges(numbered: Sequence[tuple[int, str]]) -> str:
+    """Names in order, each with its number: neighbours as "first to last"."""
+    runs: list[list[tuple[int, str]]] = []
+    for number, name in numbered:
+        if runs and runs[-1][-1][0] == number - 1:
+            runs[-1].append((number, name))
+        else:
+            runs.append([(number, name)])
+    parts = []
+    for run in runs[:_RANGES]:
+        parts += [f"{run[0][1]} to {run[-1][1]}"] if len(run) > 2 else [name for _, name in run]
+    if len(runs) > _RANGES:
+        parts.append(f"and {sum(map(len, runs[_RANGES:]))} more")
+    return ", ".join(parts)
 
 
 def pending(schedule: Schedule, cluster: Cluster | None) -> list[str]:
@@ -57,15 +134,18 @@ def pending(schedule: Schedule, cluster: Cluster | None) -> list[str]:
 
 def overflow(callee: str, depth: int, local: int) -> str:
     """Why a call is a trap: a thread's local memory has no room for another frame."""
-    return f"stack overflow in a call of {callee}, {depth} calls deep: a thread has {local} bytes of local memory"
+    return (
+        f"stack overflow in a call of {shown(callee)}, {depth} calls deep: a thread has {local} bytes of local memory"
+    )
+
+
+def no_member(lane: int, mask: int) -> str:
+    """Why a `.sync` operation of a warp is a trap: the manual leaves open what it does then (9.7.9.6, 9.7.13)."""
+    return f"lane {lane} is not in its own member mask {mask:#x}"
 
 
 def missing(came: int, expected: int) -> str:
     return f"{came} of {expected} threads came, {max(0, expected - came)} are missing"
-
-
-def _show(place: Dim3) -> str:
-    return ",".join(map(str, place))
 
 
 def _short(program: Program, where: int) -> str:

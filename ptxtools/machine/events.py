@@ -195,6 +195,10 @@ class View(ABC):
         """See to it that native code has memory to work in; the same size for all. Only where there is a `cell`."""
         raise NotImplementedError
 
+    def show(self, rows: Array, count: int) -> None:
+        """Let native code know the device's textures. Only where there is a `cell`."""
+        raise NotImplementedError
+
     def issued_by(self, warp: int) -> Record:
         """What a warp of the CTA has issued of wgmma."""
         record: Record = self.cta.state.setdefault(f"wgmma of warp {warp}", Record.empty())
@@ -248,6 +252,8 @@ class View(ABC):
         found, place = self.resolve(address, space)
         if found == "local":
             self._check_local(place, len(data), who, "write")
+            if self.launch.written_local is not None:
+                self.launch.written_local(self, who, place, len(data))
             self.set_local(who, place, data)
         else:
             self.memory(address, len(data), space, lane=who, align=align)[:] = data

@@ -19,7 +19,7 @@ class AddressSpace:
     const: range of device addresses that `isspacep.const` answers yes for. open_host: the kernel may use host
     addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory, and
     `mapping(address)` gives the writable range around an address, as (start, end), if there is one. allowed: whether
-    bytes may be accessed (`bytes` asks; memcheck's).
+    bytes may be accessed (`bytes` asks; memcheck's); written: is told of what is about to be written through `bytes`.
     """
 
     host: int
@@ -30,6 +30,7 @@ class AddressSpace:
     readable: Callable[[int, int, bool], bool] | None = None
     mapping: Callable[[int], tuple[int, int] | None] | None = None
     allowed: Callable[[int, int], bool] | None = None
+    written: Callable[[int, int], None] | None = None
     _whole: memoryview | None = field(default=None, repr=False, compare=False)
 
     def bytes(self, address: int, size: int, write: bool) -> memoryview | None:
@@ -38,6 +39,8 @@ class AddressSpace:
         if offset >= 0 and offset + size <= self.size:
             if self.allowed is not None and not self.allowed(address, size):
                 return None
+            if write and self.written is not None:
+                self.written(address, size)
             return self.whole()[offset : offset + size]
         if self.open_host and self.readable is not None and self.readable(address, size, write):
             return _host_bytes(address, size)
@@ -64,7 +67,8 @@ class Launch:
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
     "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
     that serves a kind of event (`events.serves`); written: told of shared memory that such a function
-    writes (CTA, offset, bytes); device: what sim makes of the device; extra: room
+    writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device: what sim
+    makes of the device; extra: room
     for what a launch brings along and gives back.
     """
 
@@ -87,6 +91,7 @@ class Launch:
     specials: dict[str, int] = field(default_factory=dict)
     services: Callable[[str], None] | None = None
     written: Callable[[Any, int, int], None] | None = None
+    written_local: Callable[[Any, int, int, int], None] | None = None
     device: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -153,6 +153,10 @@ class Schedule:
         wide, high = gx // cx, gy // cy
         return number % wide * cx, number // wide % high * cy, number // (wide * high) * cz
 
+    def release(self) -> None:
+        """The run is over: forget all that leads back to it, so that nothing of it stays in a cycle."""
+        vars(self).clear()
+
     # --- time ---------------------------------------------------------------------------------------------------------
 
     @property
@@ -207,6 +211,11 @@ class Schedule:
         self._skip(max(0, self._due[0].time - self.now()))
         return self.run_due()
 
+    def expire(self) -> None:
+        """Let all time limits be over."""
+        self._skip(max(0, max((due.time for due in self._due), default=0) - self.now()))
+        self.run_due()
+
     def has_due(self, cluster: Cluster) -> bool:
         """Whether anything will happen in a cluster by itself: work, or the end of a time limit."""
         return any(due.cluster is cluster and (due.wait is None or not due.wait.over) for due in self._due)
@@ -249,6 +258,18 @@ class Schedule:
         """The longest time limit of a wait, in nanoseconds."""
         limits = [w.until - w.begun for waits in self._waits.values() for w in waits if w.until is not None]
         return max(limits, default=0)
+
+    def limits(self) -> tuple[Hashable, ...]:
+        """Who waits for what, and how much longer at most: with the state of threads and memory all that decides
+        what comes next, unless somebody reads a clock."""
+        now = self.now()
+        return tuple(
+            (w.cta.number, w.warp, w.lanes, w.key, None if w.until is None else w.until - now) for w in self.waits()
+        )
+
+    def sleepers(self) -> tuple[int, ...]:
+        """Names of the waits that there are just now."""
+        return tuple(sorted(id(w) for waits in self._waits.values() for w in waits))
 
     def waits(self, cluster: Cluster | None = None) -> list[Wait]:
         """Who waits now, in a cluster or anywhere, in the order of CTAs and warps."""

@@ -75,6 +75,10 @@ class Suffixes(Detail):
         return Selectors(self.d, self.a, self.b, self.negated)
 
 
+class Truncated(Detail):
+    """Of mad.f32: the product is cut off, as on chips of sm_1x."""
+
+
 class SpecialRegister(Detail):
     """The register's name, such as "%tid.x"."""
 
@@ -152,11 +156,12 @@ class Multicast(Detail):
 
 
 class TexturePlace(Detail):
-    """How many sources are coordinates, level or gradients, and offsets."""
+    """How many sources are coordinates, level or gradients, offsets, and references to compare with."""
 
     coordinates: int
     extra: int = 0
     offsets: int = 0
+    references: int = 0
 
 
 # --- calls and resources ----------------------------------------------------------------------------------------------
@@ -187,13 +192,15 @@ class StackMove(Detail):
 
 class Look(Detail):
     """A memory access. action: "read", "write", "atomic" or "copy" (written in a while); size: bytes of one lane;
-    strong: it synchronises; negated: the guard is; lanes: that many give addresses (fewer than 32 in matrix loads)."""
+    strong: it synchronises; negated: the guard is; lanes: that many give addresses (fewer than 32 in matrix loads);
+    function: number of the one that it is in."""
 
     action: str
     size: int
     strong: bool
     negated: bool
     lanes: int
+    function: int
 
 
 class Meeting(Detail):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ptxtools.ir import CallPrototype, Function, Module, Variable
 from ptxtools.isa.types import TYPES
@@ -15,6 +15,9 @@ LOCAL_ALIGNMENT = 16
 #: Local memory that a call takes beside the callee's variables, for where to return and what it saves there; so that
 #: endless recursion runs out of stack, as on chips.
 CALL_BYTES = 16
+#: Bytes between local variables that are laid out apart. (Shared ones: as many, and up to so many in all.)
+LOCAL_GAP = 64
+_SHARED_GAP, _SHARED_GAPS = 256, 16384
 
 
 @dataclass(slots=True)
@@ -61,15 +64,15 @@ def align_up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def place(variables: Iterable[Variable], start: int = 0) -> tuple[list[Placed], int]:
-    """Lay variables out in order, each at its alignment; also the offset behind the last."""
+def place(variables: Iterable[Variable], start: int = 0, gap: int = 0) -> tuple[list[Placed], int]:
+    """Lay variables out in order, each at its alignment, `gap` bytes behind each; also the offset behind the last."""
     placed: list[Placed] = []
     for variable in variables:
         align = variable_alignment(variable)
         offset = align_up(start, align)
         size = variable_size(variable)
         placed.append(Placed(variable, offset, size, align))
-        start = offset + size
+        start = offset + size + gap
     return placed, start
 
 
@@ -85,22 +88,33 @@ def parameter_bytes(function: Function) -> int:
 
 @dataclass(slots=True)
 class SharedLayout:
-    """Offsets of shared variables by identity of their declaration; dynamic (`extern`) ones lie at `dynamic`."""
+    """Offsets of shared variables by identity of their declaration; dynamic (`extern`) ones lie at `dynamic`.
+
+    places: (name, offset, bytes) of each, of dynamic ones -1 bytes; padding: bytes that are there to keep them apart.
+    """
 
     offsets: dict[int, int]
     size: int
     dynamic: int
+    places: list[tuple[str, int, int]] = field(default_factory=list)
+    padding: int = 0
 
 
-def shared_layout(variables: Sequence[Variable]) -> SharedLayout:
-    """Static variables in order; behind them, at the largest alignment asked for, all dynamic ones at one address."""
+def shared_layout(variables: Sequence[Variable], apart: bool = False) -> SharedLayout:
+    """Static variables in order; behind them, at the largest alignment asked for, all dynamic ones at one address.
+
+    apart: with room behind each, less of it where there are many.
+    """
     static = [v for v in variables if v.linkage != "extern"]
     dynamic = [v for v in variables if v.linkage == "extern"]
-    placed, size = place(static)
+    gap = min(_SHARED_GAP, _SHARED_GAPS // len(static)) if apart and static else 0
+    placed, size = place(static, gap=gap)
     offsets = {id(p.variable): p.offset for p in placed}
     base = align_up(size, max((variable_alignment(v) for v in dynamic), default=1))
     offsets.update((id(v), base) for v in dynamic)
-    return SharedLayout(offsets, base if dynamic else size, base)
+    places = [(p.name, p.offset, p.size) for p in placed] + [(v.name, base, -1) for v in dynamic]
+    end = base if dynamic else size
+    return SharedLayout(offsets, end, base, places, end - shared_layout(variables).size if gap else 0)
 
 
 def function_addresses(module: Module) -> dict[str, int]:
@@ -121,12 +135,17 @@ def storage_of(type_name: str) -> str:
 class Passed:
     """How one argument or result travels: in the callee's frame at `slot` (scalars, and the addresses of unsized
     arrays in the caller's local memory), or, where `storage` is "", in the callee's local memory at stack pointer +
-    `slot`."""
+    `slot`. A vector register has a slot for each component (`slots`)."""
 
     variable: Variable
     slot: int
     storage: str
     size: int
+
+    @property
+    def slots(self) -> list[int]:
+        """Slots of its components, one after another; of a scalar the one."""
+        return [self.slot + n * align_up(SLOT_BYTES[self.storage], 64) for n in range(self.variable.vector)]
 
 
 @dataclass(slots=True)
@@ -147,7 +166,7 @@ def signature(callee: Function | CallPrototype) -> Signature:
         if is_unsized(variable):
             passed.append(Passed(variable, slot, "b64", 8))
             slot += align_up(SLOT_BYTES["b64"], 64)
-        elif variable.dims or variable.vector > 1:
+        elif variable.dims or (variable.vector > 1 and variable.space != "reg"):
             size = variable_size(variable)
             memory = align_up(memory, variable_alignment(variable))
             passed.append(Passed(variable, memory, "", size))
@@ -155,6 +174,6 @@ def signature(callee: Function | CallPrototype) -> Signature:
         else:
             storage = storage_of(variable.type)
             passed.append(Passed(variable, slot, storage, element_bytes(variable)))
-            slot += align_up(SLOT_BYTES[storage], 64)
+            slot += align_up(SLOT_BYTES[storage], 64) * variable.vector
     results = len(callee.returns)
     return Signature(passed[:results], passed[results:], slot, align_up(memory, LOCAL_ALIGNMENT))

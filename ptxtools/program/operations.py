@@ -32,6 +32,7 @@ from .details import (
     Suffixes,
     TexturePlace,
     ThreadCopy,
+    Truncated,
 )
 
 if TYPE_CHECKING:
@@ -108,14 +109,14 @@ def _texture(dst: str, src: str, detail: type[Detail] | None = TexturePlace) -> 
     return Operation(EVENT, dst, src, proxy="texture", traps=True, detail=(detail,))
 
 
-def _look(src: str, detail: type[Detail]) -> Operation:
-    return Operation(EVENT, "", src, traps=True, detail=(detail,))
+def _look(src: str, detail: type[Detail], dst: str = "") -> Operation:
+    return Operation(EVENT, dst, src, traps=True, detail=(detail,))
 
 
 OPERATIONS: dict[str, Operation] = {
     # outputs = semantics of the opcode over the inputs
     "alu": Operation(BLOCK, "result*?", "value*", pure=True, early=True, lanewise=True,
-                     detail=(None, Constant, Suffixes)),
+                     detail=(None, Constant, Suffixes, Truncated)),
     "copy": Operation(BLOCK, "result", "value", pure=True, early=True, lanewise=True),  # no arithmetic, no type
     "sreg": Operation(BLOCK, "result", "", pure=True, early=True, detail=(SpecialRegister,)),
     # mov between a vector and a wider scalar: element 0 in the lowest bits
@@ -189,7 +190,7 @@ OPERATIONS: dict[str, Operation] = {
     "sust": _texture("", "surface sampler? value*"),
     "sured": _texture("", "surface sampler? value*"),
     # what `passes.instrument` puts around operations for observers
-    "check.access": _look("address? guard? value*?", Look),
+    "check.access": _look("address? guard? value*?", Look, "allowed*"),
     "check.arrive": _look("number? count? guard?", Meeting),
     "check.leave": _look("number? count? guard?", Meeting),
     "check.fence": _look("number? count? guard?", Meeting),

@@ -106,7 +106,7 @@ class Terminator:
     other), "brkpt" (goes on at other),
     "warpsync" (`index`: slot of a member mask, b32. Its block has no operations, so that lanes can wait at its number:
     they go on at `other` once all lanes of their warp in the mask, exited ones left out, are at this block in the same
-    frame; lanes outside their own mask go on at once),
+    frame; a lane outside its own mask is a trap),
     "event" (`events.serves` has a function for `op`; goes on at other. Its block has no operations either).
     """
 
@@ -158,7 +158,8 @@ class FunctionCode:
     """A lowered function: `first` its entry block; `frame_bytes` header and slots; `local_bytes` its share of the
     thread's local memory; `constants`: (slot, type, value) filled when a frame is made (value of a lane: 0 or 1 for
     a predicate); `launch_constants`: further
-    ones, which `ptxtools.machine.launch.constants(launch, function)` turns into values and joins to `constants`."""
+    ones, which `ptxtools.machine.launch.constants(launch, function)` turns into values and joins to `constants`;
+    variables: (name, offset from the stack pointer, bytes) of .local variables that are laid out apart."""
 
     name: str
     first: int
@@ -166,6 +167,7 @@ class FunctionCode:
     local_bytes: int
     constants: list[tuple[int, str, int]]
     launch_constants: list[LaunchConstant] = field(default_factory=list)
+    variables: list[tuple[str, int, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -176,7 +178,9 @@ class Program:
     variables; registers: 32-bit registers that a thread needs at most, for residency; max_frames, frame_bytes,
     local_bytes: number of frames, their bytes and local memory of the longest chain of calls, all 0 when recursion or
     indirect calls leave that open; clustered: it has instructions that concern clusters, so that addresses of shared
-    memory carry the rank of their CTA (`residents.RANK_SHIFT`); takes_stack: it allocates local memory as it runs.
+    memory carry the rank of their CTA (`residents.RANK_SHIFT`); takes_stack: it allocates local memory as it runs;
+    shared: (name, offset, bytes) of shared variables, -1 bytes for dynamic ones; padding: bytes of `static_shared` that
+    keep them apart for memcheck, and that no limit counts.
     Addresses of module variables are constants of the program: they are fixed when the module is loaded on a device.
     """
 
@@ -191,4 +195,16 @@ class Program:
     local_bytes: int = 0
     clustered: bool = False
     takes_stack: bool = False
+    shared: list[tuple[str, int, int]] = field(default_factory=list)
+    padding: int = 0
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
+
+    @property
+    def declared_shared(self) -> int:
+        """Bytes of shared variables as the module declares them."""
+        return self.static_shared - self.padding
+
+    @property
+    def dynamic_shared(self) -> str:
+        """Name of a shared variable that gets its size from the launch, or ""."""
+        return next((name for name, _, size in self.shared if size < 0), "")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ptxtools import semantics
 from ptxtools.machine.launch import launch_special
-from ptxtools.program.details import Constant, SpecialRegister, Suffixes
+from ptxtools.program.details import Constant, SpecialRegister, Suffixes, Truncated
 from ptxtools.program.program import LANES, RANK_SHIFT, Op, is_launch_special
 
 from .machine import Machine
@@ -22,9 +22,11 @@ def alu(m: Machine, op: Op, threads: Threads) -> None:
     meaning = semantics.find(op.opcode)
     assert meaning is not None
     inputs = [m.source(ref, t, threads) for ref, t in zip(op.src, op.src_types, strict=True) if ref is not None]
-    options = {}
+    options: dict[str, Any] = {}
     if isinstance(op.detail, Constant):
         inputs[op.detail.place] = op.detail.value
+    elif isinstance(op.detail, Truncated):
+        options["truncated"] = True
     elif isinstance(op.detail, Suffixes):
         options["selectors"] = op.detail.selectors()
     outputs = meaning(m.algebra, op.opcode, *inputs, **options)
@@ -70,6 +72,7 @@ def special_register(m: Machine, op: Op, threads: Threads) -> None:
 def special(m: Machine, name: str, threads: Threads) -> Array:
     """Values of a special register as uint64."""
     base, _, component = name.partition(".")
+    m.timed |= base.startswith(("%clock", "%globaltimer"))
     axis = "xyzw".find(component) if component else 0
     value: Any
     if name in m.launch.specials:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxtools.machine.deadlock import overflow
-from ptxtools.program.program import CODE_BASE, CODE_STEP, Terminator
+from ptxtools.machine.deadlock import no_member, overflow
+from ptxtools.program.program import CODE_BASE, CODE_STEP, LANES, Terminator
 
 from .barriers import arrive, leave_barriers
 from .clusters import cluster_barrier, leave_clusters
@@ -122,12 +122,15 @@ def warpsync(m: Machine, end: Terminator, threads: Threads) -> None:
     assert end.index is not None
     here = (m.pc == m.pc[threads[0]]) & (m.frame == m.here) & ~m.blocked
     everyone = np.flatnonzero(here & np.isin(m.warp_of, m.warp_of[threads]))
-    lane = (everyone % 32).astype(np.uint32)
+    own = m.read(end.index, threads)
+    strangers = np.flatnonzero(own >> (threads % LANES).astype(np.uint32) & np.uint32(1) == 0)
+    if len(strangers):
+        first = int(strangers[0])
+        raise m.trap(no_member(int(threads[first]) % LANES, int(own[first])), threads[first], end.where)
     mask = m.read(end.index, everyone)
     present = m.ballot(here)[m.warp_of[everyone]]
     alive = m.ballot(m.pc != GONE)[m.warp_of[everyone]]
-    outside = (mask >> lane & np.uint32(1)) == 0
-    free = outside | ((mask & alive & ~present) == 0)
+    free = (mask & alive & ~present) == 0
     m.parked[everyone] = ~free
     m.pc[everyone[free]] = end.other
 

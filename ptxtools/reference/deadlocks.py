@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.diagnostics import Trap
-from ptxtools.machine.deadlock import Waiting, missing, pending, report
+from ptxtools.machine.deadlock import CtaLine, Waiting, missing, pending, report
 from ptxtools.program.details import Action
 from ptxtools.program.program import LANES
 
@@ -19,50 +19,66 @@ if TYPE_CHECKING:
 
 def deadlock(m: Machine) -> Trap:
     """Nobody can go on."""
-    lines, found = _all_waiting(m)
-    return report(m.program, lines, found, "no thread can go on", "deadlock")
+    return _told(m, "no thread can go on", "deadlock", "")
 
 
 def looping(m: Machine) -> Trap:
     """Threads run, but all they do is to look at what never changes."""
+    return _told(m, "no thread can go on: all wait or look again", "deadlock", "in a loop that changes nothing")
+
+
+def interrupted(reason: str, m: Machine, kind: str = "timeout") -> Trap:
+    """A limit was reached, or the user has stopped it."""
+    return _told(m, reason, kind, "")
+
+
+def _told(m: Machine, reason: str, kind: str, running: str) -> Trap:
+    """Where all threads are. running: what those that could go on wait for, or nothing."""
     lines, found = _all_waiting(m)
-    running = np.flatnonzero((m.pc != GONE) & ~m.blocked & ~m.parked)
-    for block in np.unique(m.pc[running]):
-        where = m.program.blocks[int(block)].terminator.where
-        _note(m, found, running[m.pc[running] == block], "in a loop that changes nothing", where)
-    found.sort(key=_order)
-    return report(m.program, lines, found, "no thread can go on: all wait or look again", "deadlock")
+    running_now = (m.pc != GONE) & ~m.blocked & ~m.parked
+    for waits in m.woken.values():
+        for wait in waits:
+            if wait.expired:  # they only look again
+                lanes = _lanes(wait.frame, wait.left)
+                _note(m, found, lanes, f"for {wait.text}", wait.where)
+                running_now[lanes] = False
+    able = np.flatnonzero(running_now)
+    for block in np.unique(m.pc[able]):
+        _note(m, found, able[m.pc[able] == block], running, _line(m, int(block)), runs=not running)
+    return report(m.program, m.launch.grid, lines, found, reason, kind)
 
 
-def _order(one: Waiting) -> tuple[tuple[int, ...], int]:
-    return one.cta[::-1], one.warp
+def _lanes(first: int, mask: int) -> Array:
+    """Threads of a warp, by its first and a mask."""
+    return np.array([first + lane for lane in range(LANES) if mask >> lane & 1], np.int64)
 
 
-def _all_waiting(m: Machine) -> tuple[list[str], list[Waiting]]:
+def _line(m: Machine, number: int) -> int:
+    """The line of the first operation of a block."""
+    block = m.program.blocks[number]
+    return next((op.where for op in block.ops if op.where >= 0), block.terminator.where)
+
+
+def _all_waiting(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
     """What CTAs and pending work have to say, and who waits."""
-    lines: list[str] = []
+    lines: list[CtaLine] = []
     found: list[Waiting] = []
     for (slot, number), barrier in sorted(m.barriers.items()):
         came = sum(len(arrival.threads) for arrival in barrier.arrivals)
         expected = barrier.count or m.alive(slot)
-        cta = ",".join(map(str, m.cta_coordinates(slot)))
-        lines.append(f"CTA ({cta}): {came} of {expected} threads came to barrier {number}")
+        lines.append((m.cta_coordinates(slot), f"{came} of {expected} threads came to barrier {number}"))
         for arrival in barrier.arrivals:
             if arrival.op.of(Action).name != "arrive":
                 _note(m, found, arrival.threads, f"at barrier {number}: {missing(came, expected)}", arrival.op.where)
     parked = np.flatnonzero((m.pc != GONE) & m.parked)
-    if len(parked):
-        lines.append(f"{len(parked)} threads wait for other lanes of their warp")
-        for block in np.unique(m.pc[parked]):
-            where = m.program.blocks[int(block)].terminator.where
-            _note(m, found, parked[m.pc[parked] == block], "for other lanes of the warp", where)
+    for block in np.unique(m.pc[parked]):
+        where = m.program.blocks[int(block)].terminator.where
+        _note(m, found, parked[m.pc[parked] == block], "for other lanes of the warp", where)
     _clusters(m, found)
     for wait in m.schedule.waits():
-        threads = np.array([wait.frame + lane for lane in range(LANES) if wait.lanes >> lane & 1])
-        _note(m, found, threads, f"for {wait.text}", wait.where)
+        _note(m, found, _lanes(wait.frame, wait.lanes), f"for {wait.text}", wait.where)
     for slot in range(0, m.slots, m.cluster):
-        lines += pending(m.schedule, m.residents.known(slot))
-    found.sort(key=_order)
+        lines += [(None, text) for text in pending(m.schedule, m.residents.known(slot))]
     return lines, found
 
 
@@ -78,11 +94,12 @@ def _clusters(m: Machine, found: list[Waiting]) -> None:
             _note(m, found, chosen, f"at the cluster barrier: {missing(came, expected)}", int(block))
 
 
-def _note(m: Machine, found: list[Waiting], threads: Array, what: str, where: int) -> None:
+def _note(m: Machine, found: list[Waiting], threads: Array, what: str, where: int, *, runs: bool = False) -> None:
     """One entry a warp."""
     for warp in np.unique(threads // LANES):
         mine = threads[threads // LANES == warp]
         lanes = sum(1 << lane for lane in (mine % LANES).tolist())
         slot = int(m.slot_of[mine[0]])
         number = int(m.thread_of[mine[0]]) // LANES
-        found.append(Waiting(m.cta_coordinates(slot), number, lanes, what, where, m.thread_coordinates(int(mine[0]))))
+        first = m.thread_coordinates(int(mine[0]))
+        found.append(Waiting(m.cta_coordinates(slot), number, lanes, what, where, first, runs))

@@ -72,6 +72,7 @@ class Machine:
         self.cluster_where = np.zeros(count, np.int64)  # line at which it waits
         self.running = 0  # block that runs
         self.epoch = time.time_ns() if launch.seed is None else 0  # virtual time begins here
+        self.timed = False  # somebody has read a clock
         self.skipped = 0  # virtual time in which nobody could move
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by number of lane 0
         self.schedule = Schedule(launch, self.now, self._skip, lambda wait: release(self, wait), self.next_cluster)

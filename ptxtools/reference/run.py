@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import Counter
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.program.program import Op
 
 from . import clusters, compute, control, events, matrix, mbarrier, memory, warp
-from .deadlocks import deadlock, looping
+from .deadlocks import deadlock, interrupted, looping
 from .machine import GONE, Machine
 from .registry import ENDINGS, EXECUTORS, Array, Threads
 
@@ -20,10 +22,15 @@ _LOADED = (clusters, compute, control, events, matrix, mbarrier, memory, warp)
 
 #: Backward jumps of one group of threads after which others get their turn: a thread may wait for another in a loop.
 _TURN = 64
+#: The same while it is looked whether the state comes back; it has to with each of them.
+_TURNS = (1, 5, 17)
 #: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
 _POLLS = 3
 #: Rounds of turns after which it is first looked whether the state comes back, and rounds within which it has to.
-_FIRST_LOOK, _STATES = 16, 24
+_FIRST_LOOK, _STATES = 8, 24
+#: The second where there are time limits.
+_STATES_LIMITS = 256
+_STOPPED = "stopped"
 #: Blocks between two looks at the clock.
 _CLOCK = 64
 
@@ -31,9 +38,15 @@ _CLOCK = 64
 def run(launch: Launch) -> Outcome:
     """Run a grid. Raises `Trap`."""
     machine = Machine(launch)
-    with quiet():
-        _Loop(machine).run()
-    return Outcome(machine.instructions)
+    try:
+        with quiet():
+            _Loop(machine).run()
+        return Outcome(machine.instructions)
+    except KeyboardInterrupt as error:  # Ctrl-C: its cause says where everything was
+        raise error from interrupted(_STOPPED, machine, kind="interrupted")
+    finally:
+        machine.schedule.release()
+        vars(machine).clear()  # cycles would keep the device's memory until Python looks for them
 
 
 class _Loop:
@@ -48,7 +61,10 @@ class _Loop:
         self.rounds = 0
         self.look = _FIRST_LOOK
         #: States that there have been since all go in order, to see whether one comes back.
-        self.states: set[tuple[int, int]] | None = None
+        self.turns = 0  # which of the lengths of turns is tried
+        #: How often all time limits have been over in a state.
+        self.expired: Counter[tuple[Hashable, ...]] = Counter()
+        self.states: set[tuple[Hashable, ...]] | None = None
         self.backward = 0
         self.steps = 0
         seed = machine.launch.seed
@@ -134,16 +150,27 @@ class _Loop:
         memory = m.launch.memory
         if self.rounds < self.look or memory.open_host:
             return False
-        if self.rounds >= self.look + _STATES or m.schedule.next_time() is not None:
-            self.states, self.look = None, 2 * self.rounds
+        most = _STATES if m.schedule.next_time() is None else _STATES_LIMITS
+        if self.rounds >= self.look + most or m.schedule.works():
+            self.states, self.look, self.turns = None, 2 * self.rounds, 0
             return False
-        digest = zlib.crc32(m.local.bytes.data, m.digest())
-        state = zlib.crc32(memory.whole(), digest) if memory.size else digest, self.backward
         if self.states is None:
-            self.states = set()
+            self.states, m.timed = set(), False
+            self.expired.clear()
+        digest = zlib.crc32(m.local.bytes.data, m.digest())
+        now = zlib.crc32(memory.whole(), digest) if memory.size else digest, self.backward
+        state, asleep = (*now, "for", *m.schedule.limits()), (*now, "while", *m.schedule.sleepers())
         known = state in self.states
-        self.states.add(state)
-        return known
+        if asleep in self.states and not known:  # those that run repeat themselves until time limits are over
+            self.expired[now] += 1
+            known = self.expired[now] > _POLLS
+            m.schedule.expire()
+        self.states |= {state, asleep}
+        if not known or m.timed:
+            return False
+        self.states, self.look = None, self.rounds
+        self.turns += 1
+        return self.turns == len(_TURNS)
 
     def _free(self) -> bool:
         """Whether a cluster can be started."""
@@ -159,7 +186,8 @@ class _Loop:
     def _repeats(self) -> bool:
         """Everybody waits, some with a time limit: whether they have looked several times and found the same."""
         digest, now = self.m.digest(), self.m.now()
-        if digest != self.digest:
+        if digest != self.digest or self.m.timed:
+            self.m.timed = False
             self.digest, self.same, self.since = digest, 0, now
         self.same += 1
         return self.same > _POLLS and now - self.since > 2 * self.m.schedule.longest()
@@ -181,7 +209,7 @@ class _Loop:
         self._take_turns(number, threads)
         self.steps += 1
         if self.steps % _CLOCK == 0 or m.launch.max_instructions is not None:
-            self._check_limits(threads[0], end.where)
+            self._check_limits()
 
     def _guarded(self, op: Op, threads: Threads) -> Threads:
         if op.guard is None:
@@ -195,14 +223,14 @@ class _Loop:
         after = m.pc[threads]
         if (after <= number).any():
             self.backward += 1
-            if self.backward >= _TURN:
+            if self.backward >= (_TURN if self.states is None else _TURNS[self.turns]):
                 self.backward = 0
                 m.resting[threads[after <= number]] = True
 
-    def _check_limits(self, thread: int, where: int) -> None:
+    def _check_limits(self) -> None:
         m = self.m
         limit = m.launch.max_instructions
         if limit is not None and m.instructions > limit:
-            raise m.trap(f"more than {limit} instructions", thread, where, kind="timeout")
+            raise interrupted(f"more than {limit} instructions", m)
         if m.launch.deadline is not None and time.monotonic() > m.launch.deadline:
-            raise m.trap("the time limit is over", thread, where, kind="timeout")
+            raise interrupted("the time limit is over", m)

@@ -4,7 +4,7 @@
 `op.carry_in`; outputs one value per destination, the carry-out last if `op.carry_out`. setp always gives p and q.
 Values have the operand's PTX type; `A.adapt` and `A.widen` fit them to registers. Immediates of lop3 (the table) and
 prmt (the selector) may be given as Python ints, which specialises the code. Video instructions take the selectors of
-their operands as a keyword, `selectors=video.Selectors(...)`.
+their operands as a keyword, `selectors=video.Selectors(...)`; `mad` takes `truncated=True` for chips of sm_1x.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ptxtools.semantics.algebra import Algebra, Value
-from ptxtools.semantics.exact import FORMATS
+from ptxtools.semantics.exact import FORMATS, sum_to_odd
 from ptxtools.semantics.registry import defines_value
 from ptxtools.semantics.types import element_of, unsigned, word_bits
 
@@ -111,9 +111,25 @@ def plain(A: Algebra, op: Opcode, *operands: Value) -> Value:
 
 
 @floating("mad")
-def mad(A: Algebra, op: Opcode, a: Value, b: Value, c: Value) -> Value:
-    """9.7.3.7: fused on every target that is supported."""
-    return _elementwise(A, op, "fma", a, b, c)
+def mad(A: Algebra, op: Opcode, a: Value, b: Value, c: Value, truncated: bool = False) -> Value:
+    """9.7.3.7: fused, except on sm_1x."""
+    return _truncated(A, op, a, b, c) if truncated else _elementwise(A, op, "fma", a, b, c)
+
+
+#: f64 bits that f32 has no place for in its mantissa.
+_BEYOND_SINGLE = (1 << FORMATS["f64"].mantissa - FORMATS["f32"].mantissa) - 1
+
+
+def _truncated(A: Algebra, op: Opcode, a: Value, b: Value, c: Value) -> Value:
+    """mad.f32 of sm_1x: the product is cut off to 23 bits of mantissa and keeps its exponent, however large or small;
+    the sum is rounded. With an addend of zero it is mul and add."""
+    a, b, c = (flush(A, op, "f32", operand) for operand in (a, b, c))
+    x, y, z = (A.float_to_float("f32", "f64", operand) for operand in (a, b, c))
+    product = A.and_with("u64", A.fmul("f64", x, y), ~_BEYOND_SINGLE & (1 << 64) - 1)
+    fused = A.float_to_float("f64", "f32", sum_to_odd(A, product, z))
+    apart = A.fadd("f32", flush(A, op, "f32", A.fmul("f32", a, b)), c)
+    zero = A.is_zero("u32", A.and_with("u32", c, 0x7FFF_FFFF))
+    return finish(A, op, "f32", A.select("f32", zero, apart, fused), a, b, c)
 
 
 @floating("div", "sqrt")

@@ -1,11 +1,47 @@
-"""Generations of tensor cores: which one a target has. What each does stands in `tensorcore`, which loads slowly."""
+"""Generations of tensor cores: which one a chip has, and how it adds. What follows from that stands in `tensorcore`,
+which loads slowly.
 
-_GENERATIONS = {7: "volta", 8: "ampere", 9: "hopper", 10: "blackwell", 11: "blackwell", 12: "rtx_blackwell"}
+Sources: MMA-Sim (arXiv:2511.10909), measured on chips of every generation here; see docs/numerics.md.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ptxtools.isa.targets import chip_of
 
 
-def generation_of(target: str) -> str:
-    """The generation of tensor cores that a target such as "sm_90a" has."""
-    number = int("".join(c for c in target if c.isdigit()) or 75)
-    if number in (75, 89):
-        return "turing" if number == 75 else "ada"
-    return _GENERATIONS.get(number // 10, "hopper")
+class Generation(NamedTuple):
+    """How the tensor cores of one architecture add.
+
+    fraction: bits kept below the largest exponent; chunk: bytes of a row of A that are added at once; quads: m8n8k4 is
+    an instruction of theirs; eight: how `mma` multiplies 8-bit floats: "" as other types, "short" with 13 bits,
+    "halves" as two products of f16.
+    """
+
+    fraction: int
+    chunk: int
+    quads: bool = False
+    eight: str = ""
+
+
+#: By the architecture of the chip (`isa.chips`). Architectures that are missing have no tensor cores, or nothing is
+#: published about how they add.
+GENERATIONS: dict[str, Generation] = {
+    "volta": Generation(23, 8, quads=True),
+    "turing": Generation(24, 16, quads=True),
+    "ampere": Generation(24, 16),
+    "ada": Generation(24, 16, eight="short"),
+    "hopper": Generation(25, 32, eight="halves"),
+    "blackwell": Generation(25, 32, eight="halves"),
+    "rtx_blackwell": Generation(25, 32),
+}
+
+
+def generation_of(target: str) -> str | None:
+    """The generation of tensor cores that a target such as "sm_90a" has; None for a chip that has none.
+
+    Raises ValueError for a target that is not known.
+    """
+    architecture = chip_of(target).architecture
+    return architecture if architecture in GENERATIONS else None

@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from .algebra import Algebra, Value
+from .generations import GENERATIONS
 from .products import Product
 
 #: What `Launch.numerics` may be: IEEE arithmetic, or the generation whose tensor cores are imitated.
 IEEE = "ieee"
-
-#: Bits kept below the largest exponent, and bytes of K that are added at once.
-_FRACTIONS = {"volta": 23, "turing": 24, "ampere": 24, "ada": 24, "hopper": 25, "blackwell": 25, "rtx_blackwell": 25}
-_CHUNKS = {"volta": 8, "turing": 16, "ampere": 16, "ada": 16, "hopper": 32, "blackwell": 32, "rtx_blackwell": 32}
 
 _BYTES = {"tf32": 4, "f16": 2, "bf16": 2}
 #: Least exponent of a normal number; that of subnormal ones too.
@@ -69,7 +66,7 @@ def rule_of(product: Product, numerics: str) -> Rule:
         if product.atype == "fp4":
             return Rule(35, product.k, result, group=16)
         return Rule(25, product.k, result)
-    if len(product.parts) > 1 and numerics not in ("volta", "turing"):
+    if len(product.parts) > 1 and not GENERATIONS[numerics].quads:
         # m8n8k4 has no tensor-core instruction from sm_80 on: compilers make it from f32 multiply-adds.
         return Rule(0, product.k, result, late=True)
     return _plain_rule(product, numerics, result)
@@ -78,13 +75,14 @@ def rule_of(product: Product, numerics: str) -> Rule:
 def _plain_rule(product: Product, numerics: str, result: str) -> Rule:
     size = _BYTES.get(product.atype, 1)
     doubled = 2 if product.sparse else 1  # of the columns of a sparse A half are stored
-    fraction, chunk = _FRACTIONS[numerics], doubled * _CHUNKS[numerics] // size
+    generation = GENERATIONS[numerics]
+    fraction, chunk = generation.fraction, doubled * generation.chunk // size
     late = paired = False
     if size == 1:
-        if numerics == "ada":
+        if generation.eight == "short":
             fraction = 13
             result = "e8m13" if result == "f32" else result
-        elif numerics in ("hopper", "blackwell"):
+        elif generation.eight == "halves":
             # Compiled for sm_90 and sm_100 to conversions to f16, two f16 products of half the shape, one of the lower
             # halves of all registers and one of the upper, and an addition of c (seen in ptxas 13.0's machine code).
             chunk, late, paired = product.k // 2, True, not product.sparse

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from ptxtools.diagnostics import LaunchError
+
+from .poison import ZONE, differs, poison
 
 #: Device address of the arena's first byte. Low enough for modules with 32-bit addresses, high enough that null plus
 #: an offset is never mapped.
@@ -17,6 +19,12 @@ ALIGNMENT = 256
 #: Default size: what 32-bit addresses reach above BASE. The pages are the system's until something touches them.
 DEFAULT_BYTES = 0xE000_0000
 LEAST_BYTES = 1 << 26
+#: Freed allocations are not handed out again at once: at most so many of them, and so many bytes together; more where
+#: memcheck tells uses of freed memory.
+_KEPT, _KEPT_BYTES = 64, 16 << 20
+_KEPT_CHECKED, _KEPT_BYTES_CHECKED = 4096, 256 << 20
+#: Bytes at each end of a freed allocation that are overwritten, and looked at after each launch while it is kept.
+_FREED_ENDS = 4096
 PAGE = mmap.PAGESIZE
 #: Reserve address space only: memory that nothing touches costs nothing. Python names the flag from 3.13 on.
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
@@ -60,74 +68,175 @@ def _reserve_default() -> mmap.mmap:
 class Arena:
     """`size` bytes of device memory at device address `BASE`, and a first-fit allocator over them.
 
-    The first allocations of a fresh arena always get the same addresses. Fresh memory reads as zero. host_addresses:
-    device addresses are host addresses instead.
+    The first allocations of a fresh arena always get the same addresses. Fresh memory reads as zero. Between two
+    allocations lie at least `ZONE` bytes of poison (`overwritten`), and what is freed stays unused for a time.
+    host_addresses: device addresses are host addresses instead; checked: keep more of what is freed.
     """
 
-    def __init__(self, size: int | None = None, *, host_addresses: bool = False) -> None:
+    def __init__(self, size: int | None = None, *, host_addresses: bool = False, checked: bool = False) -> None:
         self._map = _reserve(_round_up(size, PAGE)) if size else _reserve_default()
         self.size = size or len(self._map)
         # Hold a view, so that the mapping cannot be closed while an engine may use its address.
         self._view = (ctypes.c_char * len(self._map)).from_buffer(self._map)
         self.host = ctypes.addressof(self._view)
         self.base = self.host if host_addresses else BASE
-        self._live: dict[int, int] = {}  # address -> bytes asked for
-        self._starts: list[int] = []  # addresses of live allocations, sorted
+        self._sizes: dict[int, int] = {}  # address -> bytes asked for: live allocations, and freed ones that are kept
+        self._starts: list[int] = []  # their addresses, sorted
+        self._freed: dict[int, int] = {}  # the freed ones among them, oldest first
+        self._most = (_KEPT_CHECKED, _KEPT_BYTES_CHECKED) if checked else (_KEPT, _KEPT_BYTES)
+        self._keep_all = checked
         self._holes = False  # there may be free ranges below the last allocation
+        self._watched: list[tuple[int, int, bytes]] | None = None  # what `overwritten` compares, while nothing changes
         self._touched = self.base  # memory from here on was never handed out: it still reads as zero
 
     @property
     def end(self) -> int:
         """One past the last address in use, rounded to 16 bytes: what lies beyond is not mapped for kernels."""
-        return _round_up(self._after_last(), 16)
+        for start in reversed(self._starts):
+            if start not in self._freed:
+                return _round_up(start + self._sizes[start], 16)
+        return self.base
 
     def _after_last(self) -> int:
-        return self._starts[-1] + self._live[self._starts[-1]] if self._starts else self.base
+        return self._starts[-1] + self._sizes[self._starts[-1]] if self._starts else self.base
 
     def allocate(self, size: int, alignment: int = ALIGNMENT, *, zero: bool = False) -> Allocation:
         """`size` bytes, aligned to at least 256; raises `OutOfMemory`. An allocation of 0 bytes has an address too.
 
         zero: the bytes read as zero; otherwise they are what was there before.
         """
-        alignment = max(alignment, ALIGNMENT)
-        address = self._find(max(size, 1), alignment)
-        if address + max(size, 1) > self.base + self.size:
-            free = self.base + self.size - self.end
-            raise OutOfMemory(f"out of device memory: {size:,} bytes asked for, {free:,} of {self.size:,} left")
-        self._live[address] = max(size, 1)
-        insort(self._starts, address)
+        alignment, room = max(alignment, ALIGNMENT), max(size, 1)
+        address = self._find(room, alignment)
+        while address + room > self.base + self.size:
+            if not self._freed:
+                free = self.base + self.size - self.end
+                raise OutOfMemory(f"out of device memory: {size:,} bytes asked for, {free:,} of {self.size:,} left")
+            self._forget(next(iter(self._freed)))
+            address = self._find(room, alignment)
+        place = bisect_left(self._starts, address)
+        before = self._ends(place - 1) if place else self.base
+        after = self._starts[place] if place < len(self._starts) else _round_up(address + room, 16)
+        self._watched = None
+        self._sizes[address] = room
+        self._starts.insert(place, address)
         if zero and address < self._touched:
             self.clear(address, min(size, self._touched - address))
-        self._touched = max(self._touched, address + size)
+        self.poison(before, address)
+        self.poison(address + room, min(after, address + room + ZONE))
+        self._touched = max(self._touched, address + room + ZONE)
         return Allocation(address, size)
 
-    def _find(self, size: int, alignment: int) -> int:
-        """The lowest free address for `size` bytes; the end of the last allocation when no gap is large enough."""
-        if not self._holes:
-            return _round_up(self._after_last(), alignment)
-        at = self.base
-        for start in self._starts:
-            candidate = _round_up(at, alignment)
-            if candidate + size <= start:
-                return candidate
-            at = start + self._live[start]
-        return _round_up(at, alignment)
+    def _ends(self, place: int) -> int:
+        start = self._starts[place]
+        return start + self._sizes[start]
 
-    def free(self, address: int) -> None:
-        """Give an allocation back; raises `LaunchError` when there is none at that address."""
-        if self._live.pop(address, None) is None:
-            raise LaunchError(f"no allocation at device address {address:#x}")
+    def _find(self, size: int, alignment: int) -> int:
+        """The lowest free address for `size` bytes; behind the last allocation when no gap is large enough."""
+        if not self._starts:
+            return _round_up(self.base, alignment)
+        if self._holes:
+            at = self.base
+            for start in self._starts:
+                candidate = _round_up(at, alignment)
+                if candidate + size + ZONE <= start:
+                    return candidate
+                at = start + self._sizes[start] + ZONE
+        return _round_up(self._after_last() + ZONE, alignment)
+
+    def free(self, address: int, *, reuse: bool = False) -> None:
+        """Give an allocation back; raises `LaunchError` when there is none at that address.
+
+        reuse: nobody can have kept the address, so that the memory may be handed out again at once.
+        """
+        size = self._sizes.get(address)
+        if size is None or address in self._freed:
+            again = ": it was freed already" if size is not None else ""
+            raise LaunchError(f"no allocation at device address {address:#x}{again}")
+        self._freed[address] = size
+        self._watched = None
+        most, most_bytes = self._most
+        if (reuse and not self._keep_all) or size > most_bytes:
+            self._forget(address)
+            return
+        self.poison(*self._head(address))
+        self.poison(*self._tail(address))
+        while len(self._freed) > most or sum(self._freed.values()) > most_bytes:
+            self._forget(next(iter(self._freed)))
+
+    def _head(self, address: int) -> tuple[int, int]:
+        return address, address + min(self._sizes[address], _FREED_ENDS)
+
+    def _tail(self, address: int) -> tuple[int, int]:
+        end = address + self._sizes[address]
+        return max(self._head(address)[1], end - _FREED_ENDS), end
+
+    def _forget(self, address: int) -> None:
+        """Let a freed allocation's memory be handed out again."""
+        del self._freed[address], self._sizes[address]
         index = bisect_left(self._starts, address)
         del self._starts[index]
         self._holes = bool(self._starts) and (self._holes or index < len(self._starts))
 
+    # --- poison -------------------------------------------------------------------------------------------------------
+
+    def poison(self, start: int, end: int) -> None:
+        """Fill a gap between allocations, or between parts of one; of one that is left of something large, its ends."""
+        if end - start > 2 * ZONE + _FREED_ENDS:
+            self.poison(start, start + ZONE)
+            self.poison(end - ZONE, end)
+        elif end > start:
+            self._map[start - self.base : end - self.base] = poison(start, end - start)
+
+    def _zones(self) -> list[tuple[int, int]]:
+        """(first, behind) of all that must still hold poison: beside allocations, and in freed ones.
+
+        A gap of more than two zones may have held something between them.
+        """
+        found: list[tuple[int, int]] = []
+        at = self.base
+        for start in self._starts:
+            if start - at <= 2 * ZONE and found:
+                found.append((at, start))
+            elif found:
+                found += (at, at + ZONE), (start - ZONE, start)
+            else:  # in front of the first
+                found.append((max(at, start - ZONE), start))
+            if start in self._freed:
+                found += self._head(start), self._tail(start)
+            at = start + self._sizes[start]
+        if found:
+            found.append((at, _round_up(at, 16)))
+        return found
+
+    def overwritten(self) -> list[tuple[int, int]]:
+        """(first address, bytes up to the last) of what was written where nobody may write; it is poison again."""
+        found: list[tuple[int, int]] = []
+        memory, base = self._map, self.base
+        if self._watched is None:
+            self._watched = [(a - base, b - base, poison(a, b - a)) for a, b in self._zones() if b > a]
+        for start, end, whole in self._watched:
+            if memory[start:end] != whole:
+                first, last = differs(memory[start:end], whole)
+                found.append((base + start + first, last - first + 1))
+                memory[start:end] = whole
+        return found
+
+    # --- what there is ------------------------------------------------------------------------------------------------
+
+    def freed_at(self, address: int) -> tuple[int, int] | None:
+        """(address, bytes) of the freed allocation that an address lies in, while it is kept."""
+        place = bisect_right(self._starts, address) - 1
+        start = self._starts[place] if place >= 0 else -1
+        size = self._freed.get(start)
+        return (start, size) if size is not None and address < start + size else None
+
     def size_at(self, address: int) -> int | None:
         """Bytes of the allocation that starts at `address`, or None."""
-        return self._live.get(address)
+        return None if address in self._freed else self._sizes.get(address)
 
     def live(self) -> list[tuple[int, int]]:
         """(address, bytes) of every allocation, in address order."""
-        return [(start, self._live[start]) for start in self._starts]
+        return [(start, self._sizes[start]) for start in self._starts if start not in self._freed]
 
     def host_address(self, address: int) -> int:
         return self.host + (address - self.base)

@@ -18,7 +18,6 @@ from ptxtools.diagnostics import LaunchError
 from ptxtools.machine.events import View
 from ptxtools.program.program import LANES
 
-from .limits import MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_CTA
 from .shape import check_block, check_grid
 from .syscalls import owner_of, provides, runtime_of
 
@@ -120,15 +119,16 @@ def parameter_buffer(view: View) -> None:
     """Address of a buffer for the parameters of a grid; null when the grid is impossible, which is then the error."""
     columns = [view.source(n) for n in range(len(view.op.src))]
     prepared: dict[int, _Prepared] = view.launch.extra.setdefault("prepared", {})
+    limits = view.launch.device.limits
 
     def buffer(lane: int) -> int:
         function, gx, gy, gz, bx, by, bz, shared = (int(column[lane]) for column in columns)
         kernel = view.launch.extra["kernels"].get(function)
         error = SUCCESS if kernel is not None else INVALID_FUNCTION
         try:
-            check_grid((gx, gy, gz))
+            check_grid((gx, gy, gz), limits)
             if kernel is not None:
-                check_block((bx, by, bz), kernel.bounds)
+                check_block((bx, by, bz), kernel.bounds, limits)
         except LaunchError:
             error = INVALID_CONFIGURATION
         address = 0
@@ -290,7 +290,8 @@ def free(view: View) -> None:
 
     def release(lane: int) -> int:
         address = int(addresses[lane])
-        return SUCCESS if not address or runtime_of(view).heap.free(address) else INVALID_VALUE
+        freed = not address or runtime_of(view).heap.free(address, owner_of(view, lane))
+        return SUCCESS if freed else INVALID_VALUE
 
     _status(view, release)
 
@@ -301,11 +302,11 @@ def free(view: View) -> None:
 def _attributes(device: Device) -> dict[int, int]:
     """cudaDeviceAttr to value."""
     limits = device.limits
-    major, minor = divmod(int(limits.name[3:]), 10)
+    (major, minor), block, grid = limits.capability, limits.block, limits.grid
     return {
-        1: MAX_THREADS_PER_CTA, 2: MAX_BLOCK[0], 3: MAX_BLOCK[1], 4: MAX_BLOCK[2],
-        5: MAX_GRID[0], 6: MAX_GRID[1], 7: MAX_GRID[2], 8: 48 << 10, 9: 64 << 10, 10: 32,
-        12: limits.registers, 13: 1_000_000, 15: 0, 16: device.sms, 17: 0, 31: 1, 39: limits.threads, 75: major,
+        1: limits.cta_threads, 2: block[0], 3: block[1], 4: block[2],
+        5: grid[0], 6: grid[1], 7: grid[2], 8: limits.shared_default, 9: 64 << 10, 10: 32,
+        12: limits.cta_registers, 13: 1_000_000, 15: 0, 16: device.sms, 17: 0, 31: 1, 39: limits.threads, 75: major,
         76: minor, 81: limits.shared, 82: limits.registers, 95: 1, 97: limits.shared_cta, 106: limits.ctas,
         111: limits.shared_reserved,
     }  # fmt: skip
@@ -362,12 +363,13 @@ def occupancy(view: View) -> None:
     """OccupancyMaxActiveBlocksPerMultiprocessor(place, function, threads, shared bytes[, flags])."""
     places, functions, threads, shared = (view.source(n) for n in range(4))
     ask: Callable[..., int] = view.launch.extra["occupancy"]
+    limits = view.launch.device.limits
 
     def tell(lane: int) -> int:
         kernel = view.launch.extra["kernels"].get(int(functions[lane]))
         if kernel is None:
             return INVALID_FUNCTION
-        if not 0 < int(threads[lane]) <= MAX_THREADS_PER_CTA:
+        if not 0 < int(threads[lane]) <= limits.cta_threads:
             return INVALID_VALUE
         return _put(view, int(places[lane]), lane, ("i", ask(kernel, int(threads[lane]), int(shared[lane]))))
 
@@ -379,21 +381,21 @@ def function_attributes(view: View) -> None:
     """FuncGetAttributes(place, function): the first fields of cudaFuncAttributes."""
     places, functions = view.source(0), view.source(1)
     device: Device = view.launch.device
-    major, minor = divmod(int(device.limits.name[3:]), 10)
+    major, minor = device.limits.capability
 
     def tell(lane: int) -> int:
         kernel = view.launch.extra["kernels"].get(int(functions[lane]))
         if kernel is None:
             return INVALID_FUNCTION
         program = view.launch.extra["program"](kernel)
-        threads = MAX_THREADS_PER_CTA
+        threads = device.limits.cta_threads
         if kernel.bounds.maxntid or kernel.bounds.reqntid:
             x, y, z = kernel.bounds.reqntid or kernel.bounds.maxntid
             threads = x * y * z
         return _put(
-            view, int(places[lane]), lane, ("Q", program.static_shared), ("Q", 0), ("Q", program.local_bytes),
+            view, int(places[lane]), lane, ("Q", program.declared_shared), ("Q", 0), ("Q", program.local_bytes),
             ("i", threads), ("i", program.registers), ("i", 10 * major + minor), ("i", 10 * major + minor), ("i", 0),
-            ("i", 48 << 10), ("i", -1),
+            ("i", device.limits.shared_default), ("i", -1),
         )  # fmt: skip
 
     _status(view, tell)

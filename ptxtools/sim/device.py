@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError, PtxError, Trap
+from ptxtools.diagnostics import LaunchError, PtxError, Trap, shown
+from ptxtools.isa.targets import chip_of
 from ptxtools.machine import engines
 
 from . import services
@@ -17,16 +18,17 @@ from .checks import LOOKING, parse_checks
 from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
-from .limits import LIMITS, MAX_PARAMETER_BYTES, DeviceLimits, base_name, default_device, limits_of
+from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, limits_of, why_none
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .runtime import Runtime
-from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape
+from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape, shared_hint
 from .traps import locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.program.program import Program
 
@@ -76,7 +78,8 @@ class Device:
     target: such as "sm_90a"; None: that of the first module loaded. memory: bytes. threads: worker threads, as many as
     there are cores by default; a seed makes it one. host_addresses: device addresses are host addresses. heap: bytes
     that `malloc` of kernels may take. on_print: gets what kernels print, as they print it. numerics: tensor cores add
-    as the target's do ("chip") or by f32 multiply-adds ("ieee"). Raises `LaunchError` for values that make no device.
+    as the target's do ("chip") or by f32 multiply-adds ("ieee"). check_stop: memcheck's first
+    error ends the run. Raises `LaunchError` for values that make no device.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Device:
         on_print: Callable[[str], None] | None = None,
         numerics: str = "chip",
         checks: str | Iterable[str] = (),
+        check_stop: bool = False,
     ) -> None:
         if engine not in engines.names():
             raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(engines.names())}")
@@ -111,7 +115,7 @@ class Device:
             raise LaunchError(f"a heap of {heap:,} bytes: device memory has {most:,}")
         self.heap_bytes = DEFAULT_HEAP if heap is None else heap
         self.on_print = on_print
-        self.checks = parse_checks(checks)
+        self.checks, self.check_stop = parse_checks(checks), check_stop
         self.late = seed is not None or "asynccheck" in self.checks
         # Looks of checkers run one after another in any case; reports come in the same order each time. The reference
         # engine has one worker.
@@ -126,23 +130,22 @@ class Device:
         self._launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
-        self.limits: DeviceLimits = LIMITS["sm_75"]
+        self.chip: Chip | None = None  # while there is no target
+        self.limits: DeviceLimits = LIMITS[OLDEST_DEFAULT]
         if target is not None:
             self._become(target)
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
-        if limits is None or not target.startswith("sm_"):
-            raise LaunchError(
-                f"no device '{target}' is simulated; there are {', '.join(LIMITS)}, with a or f where PTX has it"
-            )
-        self.target, self.limits = target, limits
+        if limits is None:
+            raise LaunchError(why_none(target))
+        self.target, self.limits, self.chip = target, limits, chip_of(target)
 
     @property
     def arena(self) -> Arena:
         """Device memory, reserved when it is first needed."""
         if self._arena is None:
-            self._arena = Arena(self._memory, host_addresses=self._host_addresses)
+            self._arena = Arena(self._memory, host_addresses=self._host_addresses, checked="memcheck" in self.checks)
         return self._arena
 
     # --- modules ------------------------------------------------------------------------------------------------------
@@ -166,11 +169,15 @@ class Device:
         key = (id(module), kernel.name)
         program = self._programs.get(key)
         if program is None:
-            program = module.lower(kernel.name, self.load(module), late=self.late)
+            image = self.load(module)
+            oldest = self.chip is not None and self.chip.architecture == "tesla"
+            program = module.lower(
+                kernel.name, image, late=self.late, truncates=oldest, apart="memcheck" in self.checks
+            )
             if self.checks & LOOKING:
                 from ptxtools.program.passes.instrument import instrument
 
-                program = instrument(program)
+                program = instrument(program, skip="memcheck" in self.checks)
             self._programs[key] = program
         return program
 
@@ -191,19 +198,19 @@ class Device:
         """Run one grid, without its children. extra: what it brings along and gives back."""
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
-        check_stack(request.stack)
-        check_grid(request.grid)
-        check_block(request.block, bounds)
+        check_stack(request.stack, self.limits)
+        check_grid(request.grid, self.limits)
+        check_block(request.block, bounds, self.limits)
         cluster = cluster_shape(request.cluster, request.grid, bounds, self.limits)
-        check_parameters(kernel, request.params)
+        check_parameters(kernel, request.params, self.limits)
         program = self.program(module, kernel)
-        check_shared(program.static_shared, request.shared, self.limits)
+        check_shared(program.declared_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
         if self.checks & LOOKING:
-            self.runtime.watch(image, memory, extra)
+            self.runtime.watch(image, program, request, memory, extra)
         return self._execute(module, program, request, cluster, resident, specials, memory, extra)
 
     def _workers(self, program: Program) -> int:
@@ -216,7 +223,7 @@ class Device:
         """CTAs of the grid that the device holds at a time. A cooperative grid must be resident as a whole."""
         threads, size = prod(request.block), prod(cluster)
         registers = min(program.registers, request.kernel.bounds.registers or program.registers)
-        per_sm = ctas_per_sm(threads, registers, program.static_shared + request.shared, self.limits)
+        per_sm = ctas_per_sm(threads, registers, program.declared_shared + request.shared, self.limits)
         resident = resident_ctas(per_sm, self.sms, size)
         if resident < size:
             raise LaunchError(
@@ -233,7 +240,7 @@ class Device:
     def _specials(self, program: Program, request: Request, required: Dim3 | None) -> dict[str, int]:
         """Special registers that hold for the whole launch (chapter 10)."""
         self._launches += 1
-        total = program.static_shared + request.shared
+        total = program.declared_shared + request.shared
         workspace = self._grid_workspace() if request.cooperative else 0
         return {
             "%envreg1": workspace >> 32,
@@ -267,6 +274,12 @@ class Device:
             space.open_host, space.readable, space.mapping = True, host.allows, host.range_of
         return space
 
+    def _numerics_of_chip(self) -> str:
+        """The generation whose tensor cores the device has; one without them runs no program that would ask."""
+        from ptxtools.semantics.generations import generation_of
+
+        return generation_of(self.target) or "ieee"
+
     def _execute(
         self,
         module: Loadable,
@@ -279,7 +292,6 @@ class Device:
         extra: dict[str, Any],
     ) -> RunResult:
         from ptxtools.machine.launch import Launch
-        from ptxtools.semantics.generations import generation_of
 
         started = time.monotonic()
         launch = Launch(
@@ -287,15 +299,29 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=generation_of(self.target) if self.numerics == "chip" else self.numerics,
+            numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, request.stack), specials=specials,
             services=services.load, device=self, written=extra.get("written"),
-            extra=extra,
+            written_local=extra.get("written local"), extra=extra,
         )  # fmt: skip
         try:
             outcome = engines.find(self.engine)(launch)
         except Trap as trap:
-            raise self.runtime.checked(locate(trap, program, module.source), extra) from None
+            locate(trap, program, extra["places"])
+            hint = shared_hint(program, request.shared)
+            if hint and trap.reason.startswith("shared ") and trap.reason.endswith("is out of bounds"):
+                trap.details += (hint,)
+            trap.details += self.runtime.overwritten(self.load(module), request)
+            raise self.runtime.checked(trap, extra) from None
+        except KeyboardInterrupt as stop:
+            if isinstance(stop.__cause__, Trap):
+                locate(stop.__cause__, program, extra["places"])
+            raise
+        found = self.runtime.overwritten(self.load(module), request)
+        if found:
+            more = (*found, "help: --check memcheck names the instruction and the thread")
+            raise self.runtime.checked(Trap("memory outside of allocations was overwritten", kernel=program.kernel,
+                                            details=more), extra)  # fmt: skip
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 
@@ -321,12 +347,14 @@ def local_bytes(program: Program, stack: int) -> int:
     return sum(-(-function.local_bytes // 16) * 16 for function in program.functions) + stack
 
 
-def check_parameters(kernel: Kernel, params: bytes) -> None:
+def check_parameters(kernel: Kernel, params: bytes, limits: DeviceLimits) -> None:
     """Raise `LaunchError` for a parameter block of the wrong size."""
     if len(params) != kernel.parameter_bytes:
-        raise LaunchError(f"kernel {kernel.name} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}")
-    if len(params) > MAX_PARAMETER_BYTES:
-        raise LaunchError(f"{len(params)} bytes of parameters; a device takes {MAX_PARAMETER_BYTES}")
+        raise LaunchError(
+            f"kernel {shown(kernel.name)} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}"
+        )
+    if len(params) > limits.parameters:
+        raise LaunchError(f"{len(params):,} bytes of parameters; {limits.name} takes {limits.parameters:,}")
 
 
-__all__ = ["Device", "PtxError", "Request", "RunResult", "base_name", "check_parameters", "local_bytes"]
+__all__ = ["Device", "PtxError", "Request", "RunResult", "check_parameters", "local_bytes"]

@@ -4,29 +4,46 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right, insort
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ptxtools.diagnostics import shown
+
+from .poison import differs, poison
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics.origin import Origin
+
     from .arena import Arena
 
 #: Bytes of the heap unless a launch says otherwise, as CUDA has it (cudaLimitMallocHeapSize).
 DEFAULT_HEAP = 8 << 20
 #: Every block begins at a multiple of this.
 ALIGNMENT = 16
+#: Poison behind every block.
+_ZONE = 16
+#: Of freed blocks this part of the heap, and so many, are not handed out again at once. Bytes at the start of each, at
+#: most, that are overwritten, and looked at after each launch; likewise the newest blocks in use.
+_KEPT_PART, _KEPT, _FREED_BYTES, _LOOKED_AT = 8, 256, 4096, 4096
 
 
-#: Who asks for a block, for reports: kernel, CTA, thread, and file and line of its PTX.
-Owner = tuple[str, tuple[int, int, int], tuple[int, int, int], str, int | None]
+#: Who asks for a block, for reports: kernel, CTA, thread, file and line of its PTX, and what finds the line's origin.
+Owner: TypeAlias = (
+    "tuple[str, tuple[int, int, int], tuple[int, int, int], str, int | None, Callable[[], Origin | None]]"
+)
 
 
 def _room(size: int) -> int:
-    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+    """Bytes that a block takes, with the poison behind it."""
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT + _ZONE
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block in use: bytes as asked for, and who asked: kernel, CTA and thread, at a line of its program."""
+    """A block: bytes as asked for, and who asked: kernel, CTA and thread, at a line of its program; freed: who gave it
+    back."""
 
     address: int
     size: int
@@ -35,49 +52,102 @@ class Block:
     thread: tuple[int, int, int]
     file: str = ""
     line: int | None = None
+    find_source: Callable[[], Origin | None] = field(default=lambda: None, compare=False)
+    freed: Owner | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        where = "" if self.line is None else f" at line {self.line}"
-        cta, thread = (f"({x},{y},{z})" for x, y, z in (self.cta, self.thread))
         what = f"{self.size:,} byte{'' if self.size == 1 else 's'} at {self.address:#x}"
-        return f"{what}, allocated by {self.kernel}{where}, CTA {cta} thread {thread}"
+        told = f"{what}, allocated by {_who(self.kernel, self.cta, self.thread, self.line)}"
+        return told if self.freed is None else f"{told}, freed by {_who(*self.freed[:3], self.freed[4])}"
+
+
+def _who(kernel: str, cta: tuple[int, int, int], thread: tuple[int, int, int], line: int | None) -> str:
+    where = "" if line is None else f" at line {line}"
+    return f"{shown(kernel)}{where}, CTA ({','.join(map(str, cta))}) thread ({','.join(map(str, thread))})"
 
 
 class Heap:
     """`size` bytes of device memory, given out first fit. Its methods may be called from several threads.
 
-    The blocks outlive the launch that asked for them, as on a device.
+    The blocks outlive the launch that asked for them, as on a device. Poison lies behind each, and freed blocks are
+    kept for a time: keep_all: until there is no other room, so that memcheck knows them.
     """
 
-    def __init__(self, arena: Arena, size: int = DEFAULT_HEAP) -> None:
+    def __init__(self, arena: Arena, size: int = DEFAULT_HEAP, *, keep_all: bool = False) -> None:
         self.size = size
-        self.base = arena.allocate(size, zero=True).address
+        self._arena = arena
+        extent = size + _ZONE
+        self.base = arena.allocate(extent, zero=True).address
+        self._end = self.base + extent
         self._blocks: dict[int, Block] = {}
-        self._free: list[tuple[int, int]] = [(self.base, size)] if size else []  # (address, bytes), in address order
+        self._freed: dict[int, Block] = {}  # those that are kept, oldest first
+        self._kept = 0  # their bytes
+        self._most = (size, size) if keep_all else (_KEPT, size // _KEPT_PART)
+        self._free: list[tuple[int, int]] = [(self.base, extent)] if size else []  # (address, bytes), in address order
         self._lock = threading.Lock()
         self.flags: dict[Block, Any] = {}  # initcheck's: which bytes of a block have been written
 
     def allocate(self, size: int, owner: Owner, alignment: int = ALIGNMENT) -> int:
         """Address of a new block, aligned to at least 16; 0 when there is no room. 0 bytes have an address too."""
-        room = _room(size)
         with self._lock:
-            for number, (start, bytes_) in enumerate(self._free):
-                address = -(-start // alignment) * alignment
-                if address + room <= start + bytes_:
-                    rest = [(start, address - start), (address + room, start + bytes_ - address - room)]
-                    self._free[number : number + 1] = [part for part in rest if part[1]]
-                    self._blocks[address] = Block(address, size, *owner)
-                    return address
+            while True:
+                address = self._place(_room(size), alignment)
+                if address or not self._freed:
+                    break
+                self._forget()
+            if address:
+                self._blocks[address] = Block(address, size, *owner)
+                self._fill(address + size, address + _room(size))
+            return address
+
+    def _place(self, room: int, alignment: int) -> int:
+        for number, (start, bytes_) in enumerate(self._free):
+            address = -(-start // alignment) * alignment
+            if address + room <= start + bytes_:
+                rest = [(start, address - start), (address + room, start + bytes_ - address - room)]
+                self._free[number : number + 1] = [part for part in rest if part[1]]
+                return address
         return 0
 
-    def free(self, address: int) -> Block | None:
+    def free(self, address: int, owner: Owner | None = None) -> Block | None:
         """Give a block back; None if no block in use begins there."""
         with self._lock:
             block = self._blocks.pop(address, None)
             if block is not None:
                 self.flags.pop(block, None)
-                self._insert(address, _room(block.size))
+                self._freed[address] = replace(block, freed=owner)
+                self._kept += _room(block.size)
+                self._fill(address, address + min(block.size, _FREED_BYTES))
+                while len(self._freed) > self._most[0] or self._kept > self._most[1]:
+                    self._forget()
         return block
+
+    def _forget(self) -> None:
+        """Let the oldest of the freed blocks be handed out again."""
+        address = next(iter(self._freed))
+        room = _room(self._freed.pop(address).size)
+        self._kept -= room
+        self._insert(address, room)
+
+    def _fill(self, start: int, end: int) -> None:
+        self._arena.view(start, end - start)[:] = poison(start, end - start)
+
+    def overwritten(self) -> list[tuple[int, Block]]:
+        """First address that was written behind a block in use, or in a freed one; it is poison again."""
+        found: list[tuple[int, Block]] = []
+        with self._lock:
+            for block in islice(reversed(self._blocks.values()), _LOOKED_AT):
+                self._look(block, block.address + block.size, block.address + _room(block.size), found)
+            for block in self._freed.values():
+                self._look(block, block.address, block.address + min(block.size, _FREED_BYTES), found)
+        return found
+
+    def _look(self, block: Block, start: int, end: int, found: list[tuple[int, Block]]) -> None:
+        view, wanted = self._arena.view(start, end - start), poison(start, end - start)
+        got = bytes(view)
+        if got != wanted:
+            view[:] = wanted
+            found.append((start + differs(got, wanted)[0], block))
 
     def _insert(self, address: int, size: int) -> None:
         """Add a free range, joined to its neighbours."""
@@ -108,4 +178,9 @@ class Heap:
         return block is not None and address + size <= block.address + block.size
 
     def __contains__(self, address: int) -> bool:
-        return self.base <= address < self.base + self.size
+        return self.base <= address < self._end
+
+    def freed_at(self, address: int) -> Block | None:
+        """The freed block that an address lay in, while that is kept."""
+        with self._lock:
+            return next((b for b in self._freed.values() if b.address <= address < b.address + b.size), None)

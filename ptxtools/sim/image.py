@@ -6,6 +6,7 @@ from ptxtools.diagnostics import LaunchError, PtxError
 
 from .arena import Arena
 from .loadable import Contents, Link, Storage
+from .poison import ZONE
 
 
 def _align_up(value: int, unit: int) -> int:
@@ -35,6 +36,7 @@ class Image:
 
     def _place_constants(self, constants: list[Storage]) -> None:
         offset, offsets, banks = 0, dict[str, int](), dict[int, int]()
+        gaps: list[tuple[int, int]] = []
         for storage in constants:
             if storage.bank in banks:
                 offsets[storage.name] = banks[storage.bank]
@@ -43,13 +45,17 @@ class Image:
             if storage.bank:
                 banks[storage.bank] = offset
             offsets[storage.name] = offset
-            offset += max(storage.size, 1)
+            gaps.append((offset + storage.size, offset + storage.size + ZONE))
+            offset += storage.size + ZONE
         if not constants:
             return
         alignment = max(storage.alignment for storage in constants)
-        base = self._arena.allocate(offset, alignment, zero=True).address
+        size = max(offset - ZONE, 1)  # poison behind the last comes with the next allocation
+        base = self._arena.allocate(size, alignment, zero=True).address
         self.addresses.update({name: base + at for name, at in offsets.items()})
-        self.const = (base, base + offset)
+        self.const = (base, base + size)
+        for start, end in gaps[:-1]:
+            self._arena.poison(base + start, base + end)
 
     def address(self, name: str) -> int:
         """Device address of a module variable."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from ptxtools.diagnostics import shown
 
 Dim3 = tuple[int, int, int]
 
@@ -50,6 +53,22 @@ class Kernel:
     parameters: tuple[Parameter, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
 
+    def to_json(self) -> dict[str, Any]:
+        """The kernel for `--list --format json`; bounds that it does not have are None."""
+        bounds = self.bounds
+        return {
+            "name": self.name,
+            "demangled": shown(self.name),
+            "params": [_parameter_json(p) for p in self.parameters],
+            "param_bytes": self.parameter_bytes,
+            "reqntid": bounds.reqntid,
+            "maxntid": bounds.maxntid,
+            "reqnctapercluster": bounds.cluster,
+            "explicitcluster": bounds.explicit_cluster,
+            "maxclusterrank": bounds.max_cluster_rank,
+            "maxnreg": bounds.registers,
+        }
+
     @property
     def parameter_bytes(self) -> int:
         last = self.parameters[-1] if self.parameters else None
@@ -65,5 +84,13 @@ class Kernel:
         bounds = [f"{name} {','.join(map(str, shape))}" for name, shape in shapes.items() if shape is not None]
         rows = [(str(n), str(p), f"{p.size} bytes at {p.offset}") for n, p in enumerate(self.parameters)]
         wide = max((len(row[1]) for row in rows), default=0)
-        head = self.name + (f"  {' '.join(bounds)}" if bounds else "")
-        return [head, *(f"  {n:>2}  {text:<{wide}}  {where}" for n, text, where in rows)]
+        name = shown(self.name)
+        head = name + (f"  {' '.join(bounds)}" if bounds else "")
+        mangled = [] if name == self.name else [f"  mangled: {self.name}"]
+        return [head, *mangled, *(f"  {n:>2}  {text:<{wide}}  {where}" for n, text, where in rows)]
+
+
+def _parameter_json(p: Parameter) -> dict[str, Any]:
+    """A parameter; `size` in bytes, also where it is an array, whose `type` is that of an element."""
+    fields = {"name": p.name, "type": p.type, "size": p.size, "alignment": p.alignment, "offset": p.offset}
+    return {**fields, "array": p.array}

@@ -9,6 +9,7 @@ from .kernel import Kernel
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Diagnostic, Source
+    from ptxtools.ir.origins import Origins
     from ptxtools.program.program import Program
 
     from .image import Image
@@ -61,11 +62,17 @@ class Loadable(Protocol):
     @property
     def contents(self) -> Contents: ...
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False) -> Program:
-        """The program of a kernel for the addresses of `image`. late: asynchronous work can complete late in it.
+    def lower(
+        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
+    ) -> Program:
+        """The program of a kernel for the addresses of `image`. late: asynchronous work can complete late in it;
+        truncates: mad.f32 cuts its product off, as on sm_1x; apart: shared and local variables have room between them.
 
         Raises `PtxError`.
         """
 
     def source(self) -> Source | None:
         """The text that lines of traps count in."""
+
+    def origins(self) -> Origins | None:
+        """What the lines were generated from, if the module says so (11.5.4)."""

@@ -42,20 +42,36 @@ class Conversion:
         return [*stars, 4 if small else 8]
 
 
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format string, taken apart once. parts: plain text, and conversions with the place (offset, bytes) of each of
+    their packed arguments; size: bytes of all of them; count: their number, which `vprintf` of a device returns."""
+
+    parts: tuple[bytes | tuple[Conversion, tuple[tuple[int, int], ...]], ...]
+    size: int
+    count: int
+
+
 @lru_cache(maxsize=256)
-def parse(text: bytes) -> tuple[bytes | Conversion, ...]:
-    """Plain text and conversions of a format string, in order. What is no conversion is plain text."""
-    parts: list[bytes | Conversion] = []
-    at = 0
+def parse(text: bytes) -> Format:
+    """A format string's parts, in order. What is no conversion is plain text."""
+    parts: list[bytes | tuple[Conversion, tuple[tuple[int, int], ...]]] = []
+    at = end = count = 0
     for found in _CONVERSION.finditer(text):
         if found.start() > at:
             parts.append(text[at : found.start()])
         at = found.end()
         sizes = _size(found["width"]), _size(found["precision"])
-        parts.append(Conversion(found["kind"].decode(), found["flags"].decode(), *sizes, found["length"] or b""))
+        conversion = Conversion(found["kind"].decode(), found["flags"].decode(), *sizes, found["length"] or b"")
+        places = []
+        for size in conversion.arguments():
+            end = -(-end // size) * size + size
+            places.append((end - size, size))
+        count += len(places)
+        parts.append((conversion, tuple(places)))
     if at < len(text):
         parts.append(text[at:])
-    return tuple(parts)
+    return Format(tuple(parts), end, count)
 
 
 def _size(text: bytes | None) -> int | str | None:
@@ -64,34 +80,15 @@ def _size(text: bytes | None) -> int | str | None:
     return min(int(text or b"0"), _MOST)
 
 
-def arguments_size(parts: tuple[bytes | Conversion, ...]) -> int:
-    """Bytes of the packed arguments of a format."""
-    at = 0
-    for part in parts:
-        for size in () if isinstance(part, bytes) else part.arguments():
-            at = -(-at // size) * size + size
-    return at
-
-
-def count(parts: tuple[bytes | Conversion, ...]) -> int:
-    """Number of arguments of a format: what `vprintf` of a device returns."""
-    return sum(len(part.arguments()) for part in parts if isinstance(part, Conversion))
-
-
-def render(parts: tuple[bytes | Conversion, ...], packed: bytes, string: Callable[[int], bytes]) -> bytes:
+def render(form: Format, packed: bytes, string: Callable[[int], bytes]) -> bytes:
     """The text of a format. packed: the arguments; string: the bytes of a C string at an address."""
     out: list[bytes] = []
-    at = 0
-    for part in parts:
+    for part in form.parts:
         if isinstance(part, bytes):
             out.append(part)
-            continue
-        values = []
-        for size in part.arguments():
-            at = -(-at // size) * size
-            values.append(int.from_bytes(packed[at : at + size], "little"))
-            at += size
-        out.append(_convert(part, values, string))
+        else:
+            values = [int.from_bytes(packed[at : at + size], "little") for at, size in part[1]]
+            out.append(_convert(part[0], values, string))
     return b"".join(out)
 
 

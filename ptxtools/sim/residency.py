@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .limits import MAX_REGISTERS_PER_THREAD, WARP, DeviceLimits
+from .limits import WARP, DeviceLimits
 
 #: SMs of a GPC. A device of up to this many SMs is one GPC; a cluster never leaves its GPC.
 SMS_PER_GPC = 16
@@ -13,9 +13,12 @@ def _round_up(value: int, unit: int) -> int:
 
 
 def registers_per_thread(wanted: int, threads: int, limits: DeviceLimits) -> int:
-    """Registers that a compiler would give a thread: as many as the program keeps live; the rest is spilled."""
-    warps = -(-threads // WARP)
-    most = min(MAX_REGISTERS_PER_THREAD, limits.registers // (warps * WARP) // 8 * 8)
+    """Registers that a compiler would give a thread: as many as the program keeps live; the rest is spilled.
+
+    Hardware refuses a CTA unless registers for as many warps in each partition fit into it.
+    """
+    warps = _round_up(-(-threads // WARP), limits.cta_unit)
+    most = min(limits.registers_thread, limits.cta_registers // (warps * WARP) // 8 * 8)
     return max(min(wanted, most), 16)
 
 
@@ -25,11 +28,19 @@ def ctas_per_sm(threads: int, registers: int, shared: int, limits: DeviceLimits)
     threads: of a CTA; registers: of a thread; shared: bytes of a CTA, static and dynamic.
     """
     warps = -(-threads // WARP)
-    per_warp = _round_up(registers_per_thread(registers, threads, limits) * WARP, limits.register_unit)
-    by_registers = limits.registers // (per_warp * warps)
+    by_registers = _by_registers(warps, registers_per_thread(registers, threads, limits) * WARP, limits)
     room = _round_up(shared + limits.shared_reserved, limits.shared_unit)
     by_shared = limits.shared // room if room else limits.ctas
     return max(1, min(limits.ctas, limits.warps // warps, by_registers, by_shared))
+
+
+def _by_registers(warps: int, per_warp: int, limits: DeviceLimits) -> int:
+    """CTAs of that many warps for which an SM has registers."""
+    if limits.by_cta:
+        whole = _round_up(_round_up(warps, limits.cta_unit) * per_warp, limits.register_unit)
+        return limits.registers // whole
+    in_partition = limits.registers // limits.partitions // _round_up(per_warp, limits.register_unit)
+    return in_partition * limits.partitions // warps
 
 
 def resident_ctas(per_sm: int, sms: int, cluster: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,13 @@ from ptxtools.diagnostics import LaunchError, Trap
 from ptxtools.program.details import Callee
 
 from .checks.findings import Finding, Leak, leak
+from .checks.unwritten import Unwritten
 from .heap import Heap
+from .places import Places
 from .residency import ctas_per_sm
 from .textures.objects import Textures
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics import Source
     from ptxtools.machine.launch import AddressSpace, Launch
     from ptxtools.program.program import Program
 
@@ -38,19 +40,28 @@ class Runtime:
     may use them has been launched."""
 
     def __init__(self, device: Device) -> None:
-        self.device = device
+        self._device = weakref.ref(device)  # no cycle: a device's memory is given back with the last name for it
         self._heap: Heap | None = None
         self._pending: Heap | None = None
         self._texts: dict[str, int] = {}
         self.textures = Textures()
+        self.unwritten = Unwritten()
         self._multicasts: Multicasts | None = None
         self._lock = threading.Lock()
+
+    @property
+    def device(self) -> Device:
+        """The device, which outlives its runtime."""
+        device = self._device()
+        assert device is not None
+        return device
 
     @property
     def heap(self) -> Heap:
         """The heap of `malloc`."""
         if self._heap is None:
-            self._heap = Heap(self.device.arena, self.device.heap_bytes)
+            keep_all = "memcheck" in self.device.checks
+            self._heap = Heap(self.device.arena, self.device.heap_bytes, keep_all=keep_all)
         return self._heap
 
     @property
@@ -98,7 +109,7 @@ class Runtime:
             "kernels": kernels,
             "program": lambda kernel: self._program(module, kernel),
             "occupancy": lambda kernel, threads, shared: self._occupancy(module, kernel, threads, shared),
-            "line_of": _Lines(module),
+            "places": Places(module),
             "printed": [],
             "blocks before": set() if self._heap is None else {block.address for block in self._heap.live()},
             "reports": [],
@@ -126,21 +137,49 @@ class Runtime:
             for text in error_texts():
                 self.text_address(text)
 
-    def watch(self, image: Image, memory: AddressSpace, extra: dict[str, Any]) -> None:
-        """Start the checkers of a launch."""
+    def watch(
+        self, image: Image, program: Program, request: Request, memory: AddressSpace, extra: dict[str, Any]
+    ) -> None:
+        """Start the checkers of a grid."""
         from .checks.session import Session
 
-        session = Session(self.device, image, extra["line_of"].source)
+        device = self.device
+        session = Session(device, extra["places"], extra.setdefault("known findings", {}))
         extra["checks"] = session
         extra["written"] = None if session.initial is None else session.initial.written
-        if session.memory is not None:
+        if session.initial is not None:
+            memory.written = session.initial.written_global
+            extra["written local"] = session.initial.written_local
+        if "memcheck" in device.checks:
+            from .allocations import Allocations
+            from .checks.memcheck import MemCheck
+
+            allocations = Allocations(device, image, request.kernel, request.params)
+            session.memory = MemCheck(allocations, program, request.shared, stop=device.check_stop)
             memory.allowed = session.memory.allowed
+
+    def overwritten(self, image: Image, request: Request) -> tuple[str, ...]:
+        """What a grid wrote where nothing is, or nothing any more: a line for each place. Found with or without
+        checkers, because it costs a comparison of what lies between allocations."""
+        device = self.device
+        places = device.arena.overwritten()
+        blocks = [] if self._heap is None else self._heap.overwritten()
+        if not places and not blocks:
+            return ()
+        from .allocations import Allocations
+
+        return Allocations(device, image, request.kernel, request.params).overwritten(places, blocks)
 
     def checked(self, trap: Trap, extra: dict[str, Any]) -> Trap:
         """A trap under checkers: bad addresses are memcheck's, misuse of mbarriers synccheck's. What was found before
         stands below it."""
         if "memcheck" in self.device.checks and trap.kind == "trap":
-            bad = ("is out of bounds", "is not aligned to", "where no block of the heap")
+            bad = (
+                "is out of bounds",
+                "is not aligned to",
+                "where no block of the heap",
+                "outside of allocations was overwritten",
+            )
             trap.kind = "memcheck" if any(words in trap.reason for words in bad) else "trap"
         if "synccheck" in self.device.checks and trap.kind == "trap" and trap.reason.startswith("mbarrier at "):
             trap.kind = "synccheck"
@@ -209,32 +248,10 @@ class Runtime:
 
     def _occupancy(self, module: Loadable, kernel: Kernel, threads: int, shared: int) -> int:
         program = self._program(module, kernel)
-        total = program.static_shared + shared
+        total = program.declared_shared + shared
         if total > self.device.limits.shared_cta:
             return 0
         return ctas_per_sm(threads, program.registers, total, self.device.limits)
-
-
-class _Lines:
-    """File and PTX line of a place in a program; the text is looked up when the first line is asked for."""
-
-    def __init__(self, module: Loadable) -> None:
-        self._module = module
-        self._source: Source | None = None
-        self._asked = False
-
-    def __call__(self, program: Program, where: int) -> tuple[str, int | None]:
-        source = self.source()
-        if source is None or not 0 <= where < len(program.lines):
-            return "", None
-        start = program.lines[where][1]
-        return source.name_of(start), source.line_of(start)
-
-    def source(self) -> Source | None:
-        """The text in which lines count."""
-        if not self._asked:
-            self._asked, self._source = True, self._module.source()
-        return self._source
 
 
 def _in_order(extra: dict[str, Any]) -> list[Any]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import LaunchError
 
 from .kernel import Bounds, Dim3
-from .limits import MAX_BLOCK, MAX_GRID, MAX_LOCAL_BYTES, MAX_THREADS_PER_CTA, DeviceLimits
+from .limits import DeviceLimits
+
+if TYPE_CHECKING:
+    from ptxtools.program.program import Program
 
 _AXES = "xyz"
 
@@ -29,23 +33,25 @@ def show(shape: Dim3) -> str:
     return ",".join(map(str, shape))
 
 
-def check_grid(grid: Dim3) -> None:
-    """Raise `LaunchError` for a grid that no device takes."""
-    _check_axes(grid, MAX_GRID, "grid", "CTAs")
+def check_grid(grid: Dim3, limits: DeviceLimits) -> None:
+    """Raise `LaunchError` for a grid that the device does not take."""
+    _check_axes(grid, limits.grid, "grid", "CTAs", limits)
 
 
-def check_stack(stack: int) -> None:
+def check_stack(stack: int, limits: DeviceLimits) -> None:
     """Raise `LaunchError` for a stack that no thread can have."""
-    if not 0 <= stack <= MAX_LOCAL_BYTES:
-        raise LaunchError(f"a stack of {stack:,} bytes: a thread has 0 to {MAX_LOCAL_BYTES:,}")
+    if not 0 <= stack <= limits.local:
+        raise LaunchError(f"a stack of {stack:,} bytes: a thread has 0 to {limits.local:,} on {limits.name}")
 
 
-def check_block(block: Dim3, bounds: Bounds) -> None:
-    """Raise `LaunchError` for a CTA shape that no device takes, or that the kernel's directives exclude."""
-    _check_axes(block, MAX_BLOCK, "block", "threads")
+def check_block(block: Dim3, bounds: Bounds, limits: DeviceLimits) -> None:
+    """Raise `LaunchError` for a CTA shape that the device does not take, or that the kernel's directives exclude."""
+    _check_axes(block, limits.block, "block", "threads", limits)
     threads = prod(block)
-    if threads > MAX_THREADS_PER_CTA:
-        raise LaunchError(f"block {show(block)} has {threads} threads; a CTA holds at most {MAX_THREADS_PER_CTA}")
+    if threads > limits.cta_threads:
+        raise LaunchError(
+            f"block {show(block)} has {threads} threads; a CTA holds at most {limits.cta_threads} on {limits.name}"
+        )
     if bounds.reqntid is not None and block != bounds.reqntid:
         raise LaunchError(f"the kernel requires a block of {show(bounds.reqntid)} (.reqntid), not {show(block)}")
     if bounds.maxntid is not None and threads > prod(bounds.maxntid):
@@ -53,12 +59,14 @@ def check_block(block: Dim3, bounds: Bounds) -> None:
         raise LaunchError(f"the kernel allows at most {most} threads a CTA (.maxntid), not {threads}")
 
 
-def _check_axes(shape: Dim3, limits: Dim3, what: str, units: str) -> None:
-    for axis, size, limit in zip(_AXES, shape, limits, strict=True):
+def _check_axes(shape: Dim3, most: Dim3, what: str, units: str, limits: DeviceLimits) -> None:
+    for axis, size, limit in zip(_AXES, shape, most, strict=True):
         if size < 1:
             raise LaunchError(f"{what} {show(shape)} has {size} {units} in {axis}; at least 1 is needed")
         if size > limit:
-            raise LaunchError(f"{what} {show(shape)} has {size} {units} in {axis}; at most {limit} are possible")
+            raise LaunchError(
+                f"{what} {show(shape)} has {size} {units} in {axis}; at most {limit} are possible on {limits.name}"
+            )
 
 
 def cluster_shape(asked: Dim3 | None, grid: Dim3, bounds: Bounds, limits: DeviceLimits) -> Dim3:
@@ -86,6 +94,14 @@ def cluster_shape(asked: Dim3 | None, grid: Dim3, bounds: Bounds, limits: Device
                 f"grid {show(grid)} is not a whole number of clusters of {show(cluster)}: {ctas} CTAs in {axis}"
             )
     return cluster
+
+
+def shared_hint(program: Program, dynamic: int) -> str:
+    """What a shared access out of bounds probably comes from, if a launch gave no dynamic shared memory."""
+    name = program.dynamic_shared
+    if dynamic or not name:
+        return ""
+    return f"help: the kernel uses dynamic shared memory '{name}'; give --shared BYTES (shared=BYTES in Python)"
 
 
 def check_shared(static: int, dynamic: int, limits: DeviceLimits) -> None:

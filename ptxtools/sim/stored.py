@@ -24,6 +24,7 @@ from .loadable import Contents, Link, Storage
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Source
+    from ptxtools.ir.origins import Origins
     from ptxtools.isa import Opcode
 
     from .image import Image
@@ -36,11 +37,18 @@ MOST_FILES = 256
 class StoredModule:
     """A module by its bytes. What was stored of it is used; what is missing is made from the tree, and stored.
 
-    parse: makes the tree; it raises `PtxError` for a module with errors. source: the text for lines of traps.
+    parse: makes the tree; it raises `PtxError` for a module with errors. source: the text for lines of traps. origins:
+    what those lines were generated from.
     """
 
-    def __init__(self, data: bytes, parse: Callable[[], TreeModule], source: Callable[[], Source | None]) -> None:
-        self._parse, self.source = parse, source
+    def __init__(
+        self,
+        data: bytes,
+        parse: Callable[[], TreeModule],
+        source: Callable[[], Source | None],
+        origins: Callable[[], Origins | None] = lambda: None,
+    ) -> None:
+        self._parse, self.source, self._find_origins = parse, source, origins
         self._path = _path(data)
         self._tree: TreeModule | None = None
         self._programs: dict[str, Any] = {}
@@ -56,11 +64,17 @@ class StoredModule:
             self._tree = self._parse()
         return self._tree
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False) -> Program:
-        """The program of a kernel, from the store if it was made for the same addresses; those with late work are not
-        stored."""
-        if late:
-            return self._whole().lower(kernel, image, late=True)
+    def origins(self) -> Origins | None:
+        """What the lines were generated from: by the tree, if it is there already."""
+        return self._tree.origins() if self._tree is not None else self._find_origins()
+
+    def lower(
+        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
+    ) -> Program:
+        """The program of a kernel, from the store if it was made for the same addresses; those with late work, for
+        sm_1x, or with variables apart, are not stored."""
+        if late or truncates or apart:
+            return self._whole().lower(kernel, image, late=late, truncates=truncates, apart=apart)
         places = sorted(image.addresses.items())
         known = self._programs.get(kernel)
         if known is not None and known[0] == places:
@@ -183,8 +197,8 @@ def _encode_terminator(end: Terminator) -> tuple[Any, ...]:
 
 
 def _encode_function(code: FunctionCode) -> tuple[Any, ...]:
-    plain = [getattr(code, field.name) for field in fields(FunctionCode)]
-    return (*plain[:-1], [astuple(constant) for constant in code.launch_constants])
+    named = {field.name: getattr(code, field.name) for field in fields(FunctionCode)}
+    return (*(named | {"launch_constants": [astuple(constant) for constant in code.launch_constants]}).values(),)
 
 
 def decode_program(encoded: tuple[Any, ...]) -> Program:
@@ -193,7 +207,8 @@ def decode_program(encoded: tuple[Any, ...]) -> Program:
 
 
 def _function(*values: Any) -> FunctionCode:
-    return replace(FunctionCode(*values), launch_constants=[LaunchConstant(*c) for c in values[-1]])
+    code = FunctionCode(*values)
+    return replace(code, launch_constants=[LaunchConstant(*c) for c in values[5]])
 
 
 class _Decoder:

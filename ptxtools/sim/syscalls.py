@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -58,8 +59,9 @@ def runtime_of(view: View) -> Runtime:
 def owner_of(view: View, lane: int) -> Owner:
     """Who allocates, for reports."""
     launch = view.launch
-    file, line = launch.extra["line_of"](launch.program, view.op.where)
-    return launch.program.kernel, view.cta.place, view.thread(lane), file, line
+    places, program, where = launch.extra["places"], launch.program, view.op.where
+    file, line = places.line_of(program, where)
+    return program.kernel, view.cta.place, view.thread(lane), file, line, partial(places.source_of, program, where)
 
 
 def c_string(view: View, address: int, lane: int) -> bytes:
@@ -95,11 +97,10 @@ def vprintf(view: View) -> None:
             continue
         if address not in texts:
             texts[address] = c_string(view, address, lane)
-        parts = printf.parse(texts[address])
-        size = printf.arguments_size(parts)
-        data = view.fetch(int(packed[lane]), size, lane=lane) if size else b""
-        out.append(printf.render(parts, data, lambda at, lane=lane: c_string(view, at, lane)))  # type: ignore[misc]
-        answers[lane] = printf.count(parts)
+        form = printf.parse(texts[address])
+        data = view.fetch(int(packed[lane]), form.size, lane=lane) if form.size else b""
+        out.append(printf.render(form, data, lambda at, lane=lane: c_string(view, at, lane)))  # type: ignore[misc]
+        answers[lane] = form.count
     runtime_of(view).output(view.launch, b"".join(out))
     view.result(0, answers)
 
@@ -123,8 +124,10 @@ def free(view: View) -> None:
     addresses, heap = view.source(0), runtime_of(view).heap
     for lane in view.lanes():
         address = int(addresses[lane])
-        if address and heap.free(address) is None:
-            raise view.trap(f"free of {address:#x}, where no block of the heap in use begins", lane)
+        if address and heap.free(address, owner_of(view, lane)) is None:
+            before = heap.freed_at(address)
+            again = "" if before is None else f": it is in a block that was freed: {before}"
+            raise view.trap(f"free of {address:#x}, where no block of the heap in use begins{again}", lane)
 
 
 # --- assertions -------------------------------------------------------------------------------------------------------

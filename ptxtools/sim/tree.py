@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.ir import Directive, Function, Immediate, Initializer, Member, Module, SymbolValue, Variable
+from ptxtools.ir.old import with_listed_parameters
+from ptxtools.ir.statics import STATIC_SPACES, module_statics
 from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
 from ptxtools.program.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
@@ -17,6 +20,7 @@ from .loadable import Contents, Link, Storage
 from .textures.objects import sampler_handle
 
 if TYPE_CHECKING:
+    from ptxtools.ir.origins import Origins
     from ptxtools.program.program import Program
 
     from .image import Image
@@ -30,15 +34,23 @@ class TreeModule:
 
     def __init__(self, tree: Module) -> None:
         self.tree = tree
-        self.contents = contents_of(tree)
+        self._ready = with_listed_parameters(tree)
+        self.contents = contents_of(self._ready)
 
-    def lower(self, kernel: str, image: Image, *, late: bool = False) -> Program:
+    def lower(
+        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
+    ) -> Program:
         from ptxtools.program import lower
 
-        return lower(self.tree, kernel, image.address, late=late)
+        return lower(self._ready, kernel, image.address, late=late, truncates=truncates, apart=apart)
 
     def source(self) -> Source | None:
         return self.tree.source
+
+    def origins(self) -> Origins | None:
+        from ptxtools.ir.origins import origins_of
+
+        return origins_of(self.tree)
 
 
 def contents_of(module: Module) -> Contents:
@@ -47,7 +59,7 @@ def contents_of(module: Module) -> Contents:
     found: dict[str, Variable] = {}
     undefined: dict[str, Diagnostic] = {}
     for variable in module.variables:
-        if variable.space in ("global", "const"):
+        if variable.space in STATIC_SPACES:
             symbol = names.lookup(variable.name)
             if isinstance(symbol, Variable) and (symbol.linkage != "extern" or symbol.is_given):
                 found[variable.name] = symbol
@@ -56,10 +68,20 @@ def contents_of(module: Module) -> Contents:
     return Contents(
         target=module.target,
         kernels={function.name: kernel_of(function, module) for function in module.entries},
-        storages=tuple(storage_of(variable) for variable in found.values()),
+        storages=(
+            *(storage_of(variable) for variable in found.values()),
+            *(_static(name, variable, names) for name, variable, names in module_statics(module)),
+        ),
         functions=function_addresses(module),
         undefined=undefined,
     )
+
+
+def _static(name: str, variable: Variable, names: dict[str, str]) -> Storage:
+    """A variable that a function declares. names: what names in its initialiser are called on the device."""
+    storage = storage_of(variable)
+    links = tuple(replace(link, symbol=names.get(link.symbol, link.symbol)) for link in storage.links)
+    return replace(storage, name=name, links=links)
 
 
 def _undefined(variable: Variable, module: Module) -> Diagnostic:

@@ -20,7 +20,7 @@ class UncheckedModule(TreeModule):
 
     def __init__(self, ready: TreeModule, check: Callable[[Module], object]) -> None:
         """check raises `PtxError` for a module with errors."""
-        self.tree, self.contents = ready.tree, ready.contents
+        self.tree, self._ready, self.contents = ready.tree, ready._ready, ready.contents
         self._check: Callable[[Module], object] | None = check
 
     def lower(self, kernel: str, image: Image, **how: Any) -> Program:

@@ -29,8 +29,13 @@ def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResul
     with CollectorOff():
         reader.read()
     units.close()
-    reader.diagnostics.sort(key=lambda diagnostic: diagnostic.span)
-    return ParseResult(reader.module, reader.diagnostics)
+    found = reader.diagnostics
+    if found:
+        from .comments import with_open_comment
+
+        found = with_open_comment(found, reader.source)
+        found.sort(key=lambda diagnostic: diagnostic.span)
+    return ParseResult(reader.module, found)
 
 
 def _units(cache: bool) -> Units:

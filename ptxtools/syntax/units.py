@@ -64,6 +64,8 @@ class UnitParser:
             where = f"before '{found[0]}'" if found else "before the end of the text"
             raise Fault("PTX100", f"{expected} {where}", (before - 1, before))
         span = (at, at + len(token.value))
+        if self._text.startswith("*/", at):
+            raise Fault("PTX100", "this '*/' ends no comment", (at, at + 2))
         if token.type == "DOTWORD":
             raise Fault("PTX119", f"unknown directive or type '{token.value}'", span, _similar(token.value))
         shown = token.value if len(token.value) <= 40 else token.value[:37] + "..."

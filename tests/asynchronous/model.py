@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import ptxtools
+from tests.work import HANG
 
 Array = np.ndarray[Any, Any]
 
@@ -210,7 +211,7 @@ def load(copy: Copy, engine: str, *, dst: str = "shared::cta", **options: Any) -
     device = ptxtools.Device("sm_100a", engine=engine, **options)
     map_ = _map(device, copy, device.upload(tensor))
     got = room.copy()
-    device.launch(_kernel(body + wait, len(room)), 1, 128, [map_, got], timeout=20)
+    device.launch(_kernel(body + wait, len(room)), 1, 128, [map_, got], timeout=HANG)
     return got, copy.loaded(tensor, room)
 
 
@@ -230,7 +231,7 @@ def store(
     device = ptxtools.Device("sm_100a", engine=engine, **options)
     buffer = device.upload(tensor)
     map_ = _map(device, copy, buffer)
-    device.launch(_kernel(body, len(room)), 1, 128, [map_, room.copy()], timeout=20)
+    device.launch(_kernel(body, len(room)), 1, 128, [map_, room.copy()], timeout=HANG)
     return buffer.download(), copy.stored(tensor, room, change)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 HEADER = ".version 8.7\n.target sm_100a\n.address_size 64\n"
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
@@ -39,7 +40,7 @@ def kernel(body: str, params: str = ".param .u64 a, .param .u64 b", version: str
 
 def launch(engine: str, k: Any, args: list[Any], **more: Any) -> None:
     device = more.pop("device", None) or ptxtools.Device("sm_100a", engine=engine, seed=more.pop("seed", None))
-    device.launch(k, more.pop("grid", 1), more.pop("block", 32), args, timeout=20, **more)
+    device.launch(k, more.pop("grid", 1), more.pop("block", 32), args, timeout=HANG, **more)
 
 
 POINTERS = "ld.param.u64 %a, [a]; ld.param.u64 %b, [b];\n"

@@ -9,6 +9,7 @@ import pytest
 
 import ptxtools
 from ptxtools.program import mbarrier
+from tests.work import HANG
 
 HEADER = ".version 8.7\n.target sm_100a\n.address_size 64\n"
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
@@ -26,7 +27,7 @@ def run(engine: str, body: str, *, block: int = 32, grid: int = 1, cluster: int 
     }}"""
     out = np.zeros(words, np.uint64)
     device = ptxtools.Device("sm_100a", engine=engine, seed=seed)
-    device.launch(ptxtools.loads(text)["k"], grid, block, [out], cluster=cluster, timeout=20)
+    device.launch(ptxtools.loads(text)["k"], grid, block, [out], cluster=cluster, timeout=HANG)
     return out
 
 

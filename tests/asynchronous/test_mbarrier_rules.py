@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 from .test_mbarrier import ENGINES, first, run
 
@@ -283,7 +284,7 @@ def late(body: str) -> Any:
     .address_size 64
     .visible .entry k(.param .u64 out) {{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>, %out;
     .shared .align 16 .b64 bar[8]; ld.param.u64 %out, [out]; {body} ret; }}"""
-    device.launch(ptxtools.loads(text)["k"], 1, 1, [out], timeout=20)
+    device.launch(ptxtools.loads(text)["k"], 1, 1, [out], timeout=HANG)
     return out.tolist()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 from .test_copies import ENGINES, HEADER, LOAD, POINTERS, TENSOR, WAIT, kernel, launch
 from .test_modes import numbers, reduced
@@ -254,7 +255,7 @@ def test_multicast_of_a_cta_pair(signal: int, mask: int, seed: int | None, engin
     device = ptxtools.Device("sm_100a", engine=engine, seed=seed)
     x, b = np.arange(1, 33, dtype=np.uint32), np.zeros((4, 32), np.uint32)
     map_ = device.tensormap(device.upload(x), type="u32", shape=[32], box=[32])
-    device.launch(ptxtools.loads(text)["k"], 4, 32, [map_, b], cluster=4, timeout=20)
+    device.launch(ptxtools.loads(text)["k"], 4, 32, [map_, b], cluster=4, timeout=HANG)
     for rank in range(4):
         assert (b[rank] == (x if mask >> rank & 1 else 0)).all()
 
@@ -290,9 +291,9 @@ def test_where_the_barrier_of_a_copy_is(group: str, data: int, signal: int, reas
     kernel_ = ptxtools.loads(text)["k"]
     if reason:
         with pytest.raises(ptxtools.Trap, match=reason):
-            device.launch(kernel_, 4, 1, [map_, b], cluster=4, timeout=20)
+            device.launch(kernel_, 4, 1, [map_, b], cluster=4, timeout=HANG)
     else:
-        device.launch(kernel_, 4, 1, [map_, b], cluster=4, timeout=20)
+        device.launch(kernel_, 4, 1, [map_, b], cluster=4, timeout=HANG)
         assert b[0] == 31
 
 

@@ -12,10 +12,11 @@ import ptxtools
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
 
-from .programs import HEAD, HEAP, messages, run
+from .programs import HEAD, HEAP, messages, module, run
 from .test_memcheck import ALLOCATE, FREE
 
 ENGINES = ("native", "reference")
+DATA = Path(__file__).parents[2] / "testdata" / "checkers"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -40,8 +41,55 @@ def test_reads_of_what_nobody_wrote(body: str, found: list[str], engine: str) ->
 
 def test_the_heap_is_not_initialised() -> None:
     fresh = run(f"{ALLOCATE} ld.u32 %r0, [%b+4]; {FREE}", "initcheck", outer=HEAP, threads=1)
-    assert messages(fresh) == ["global read of 4 bytes at 0x10000104: nobody wrote byte 0x4"]
+    assert messages(fresh) == ["global read of 4 bytes at 0x10000204: nobody wrote byte 0x4"]
     assert run(f"{ALLOCATE} st.u32 [%b+4], %i; ld.u32 %r0, [%b+4]; {FREE}", "initcheck", outer=HEAP).reports == []
+
+
+def test_buffers_that_nobody_wrote() -> None:
+    """What `alloc` gives is as uninitialised as that of cudaMalloc; uploads, arrays and variables are not."""
+    device = ptxtools.Device(checks="initcheck")
+    buffer = device.alloc(64)
+    read = module("mad.wide.u32 %b, %i, 4, %a;\n ld.global.u32 %r0, [%b];")["k"]
+    fresh = device.launch(read, 1, 4, [buffer])
+    assert messages(fresh) == ["global read of 4 bytes at 0x10000000: nobody wrote byte 0x0"]
+    assert fresh.reports[0].count == 4
+    write = module("mad.wide.u32 %b, %i, 4, %a; st.global.u16 [%b+16], 1;")["k"]
+    device.launch(write, 1, 4, [buffer])
+    assert messages(device.launch(read, 1, 4, [buffer + 16])) == [
+        "global read of 4 bytes at 0x10000010: nobody wrote byte 0x12"
+    ]
+    buffer.upload(np.zeros(64, np.uint8))
+    assert device.launch(read, 1, 16, [buffer]).reports == []
+    assert device.launch(read, 1, 16, [device.upload(np.zeros(16, np.uint32))]).reports == []
+    buffer.free()
+    assert ptxtools.Device().alloc(64).download().tolist() == [0] * 64
+
+
+def test_copies_of_engines_and_functions_of_the_runtime_write_buffers_too() -> None:
+    body = """.shared .align 16 .b8 s[16]; mov.u32 %r1, s; st.shared.v4.u32 [s], {%i, %i, %i, %i};
+    fence.proxy.async.shared::cta; cp.async.bulk.global.shared::cta.bulk_group [%a], [%r1], 16;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ld.global.u32 %r0, [%a+12];\n ld.global.u32 %r0, [%a+16];"""
+    device = ptxtools.Device(checks="initcheck")
+    kernel = module(body, head=HEAD.replace("sm_80", "sm_90"))["k"]
+    result = device.launch(kernel, 1, 1, [device.alloc(64)])
+    assert [message[-4:] for message in messages(result)] == ["0x10"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_functions_of_the_runtime_store_is_written(engine: str) -> None:
+    """A stream's handle, in local memory."""
+    device = ptxtools.Device(engine=engine, checks="all")
+    result = device.launch(ptxtools.load(DATA / "initcdp.ptx")["k"], 1, 2, [np.zeros(1, np.int32)])
+    assert result.reports == []
+
+
+def test_a_place_is_reported_once_for_all_child_grids() -> None:
+    text = (DATA / "initcdp.ptx").read_text()
+    text = text.replace("st.global.u32 \t[%rd2], %r1;", "ld.shared.u32 %r1, [early]; st.global.u32 [%rd2], %r1;")
+    text = text.replace(".visible .entry _Z5childPi(", ".shared .u32 early;\n.visible .entry _Z5childPi(")
+    device = ptxtools.Device(checks="initcheck")
+    result = device.launch(ptxtools.loads(text)["k"], 2, 2, [np.zeros(1, np.int32)])
+    assert [(finding.kernel, finding.count) for finding in result.reports] == [("_Z5childPi", 4)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -82,7 +130,7 @@ def test_one_report_for_each_place() -> None:
     assert [finding.line for finding in result.reports] == [9, 10]
     assert str(result.reports[0]).splitlines() == [
         "<memory>:9: initcheck: shared read of 4 bytes at 0x0: nobody wrote byte 0x0 in kernel k, CTA (0,0,0), "
-        "thread (0,0,0)", "    ld.shared.u32 %r0, [sh+0]",
+        "thread (0,0,0)", "    ld.shared.u32 %r0, [sh+0]", "    9 times",
     ]  # fmt: skip
 
 
@@ -131,7 +179,5 @@ def test_values_stay_the_same_under_all_checkers() -> None:
     body = """shl.b32 %r0, %i, 2; st.shared.u32 [%r0], %i; bar.sync 0;
     xor.b32 %r1, %r0, 128; ld.shared.u32 %r2, [%r1]; mad.wide.u32 %b, %i, 4, %a; st.global.u32 [%b], %r2;"""
     out = np.zeros(64, np.uint32)
-    from .programs import module
-
     result = ptxtools.Device(checks="all").launch(module(body)["k"], 1, 64, [out], shared=256)
     assert out.tolist() == [n ^ 32 for n in range(64)] and result.reports == []

@@ -193,26 +193,6 @@ def test_fatbins(run):
     assert entry.target == "sm_80" and parse(entry.text.decode(), "x").module == parse(SIMPLE, "y").module
 
 
-def test_dependency_files(run):
-    files = {"a b.ptx": CALLER, "c$d.ptx": CALLEE}
-    assert run("-MMD", *files, "-o", "out/x.ptxo", files={**files, "out/.keep": ""})[0] == 0
-    assert Path("out/x.d").read_text() == "out/x.ptxo: a\\ b.ptx c$$d.ptx\n\na\\ b.ptx:\n\nc$$d.ptx:\n"
-    run("-MFdeps", "c$d.ptx", "-o", "y.ptxo")
-    assert Path("deps").read_text().startswith("y.ptxo: c$$d.ptx\n")
-
-
-def test_make_reads_the_dependency_file(run, tmp_path):
-    run("-MMD", "a b.ptx", "c$d.ptx", "-o", "x.ptxo", files={"a b.ptx": CALLER, "c$d.ptx": CALLEE})
-    (tmp_path / "Makefile").write_text("x.ptxo:\n\t@echo stale\ninclude x.d\n")
-    make = ["make", "-s", "-f", "Makefile"]
-    try:
-        assert b"stale" not in subprocess.run(make, capture_output=True, check=True).stdout
-    except FileNotFoundError:
-        pytest.skip("make is not installed")
-    os.utime("c$d.ptx", (4e9, 4e9))
-    assert b"stale" in subprocess.run(make, capture_output=True, check=True).stdout
-
-
 def test_response_files(run):
     files = {"a b.ptx": SIMPLE, "r": "'a b.ptx' @more", "more": "-o x.ptxo\n-v"}
     status, _, err = run("@r", files=files)
@@ -235,6 +215,13 @@ def test_faulty_response_files(run, files, message):
     (["-c", "--gc", "a.ptx"], "linking"),
     (["-g", "--strip-debug", "a.ptx"], "exclude each other"),
     (["-MMD", "a.ptx", "-o", "-"], "needs -MF"),
+    (["-MMD", "-MF", "-", "a.ptx", "-o", "-"], "both be written to standard output"),
+    (["-MP", "a.ptx"], "-MP says what a dependency file holds"),
+    (["-MQ", "x", "a.ptx"], "-MT says what a dependency file holds"),
+    (["-MT"], "requires an argument"),
+    (["-MD", "a.ptx", "-o", "x.d"], "is the output"),
+    (["-MD", "-MF", "a.ptx", "a.ptx", "-o", "x"], "a.ptx is an input"),
+    (["-d", "-MT", "x", "a.ptx"], "-MT does not go with --disassemble"),
     (["--target", "sm_9", "a.ptx"], "no known target"),
     (["--target", "volta", "a.ptx"], "no known target"),
     (["--ptx-version", "eight", "a.ptx"], "no version"),
@@ -270,8 +257,9 @@ def test_help_and_version(run):
     status, out, _ = run("-h")
     text = out.decode()
     assert status == 0 and "ptx-as -d a.out" in text
-    for option in ("-c", "-o", "-g", "--disassemble", "--info", "--format", "--emit", "--strip-debug", "--compress",
-                   "--gc", "-MMD", "-MF", "--target", "--ptx-version", "--color", "--quiet", "--verbose"):  # fmt: skip
+    for option in ("-o", "-c", "-g", "--disassemble", "--info", "--format", "--emit", "--strip-debug", "--compress",
+                   "--gc", "-MD, -MMD", "-MF", "-MP", "-MT", "-MQ", "--target", "--ptx-version", "--color", "--quiet",
+                   "--verbose"):  # fmt: skip
         assert option in text, option
     assert run("--version")[0] == 0
 

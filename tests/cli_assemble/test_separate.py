@@ -18,7 +18,7 @@ def tool(folder, *arguments):
 
 
 def started(folder, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PTXTOOLS_CACHE": str(folder)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "ptxtools", *map(str, arguments)]
     return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
 

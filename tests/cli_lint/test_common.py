@@ -55,15 +55,50 @@ def test_internal_errors_ask_for_a_report(capsys, monkeypatch):
     assert "please report it" in err and "Traceback" not in err
 
 
-def test_the_report_address_is_that_of_the_package(capsys, monkeypatch):
+class Metadata:
+    """What an installed package says about itself."""
+
+    def __init__(self, *addresses):
+        self.addresses = list(addresses)
+
+    def get_all(self, name):
+        return self.addresses if name == "Project-URL" and self.addresses else None
+
+
+@pytest.mark.parametrize(("addresses", "shown"), [
+    (["Homepage, https://example.org", "Issues, https://example.org/issues"], "https://example.org/issues"),
+    (["Bug Tracker, https://example.org/bugs, or so"], "https://example.org/bugs, or so"),
+    (["issue-tracker,https://example.org/t"], "https://example.org/t"),
+    (["Homepage, https://example.org"], ""),
+    ([], ""),
+])  # fmt: skip
+def test_the_report_address_is_that_of_the_package(capsys, monkeypatch, addresses, shown):
     """Without an address in the package's metadata none is printed."""
-    monkeypatch.setattr(common, "report_address", lambda: "https://example.org/issues")
+    monkeypatch.setattr(
+        "importlib.metadata.metadata", lambda name: Metadata(*addresses) if name == "ptxtools" else None
+    )
     exit_status(command_that(raising(KeyError("k"))), "tool", [])
-    assert "please report it at https://example.org/issues, with the input" in capsys.readouterr().err
-    monkeypatch.undo()
-    monkeypatch.setattr(common, "report_address", lambda: "")
+    where = f"at {shown}" if shown else "to its maintainers"
+    assert f"please report it {where}, with the input" in capsys.readouterr().err
+
+
+def test_no_report_address_of_a_package_that_is_not_installed(capsys, monkeypatch):
+    from importlib.metadata import PackageNotFoundError
+
+    monkeypatch.setattr("importlib.metadata.metadata", lambda _: raising(PackageNotFoundError("ptxtools"))())
     exit_status(command_that(raising(KeyError("k"))), "tool", [])
-    assert "http" not in capsys.readouterr().err
+    assert "please report it to its maintainers" in capsys.readouterr().err
+
+
+def test_messages_repeat_no_more_than_can_be_read(capsys):
+    exit_status(command_that(raising(common.Failure("a" * 400_000 + " is wrong"))), "tool", [])
+    err = capsys.readouterr().err
+    assert len(err) < 300 and err.endswith("a is wrong\n")
+
+
+def test_a_tab_in_a_message_is_a_space(capsys):
+    exit_status(command_that(raising(common.Failure("add.u32 \t%r1;"))), "tool", [])
+    assert "add.u32  %r1;" in capsys.readouterr().err
 
 
 def test_debugging_shows_the_traceback(capsys, monkeypatch):

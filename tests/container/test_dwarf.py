@@ -6,8 +6,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from ptxtools.container import link, write
-from ptxtools.container.debug import section_image
 from ptxtools.ir import DataLine, Section
+from ptxtools.ir.sections import section_image
 from ptxtools.syntax import parse
 
 from .samples import BINARIES

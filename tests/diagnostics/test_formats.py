@@ -1,17 +1,23 @@
 """Findings for machines: JSON, GitHub annotations, SARIF."""
 
 import json
+import os
+from dataclasses import replace
 
 import pytest
 
-from ptxtools.diagnostics import Diagnostic, Requires, Severity, Source
-from ptxtools.diagnostics.formats import to_github, to_json, to_sarif
+from ptxtools.diagnostics import Diagnostic, Fix, Requires, Severity, Source
+from ptxtools.diagnostics.formats import to_github, to_json
+from ptxtools.diagnostics.origin import Origin
+from ptxtools.diagnostics.sarif import to_sarif
 
 TEXT = "line one\n\tadd.bf16x2 a;\n"
 SOURCE = Source(TEXT, "dir/a b.ptx")
 START = TEXT.index("add")
 FINDING = Diagnostic("PTX301", "50% of: a,b\nmore", (START, START + 10), SOURCE, requires=Requires("8.0", ("sm_90",)),
                      section="9.7.1.1")  # fmt: skip
+FIXABLE = Diagnostic("PTX701", "slow", (START, START + 3), SOURCE, Severity.WARNING,
+                     fix=Fix((START + 3, START + 3), ".cc", "say which"))  # fmt: skip
 PLAIN = Diagnostic("PTX501", "plain", (0, 4), SOURCE, Severity.WARNING)
 
 
@@ -40,8 +46,8 @@ def test_github_escapes_properties():
     assert to_github([d]).startswith("::warning file=a%3Ab%2Cc.ptx,line=1,")
 
 
-def log(findings):
-    return json.loads(to_sarif(findings, lambda code: (f"title {code}", f"page {code}"), "1.2"))
+def log(findings, failures=()):
+    return json.loads(to_sarif(findings, lambda code: (f"title {code}", f"page {code}"), "1.2", failures))
 
 
 def test_sarif_structure():
@@ -72,21 +78,39 @@ def test_sarif_validates_against_the_types_of_the_schema():
               "properties": dict.fromkeys(("startLine", "startColumn", "endLine", "endColumn"), integer)}  # fmt: skip
     uri = {"type": "object", "additionalProperties": False,
            "properties": {"uri": {"type": "string", "format": "uri-reference"}}}  # fmt: skip
+    content = {"type": "object", "additionalProperties": False, "properties": {"text": {"type": "string"}}}
     location = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
+            "id": {"type": "integer", "minimum": -1},
+            "message": text,
             "physicalLocation": {
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {"artifactLocation": uri, "region": region},
-            }
+            },
         },
     }
     result = {"type": "object", "required": ["message"], "additionalProperties": False, "properties": {
         "ruleId": {"type": "string"}, "ruleIndex": {"type": "integer", "minimum": -1},
         "level": {"enum": ["none", "note", "warning", "error"]}, "message": text,
-        "locations": {"type": "array", "items": location}, "properties": {"type": "object"}}}  # fmt: skip
+        "locations": {"type": "array", "items": location}, "properties": {"type": "object"},
+        "relatedLocations": {"type": "array", "items": location, "uniqueItems": True},
+        "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
+        "fixes": {"type": "array", "uniqueItems": True, "items": {
+            "type": "object", "required": ["artifactChanges"], "additionalProperties": False, "properties": {
+                "description": text, "artifactChanges": {"type": "array", "minItems": 1, "items": {
+                    "type": "object", "required": ["artifactLocation", "replacements"], "additionalProperties": False,
+                    "properties": {"artifactLocation": uri, "replacements": {"type": "array", "minItems": 1, "items": {
+                        "type": "object", "required": ["deletedRegion"], "additionalProperties": False,
+                        "properties": {"deletedRegion": region, "insertedContent": content}}}}}}}}}}}  # fmt: skip
+    notification = {"type": "object", "required": ["message"], "additionalProperties": False, "properties": {
+        "level": {"enum": ["none", "note", "warning", "error"]}, "message": text,
+        "locations": {"type": "array", "items": location}}}  # fmt: skip
+    invocation = {"type": "object", "required": ["executionSuccessful"], "additionalProperties": False, "properties": {
+        "executionSuccessful": {"type": "boolean"},
+        "toolExecutionNotifications": {"type": "array", "items": notification}}}  # fmt: skip
     rule = {"type": "object", "required": ["id"], "additionalProperties": False,
             "properties": {"id": {"type": "string"}, "shortDescription": text, "help": text}}  # fmt: skip
     driver = {
@@ -103,6 +127,7 @@ def test_sarif_validates_against_the_types_of_the_schema():
         "tool": {"type": "object", "required": ["driver"], "additionalProperties": False,
                  "properties": {"driver": driver}},
         "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+        "invocations": {"type": "array", "items": invocation},
         "results": {"type": "array", "items": result}}}  # fmt: skip
     whole = {
         "type": "object",
@@ -114,8 +139,11 @@ def test_sarif_validates_against_the_types_of_the_schema():
             "runs": {"type": "array", "items": run},
         },
     }
-    schema.validate(log([FINDING, PLAIN]), whole)
+    generated = replace(PLAIN, origin=Origin("/src/a.cu", 9, 0, "f", Origin("b c.cu", 3, 5)))
+    schema.validate(log([FINDING, PLAIN, FIXABLE, generated]), whole)
+    assert len(log([generated])["runs"][0]["results"][0]["relatedLocations"]) == 2
     schema.validate(log([]), whole)
+    schema.validate(log([], [("x.ptx", "x.ptx: cannot be read")]), whole)
 
 
 def test_sarif_of_nothing_has_empty_results():
@@ -128,3 +156,50 @@ def test_sarif_absolute_path_and_target(tmp_path):
     (result,) = log([d])["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == path.as_uri()
     assert result["properties"] == {"target": "sm_75"}
+
+
+def test_sarif_has_fixes():
+    (result,) = log([FIXABLE])["runs"][0]["results"]
+    (fix,) = result["fixes"]
+    (change,) = fix["artifactChanges"]
+    assert fix["description"]["text"] == "say which" and change["artifactLocation"] == {"uri": "dir/a%20b.ptx"}
+    region = {"startLine": 2, "startColumn": 5, "endLine": 2, "endColumn": 5}
+    assert change["replacements"] == [{"deletedRegion": region, "insertedContent": {"text": ".cc"}}]
+
+
+def test_sarif_tells_what_could_not_be_read():
+    assert log([])["runs"][0]["invocations"] == [{"executionSuccessful": True}]
+    (invocation,) = log([PLAIN], [("a b.ptx", "a b.ptx: cannot be read")])["runs"][0]["invocations"]
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert invocation["executionSuccessful"] is False and notification["level"] == "error"
+    assert notification["message"]["text"] == "a b.ptx: cannot be read"
+    assert notification["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "a%20b.ptx"}
+
+
+def prints(text, *finds):
+    source = Source(text, "x.ptx")
+    found = [Diagnostic(code, "m", (text.index(word), text.index(word) + 1), source) for code, word in finds]
+    return [next(iter(result["partialFingerprints"].values())) for result in log(found)["runs"][0]["results"]]
+
+
+def test_fingerprints_stay_when_lines_move():
+    before = prints("mov.u32 a;\n  add.u32 b;\n", ("PTX201", "mov"), ("PTX201", "add"), ("PTX301", "add"))
+    after = prints(
+        "// new\n\nmov.u32 a;\nret;\n\tadd.u32  b;\n", ("PTX201", "mov"), ("PTX201", "add"), ("PTX301", "add")
+    )
+    assert before == after and len(set(before)) == 3
+
+
+def test_fingerprints_tell_equal_lines_apart():
+    source = Source("ret;\nret;\n", "x.ptx")
+    found = [Diagnostic("PTX510", "m", (at, at + 3), source) for at in (0, 5)]
+    marks = [result["partialFingerprints"] for result in log(found)["runs"][0]["results"]]
+    assert marks[0] != marks[1]
+    other = Diagnostic("PTX510", "m", (0, 3), Source("ret;\n", "y.ptx"))
+    assert log([other])["runs"][0]["results"][0]["partialFingerprints"] == marks[0], "a file has its own count"
+
+
+def test_sarif_of_a_name_that_is_no_text():
+    d = Diagnostic("PTX201", "m", (0, 1), Source("x", os.fsdecode(b"\xff.ptx")))
+    place = log([d])["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "%FF.ptx"}

@@ -176,7 +176,8 @@ def test_lanes_that_never_come_are_a_deadlock() -> None:
         STAY: bar.sync 0, 64; ret;"""
     with pytest.raises(Trap, match="no thread can go on") as caught:
         results(body)
-    assert "31 threads wait for other lanes of their warp" in caught.value.details
+    waiting = "CTA (0,0,0), warp 0: 31 threads wait for other lanes of the warp (bar.warp.sync -1)"
+    assert waiting in caught.value.details
 
 
 @pytest.mark.parametrize(

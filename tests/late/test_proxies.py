@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
 HEAD = """.version 8.7
@@ -35,7 +36,7 @@ def reports(body: str, engine: str, *, block: int = 64, cluster: int = 1, grid: 
     memory = device.upload(np.zeros(1024, np.uint32))
     map_ = device.tensormap(memory, type="u32", shape=[16, 16], box=[8, 4])
     kernel = ptxtools.loads(HEAD + body + "\nret; }")["k"]
-    result = device.launch(kernel, grid or cluster, block, [memory, map_], cluster=cluster, timeout=20)
+    result = device.launch(kernel, grid or cluster, block, [memory, map_], cluster=cluster, timeout=HANG)
     return [finding.message for finding in result.reports]
 
 

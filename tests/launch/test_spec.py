@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -153,10 +155,11 @@ def test_random_floats_stay_below_one(name: str) -> None:
         ("random:f32[4]@-1", "is no seed"),
         ("bytes:0", "an odd number of hexadecimal digits"),
         ("bytes:zz", "other characters than hexadecimal digits"),
-        ("@/nonexistent/file", "cannot be read"),
+        ("@none/file", "cannot be read"),
     ],
 )
-def test_refused(text: str, says: str) -> None:
+def test_refused(text: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SpecError) as caught:
         parse_spec(text)
     assert says in str(caught.value)

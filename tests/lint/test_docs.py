@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ptxtools.cli.pages import all_pages
+from ptxtools.pages import all_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -119,8 +119,8 @@ def test_fixes_apply_and_settle():
 
 def test_diff_is_a_patch():
     changed, _ = apply_fixes(GENERIC, lint(parse(GENERIC, "a.ptx").module))
-    patch = unified_diff(GENERIC, changed, "a.ptx")
-    assert patch.startswith("--- a.ptx\n+++ a.ptx\n@@") and "\n+ld.shared.b32 r, [t];\n" in patch
+    patch = unified_diff(GENERIC.encode(), changed.encode(), "a.ptx")
+    assert patch.startswith(b"--- a.ptx\n+++ a.ptx\n@@") and b"\n+ld.shared.b32 r, [t];\n" in patch
 
 
 def test_nothing_to_fix_changes_nothing():

@@ -15,7 +15,9 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "ptxtools"
 FOLDERS = ("engine", "sim")
 #: Where messages of waits are put together, and the functions that do it.
-_REPORTS = ("native/loop/faults.py", "reference/deadlocks.py")
+_REPORTS = ("native/loop/hangs.py", "reference/deadlocks.py")
+#: What the native code's stop codes mean.
+_FAULTS = "native/loop/faults.py"
 #: Functions that are given a message: they make no kind of their own.
 _PASSED_ON = re.compile(r"…|…: …")
 
@@ -74,9 +76,9 @@ def traps() -> set[str]:
     found: set[str] = set()
     for name, tree in _trees():
         for call, function in _calls(tree):
-            if _name(call) in ("trap", "Trap") and call.args:
+            if _name(call) in ("trap", "Trap", "interrupted") and call.args:
                 found.update(_texts(call.args[0], function))
-        if name == _REPORTS[0]:  # what the native code's stop codes mean
+        if name == _FAULTS:
             for node in tree.body:
                 if isinstance(node, ast.FunctionDef) and node.name in _reasons(tree):
                     for inner in ast.walk(node):

@@ -16,7 +16,7 @@ import pytest
 
 from ptxtools.diagnostics import Trap
 from ptxtools.machine import deadlock
-from ptxtools.native.loop import faults
+from ptxtools.native.loop import hangs
 from ptxtools.reference import deadlocks
 
 from . import kinds
@@ -40,13 +40,15 @@ def pytest_configure(config: pytest.Config) -> None:
         made(self, reason, **facts)
         _note(reason)
 
-    def report(program: Any, summary: Iterable[str], waiting: list[deadlock.Waiting], *rest: Any) -> Trap:
+    def report(
+        program: Any, grid: Any, summary: Iterable[deadlock.CtaLine], waiting: list[deadlock.Waiting], *rest: Any
+    ) -> Trap:
         for one in waiting:
             _note(one.what)
-        return told(program, summary, waiting, *rest)
+        return told(program, grid, summary, waiting, *rest)
 
     Trap.__init__ = init  # type: ignore[method-assign]
-    faults.report = deadlocks.report = report
+    hangs.report = deadlocks.report = report
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

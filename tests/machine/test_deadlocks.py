@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ptxtools.diagnostics import Trap
+from tests.work import HANG
 
 from .harness import Memory, both, go, launch_of
 
@@ -25,7 +26,7 @@ def stuck(engine: str, body: str, threads: int = 32, *, before: str = "", **shap
     memory = Memory()
     out = memory.put(np.zeros(1024, np.uint32))
     text = HEAD.replace(".visible", before + ".visible") + body + "}"
-    shape = {"block": (threads, 1, 1), "deadline": time.monotonic() + 30, **shape}
+    shape = {"block": (threads, 1, 1), "deadline": time.monotonic() + HANG, **shape}
     with pytest.raises(Trap) as failure:
         go(engine, launch_of(text, memory, [out], **shape))
     assert failure.value.kind == "deadlock"

@@ -8,6 +8,8 @@ import time
 import numpy as np
 import pytest
 
+from tests.work import HANG
+
 from .harness import Memory, go, launch_of
 
 HEAD = """.version 9.0
@@ -33,7 +35,7 @@ def results(engine: str, seed: int | None, threads: int, body: str, count: int, 
     out, data = memory.put(np.zeros(count * ctas, np.uint32)), memory.put(np.zeros(64, np.uint32))
     go(engine, launch_of(
         HEAD + body + "}", memory, [out, data], block=(count, 1, 1), grid=(ctas, 1, 1), resident=ctas, seed=seed,
-        threads=threads, deadline=time.monotonic() + 60,
+        threads=threads, deadline=time.monotonic() + HANG,
     ))  # fmt: skip
     return memory.get(out, np.uint32, count * ctas).tolist()
 

@@ -36,3 +36,46 @@ def test_chip_and_ieee(engine: str) -> None:
 def test_numerics_that_do_not_exist() -> None:
     with pytest.raises(ptxtools.LaunchError, match="numerics"):
         ptxtools.Device(numerics="exact")
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize(("target", "kept"), [("sm_70", 23), ("sm_75", 24)])
+def test_m8n8k4_of_volta_and_turing(engine: str, target: str, kept: int) -> None:
+    """1 + 2**-23 - 1 in products, and an addend of 2**-24: Volta cuts it off below 2**-23, Turing one bit later."""
+    text = product_kernel("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", (8, 2, 2, 8), target="sm_70")
+    inputs = np.zeros((12, 32), np.uint32)
+    inputs[0] = 0x3C00_3C00  # a = 1, 1
+    inputs[2] = 0xBC00_3C00  # b = 1, -1
+    inputs[4:] = np.float32(2.0**-24).view(np.uint32)
+    out = np.zeros((8, 32), np.uint32)
+    module = ptxtools.loads(text.replace(".target sm_75", ".target sm_70"))
+    ptxtools.Device(target, engine=engine).launch(module["k"], grid=1, block=32, args=[inputs, out])
+    assert (out.view(np.float32) == (0 if kept == 23 else 2.0**-24)).all()
+
+
+def test_wmma_of_volta() -> None:
+    """The same with m16n16k16, which Volta makes of products of four columns."""
+    body = """
+    .reg .b32 %a<8>, %b<8>; .reg .f32 %c<8>, %d<8>; .reg .u64 %p<3>;
+    ld.param.u64 %p0, [pa]; ld.param.u64 %p1, [pb]; ld.param.u64 %p2, [pd];
+    wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%a0,%a1,%a2,%a3,%a4,%a5,%a6,%a7}, [%p0], 16;
+    wmma.load.b.sync.aligned.col.m16n16k16.global.f16 {%b0,%b1,%b2,%b3,%b4,%b5,%b6,%b7}, [%p1], 16;
+    mov.f32 %c0, 0f00000000; mov.f32 %c1, %c0; mov.f32 %c2, %c0; mov.f32 %c3, %c0;
+    mov.f32 %c4, %c0; mov.f32 %c5, %c0; mov.f32 %c6, %c0; mov.f32 %c7, %c0;
+    wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%d0,%d1,%d2,%d3,%d4,%d5,%d6,%d7},
+        {%a0,%a1,%a2,%a3,%a4,%a5,%a6,%a7}, {%b0,%b1,%b2,%b3,%b4,%b5,%b6,%b7}, {%c0,%c1,%c2,%c3,%c4,%c5,%c6,%c7};
+    wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%p2], {%d0,%d1,%d2,%d3,%d4,%d5,%d6,%d7}, 16;"""
+    text = f""".version 6.3
+    .target sm_70
+    .address_size 64
+    .visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pd) {{ {body} ret; }}"""
+    a, b = np.zeros((16, 16), np.float16), np.ones((16, 16), np.float16)
+    a[:, 0], a[:, 1:4], a[:, 4] = 1, 2.0**-14, 2.0**-24  # the last one is added to a sum that hides it
+    b[:, 1:4] = 2.0**-10
+    found = {}
+    for target in ("sm_70", "sm_80"):
+        out = np.zeros((16, 16), np.float32)
+        ptxtools.Device(target).launch(ptxtools.loads(text)["k"], 1, 32, [a, b, out])
+        found[target] = out[0, 0].item()
+    # Each of three products of 2**-24 lies below 2**-23 and is cut off on Volta; Ampere keeps 24 bits of all four.
+    assert found == {"sm_70": 1.0, "sm_80": 1 + 2.0**-22}

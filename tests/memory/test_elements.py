@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
 HEAD = """.version 8.8
@@ -25,7 +26,7 @@ def run(body: str, engine: str, data: Any = 0, threads: int = 1) -> list[int]:
     out = np.zeros(8, np.uint32)
     start = np.resize(np.asarray(data, np.uint32), 8)
     kernel = ptxtools.loads(f"{HEAD}{body} ret; }}")["k"]
-    ptxtools.Device("sm_100", engine=engine).launch(kernel, 1, threads, [start, out], timeout=20)
+    ptxtools.Device("sm_100", engine=engine).launch(kernel, 1, threads, [start, out], timeout=HANG)
     return [int(word) for word in out]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
 Array = np.ndarray[Any, Any]
@@ -81,7 +82,7 @@ def run(lines: str, size: int, data: Array, engine: str) -> Array:
     padded[: len(data)] = data
     device.write(device.global_(module, "constants").address, padded)
     out = np.zeros(THREADS * size, np.uint8)
-    device.launch(module["k"], 1, THREADS, [data, out, padded.tobytes()], timeout=20)
+    device.launch(module["k"], 1, THREADS, [data, out, padded.tobytes()], timeout=HANG)
     return out
 
 

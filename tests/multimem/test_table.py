@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
 Array = np.ndarray[Any, Any]
@@ -93,7 +94,7 @@ def run(form: str, type_: str, count: int, arrays: list[Array], given: Array, en
     buffers = [device.upload(array.view(np.uint8)) for array in arrays]
     out = np.zeros(THREADS * size, np.uint8)
     kernel = ptxtools.loads(text)["k"]
-    device.launch(kernel, 1, THREADS, [device.multicast(buffers), given.view(np.uint8), out], timeout=20)
+    device.launch(kernel, 1, THREADS, [device.multicast(buffers), given.view(np.uint8), out], timeout=HANG)
     return [buffer.download() for buffer in buffers], out
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from ptxtools import cache
 from ptxtools.native.code import objects
+from tests.work import HANG
 
 REPOSITORY = Path(__file__).parents[2]
 #: A whole process: one small kernel; prints its result and which parts of the package were imported.
@@ -41,7 +42,7 @@ def process(folder: Path | str) -> subprocess.Popen[str]:
 
 
 def outcome(run: subprocess.Popen[str]) -> str:
-    out, err = run.communicate(timeout=120)
+    out, err = run.communicate(timeout=HANG)
     assert run.returncode == 0, err
     return out.strip()
 

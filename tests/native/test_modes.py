@@ -19,6 +19,7 @@ from ptxtools.machine.arrays import NumpyAlgebra, quiet
 from ptxtools.native.code import jit, modes
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
+from tests.work import HANG
 
 from ..semantics.harness import LANES, Native, dtype_of, operands, signature
 from .harness import results
@@ -153,7 +154,7 @@ from tests.native import test_modes
 print(test_modes.kernel_results())
 """
     environment = {**os.environ, "PTXTOOLS_CACHE": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(kernel_results())
 

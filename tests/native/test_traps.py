@@ -94,7 +94,8 @@ def test_a_call_to_no_function():
          ("CTA (0,0,0): 32 of 64 threads came to barrier 1", "CTA (0,0,0): 32 of 64 threads came to barrier 2")),
         ("bar.sync 4, 96; ret;", ("CTA (0,0,0): 64 of 96 threads came to barrier 4",)),
         ("setp.eq.u32 %p1, %t, 3; @%p1 bra A; bar.warp.sync -1; bar.sync 0; ret; A: bar.sync 0; ret;",
-         ("CTA (0,0,0): 33 of 64 threads came to barrier 0", "31 threads wait for other lanes of their warp")),
+         ("CTA (0,0,0): 33 of 64 threads came to barrier 0",
+          "CTA (0,0,0), warp 0: 31 threads wait for other lanes of the warp (bar.warp.sync -1)")),
     ],
 )  # fmt: skip
 def test_deadlocks_are_found_at_once_and_told(body, details):

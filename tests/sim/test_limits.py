@@ -5,69 +5,142 @@ from __future__ import annotations
 import pytest
 
 from ptxtools.diagnostics import LaunchError
+from ptxtools.isa.targets import FIRST_VERSION, chip_of
+from ptxtools.semantics.generations import generation_of
+from ptxtools.sim import Device
 from ptxtools.sim.kernel import Bounds
-from ptxtools.sim.limits import LIMITS, default_device, limits_of
+from ptxtools.sim.limits import LIMITS, WITHOUT_LIMITS, base_name, default_device, limits_of
 from ptxtools.sim.residency import ctas_per_sm, resident_ctas
 from ptxtools.sim.shape import check_block, check_grid, check_shared, cluster_shape, dim3
 
 KIB = 1024
 NONE = Bounds()
-
-
-@pytest.mark.parametrize(
-    ("name", "threads", "ctas", "shared", "per_cta", "cluster"),
-    [
-        ("sm_75", 1024, 16, 64, 64, 1),
-        ("sm_80", 2048, 32, 164, 163, 1),
-        ("sm_86", 1536, 16, 100, 99, 1),
-        ("sm_87", 1536, 16, 164, 163, 1),
-        ("sm_89", 1536, 24, 100, 99, 1),
-        ("sm_90", 2048, 32, 228, 227, 16),
-        ("sm_100", 2048, 32, 228, 227, 16),
-        ("sm_103", 2048, 32, 228, 227, 16),
-        ("sm_110", 1536, 24, 228, 227, 16),
-        ("sm_120", 1536, 24, 100, 99, 8),
-        ("sm_121", 1536, 24, 100, 99, 8),
-    ],
+SM_13, SM_20, SM_53, SM_60, SM_61, SM_75, SM_90, SM_120 = (
+    LIMITS[f"sm_{number}"] for number in (13, 20, 53, 60, 61, 75, 90, 120)
 )
-def test_published_limits(name: str, threads: int, ctas: int, shared: int, per_cta: int, cluster: int) -> None:
+
+
+#: Threads, CTAs, registers (Ki) of an SM; registers (Ki) of a CTA and of a thread; shared memory (KiB) of an SM and of
+#: a CTA; unit of shared memory; local memory (KiB) of a thread; cluster. Copied from the sources that `limits` names.
+PUBLISHED = {
+    "sm_10": (768, 8, 8, 8, 124, 16, 16, 512, 16, 1),
+    "sm_11": (768, 8, 8, 8, 124, 16, 16, 512, 16, 1),
+    "sm_12": (1024, 8, 16, 16, 124, 16, 16, 512, 16, 1),
+    "sm_13": (1024, 8, 16, 16, 124, 16, 16, 512, 16, 1),
+    "sm_20": (1536, 8, 32, 32, 63, 48, 48, 128, 512, 1),
+    "sm_21": (1536, 8, 32, 32, 63, 48, 48, 128, 512, 1),
+    "sm_30": (2048, 16, 64, 64, 63, 48, 48, 256, 512, 1),
+    "sm_32": (2048, 16, 64, 32, 255, 48, 48, 256, 512, 1),
+    "sm_35": (2048, 16, 64, 64, 255, 48, 48, 256, 512, 1),
+    "sm_37": (2048, 16, 128, 64, 255, 112, 48, 256, 512, 1),
+    "sm_50": (2048, 32, 64, 64, 255, 64, 48, 256, 512, 1),
+    "sm_52": (2048, 32, 64, 64, 255, 96, 48, 256, 512, 1),
+    "sm_53": (2048, 32, 64, 32, 255, 64, 48, 256, 512, 1),
+    "sm_60": (2048, 32, 64, 64, 255, 64, 48, 256, 512, 1),
+    "sm_61": (2048, 32, 64, 64, 255, 96, 48, 256, 512, 1),
+    "sm_62": (2048, 32, 64, 32, 255, 64, 48, 256, 512, 1),
+    "sm_70": (2048, 32, 64, 64, 255, 96, 96, 256, 512, 1),
+    "sm_72": (2048, 32, 64, 64, 255, 96, 96, 256, 512, 1),
+    "sm_75": (1024, 16, 64, 64, 255, 64, 64, 256, 512, 1),
+    "sm_80": (2048, 32, 64, 64, 255, 164, 163, 128, 512, 1),
+    "sm_86": (1536, 16, 64, 64, 255, 100, 99, 128, 512, 1),
+    "sm_87": (1536, 16, 64, 64, 255, 164, 163, 128, 512, 1),
+    "sm_88": (1536, 16, 64, 64, 255, 100, 99, 128, 512, 1),
+    "sm_89": (1536, 24, 64, 64, 255, 100, 99, 128, 512, 1),
+    "sm_90": (2048, 32, 64, 64, 255, 228, 227, 128, 512, 16),
+    "sm_100": (2048, 32, 64, 64, 255, 228, 227, 128, 512, 16),
+    "sm_101": (1536, 24, 64, 64, 255, 228, 227, 128, 512, 16),
+    "sm_103": (2048, 32, 64, 64, 255, 228, 227, 128, 512, 16),
+    "sm_110": (1536, 24, 64, 64, 255, 228, 227, 128, 512, 16),
+    "sm_120": (1536, 24, 64, 64, 255, 100, 99, 128, 512, 8),
+    "sm_121": (1536, 24, 64, 64, 255, 100, 99, 128, 512, 8),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_limits(name: str) -> None:
     row = LIMITS[name]
-    assert (row.threads, row.warps, row.ctas) == (threads, threads // 32, ctas)
-    assert (row.shared, row.shared_cta, row.cluster) == (shared * KIB, per_cta * KIB, cluster)
-    assert limits_of(name + "a") is row and limits_of(name + "f") is row
+    sizes = (row.registers, row.cta_registers, row.shared, row.shared_cta, row.local)
+    registers, cta_registers, shared, shared_cta, local = (size // KIB for size in sizes)
+    assert all(size % KIB == 0 for size in sizes)
+    assert PUBLISHED[name] == (
+        row.threads, row.ctas, registers, cta_registers, row.registers_thread, shared, shared_cta, row.shared_unit,
+        local, row.cluster,
+    )  # fmt: skip
+    assert row.warps == row.threads // 32
+    assert row.shared_reserved == (KIB if row.capability >= (8, 0) else 0)
+    assert row.shared_default == min(row.shared_cta, 48 * KIB)
+
+
+def test_shapes_and_parameters() -> None:
+    """Two-dimensional grids of sm_1x, narrow ones before sm_30, large parameters from sm_70 on."""
+    for row in LIMITS.values():
+        old = row.capability < (2, 0)
+        assert row.block == ((512, 512, 64) if old else (1024, 1024, 64))
+        assert row.cta_threads == (512 if old else 1024)
+        wide = 65535 if row.capability < (3, 0) else 2**31 - 1
+        assert row.grid == (wide, 65535, 1 if old else 65535)
+        assert row.parameters == (256 if old else 4096 if row.capability < (7, 0) else 32764)
+
+
+def test_every_target_is_a_device_or_says_why_not() -> None:
+    for target in FIRST_VERSION:
+        row = limits_of(target)
+        assert (row is None) == (base_name(target) in WITHOUT_LIMITS), target
+        if row is None:
+            with pytest.raises(LaunchError, match=WITHOUT_LIMITS[base_name(target)]):
+                Device(target)
+        else:
+            assert Device(target).limits is row
+            assert row.name == base_name(target)
+            assert f"sm_{chip_of(target).number}" == row.name
+    assert set(LIMITS) == set(PUBLISHED)
+
+
+def test_tensor_cores_of_every_device_have_a_rule() -> None:
+    """From sm_70 on every simulated chip adds in a known way; chips before have no tensor cores."""
+    for name, row in LIMITS.items():
+        assert (generation_of(name) is None) == (row.capability < (7, 0)), name
 
 
 def test_default_devices() -> None:
     assert default_device("sm_90a") == "sm_90a"
-    assert default_device("sm_50") == "sm_75"
+    assert default_device("sm_50") == default_device("compute_13") == "sm_75"
+    assert default_device("compute_90") == "sm_90"
     assert default_device("") == "sm_75"
-    assert limits_of("sm_70") is None and limits_of("gfx90") is None
+
+
+@pytest.mark.parametrize("name", ["sm_71", "sm_75a", "sm_90f", "sm_90af", "sm_130", "gfx90", "compute_90", "sm_", ""])
+def test_what_is_no_device(name: str) -> None:
+    assert limits_of(name) is None
+    with pytest.raises(LaunchError, match=f"no device '{name}' is simulated; there are sm_10, "):
+        Device(name)
 
 
 @pytest.mark.parametrize("grid", [(1, 1, 1), (2**31 - 1, 1, 1), (1, 65535, 65535)])
 def test_possible_grids(grid: tuple[int, int, int]) -> None:
-    check_grid(grid)
+    check_grid(grid, SM_75)
 
 
 @pytest.mark.parametrize("grid", [(0, 1, 1), (1, 0, 1), (-1, 1, 1), (2**31, 1, 1), (1, 65536, 1), (1, 1, 65536)])
 def test_impossible_grids(grid: tuple[int, int, int]) -> None:
     with pytest.raises(LaunchError, match="grid"):
-        check_grid(grid)
+        check_grid(grid, SM_75)
 
 
 @pytest.mark.parametrize("block", [(0, 1, 1), (1025, 1, 1), (1, 1025, 1), (1, 1, 65), (32, 32, 2), (-1, 1, 1)])
 def test_impossible_blocks(block: tuple[int, int, int]) -> None:
     with pytest.raises(LaunchError, match="block"):
-        check_block(block, NONE)
+        check_block(block, NONE, SM_75)
 
 
 def test_required_and_maximal_blocks() -> None:
-    check_block((64, 2, 1), Bounds(reqntid=(64, 2, 1)))
+    check_block((64, 2, 1), Bounds(reqntid=(64, 2, 1)), SM_75)
     with pytest.raises(LaunchError, match=r"requires a block of 64,2,1 \(.reqntid\), not 128,1,1"):
-        check_block((128, 1, 1), Bounds(reqntid=(64, 2, 1)))
-    check_block((1, 128, 1), Bounds(maxntid=(128, 1, 1)))
+        check_block((128, 1, 1), Bounds(reqntid=(64, 2, 1)), SM_75)
+    check_block((1, 128, 1), Bounds(maxntid=(128, 1, 1)), SM_75)
     with pytest.raises(LaunchError, match=r"at most 128 threads a CTA \(.maxntid\), not 129"):
-        check_block((129, 1, 1), Bounds(maxntid=(128, 1, 1)))
+        check_block((129, 1, 1), Bounds(maxntid=(128, 1, 1)), SM_75)
 
 
 def test_shapes_from_python() -> None:
@@ -77,9 +150,6 @@ def test_shapes_from_python() -> None:
     for value in (1.5, "4", (), (1, 2, 3, 4), None, (1, None)):
         with pytest.raises(LaunchError):
             dim3(value, "grid")  # type: ignore[arg-type]
-
-
-SM_75, SM_90, SM_120 = LIMITS["sm_75"], LIMITS["sm_90"], LIMITS["sm_120"]
 
 
 def test_clusters() -> None:
@@ -130,6 +200,20 @@ def test_shared_memory() -> None:
         (128, 32, 100 * KIB, SM_90, 2),  # shared memory: 101 KiB each with the reserved one
         (128, 32, 227 * KIB, SM_90, 1),
         (128, 32, 64 * KIB, SM_75, 1),
+        (128, 32, 8 * KIB + 129, SM_75, 7),  # in units of 256 bytes
+        (32, 32, 8 * KIB - 1024 + 129, SM_90, 27),  # in units of 128, with the reserved one
+        (160, 72, 0, SM_90, 5),  # 2304 registers a warp: 7 warps in each of four partitions, 28 in all
+        (512, 17, 0, SM_90, 4),
+        (192, 88, 0, SM_60, 3),  # 2816 a warp: 11 in each of two partitions
+        (192, 88, 0, SM_61, 3),  # 5 in each of four
+        (224, 120, 0, SM_60, 2),  # 3840 a warp: 8 in each of two, 16 in all
+        (224, 168, 0, SM_61, 1),  # 5376 a warp: 3 in each of four
+        (1024, 255, 0, SM_53, 2),  # a CTA has 32 Ki registers, so a thread 32
+        (512, 124, 0, SM_13, 1),  # a CTA has 16 Ki registers, so a thread 32
+        (96, 20, 0, SM_13, 6),  # pairs of warps: 4 x 640 is 5 units of 512
+        (128, 20, 0, SM_13, 6),
+        (192, 21, 0, SM_20, 7),  # 672 becomes 704: 23 warps in each of two partitions
+        (32, 16, 2 * KIB + 1, SM_13, 6),  # in units of 512 bytes
     ],
 )
 def test_residency_of_an_sm(threads: int, registers: int, shared: int, limits, ctas: int) -> None:

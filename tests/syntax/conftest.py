@@ -1,15 +1,14 @@
-"""Syntax tests keep their caches to themselves: they neither use nor fill the user's."""
+"""What some syntax tests are given."""
 
 import pytest
 
 from ptxtools.syntax import templates
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache_folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("syntax-cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PTXTOOLS_CACHE", str(folder))
-        templates.store.cache_clear()
-        yield folder
+@pytest.fixture
+def cache_folder(tmp_path, monkeypatch):
+    """A cache for one test: the shapes in it are those that the test made."""
+    monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
+    templates.store.cache_clear()
+    yield tmp_path
     templates.store.cache_clear()

@@ -29,7 +29,7 @@ def test_new_and_delete(engine: str) -> None:
 def test_an_exhausted_heap_gives_null(engine: str) -> None:
     out = np.zeros(4, np.int32)
     ptxtools.Device(engine=engine, heap=1 << 16).launch(PRINT["heap"], 1, 4, [out, 1000, 100])
-    assert out.sum() == (1 << 16) // 1008
+    assert out.sum() == (1 << 16) // 1024  # with what lies behind each
     assert out.max() - out.min() <= 1  # lanes take turns
 
 
@@ -77,7 +77,7 @@ def test_alignment() -> None:
     heap = Heap(Arena(1 << 26), 4096)
     assert heap.allocate(1, OWNER) % 16 == 0
     assert heap.allocate(1, OWNER, 256) == heap.base + 256
-    assert heap.allocate(200, OWNER) == heap.base + 16  # the gap before the aligned block is used
+    assert heap.allocate(200, OWNER) == heap.base + 32  # the gap before the aligned block is used
 
 
 @pytest.mark.parametrize("engine", ENGINES)

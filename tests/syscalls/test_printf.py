@@ -65,8 +65,8 @@ def test_further_conversions(text: str, values: tuple[int | float | bytes, ...],
 
 
 def test_null_pointers() -> None:
-    parts = printf.parse(b"%s %p")
-    assert printf.render(parts, bytes(16), lambda address: b"?") == b"(null) (nil)"
+    form = printf.parse(b"%s %p")
+    assert printf.render(form, bytes(16), lambda address: b"?") == b"(null) (nil)"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

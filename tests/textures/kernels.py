@@ -49,8 +49,12 @@ def in_registers(body: str) -> str:
 
 
 def fetch(module: Any, texture: Any, rows: Any, *, device: ptxtools.Device) -> Any:
-    """What the fetches of all rows give: n x 4 words (u32)."""
+    """What the fetches of all rows give: n x 4 words (u32).
+
+    A warp goes first that fetches the same, so that on the native engine compiled code serves the rows themselves.
+    """
     rows = np.ascontiguousarray(rows)
+    rows = np.concatenate([np.resize(rows, (32, rows.shape[1])), rows])
     out = np.zeros((len(rows), 4), np.uint32)
     device.launch(module["k"], 1, len(rows), [texture, rows, out])
-    return out
+    return out[32:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,21 @@ def store() -> objects.Store:
         )
         _store.append(objects.Store(Path(cache.directory()), key))
     return _store[0]
+
+
+def functions_of(names: tuple[str, ...], module: Callable[[str], str]) -> dict[str, int]:
+    """Addresses of functions beside the handlers, from the disk cache where possible. module: their IR, given the
+    attributes of functions that use vectors as wide as there are."""
+    disk = store()
+    pieces = disk.pack(names)
+    if pieces is not None:
+        try:
+            return jit.link_object(pieces[0][1], names)
+        except RuntimeError:  # whole, but not code for this machine: as good as none
+            pass
+    pieces = [(list(names), jit.compile_object(module(jit.attributes(widest=True))))]
+    disk.save_pack(names, pieces)
+    return jit.link_object(pieces[0][1], names)
 
 
 def _load(needed: list[str], ops: dict[str, Op]) -> None:

@@ -12,6 +12,7 @@ names in it; an empty line. The objects follow.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -45,6 +46,8 @@ class Store:
 
     def __init__(self, root: Path, key: str) -> None:
         self.root = root / f"native-{key}"
+        #: The units that are known, and the functions in them.
+        self._units: dict[str, set[str]] = {}
 
     def pack(self, names: Iterable[str]) -> list[Piece] | None:
         """The pieces that make up a set of functions, if they were packed before."""
@@ -60,10 +63,8 @@ class Store:
     def units(self, names: Iterable[str]) -> list[Piece]:
         """Few units that hold as many of these functions as any do."""
         wanted = set(names)
-        try:
-            candidates = [(_names(path), path) for path in sorted(self.root.glob("unit-*.o"))]
-        except OSError:
-            return []
+        self._look()
+        candidates = [(have, self.root / file) for file, have in sorted(self._units.items())]
         found: list[Piece] = []
         while wanted and candidates:
             have, path = max(candidates, key=lambda c: len(c[0] & wanted))
@@ -75,6 +76,19 @@ class Store:
                 found += pieces
                 wanted -= have
         return found
+
+    def _look(self) -> None:
+        """Bring the list of units up to date; the functions in a unit never change, so each file is read once."""
+        try:
+            with os.scandir(self.root) as entries:
+                there = {entry.name for entry in entries if entry.name.startswith("unit-")}
+        except OSError:
+            there = set()
+        for file in self._units.keys() - there:
+            del self._units[file]
+        for file in there - self._units.keys():
+            if have := _names(self.root / file):  # else it is damaged, and may be written again
+                self._units[file] = have
 
     def _pack_path(self, names: Iterable[str]) -> Path:
         return self.root / f"{fingerprint(sorted(names))}{PACK_SUFFIX}"

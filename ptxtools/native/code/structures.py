@@ -67,7 +67,8 @@ def _structure(name: str, size: int, text: str, pairs: str = "") -> Structure:
 #: next: grid-wide counter of clusters that were started, shared by all workers; total: how many there are.
 #: round: warps of the present CTA that have not had their turn when an event stopped it. alarm: clock at which Python
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
-#: scratch: memory that native services work in, null until one asks for it.
+#: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
+#: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
@@ -105,7 +106,9 @@ CTX = _structure(
     i32: cluster_size clusters_x clusters_y round
     i64: alarm random
     i64: stride start rank_step
-    ptr: scratch
+    ptr: scratch textures
+    i64: texture_count
+    i32: timed
     """,
 )
 
@@ -213,7 +216,44 @@ TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
 #: Rows of a table of tables, in which a descriptor is looked for from its hash on.
 TABLES = 64
 
-STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, CELL, TABLE)}
+#: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
+#: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
+#: start, end: device addresses; then strides in bytes; border_*: values (f64); load_*: functions that load a channel of
+#: eight lanes, null where there is none.
+TEXTURE = _structure(
+    "tex",
+    256,
+    """
+    i32: kinds levels linear normalized
+    i32: mode_x mode_y mode_z
+    i32: memory integers layers channel_bytes
+    i32: width height depth
+    i64: start end texel row plane layer
+    i64: border_r border_g border_b border_a
+    ptr: load_r load_g load_b load_a
+    """,
+)
+#: The cell of a texture fetch. Slots are offsets in the frame, -1 for none. kind: bit of the geometry; whole:
+#: coordinates are whole texels; axes: of a layer; levels: the fetch names a level; halves: 0 for 32-bit results, 1 for
+#: f16, 2 for f16x2; wanted: bits of the channels that have a destination.
+FETCH = _structure(
+    "fetch",
+    CELL.size,
+    """
+    ptr: serve
+    i32: handle_slot sampler_slot layer_slot kind
+    i32: whole axes levels halves wanted
+    i32: place_x place_y place_z resident_slot
+    i32: offset_x offset_y offset_z
+    i32: to_r to_g to_b to_a
+    """,
+)
+
+#: What a fetch tells the code for its lanes: texels and the border's colour in host memory, address modes as they
+#: count, whether coordinates are normalized.
+LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
+
+STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, CELL, TABLE, TEXTURE, FETCH, LOOK)}
 
 #: What a native service answers: the event is left to Python; done; others first, then again.
 SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)
@@ -236,7 +276,8 @@ RESUME_EXACT, RESUME_NEXT, RESUME_SAME = 1, 2, 3
     TRAP_CALL,
     TRAP_SWITCH,
     TRAP_BREAK,
-) = range(8)
+    TRAP_MEMBER,
+) = range(9)
 
 #: A block number no lane is ever at.
 NOWHERE = 0xFFFFFFFF

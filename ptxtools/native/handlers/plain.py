@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ptxtools import semantics
 from ptxtools.isa import Opcode
 from ptxtools.native.code.builder import Handler
-from ptxtools.program.details import Action, Constant, Detail, Suffixes
+from ptxtools.program.details import Action, Constant, Detail, Suffixes, Truncated
 from ptxtools.semantics.algebra import Value
 
 
@@ -22,9 +23,11 @@ def compute(h: Handler, opcode: Opcode, detail: Detail | None, inputs: list[Valu
     function = semantics.find(opcode)
     if function is None:
         raise LookupError(f"no semantics for {opcode.text}")
-    options = {}
+    options: dict[str, Any] = {}
     if isinstance(detail, Constant):  # the code is specialised for it
         inputs[detail.place] = detail.value
+    elif isinstance(detail, Truncated):
+        options["truncated"] = True
     elif isinstance(detail, Suffixes):
         options["selectors"] = detail.selectors()
     return function(h.A, opcode, *inputs, **options)

@@ -79,6 +79,7 @@ def _time(h: Handler, name: str) -> Value:
     left = h.field("ctx.slice")
     spent = h.e.value(f"sub i32 {left}, 1")
     h.expand(f"set ctx.slice, {spent}")
+    h.expand("set ctx.timed, 1")
     given = h.field("ctx.given")
     used = h.e.value(f"sub i64 {given}, {h.e.value(f'sext i32 {spent} to i64')}")
     records = h.e.value(f"add i64 {h.field('ctx.clock')}, {used}")

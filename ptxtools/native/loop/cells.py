@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.native.code.structures import CELL, TABLE, TABLES
+from ptxtools.native.code.structures import CELL, TABLE, TABLES, Structure
 
 _FORMATS = {"i32": struct.Struct("<I"), "i64": struct.Struct("<Q"), "ptr": struct.Struct("<Q")}
 
@@ -27,9 +27,9 @@ class Cell:
     def address(self) -> int:
         return ctypes.addressof(self.memory)
 
-    def set(self, name: str, value: int) -> None:
-        """Write a field."""
-        offset, type_ = CELL.fields[name]
+    def set(self, name: str, value: int, structure: Structure = CELL) -> None:
+        """Write a field; structure: what the cell's function makes of it."""
+        offset, type_ = structure.fields[name]
         form = _FORMATS[type_]
         form.pack_into(self.memory, offset, value & (1 << 8 * form.size) - 1)
 

@@ -422,8 +422,13 @@ handler @t_warpsync {{                            ; s0: slot of the mask; s1 s2:
   %missing.all = splat32 %missing
   %wanted = and <32 x i32> %members, %missing.all
   %who = lanes %mask
+  %numbers = load <32 x i32>, ptr @lane_numbers
+  %shifted = lshr <32 x i32> %members, %numbers
+  %own = trunc <32 x i32> %shifted to <32 x i1>
+  %outside = xor <32 x i1> %own, splat (i1 true)
   %waits = icmp ne <32 x i32> %wanted, zeroinitializer
-  %waits.now = and <32 x i1> %waits, %who
+  %unusual = or <32 x i1> %waits, %outside
+  %waits.now = and <32 x i1> %unusual, %who
   %waits.mask = bits %waits.now
   %together = icmp eq i32 %waits.mask, 0
   br i1 %together, label %through, label %slow, !prof !0
@@ -434,6 +439,14 @@ through:
   br label %land
 {land("%block", "%step", "%mask", "land")}
 slow:
+  %strangers = and <32 x i1> %outside, %who
+  %strangers.mask = bits %strangers
+  %allowed = icmp eq i32 %strangers.mask, 0
+  br i1 %allowed, label %meet, label %bad
+bad:
+  set ctx.stop_code, TRAP_MEMBER
+  tail @trap %fp, %ip, %strangers.mask
+meet:
   set warp.wait_ip, %ip
   %here = get rec.s3
   %depth = depth %fp
@@ -456,13 +469,8 @@ slow:
   %lacking = and i32 %alive, %absent
   %lacking.all = splat32 %lacking
   %lacks = and <32 x i32> %members, %lacking.all
-  %numbers = load <32 x i32>, ptr @lane_numbers
-  %shifted = lshr <32 x i32> %members, %numbers   ; lanes outside their own mask wait for nobody
-  %own = trunc <32 x i32> %shifted to <32 x i1>
-  %stranger = xor <32 x i1> %own, splat (i1 true)
   %complete = icmp eq <32 x i32> %lacks, zeroinitializer
-  %served = or <32 x i1> %complete, %stranger
-  %served.lanes = bits %served
+  %served.lanes = bits %complete
   %go = and i32 %served.lanes, %present.mask
   %stay = xor i32 %go, -1
   %park.new = and i32 %stay, %present.mask

@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from math import prod
+from typing import TYPE_CHECKING
 
 from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
 
+from .polling import Hang, interrupted, looping
 from .worker import QUANTUM, Shape, Tables, Worker
+
+if TYPE_CHECKING:
+    from ptxtools.diagnostics import Trap
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
@@ -25,7 +30,11 @@ def run(launch: Launch) -> Outcome:
     shape = Shape(launch)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
-    return _Run(launch, encoded, shape).run()
+    whole = _Run(launch, encoded, shape)
+    try:
+        return whole.run()
+    finally:
+        whole.release()
 
 
 def _encoded(launch: Launch) -> Encoded:
@@ -43,24 +52,27 @@ class _Run:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.tables = Tables(launch, encoded)
-        self.stop = threading.Event()
+        self.stop, self.doomed = threading.Event(), threading.Event()
         self.failures: list[BaseException] = []
+        self.hangs: list[Hang] = []
         clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
         self.count = max(1, min(launch.threads, clusters)) if launch.seed is None else 1
         shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
         self.shares = [share * shape.cluster for share in shares]
         self.workers: list[Worker] = []
+        self.threads: list[threading.Thread] = []
         self.tables.polls.live = self.count
 
     def run(self) -> Outcome:
-        threads: list[threading.Thread] = []
+        threads = self.threads
         try:
             first = self._worker(0)
-            if not first.step(self._quantum(_ALONE if self.count > 1 else QUANTUM)):
+            if not self._begin(first):
                 for number in range(1, self.count):
                     threads.append(threading.Thread(target=self._work, args=(self._worker(number),), daemon=True))
                     threads[-1].start()
-                self._work(first)
+                if not self.hangs:
+                    self._work(first)
         except BaseException as error:
             self.failures.insert(0, error)
         finally:
@@ -69,12 +81,50 @@ class _Run:
             for thread in threads:
                 thread.join()
         if self.failures:
+            if isinstance(self.failures[0], KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
+                raise self.failures[0] from self._told(Hang("interrupted", "stopped"))
             raise self.failures[0]
+        if self.hangs:
+            raise self._told(self.hangs[0])
         total = self._instructions()
+        try:
+            self._check_count(total)
+        except Hang as hang:
+            raise self._told(hang) from None
         for worker in self.workers:
             worker.close()
-        self._check_count(total)
         return Outcome(total)
+
+    def release(self) -> None:
+        """Forget everything: workers and what serves them know each other, and would keep the device's memory until
+        Python looks for cycles. One that a second Ctrl-C has left running keeps what it works with."""
+        if not any(thread.is_alive() for thread in self.threads):
+            for worker in self.workers:
+                worker.schedule.release()
+                vars(worker).clear()
+        self.failures.clear()  # whose tracebacks lead here
+        self.hangs.clear()
+
+    def _told(self, hang: Hang) -> Trap:
+        from . import hangs
+
+        return hangs.told(self.workers, hang)
+
+    def _hang(self, hang: Hang) -> None:
+        """A worker has found that the run is over. From a deadlock on the others make one more step each, so that the
+        report finds them where they are going to wait; a limit holds at once."""
+        self.hangs.append(hang)
+        self.doomed.set()
+        if hang.kind == "timeout":
+            self.stop.set()
+
+    def _begin(self, first: Worker) -> bool:
+        """The first worker's first step; whether that was all."""
+        try:
+            return first.step(self._quantum(_ALONE if self.count > 1 else QUANTUM))
+        except Hang as hang:
+            self._hang(hang)
+            return False
 
     def _worker(self, number: int) -> Worker:
         worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
@@ -95,44 +145,40 @@ class _Run:
         try:
             steps, next_look = 0, _FIRST_LOOK
             while not self.stop.is_set():
-                self._check_limits(worker)
+                last = self.doomed.is_set()
+                if not last:
+                    self._check_limits()
                 if worker.step(self._quantum(QUANTUM)):
                     self.tables.polls.live -= 1
                     self.tables.polls.idle.pop(worker.number, None)
                     return
+                if last:
+                    return
                 steps += 1
                 if steps >= next_look:
                     next_look = 2 * steps
-                    if worker.watch.only_looks(steps, lambda: self._given_up(worker)):
-                        from . import faults
-
-                        raise faults.polling(worker)
+                    if worker.watch.only_looks(steps, self._given_up):
+                        raise looping()
+        except Hang as hang:
+            self._hang(hang)
         except BaseException as error:
             self.failures.append(error)
             self.stop.set()
             if worker.number == 0 and not isinstance(error, Exception):
                 raise
 
-    def _given_up(self, worker: Worker) -> bool:
-        """Whether another worker has failed. Raises `Trap` where a limit is reached."""
-        self._check_limits(worker)
-        return self.stop.is_set()
+    def _given_up(self) -> bool:
+        """Whether the run is over elsewhere. Raises `Hang` where a limit is reached."""
+        self._check_limits()
+        return self.stop.is_set() or self.doomed.is_set()
 
-    def _check_limits(self, worker: Worker) -> None:
+    def _check_limits(self) -> None:
         deadline = self.launch.deadline
         if deadline is not None and time.monotonic() > deadline:
-            from . import faults
-
-            raise faults.interrupted(worker, "the time limit is over")
-        limit = self.launch.max_instructions
-        if limit is not None and self._instructions() > limit:
-            from . import faults
-
-            raise faults.interrupted(worker, f"more than {limit} instructions")
+            raise interrupted("the time limit is over")
+        self._check_count(self._instructions())
 
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions
         if limit is not None and total > limit:
-            from . import faults
-
-            raise faults.interrupted(self.workers[0], f"more than {limit} instructions")
+            raise interrupted(f"more than {limit} instructions")

@@ -124,6 +124,9 @@ class NativeView(View):
     def lend(self, size: int) -> None:
         self.worker.lend(size)
 
+    def show(self, rows: Any, count: int) -> None:
+        self.worker.show(rows, count)
+
     def issued_by(self, warp: int) -> Record:
         state, key = self.cta.state, f"wgmma of warp {warp}"
         found: Record | None = state.get(key)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Trap
-from ptxtools.machine.deadlock import Waiting, missing, overflow, pending, report
+from ptxtools.machine.deadlock import no_member, overflow
 from ptxtools.native.code import structures
 from ptxtools.native.code.keys import RECORD_BYTES
-from ptxtools.native.code.structures import CTA, WARP, Structure
+from ptxtools.native.code.structures import CTA, WARP
 from ptxtools.program.details import Callee
 from ptxtools.program.program import (
     CODE_BASE,
@@ -36,20 +36,21 @@ _WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WI
 BARRIERS = 16
 
 
-def _read(address: int, size: int) -> int:
+def read(address: int, size: int) -> int:
+    """An unsigned number in memory."""
     return int.from_bytes(ctypes.string_at(address, size), "little")
 
 
 def warp_field(warp: int, name: str) -> int:
     """A field of a warp, by the warp's address."""
     offset, type_ = WARP.fields[name]
-    return _read(warp + offset, _WIDTHS[type_])
+    return read(warp + offset, _WIDTHS[type_])
 
 
 def cta_field(cta: int, name: str) -> int:
     """A field of a CTA, by its address."""
     offset, type_ = CTA.fields[name]
-    return _read(cta + offset, _WIDTHS[type_])
+    return read(cta + offset, _WIDTHS[type_])
 
 
 def record_of(worker: Worker, ip: int) -> int:
@@ -59,20 +60,23 @@ def record_of(worker: Worker, ip: int) -> int:
 
 def where_of(worker: Worker, ip: int) -> int:
     """Index into the program's lines of the record at an address, or -1."""
-    return _where(worker, record_of(worker, ip))
+    return where_at(worker, record_of(worker, ip))
 
 
-def _where(worker: Worker, record: int) -> int:
+def where_at(worker: Worker, record: int) -> int:
+    """The same by the number of the record."""
     return worker.encoded.where[record] if 0 <= record < len(worker.encoded.where) else -1
 
 
-def _thread(launch: Launch, warp: int, lane: int) -> Dim3:
+def thread_of(launch: Launch, warp: int, lane: int) -> Dim3:
+    """%tid of a lane, by the warp's address."""
     x, y, _ = launch.block
     linear = 32 * warp_field(warp, "id") + lane
     return linear % x, linear // x % y, linear // (x * y)
 
 
-def _cta(warp: int) -> Dim3:
+def cta_of(warp: int) -> Dim3:
+    """%ctaid of a warp, by its address."""
     cta = warp_field(warp, "cta")
     return cta_field(cta, "x"), cta_field(cta, "y"), cta_field(cta, "z")
 
@@ -82,7 +86,7 @@ def _make(worker: Worker, reason: str, warp: int, mask: int, ip: int, kind: str,
     where = where_of(worker, ip)
     lane = (mask & -mask).bit_length() - 1 if mask else 0
     return Trap(
-        reason, kernel=program.kernel, cta=_cta(warp), thread=_thread(worker.launch, warp, lane), kind=kind,
+        reason, kernel=program.kernel, cta=cta_of(warp), thread=thread_of(worker.launch, warp, lane), kind=kind,
         text=program.lines[where][2] if 0 <= where < len(program.lines) else "", where=where if where >= 0 else None,
         details=details,
     )  # fmt: skip
@@ -112,7 +116,7 @@ def _content(worker: Worker, ref: Ref | None) -> int:
         return 0
     mask = worker.get("stop_mask")
     size = SLOT_BYTES[ref.type] // LANES
-    return _read(worker.get("stop_fp") + ref.slot + size * ((mask & -mask).bit_length() - 1), size)
+    return read(worker.get("stop_fp") + ref.slot + size * ((mask & -mask).bit_length() - 1), size)
 
 
 def _size(op: Op) -> int:
@@ -158,7 +162,7 @@ def _depth(worker: Worker) -> int:
     lane = (mask & -mask).bit_length() - 1
     frame, depth = worker.get("stop_fp"), 0
     while frame != origin:
-        frame = origin + _read(frame + RETURN_FRAME + 4 * lane, 4)
+        frame = origin + read(frame + RETURN_FRAME + 4 * lane, 4)
         depth += 1
     return depth
 
@@ -177,6 +181,11 @@ def _bad_switch(worker: Worker) -> str:
     return f"branch index {_content(worker, end.index)} is beyond the {len(end.targets)} targets"
 
 
+def _no_member(worker: Worker) -> str:
+    mask = worker.get("stop_mask")
+    return no_member((mask & -mask).bit_length() - 1, _content(worker, _terminator(worker).index))
+
+
 def _bad_call(worker: Worker) -> str:
     return f"call to {_content(worker, _terminator(worker).index):#x}, which is no function"
 
@@ -191,6 +200,7 @@ _REASONS: dict[int, Callable[[Worker], str]] = {
         f"call to {_content(worker, _terminator(worker).index):#x}, which is no function"
     ),
     structures.TRAP_SWITCH: _bad_switch,
+    structures.TRAP_MEMBER: _no_member,
 }
 
 
@@ -201,124 +211,3 @@ def unsupported(worker: Worker, op: Op) -> Trap:
         worker, f"{name} is not supported yet", worker.get("stop_warp"), worker.get("stop_mask"),
         worker.get("stop_ip"), "trap", (),
     )  # fmt: skip
-
-
-def _warps(worker: Worker, cta: int) -> list[int]:
-    shape = worker.shape
-    return [cta + shape.warps_offset + i * shape.warp_bytes for i in range(shape.warps)]
-
-
-def _clusters_ctas(worker: Worker) -> list[int]:
-    """CTAs of the present cluster whose threads have not all exited."""
-    size = worker.shape.cluster
-    first = worker.get("slot_current") // size * size
-    ctas = [worker.ctx + worker.slot_offset(first + rank) for rank in range(size)]
-    return [cta for cta in ctas if cta_field(cta, "state") == 1]
-
-
-def _summary(worker: Worker, cta: int) -> list[str]:
-    """How many have come to the barriers of a CTA."""
-    lines: list[str] = []
-    alive = cta_field(cta, "alive")
-    place = "({},{},{})".format(*(cta_field(cta, axis) for axis in "xyz"))
-    for number in range(BARRIERS):
-        arrived = _item(cta, CTA, "arrived", number)
-        if arrived:
-            expected = _item(cta, CTA, "expected", number) or alive
-            lines.append(f"CTA {place}: {arrived} of {expected} threads came to barrier {number}")
-    parked = sum(warp_field(warp, "parked").bit_count() for warp in _warps(worker, cta))
-    if parked:
-        lines.append(f"{parked} threads wait for other lanes of their warp")
-    return lines
-
-
-def _item(address: int, structure: Structure, name: str, number: int) -> int:
-    return _read(address + structure.offset(name) + 4 * number, 4)
-
-
-def _waiting(worker: Worker, cta: int) -> list[Waiting]:
-    """What the warps of a CTA wait for. Lanes that Python has stopped are in the schedule."""
-    found: list[Waiting] = []
-    for warp in _warps(worker, cta):
-        for number in range(BARRIERS):
-            arrived = _item(cta, CTA, "arrived", number)
-            expected = _item(cta, CTA, "expected", number) or cta_field(cta, "alive")
-            what = f"at barrier {number}: {missing(arrived, expected)}"
-            _note(worker, found, warp, _item(warp, WARP, "waiting", number), what)
-        leader = cta_field(cta, "leader")
-        expected = cta_field(leader, "cl_alive") if worker.shape.cluster > 1 else cta_field(cta, "alive")
-        what = f"at the cluster barrier: {missing(cta_field(leader, 'cl_came'), expected)}"
-        _note(worker, found, warp, warp_field(warp, "cl_waiting"), what)
-        _note(worker, found, warp, warp_field(warp, "parked"), "for other lanes of the warp")
-    return found
-
-
-def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
-    """Lines at which lanes of a warp wait, and which lanes wait there."""
-    together = warp_field(warp, "group") & lanes
-    found: dict[int, int] = {}
-    if together:
-        found[where_of(worker, warp_field(warp, "wait_ip"))] = together
-    parked = warp_field(warp, "parked")
-    for lane in range(LANES):
-        if (lanes & ~together) >> lane & 1:
-            if parked >> lane & 1:  # at the block that has nothing but the instruction
-                where = worker.launch.program.blocks[_item(warp, WARP, "pc", lane) // 2].terminator.where
-            else:
-                where = _where(worker, _item(warp, WARP, "wait_at", lane) // RECORD_BYTES)
-            found[where] = found.get(where, 0) | 1 << lane
-    return found
-
-
-def _note(worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str, where: int | None = None) -> None:
-    """One entry for each place at which lanes wait; `where`: all at this line."""
-    places = _places(worker, warp, lanes) if where is None else {where: lanes}
-    for place, there in sorted(places.items()):
-        if there:
-            first = _thread(worker.launch, warp, (there & -there).bit_length() - 1)
-            found.append(Waiting(_cta(warp), warp_field(warp, "id"), there, what, place, first))
-
-
-def _all_waiting(worker: Worker) -> tuple[list[str], list[Waiting]]:
-    """Of the present cluster: what CTAs and pending work have to say, and who waits."""
-    lines: list[str] = []
-    found: list[Waiting] = []
-    cluster = worker.residents.known(worker.get("slot_current"))
-    for cta in _clusters_ctas(worker):
-        lines += _summary(worker, cta)
-        found += _waiting(worker, cta)
-    if cluster is not None:
-        for wait in worker.schedule.waits(cluster):
-            _note(worker, found, worker.ctx + wait.frame, wait.lanes, f"for {wait.text}", wait.where)
-    return lines + pending(worker.schedule, cluster), found
-
-
-def deadlock(worker: Worker) -> Trap:
-    """No warp of the worker's present cluster can go on."""
-    lines, found = _all_waiting(worker)
-    return report(worker.launch.program, lines, found, "no thread can go on", "deadlock")
-
-
-def polling(worker: Worker) -> Trap:
-    """Warps run, but all they do is to look at what never changes."""
-    lines, found = _all_waiting(worker)
-    for cta in _clusters_ctas(worker):
-        for warp in _warps(worker, cta):
-            where = where_of(worker, warp_field(warp, "group_ip")) if warp_field(warp, "group") else -1
-            _note(worker, found, warp, warp_field(warp, "ready"), "in a loop that changes nothing", where)
-    return report(worker.launch.program, lines, found, "no thread can go on: all wait or look again", "deadlock")
-
-
-def interrupted(worker: Worker, reason: str) -> Trap:
-    """A limit was reached: say where the worker's present cluster is."""
-    program = worker.launch.program
-    lines, found = _all_waiting(worker)
-    for cta in _clusters_ctas(worker):
-        for warp in _warps(worker, cta):
-            ready = warp_field(warp, "ready")
-            if ready:
-                trap = _make(worker, reason, warp, ready, warp_field(warp, "group_ip"), "timeout", ())
-                told = report(program, lines, found, reason, "timeout")
-                trap.details, trap.places = told.details, told.places
-                return trap
-    return report(program, lines, found, reason, "timeout")

@@ -5,6 +5,11 @@ for a while, it never will. Where warps run, but only look, the state of a worke
 before, with the same device memory, comes back for ever. Several workers may look at each other's work, so each says
 what memory it found; only when all that have not finished say the same is it over.
 
+Who sleeps or has a time limit while others run does not keep that from being found: how much of it is left belongs to
+the state. Once those that run only repeat themselves, time jumps to where all limits are over; when that has led to the
+same several times, it always will. Where somebody reads a clock nothing is concluded: what comes back then may depend
+on the time.
+
 Looking at all states all the time would cost too much: first one CTA has to come back, which those that work never do,
 then all have to. For as long as that takes all have turns of the same length, one after the other, even in shuffled
 runs; and they have to come back with turns of several lengths, so that another order would not help. In a shuffled run
@@ -15,7 +20,8 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -38,8 +44,38 @@ _SPEED, _TURN, _SHARE = 1 << 30, 5e-6, 4
 _QUANTUM_SECONDS = 0.04
 #: Records of a warp's turn, with each of which everything has to come back; of one: until the next branch.
 _SLICES = (1, 61, 509)
+#: Times at most that all are looked at where there are time limits.
+_LIMITS = 256
+#: Rounds in which those that look again fall asleep again.
+_DOZE = 48
 #: Frames that are reckoned with where nobody knows how deep calls go.
 _FRAMES = 16
+
+
+class Hang(Exception):  # noqa: N818 - no error of ours
+    """A run cannot, or may not, go on. When all workers have stopped `hangs.told` makes a trap of it.
+
+    loops: threads that run only look at what never changes.
+    """
+
+    def __init__(self, kind: str, reason: str, *, loops: bool = False) -> None:
+        self.kind, self.reason, self.loops = kind, reason, loops
+        super().__init__(reason)
+
+
+def stuck() -> Hang:
+    """Nobody in a cluster can move, and nothing is pending there."""
+    return Hang("deadlock", "no thread can go on")
+
+
+def looping() -> Hang:
+    """Warps run, but all they do is to look at what never changes."""
+    return Hang("deadlock", "no thread can go on: all wait or look again", loops=True)
+
+
+def interrupted(reason: str) -> Hang:
+    """A limit was reached."""
+    return Hang("timeout", reason)
 
 
 class Polls:
@@ -71,6 +107,10 @@ class Watch:
         self.live = 0
         #: Others must act before anything here can change.
         self.rests = False
+        #: Since the last look at warps that run, nobody could and nothing had changed.
+        self.quiet = False
+        #: It is just being looked whether everything comes back.
+        self.looking = False
         #: When the worker began, and when it may look again at what it waits for.
         self.began = self.next = time.monotonic()
         program, shape = worker.launch.program, worker.shape
@@ -83,17 +123,19 @@ class Watch:
     def only_waits(self) -> bool:
         """Nobody here can move, but some look again now and then: whether that never changes anything."""
         worker, began = self.worker, time.monotonic()
-        if began < self.next:
+        if self.looking or began < self.next:
             return False
         live = self.polls.live
         digest, now = self._digest(), worker.schedule.now()
         ended = time.monotonic()
         self.next = ended + _SHARE * (ended - began)
-        if digest != self.seen or live != self.live:
+        if digest != self.seen or live != self.live or worker.get("timed"):
+            worker.set("timed", 0)
             self.seen, self.since, self.looks, self.live = digest, now, 0, live
             self.polls.idle.pop(worker.number, None)
             return False
         self.looks += 1
+        self.quiet = True
         if self.looks < _LOOKS or now - self.since <= 2 * worker.schedule.longest():
             return False
         if live == 1:
@@ -108,7 +150,8 @@ class Watch:
         """
         worker, live = self.worker, self.polls.live
         memory, seed = worker.launch.memory, worker.launch.seed
-        if memory.open_host or worker.schedule.next_time() is not None:  # something will happen by itself
+        quiet, self.quiet = self.quiet, False
+        if quiet or memory.open_host or worker.schedule.works():  # `only_waits` will tell; something will happen
             return False
         ctas = worker.get("slot_used")
         everything = ctas * self.bytes + memory.size
@@ -117,6 +160,8 @@ class Watch:
         spent = time.monotonic() - self.began if seed is None else quanta * _QUANTUM_SECONDS
         if spent < _SHARE * cost:
             return False
+        if worker.schedule.next_time() is not None:
+            looks = max(looks, min(_LIMITS, int(spent * _SPEED / _SHARE) // everything))
         found: int | None = None
         with self._in_order():
             for length in _SLICES:
@@ -125,7 +170,19 @@ class Watch:
                 if found is None:
                     self.polls.idle.pop(worker.number, None)
                     return False
+            self._fall_asleep(check)
         return found is not None and self.polls.settled(worker.number, found, live)
+
+    def _fall_asleep(self, check: Callable[[], bool]) -> None:
+        """Nothing will ever change: go on to where as many wait as ever, so that the report can tell what for."""
+        sleepers, most = self.worker.schedule.sleepers, 0
+        for _ in range(_DOZE):
+            most = max(most, len(sleepers()))
+            if self._round(check):
+                return
+        for _ in range(_DOZE):
+            if len(sleepers()) >= most or self._round(check):
+                return
 
     @contextmanager
     def _in_order(self) -> Iterator[None]:
@@ -134,9 +191,11 @@ class Watch:
         kept = {name: worker.get(name) for name in ("random", "warp_slice", "cta_slice")}
         worker.set("random", 0)
         worker.set("cta_slice", 1)
+        self.looking = True
         try:
             yield
         finally:
+            self.looking = False
             for name, value in kept.items():
                 worker.set(name, value)
 
@@ -145,29 +204,41 @@ class Watch:
         period = None if self._round(check) else self._period(check)  # the round ends where all CTAs have had a turn
         if period is None:
             return None
-        states: set[tuple[int, ...]] = set()
+        worker, schedule = self.worker, self.worker.schedule
+        worker.set("timed", 0)
+        known: set[tuple[Hashable, ...]] = set()
+        expired: Counter[tuple[Hashable, ...]] = Counter()
         for _ in range(looks):
-            if self.worker.schedule.next_time() is not None:
+            if schedule.works():
                 return None
             memory = self._memory()
-            state = (memory, *self._state())
-            if state in states:
-                return memory
-            states.add(state)
+            now = (memory, *self._state())
+            state = (*now, "for", *schedule.limits())
+            if state in known:
+                return None if worker.get("timed") else memory
+            known.add(state)
+            asleep = (*now, "while", *schedule.sleepers())
+            if asleep in known:
+                expired[now] += 1
+                if expired[now] > _LOOKS:
+                    return None if worker.get("timed") else memory
+                schedule.expire()
+            known.add(asleep)
             if any(self._round(check) for _ in range(period)):
                 return None
         return None
 
     def _period(self, check: Callable[[], bool]) -> int | None:
         """Rounds after which the first CTA that can move is as it was, or None."""
-        running = [at for at in self._running() if self.worker.field(at, CTA, "ready")]
+        running = self._running()
         if not running:
             return None
-        seen = {self._cta_state(running[0]): 0}
+        first = next((at for at in running if self.worker.field(at, CTA, "ready")), running[0])
+        seen = {self._cta_state(first): 0}
         for number in range(1, _ROUNDS):
             if self._round(check):
                 return None
-            before = seen.setdefault(self._cta_state(running[0]), number)
+            before = seen.setdefault(self._cta_state(first), number)
             if before != number:
                 return number - before
         return None
@@ -196,10 +267,12 @@ class Watch:
         return (at + shape.warps_offset + number * shape.warp_bytes for number in range(shape.warps))
 
     def _state(self) -> tuple[int, ...]:
-        """All that decides what this worker does next, but for device memory."""
+        """All that decides what this worker does next, but for device memory and time limits."""
         worker = self.worker
         ctas = (self._cta_state(at) for at in self._running())
-        return worker.get("slot_current"), worker.tables.next.value, *ctas
+        started = min(worker.tables.next.value, worker.shape.clusters)  # free slots ask for more for ever
+        woken = zlib.crc32(repr([(warp, [w.left for w in waits]) for warp, waits in worker.woken.items()]).encode())
+        return worker.get("slot_current"), started, woken, *ctas
 
     def _cta_state(self, at: int) -> int:
         """Checksum of a CTA: barriers, shared memory, places and frames of its warps, and their local memory."""

@@ -10,7 +10,7 @@ import threading
 import time
 from math import gcd
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.launch import constants, launch_special, local_bytes
 from ptxtools.machine.residents import Schedule, take_back
@@ -20,7 +20,7 @@ from ptxtools.native.code.structures import CTA, CTX, WARP, Structure
 from ptxtools.program.program import RANK_SHIFT, is_launch_special
 
 from . import events
-from .polling import Polls, Watch
+from .polling import Hang, Polls, Watch, stuck
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
@@ -118,6 +118,7 @@ class Worker:
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
         self.watch = Watch(self, tables.polls)
+        self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
@@ -179,6 +180,12 @@ class Worker:
             self.scratch = ctypes.create_string_buffer(size + 64)
             self.set("scratch", _up(ctypes.addressof(self.scratch), 64))
 
+    def show(self, rows: Any, count: int) -> None:
+        """Let native services know the textures."""
+        self.textures = rows  # alive as long as native code may read it
+        self.set("textures", rows.__array_interface__["data"][0])
+        self.set("texture_count", count)
+
     def slot_offset(self, slot: int) -> int:
         """Where the CTA of a slot lies in the worker's memory."""
         return self.first_slot + slot * self.shape.slot
@@ -202,8 +209,14 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def step(self, quantum: int) -> bool:
-        """Run for a while; true when this worker has nothing left to do. Raises `Trap`."""
+        """Run for a while; true when this worker has nothing left to do. Raises `Trap` and `Hang`."""
         self.set("quantum", quantum)
+        finished = self._step()
+        if self.dead is not None:
+            raise self.dead
+        return finished
+
+    def _step(self) -> bool:
         for _ in range(_SERVICES):
             answer = self.encoded.run(self.ctx)
             if answer == structures.RUN_FINISHED:
@@ -292,9 +305,10 @@ class Worker:
         return None if number < 0 else number
 
     def _stuck(self) -> None:
-        """Nobody in the present cluster can move: see what is due, let others run, or report."""
-        from . import faults
+        """Nobody in the present cluster can move: see what is due, let others run, or report.
 
+        When a cluster is dead-locked the others still run to the end of the step: the report names them, too.
+        """
         schedule = self.schedule
         if schedule.run_due():
             if self._others():  # who sleeps for a short while only must not keep them from running
@@ -302,12 +316,14 @@ class Worker:
             return
         cluster = self.residents.known(self.get("slot_current"))
         if cluster is None or not schedule.has_due(cluster):
-            raise faults.deadlock(self)
+            self.dead = stuck()
         if self._others():
             self.set("resume", structures.RESUME_NEXT)
             return
+        if self.dead is not None:
+            raise self.dead
         if not schedule.works() and self.watch.only_waits():
-            raise faults.deadlock(self)
+            raise stuck()
         schedule.jump()
 
     def _others(self) -> bool:

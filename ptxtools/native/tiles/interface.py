@@ -54,19 +54,10 @@ MASKS = {
 def addresses() -> dict[str, int] | None:
     """Where the compiled functions are, by name, from the disk cache where possible; None without llvmlite."""
     try:
-        from ptxtools.native.code import jit, library
+        from ptxtools.native.code import library
     except ImportError:
         return None
-    disk = library.store()
-    pieces = disk.pack(NAMES)
-    if pieces is not None:
-        try:
-            return jit.link_object(pieces[0][1], NAMES)
-        except RuntimeError:  # whole, but not code for this machine: as good as none
-            pass
-    pieces = [(list(NAMES), jit.compile_object(module(jit.attributes(widest=True))))]
-    disk.save_pack(NAMES, pieces)
-    return jit.link_object(pieces[0][1], NAMES)
+    return library.functions_of(NAMES, module)
 
 
 @cache

@@ -8,7 +8,7 @@ from ptxtools import semantics
 from ptxtools.ir import Immediate, Instruction, Name, Operand, Pair, Vector
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import TYPES
-from ptxtools.program.details import Constant, Suffixes
+from ptxtools.program.details import Constant, Detail, Suffixes, Truncated
 from ptxtools.program.layout import storage_of
 from ptxtools.program.program import Op, Ref
 
@@ -58,7 +58,11 @@ def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, suffixes:
     if op.carry_out:
         dst.append(f.carry_flag())
         dst_types.append("pred")
-    detail = _selector(instruction, op) if op.family in ("prmt", "lop3") else suffixes
+    detail: Detail | None = suffixes
+    if op.family in ("prmt", "lop3"):
+        detail = _selector(instruction, op)
+    elif f.linker.truncates and op.family == "mad" and op.type == "f32":
+        detail = Truncated()
     f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=detail))
 
 
@@ -122,10 +126,16 @@ def type_of(f: FunctionLowering, operand: Operand, spec: OperandSpec) -> str:
     return "b32"
 
 
+def _spelt_out(f: FunctionLowering, operand: Operand) -> Operand:
+    """A vector register as the vector of its components; anything else as it is."""
+    items = elements(f, operand)
+    return operand if len(items) == 1 else Vector(tuple(items))
+
+
 @lowers("mov")
 def mov(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Copies, vectors packed and unpacked, special registers, addresses (9.7.9.1, 9.7.9.2)."""
-    target, value = instruction.operands
+    target, value = (_spelt_out(f, operand) for operand in instruction.operands)
     type_name = op.type or "b32"
     if isinstance(target, Vector) and not isinstance(value, Vector) and len(elements(f, value)) == 1:
         _unpack(f, op, target, value, type_name)

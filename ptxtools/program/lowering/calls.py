@@ -84,7 +84,10 @@ def _through_frames(f: FunctionLowering, written: Written, callee: Signature, te
     if len(written.arguments) != len(callee.params) or len(written.results) != len(callee.returns):
         raise Unsupported("the arguments do not fit the function")
     for operand, passed in zip(written.arguments, callee.params, strict=True):
-        if passed.storage:
+        if passed.variable.vector > 1 and passed.storage:
+            for part, slot in zip(_components(f, operand, passed), passed.slots, strict=True):
+                _fit(f, f.beyond(slot, passed.storage), part)
+        elif passed.storage:
             _fit(f, f.beyond(passed.slot, passed.storage), argument(f, operand, passed))
         else:
             _copy_memory(f, home_of(f, operand), passed, to_callee=True)
@@ -93,10 +96,21 @@ def _through_frames(f: FunctionLowering, written: Written, callee: Signature, te
     f.end(terminator)
     f.begin(following)
     for operand, passed in zip(written.results, callee.returns, strict=True):
-        if passed.storage:
+        if passed.variable.vector > 1 and passed.storage:
+            for part, slot in zip(_components(f, operand, passed), passed.slots, strict=True):
+                _fit(f, part, f.beyond(slot, passed.storage))
+        elif passed.storage:
             take_result(f, operand, passed, f.beyond(passed.slot, passed.storage))
         else:
             _copy_memory(f, home_of(f, operand), passed, to_callee=False)
+
+
+def _components(f: FunctionLowering, operand: Operand, passed: Passed) -> tuple[Ref, ...]:
+    """Those of the vector register that is passed as a whole, or that takes a result."""
+    register = f.register(operand.name) if isinstance(operand, Name) else None
+    if not isinstance(register, tuple) or len(register) != passed.variable.vector:
+        raise Unsupported("a vector parameter needs a vector register of its length")
+    return register
 
 
 def take_result(f: FunctionLowering, operand: Operand, passed: Passed, result: Ref) -> None:

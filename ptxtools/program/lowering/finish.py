@@ -32,4 +32,6 @@ def finish(f: FunctionLowering) -> FunctionCode:
         f.blocks = renumber(f.blocks)
     frame = assign(f.blocks, f, start=f.slot_start, share=f.optimise)
     f.register_bytes = frame.variables
-    return FunctionCode(f.function.name, 0, frame.size, f.local_bytes, frame.constants, frame.launch_constants)
+    return FunctionCode(
+        f.function.name, 0, frame.size, f.local_bytes, frame.constants, frame.launch_constants, f.local_variables
+    )

@@ -16,6 +16,7 @@ from ptxtools.program.details import SpecialRegister
 from ptxtools.program.layout import (
     CALL_BYTES,
     LOCAL_ALIGNMENT,
+    LOCAL_GAP,
     Signature,
     align_up,
     signature,
@@ -37,7 +38,7 @@ class FunctionLowering(Values):
     """State while one function is lowered. Labels are numbers: those below len(flow.blocks) are the basic blocks'."""
 
     def __init__(self, linker: Linker, flow: ControlFlow) -> None:
-        super().__init__(linker.addresses, linker.code, linker.shared)
+        super().__init__(linker.addresses, linker.code, linker.shared, linker.statics)
         self.linker = linker
         self.flow = flow
         self.function: Function = flow.function
@@ -57,6 +58,7 @@ class FunctionLowering(Values):
         self.passed: dict[int, Ref] = {}  # identity of a scalar .param variable -> its value
         self.slot_start = FRAME_HEADER
         self.local_bytes = 0
+        self.local_variables: list[tuple[str, int, int]] = []
         self.register_bytes = 0  # slots of variables; known in the end
         self.outgoing_local: list[Op] = []  # their offset counts from the end of this function's local frame
         self.problems: list[Diagnostic] = []
@@ -90,13 +92,16 @@ class FunctionLowering(Values):
         offset = self.signature.memory_end if not self.entry else 0
         offset = max(offset, self.local_bytes)
         align = LOCAL_ALIGNMENT
+        gap = LOCAL_GAP if self.linker.apart else 0
         for scope in scopes_of(self.function):
             for item in scope.items:
                 if isinstance(item, Variable) and item.space == "local":
-                    offset = align_up(offset, variable_alignment(item))
+                    offset = align_up(offset + (gap if not self.local_variables else 0), variable_alignment(item))
                     align = max(align, variable_alignment(item))
                     self.local_offsets[id(item)] = offset
-                    offset += variable_size(item)
+                    if gap:
+                        self.local_variables.append((item.name, offset, variable_size(item)))
+                    offset += variable_size(item) + gap
         self.local_bytes = align_up(offset + (0 if self.entry else CALL_BYTES), align)
 
     def _instruction(self, instruction: Instruction, names: Names) -> None:
@@ -113,7 +118,7 @@ class FunctionLowering(Values):
                 if not isinstance(ref, Ref):
                     raise Unsupported(f"guard '{guard.name}' is no predicate register")
                 self.guard, self.negated = ref, guard.negated
-            op = resolve(instruction.opcode)
+            op = self.linker.read(instruction.opcode)
             lowerer_of(op)(self, instruction, op)
         except Unsupported as problem:
             self.problem(instruction, str(problem))

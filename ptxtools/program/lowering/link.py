@@ -15,13 +15,14 @@ from ptxtools.ir import (
     Module,
     Name,
     SymbolOffset,
-    SymbolValue,
     Variable,
 )  # fmt: skip
 from ptxtools.ir.cfg import ControlFlow, control_flow, scopes_of
-from ptxtools.ir.references import is_runtime_function
+from ptxtools.ir.references import initializer_names, is_runtime_function
+from ptxtools.ir.statics import statics_of
 from ptxtools.ir.symbols import Names, module_names
 from ptxtools.ir.text import instruction_text
+from ptxtools.isa.implied import reader_for
 from ptxtools.program.layout import SharedLayout, function_addresses, shared_layout
 from ptxtools.program.passes.frames import unify
 from ptxtools.program.program import SLOT_BYTES, Block, FunctionCode, Program
@@ -37,13 +38,24 @@ _CLUSTERS = re.compile(r"mapa|getctarank|cluster|cta_group::2")
 class Linker:
     """Finds the functions that a kernel reaches, numbers them, and lowers them in that order."""
 
-    def __init__(self, module: Module, addresses: Callable[[str], int], optimise: bool, late: bool) -> None:
+    def __init__(
+        self,
+        module: Module,
+        addresses: Callable[[str], int],
+        optimise: bool,
+        late: bool,
+        truncates: bool = False,
+        apart: bool = False,
+    ) -> None:
         self.module, self.addresses, self.optimise, self.late = module, addresses, optimise, late
+        self.truncates, self.apart = truncates, apart
+        self.read = reader_for(module.version, module.target)
         self.names: Names = module_names(module)
         self.code = function_addresses(module)
         self.flows: list[ControlFlow] = []
         self.lines: list[tuple[int, int, str]] = []
         self.shared = SharedLayout({}, 0, 0)
+        self.statics: dict[int, str] = {}  # identity of a variable of a function -> its name on the device
         self._numbers: dict[str, int] = {}
         self.calls: list[set[int]] = []  # by function number: the functions that it may call
         self.indirect = False
@@ -55,9 +67,13 @@ class Linker:
         """Number the kernel and the functions that it may call; lay out the shared variables of all of them."""
         self.number_of(kernel.name, kernel)
         for flow in self.flows:  # grows as it is walked
+            for name, variable in statics_of(flow.function):
+                self.statics[id(variable)] = name
+                for function in filter(self.code.__contains__, initializer_names(variable.init)):
+                    self._link(function)
             for name in self._mentioned(flow):
                 self._link(name)
-        self.shared = shared_layout(list(self._shared_variables()))
+        self.shared = shared_layout(list(self._shared_variables()), self.apart)
 
     def number_of(self, name: str, function: Function | None = None) -> int:
         """Number of a function with a body, which from now on belongs to the program."""
@@ -102,13 +118,7 @@ class Linker:
 
     def _initialised(self) -> Iterator[str]:
         for variable in self.module.variables:
-            waiting = [variable.init]
-            while waiting:
-                init = waiting.pop()
-                if isinstance(init, list):
-                    waiting.extend(init)
-                elif isinstance(init, SymbolValue) and init.name in self.code:
-                    yield init.name
+            yield from filter(self.code.__contains__, initializer_names(variable.init))
 
     def _shared_variables(self) -> Iterator[Variable]:
         """Shared variables of the module that are mentioned, then those of the linked functions."""
@@ -176,7 +186,8 @@ class Linker:
         depth, frames, local = _deepest(calls, functions)
         registers = -(-max(function.register_bytes for function in lowered) // SLOT_BYTES["b32"])
         return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local,
-                       self.clustered, any(map(takes_stack, self.flows)))  # fmt: skip
+                       self.clustered, any(map(takes_stack, self.flows)), self.shared.places,
+                       self.shared.padding)  # fmt: skip
 
 
 def _symbols(instruction: Instruction) -> Iterator[str]:

@@ -50,7 +50,7 @@ def lay_out_parameters(f: FunctionLowering) -> None:
             if is_unsized(variable):
                 f.array_places[id(variable)] = f.at(passed.slot, passed.storage)
             elif variable.space == "reg":
-                f.bind(variable, f.at(passed.slot, passed.storage))
+                f.bind(variable, [f.at(slot, passed.storage) for slot in passed.slots])
             elif not passed.storage:
                 f.local_offsets[id(variable)] = passed.slot
             elif id(variable) in in_memory:

@@ -105,7 +105,7 @@ def _results(f: FunctionLowering, operand: Operand, type_name: str) -> tuple[lis
 
 @lowers("tex", "tld4")
 def fetch(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """src = handle, sampler, coordinates, level or gradients, offsets."""
+    """src = handle, sampler, coordinates, level or gradients, offsets, reference."""
     after = f.guarded_region()
     target, address, *rest = instruction.operands
     targets, types = _results(f, target, op.mods["dtype"])
@@ -118,18 +118,23 @@ def fetch(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     elif op.mods.get("mode") == "grad":
         extra = sum(sources.several(rest.pop(0), ("f32",) * _GRADIENTS[geometry]) for _ in range(2))
     offsets = 0
-    if rest and not _is_depth(f, rest[0]):
+    if rest and not _is_depth(f, rest[0], geometry):
         offsets = sources.several(rest.pop(0), ("s32",) * _OFFSETS.get(geometry, 0))
     if rest:
-        raise Unsupported("depth comparison is not supported yet")
-    _end(f, op.family, op, targets, types, sources, TexturePlace(coordinates, extra, offsets))
+        sources.add(rest[0], "f32")
+    _end(f, op.family, op, targets, types, sources, TexturePlace(coordinates, extra, offsets, len(rest)))
     f.end_region(after)
 
 
-def _is_depth(f: FunctionLowering, operand: Operand) -> bool:
-    """Whether a trailing operand is the scalar to compare depth with, and not a vector of offsets."""
-    if isinstance(operand, Vector):
+def _is_depth(f: FunctionLowering, operand: Operand, geometry: str) -> bool:
+    """Whether a trailing operand is the scalar to compare depth with, and not a vector of offsets.
+
+    Where an offset has one element it may be a scalar too: then only a float is depth.
+    """
+    if isinstance(operand, Vector) or len(elements(f, operand)) > 1:
         return False
+    if _OFFSETS.get(geometry) != 1:
+        return True
     if isinstance(operand, Immediate):
         return operand.type in ("f32", "f64")
     return f.declared_type(operand) == "f32"

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable
 
 from ptxtools.ir import Alias, Element, Function, Immediate, Name, Negated, Operand, SymbolOffset, Variable
+from ptxtools.ir.statics import STATIC_SPACES
 from ptxtools.ir.symbols import Names
 from ptxtools.isa.types import TYPES
 from ptxtools.program.layout import SharedLayout, element_bytes, storage_of
@@ -33,7 +34,10 @@ class Place:
 class Values:
     """Number values, and find the value that an operand stands for."""
 
-    def __init__(self, addresses: Callable[[str], int], code: dict[str, int], shared: SharedLayout) -> None:
+    def __init__(
+        self, addresses: Callable[[str], int], code: dict[str, int], shared: SharedLayout, statics: dict[int, str]
+    ) -> None:
+        """statics: names on the device of variables that functions declare, by identity."""
         self.refs: list[Ref] = []
         self.fixed: dict[int, int] = {}  # number -> slot in this frame
         self.outgoing: dict[int, int] = {}  # number -> slot in the frame of a callee
@@ -49,7 +53,7 @@ class Values:
         self.types: dict[int, str] = {}  # number of a register -> declared type
         self.names = Names()
         self.known: dict[str, Ref | tuple[Ref, ...]] = {}
-        self._addresses, self._code, self._shared = addresses, code, shared
+        self._addresses, self._code, self._shared, self._statics = addresses, code, shared, statics
         self.stack_pointer = self.new("b64")
         self.fixed[self.stack_pointer.slot] = STACK_POINTER
 
@@ -97,10 +101,10 @@ class Values:
             self.names = names
             self.known = self._by_scope.setdefault(id(names), {})
 
-    def bind(self, variable: Variable, ref: Ref) -> None:
-        """Let a scalar register live in a given value (`.reg` parameters)."""
-        self._by_variable[id(variable), variable.name] = ref
-        self.types[ref.slot] = variable.type
+    def bind(self, variable: Variable, refs: list[Ref]) -> None:
+        """Let a register live in given values (`.reg` parameters), one for each component."""
+        self._by_variable[id(variable), variable.name] = tuple(refs) if variable.vector > 1 else refs[0]
+        self.types.update((ref.slot, variable.type) for ref in refs)
 
     def register(self, name: str) -> Ref | tuple[Ref, ...] | None:
         """The register that `name` stands for, one value a component for a vector; None for anything else."""
@@ -233,8 +237,9 @@ class Values:
 
     def _place_of_variable(self, variable: Variable, extra: int) -> Place:
         key = id(variable)
-        if variable.space in ("global", "const"):
-            return Place(None, self._addresses(variable.name) + extra, variable.space)
+        if variable.space in STATIC_SPACES:
+            name = self._statics.get(key, variable.name)
+            return Place(None, self._addresses(name) + extra, variable.space)
         if key in self._shared.offsets:
             base = self.cta_window() if self.clustered else None
             return Place(base, self._shared.offsets[key] + extra, "shared")

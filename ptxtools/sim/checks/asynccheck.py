@@ -6,6 +6,7 @@ outstanding when another instruction comes. Its spans of memory are kept until t
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -105,7 +106,7 @@ class AsyncCheck:
     """What is outstanding in a launch, which runs on one worker."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self._session: Session = weakref.proxy(session)  # which holds this: a cycle would keep the device's memory
         self._claims: dict[Claim, None] = {}
         self.proxies = Proxies()
 
@@ -185,7 +186,8 @@ class AsyncCheck:
     def _report(self, view: View, lane: int, what: str, claim: Claim) -> None:
         program, there = view.launch.program, claim.view.op.where
         _, line, text = self._session.place(program, there)
-        where = f"line {line}: " if line is not None else ""
+        origin = self._session.source_of(view.launch.program, there)
+        where = f"line {line}{f' ({origin})' if origin else ''}: " if line is not None else ""
         message = f"{what}, but {claim.text} has not completed: nobody waited for it"
         details = (f"outstanding: {where}{' '.join(text.split())}",)
         self._session.report(view, lane, _NAME, message, (view.op.where, there), details)

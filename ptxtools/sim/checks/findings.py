@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ptxtools.diagnostics import shown
+
 if TYPE_CHECKING:
+    from ptxtools.diagnostics.origin import Origin
+
     from ..heap import Block
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finding:
-    """A report: checker, what is wrong, and where: kernel, CTA, thread, and line and text of the PTX."""
+    """A report: checker, what is wrong, and where: kernel, CTA, thread, line and text of the PTX, and the place that
+    the line was generated from (`source`), where the file says it; count: how often it came there."""
 
     checker: str
     message: str
@@ -22,19 +27,24 @@ class Finding:
     line: int | None = None
     text: str = ""
     details: tuple[str, ...] = field(default=())
+    source: Origin | None = None
+    count: int = 1
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " if self.line is not None else ""
-        who = f" in kernel {self.kernel}" if self.kernel else ""
+        who = f" in kernel {shown(self.kernel)}" if self.kernel else ""
         for what, place in (("CTA", self.cta), ("thread", self.thread)):
             if place is not None:
                 who += f", {what} ({','.join(map(str, place))})"
         lines = [f"{where}{self.checker}: {self.message}{who}"]
-        lines += [f"    {line}" for line in (" ".join(self.text.split()), *self.details) if line]
+        origin = self.source.lines() if self.source else ()
+        lines += [f"    {line}" for line in (" ".join(self.text.split()), *origin, *self.details) if line]
+        if self.count > 1:
+            lines.append(f"    {self.count:,} times")
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Leak(Finding):
     """A block of the heap that was never freed."""
 
@@ -46,5 +56,13 @@ def leak(block: Block) -> Leak:
     size = f"{block.size:,} byte{'' if block.size == 1 else 's'}"
     message = f"{size} of the heap at {block.address:#x} were never freed; allocated"
     return Leak(
-        "leakcheck", message, block.kernel, block.cta, block.thread, block.file, block.line, address=block.address
+        "leakcheck",
+        message,
+        block.kernel,
+        block.cta,
+        block.thread,
+        block.file,
+        block.line,
+        source=block.find_source(),
+        address=block.address,
     )

@@ -1,6 +1,7 @@
-"""initcheck: shared and local memory, and blocks of the heap, must be written before they are read.
+"""initcheck: shared and local memory, blocks of the heap and buffers of `Device.alloc` must be written before they are
+read.
 
-Buffers and variables hold what they were given, so that they have nothing to look for.
+Other buffers, and variables, hold what they were given, so that they have nothing to look for.
 """
 
 from __future__ import annotations
@@ -49,6 +50,16 @@ class InitCheck:
         """Something else than a look wrote shared memory: copies, mbarriers."""
         shared_flags(cta)[offset : offset + size] = True
 
+    def written_local(self, view: View, lane: int, address: int, size: int) -> None:
+        """A service wrote local memory of a thread."""
+        _local_flags(view, lane)[address : address + size] = True
+
+    def written_global(self, address: int, size: int) -> None:
+        """A service wrote global memory."""
+        flags, place = self._of_global(address)
+        if flags is not None:
+            flags[place : place + size] = True
+
     def _written(self, view: View, space: str, lane: int, address: int) -> tuple[Array | None, int]:
         """Flags of the memory that an address is in, and its place there; None where everything is initialised."""
         if space == "shared":
@@ -57,16 +68,29 @@ class InitCheck:
                 return None, 0
             return shared_flags(view.cluster.ctas[rank]), address & OFFSET_MASK
         if space == "local":
-            thread = f"{_NAME} {view.warp} {lane}"
-            if thread not in view.cta.state:
-                view.cta.state[thread] = np.zeros(view.local_bytes, np.bool_)
-            return view.cta.state[thread], address
-        heap = self._device.runtime.used_heap
-        block = heap.block_at(address) if heap is not None else None
+            return _local_flags(view, lane), address
+        return self._of_global(address)
+
+    def _of_global(self, address: int) -> tuple[Array | None, int]:
+        runtime = self._device.runtime
+        found = runtime.unwritten.find(address)
+        if found is not None:
+            return found
+        heap = runtime.used_heap
+        block = heap.block_at(address) if heap is not None and address in heap else None
         if heap is None or block is None:
             return None, 0
         flags: Array = heap.flags.setdefault(block, np.zeros(block.size, np.bool_))
         return flags, address - block.address
+
+
+def _local_flags(view: View, lane: int) -> Array:
+    """Which bytes of a thread's local memory have been written."""
+    thread = f"{_NAME} {view.warp} {lane}"
+    if thread not in view.cta.state:
+        view.cta.state[thread] = np.zeros(view.local_bytes, np.bool_)
+    flags: Array = view.cta.state[thread]
+    return flags
 
 
 def shared_flags(cta: Cta) -> Array:

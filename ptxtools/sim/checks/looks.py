@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,12 @@ from ptxtools.machine.events import View, serves
 from ptxtools.program.details import Look, Meeting
 from ptxtools.program.program import LANES, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
+from ..poison import REGISTERS
 from .session import session_of
+
+if TYPE_CHECKING:
+    from .memcheck import MemCheck
+    from .session import Session
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -67,15 +72,45 @@ def accesses(view: View) -> list[Access]:
     return found
 
 
+def _only_good(session: Session, memory: MemCheck, view: View, parts: list[Access]) -> list[Access]:
+    """What memcheck leaves of accesses; the look's result is who may make them, and what the others load is poison."""
+    good = np.zeros(LANES, np.bool_)
+    spoiled = 0
+    left = []
+    for part in parts:
+        bad = None if part.space == "param" else memory.access(session, view, part)
+        if bad is not None:
+            spoiled |= sum(1 << int(lane) for lane in part.lanes[bad])
+            part = replace(part, lanes=part.lanes[~bad], addresses=part.addresses[~bad])
+        good[part.lanes] = True
+        if len(part.lanes):
+            left.append(part)
+    if view.op.dst:
+        view.result(0, good)
+        for ref in view.op.src[2:] if spoiled and view.op.of(Look).action != "write" else ():
+            if ref is not None:
+                view.set_values(ref, _poisoned(ref.type), spoiled)
+    return left
+
+
+def _poisoned(storage: str) -> Any:
+    if storage == "pred":
+        return np.zeros(LANES, np.bool_)
+    if storage == "b128":
+        return (_poisoned("b64"), _poisoned("b64"))
+    return np.full(LANES, REGISTERS[storage], f"u{int(storage[1:]) // 8}")
+
+
 @serves("check.access")
 def access(view: View) -> None:
     """Show an access to the checkers, before it is made."""
     session = session_of(view)
-    for part in accesses(view):
+    parts = accesses(view)
+    if session.memory is not None:
+        parts = _only_good(session, session.memory, view, parts)
+    for part in parts:
         if part.space == "param":
             continue
-        if session.memory is not None:
-            session.memory.access(session, view, part)
         if session.initial is not None:
             session.initial.access(session, view, part)
         if session.meetings is not None and part.space == "shared":

@@ -1,126 +1,179 @@
-"""memcheck: every access must lie in one allocation, at a multiple of its size."""
+"""memcheck: every access must lie in one allocation or variable, at a multiple of its size.
+
+Bad lanes are reported and left out of the access (`program.passes.instrument`), so that the run goes on.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
+from ptxtools.program.details import Look
+from ptxtools.program.layout import LOCAL_GAP
+from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Ref
+
+from ..allocations import Allocations, beside
+from ..shape import shared_hint
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
+    from ptxtools.program.program import Program
 
-    from ..device import Device
-    from ..image import Image
     from .looks import Access, Array
     from .session import Session
 
+_NAME = "memcheck"
+#: Bad accesses of warps after which a run ends: a loop may wait for what it can never read.
+_ENOUGH = 10_000
+_STACK = Ref(STACK_POINTER, "b64")
+
 
 class MemCheck:
-    """The exact map of global memory at the launch: buffers, variables of the module, and blocks of the heap."""
+    """The exact map of memory at the launch: buffers, variables of the module and of functions, blocks of the heap."""
 
-    def __init__(self, device: Device, image: Image) -> None:
-        self._device = device
-        self._names: dict[int, str] = {}
-        heap = device.runtime.used_heap
-        pending = device.runtime.used_pending
-        pools = {pool.base for pool in (heap, pending) if pool is not None}
-        ranges = {start: size for start, size in device.arena.live() if start not in pools and start != image.const[0]}
-        for name, storage in image.variables.items():
-            start = image.addresses[name]
-            ranges[start] = storage.size
-            self._names[start] = f"variable '{name}'"
-        self._starts = sorted(ranges)
-        self._sizes = [ranges[start] for start in self._starts]
-        self._first = np.array(self._starts, np.uint64)
-        self._after = self._first + np.array(self._sizes, np.uint64)
-        self._pools = [pool for pool in (heap, pending) if pool is not None]
+    def __init__(self, allocations: Allocations, program: Program, dynamic_shared: int, *, stop: bool) -> None:
+        """stop: the first bad access ends the run."""
+        self._allocations, self._stop = allocations, stop
+        self._first = np.array(allocations.starts, np.uint64)
+        self._after = self._first + np.array(allocations.sizes, np.uint64)
+        self._left = _ENOUGH
+        self._shared = [
+            (
+                f"shared variable '{name}'" if size >= 0 else "dynamic shared memory",
+                at,
+                size if size >= 0 else dynamic_shared,
+            )
+            for name, at, size in program.shared
+        ]
+        total = program.static_shared + dynamic_shared
+        valid = np.ones(total, np.bool_)
+        if program.padding:  # otherwise nothing is apart, and what counts is the whole
+            valid[:] = False
+            for _, at, size in self._shared:
+                valid[at : at + size] = True
+        self._shared_bytes = total
+        self._valid = np.concatenate(([0], np.cumsum(valid)))  # how many there are below each address
+        self._hint = shared_hint(program, dynamic_shared)
+        self._frames = [function.variables for function in program.functions]
+        self._gaps = [_gaps(variables) for variables in self._frames]
+        self._extents = [function.local_bytes for function in program.functions]
 
-    def access(self, session: Session, view: View, access: Access) -> None:
-        """Raises a `Trap` of kind "memcheck" for the first lane whose access is bad."""
-        misaligned = access.addresses % np.uint64(access.size) != 0 if access.size & (access.size - 1) == 0 else None
-        if misaligned is not None and misaligned.any():
+    def access(self, session: Session, view: View, access: Access) -> Array | None:
+        """Which lanes of an access are bad, None for none; the first is reported. Raises a `Trap` where the run has to
+        end."""
+        outside: Array = getattr(self, f"_bad_{access.space}")(view, access)
+        misaligned = (
+            access.addresses % np.uint64(access.size) != 0
+            if access.size & (access.size - 1) == 0
+            else np.zeros(len(access.lanes), np.bool_)
+        )
+        if not outside.any() and not misaligned.any():
+            return None
+        if misaligned.any():
             lane, address = _first(access, misaligned)
             message = f"{access.space} {access.action} at {address:#x} is not aligned to {access.size} bytes"
-            raise session.trap(view, lane, "memcheck", message, _how_many(misaligned))
-        bad = getattr(self, f"_bad_{access.space}")(view, access)
-        if bad.any():
-            lane, address = _first(access, bad)
-            near = self.nearest(address) if access.space == "global" else self._extent(view, access.space)
-            message = f"{access.space} {access.action} of {access.size} bytes at {address:#x} is out of bounds"
-            raise session.trap(view, lane, "memcheck", message, (near, *_how_many(bad)))
+            self._tell(session, view, lane, "align", message, _how_many(misaligned))
+        outside &= ~misaligned
+        if outside.any():
+            lane, address = _first(access, outside)
+            freed = self._allocations.freed(address) if access.space == "global" else ""
+            what = "lies in freed memory" if freed else "is out of bounds"
+            message = f"{access.space} {access.action} of {access.size} bytes at {address:#x} {what}"
+            details = (freed or self._near(view, access, lane, address), *_how_many(outside))
+            if access.space == "shared" and self._hint:
+                details += (self._hint,)
+            self._tell(session, view, lane, access.space, message, details)
+        return misaligned | outside
+
+    def _tell(self, session: Session, view: View, lane: int, kind: str, message: str, details: tuple[str, ...]) -> None:
+        if self._stop or not view.op.dst:
+            raise session.trap(view, lane, _NAME, message, details)
+        session.report(view, lane, _NAME, message, (view.op.where, kind), details)
+        self._left -= 1
+        if not self._left:
+            details = (f"{_ENOUGH:,} accesses of warps were bad: the run ends here", *details)
+            raise session.trap(view, lane, _NAME, message, details)
+
+    # --- global memory ------------------------------------------------------------------------------------------------
 
     def _bad_global(self, view: View, access: Access) -> Array:
         size = np.uint64(access.size)
         place = np.searchsorted(self._first, access.addresses, "right") - 1
         inside = (place >= 0) & (access.addresses + size <= self._after[place]) if len(self._first) else place >= 0
         for number in np.flatnonzero(~inside):
-            inside[number] = self._in_pools(int(access.addresses[number]), access.size) or self._host(
-                view, int(access.addresses[number]), access
-            )
+            address = int(access.addresses[number])
+            inside[number] = self._allocations.in_pools(address, access.size) or _host(view, address, access)
         bad: Array = ~inside
         return bad
 
     def allowed(self, address: int, size: int) -> bool:
         """Whether bytes of global memory lie in one allocation."""
-        place = bisect_right(self._starts, address) - 1
-        inside = place >= 0 and address + size <= self._starts[place] + self._sizes[place]
-        return inside or self._in_pools(address, size)
+        return self._allocations.holds(address, size)
 
-    def _in_pools(self, address: int, size: int) -> bool:
-        return any(pool.holds(address, size) for pool in self._pools)
-
-    def _host(self, view: View, address: int, access: Access) -> bool:
-        """Whether it is host memory that is open to the kernel (`ptx_run`)."""
-        memory = view.launch.memory
-        if not memory.open_host or memory.base <= address < memory.base + memory.size or memory.readable is None:
-            return False
-        return memory.readable(address, access.size, access.writes)
+    # --- shared and local memory --------------------------------------------------------------------------------------
 
     def _bad_shared(self, view: View, access: Access) -> Array:
         addresses = access.addresses.astype(np.int64)
         offsets, ranks = addresses & OFFSET_MASK, addresses >> RANK_SHIFT
-        owners = view.cluster.ctas
-        limits = np.array([len(cta.shared) for cta in owners])
-        bad: Array = (ranks >= len(owners)) | (offsets + access.size > limits[np.minimum(ranks, len(owners) - 1)])
+        inside = (ranks < len(view.cluster.ctas)) & (offsets + access.size <= self._shared_bytes)
+        places = np.where(inside, offsets, 0)
+        ends = np.where(inside, offsets + access.size, 0)
+        bad: Array = ~inside | (self._valid[ends] - self._valid[places] != ends - places)
         return bad
 
     def _bad_local(self, view: View, access: Access) -> Array:
         bad: Array = access.addresses + np.uint64(access.size) > np.uint64(view.local_bytes)
+        bad |= _overlap(self._gaps[0], access.addresses, access.size)
+        function = view.op.of(Look).function
+        if function and self._gaps[function]:
+            frames = view.values(_STACK)[access.lanes]
+            bad |= _overlap(self._gaps[function], access.addresses - frames, access.size)
         return bad
 
-    def _extent(self, view: View, space: str) -> str:
-        if space == "local":
-            return f"a thread has {view.local_bytes:,} bytes of local memory"
-        program = view.launch.program
-        static, dynamic = program.static_shared, view.launch.dynamic_shared
-        return f"the CTA has {static + dynamic:,} bytes of shared memory ({static:,} static, {dynamic:,} dynamic)"
+    # --- telling ------------------------------------------------------------------------------------------------------
 
-    def nearest(self, address: int) -> str:
-        """Where an address lies, told by the nearest allocation."""
-        candidates: list[tuple[int, int, str]] = []
-        place = bisect_right(self._starts, address)
-        for number in (place - 1, place):
-            if 0 <= number < len(self._starts):
-                start, size = self._starts[number], self._sizes[number]
-                candidates.append((start, size, self._names.get(start, "allocation")))
-        for pool in self._pools:
-            if address in pool:
-                candidates += [(b.address, b.size, "block of the heap") for b in pool.live()]
-        if not candidates:
-            return "there is no allocation"
-        start, size, name = min(candidates, key=lambda c: _distance(address, c[0], c[1]))
-        distance = _distance(address, start, size)
-        side = "before" if address < start else "behind" if address >= start + size else "inside"
-        far = f"{distance:,} bytes {side}" if distance else side
-        return f"{far} the nearest {name}: {size:,} bytes at {start:#x}"
+    def _near(self, view: View, access: Access, lane: int, address: int) -> str:
+        if access.space == "global":
+            return self._allocations.nearest(address, access.size)
+        if access.space == "shared":
+            known, at = self._shared, address & OFFSET_MASK
+            whole = f"the CTA has {self._shared_bytes:,} bytes of shared memory"
+        else:
+            function = view.op.of(Look).function
+            frame = int(view.values(_STACK)[lane]) if function else 0
+            number, at = (0, address) if address < self._extents[0] else (function, address - frame)
+            known = [(f"local variable '{name}'", start, size) for name, start, size in self._frames[number]]
+            whole = f"a thread has {view.local_bytes:,} bytes of local memory"
+        if not known:
+            return whole
+        name, start, size = min(known, key=lambda k: max(k[1] - at, at - (k[1] + k[2]), 0))
+        return f"{name}, {beside(at, access.size, start, size)}: {size:,} bytes at {address - at + start:#x}"
 
 
-def _distance(address: int, start: int, size: int) -> int:
-    """Bytes between an address and an allocation; 0 inside of it, and for the first byte behind it."""
-    return start - address if address < start else max(0, address - (start + size))
+def _gaps(variables: list[tuple[str, int, int]]) -> list[tuple[int, int]]:
+    """Where nothing of a function's lies, among its local variables."""
+    if not variables:
+        return []
+    ends = [variables[0][1] - LOCAL_GAP, *(at + size for _, at, size in variables)]
+    starts = [*(at for _, at, _ in variables), ends[-1] + LOCAL_GAP]
+    return list(zip(ends, starts, strict=True))
+
+
+def _overlap(gaps: list[tuple[int, int]], addresses: Array, size: int) -> Array:
+    places = addresses.astype(np.int64)
+    bad = np.zeros(len(places), np.bool_)
+    for start, end in gaps:
+        bad |= (places < end) & (places + size > start)
+    return bad
+
+
+def _host(view: View, address: int, access: Access) -> bool:
+    """Whether it is host memory that is open to the kernel (`ptx_run`)."""
+    memory = view.launch.memory
+    if not memory.open_host or memory.base <= address < memory.base + memory.size or memory.readable is None:
+        return False
+    return memory.readable(address, access.size, access.writes)
 
 
 def _first(access: Access, bad: Array) -> tuple[int, int]:
@@ -128,6 +181,6 @@ def _first(access: Access, bad: Array) -> tuple[int, int]:
     return int(access.lanes[number]), int(access.addresses[number])
 
 
-def _how_many(bad: Array) -> tuple[Any, ...]:
+def _how_many(bad: Array) -> tuple[str, ...]:
     count = int(bad.sum())
     return (f"{count} threads of the warp do so",) if count > 1 else ()

@@ -163,7 +163,8 @@ def _report(
     other = view.cluster.ctas[warp // per_cta]
     whose = f"thread {coordinates}" if other is view.cta else f"thread {coordinates} of {other}"
     file, line, text = session.place(view.launch.program, where)
-    at = f" at {file}:{line}" if line is not None else ""
+    origin = session.source_of(view.launch.program, where)
+    at = f" at {file}:{line}{f' ({origin})' if origin else ''}" if line is not None else ""
     did = "written" if action == "write" else "read"
     message = f"race on byte {place:#x} of the shared memory of {owner}: {access.action} here, {did} by {whose}{at}"
     key = (view.op.where, where, access.action, action)

@@ -10,14 +10,12 @@ from ptxtools.diagnostics import Trap
 from .findings import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ptxtools.diagnostics import Source
+    from ptxtools.diagnostics.origin import Origin
     from ptxtools.machine.events import View
     from ptxtools.program.program import Program
 
     from ..device import Device
-    from ..image import Image
+    from ..places import Places
     from .asynccheck import AsyncCheck
     from .initcheck import InitCheck
     from .memcheck import MemCheck
@@ -31,12 +29,13 @@ _MOST = 100
 class Session:
     """Checkers that are on are objects, others None. Workers share it."""
 
-    def __init__(self, device: Device, image: Image, find_source: Callable[[], Source | None]) -> None:
+    def __init__(self, device: Device, places: Places, known: dict[Any, Finding]) -> None:
+        """known: what was found before in the same launch, by key, by the grids that led to this one."""
         self.device = device
-        self._find_source = find_source
+        self._places = places
         self.findings: list[Finding] = []
         self.left_out = 0
-        self._known: set[Any] = set()
+        self._known = known
         self.lock = threading.Lock()
         self.memory: MemCheck | None = None
         self.initial: InitCheck | None = None
@@ -48,10 +47,6 @@ class Session:
             from .asynccheck import AsyncCheck
 
             self.outstanding = AsyncCheck(self)
-        if "memcheck" in checks:
-            from .memcheck import MemCheck
-
-            self.memory = MemCheck(device, image)
         if "initcheck" in checks:
             from .initcheck import InitCheck
 
@@ -68,30 +63,32 @@ class Session:
     def report(
         self, view: View, lane: int, checker: str, message: str, key: Any, details: tuple[str, ...] = ()
     ) -> None:
-        """Note a finding; one of each `key` is enough."""
+        """Note a finding; of one `key` the first, and how often it came."""
         with self.lock:
             key = (checker, view.launch.program.kernel, key)
-            if key in self._known:
+            known = self._known.get(key)
+            if known is not None:
+                known.count += 1
                 return
-            self._known.add(key)
             if len(self.findings) >= _MOST:
                 self.left_out += 1
                 return
             program, where = view.launch.program, view.op.where
             file, line, text = self.place(program, where)
-            self.findings.append(
-                Finding(checker, message, program.kernel, view.cta.place, view.thread(lane), file, line, text, details)
-            )
+            who = program.kernel, view.cta.place, view.thread(lane)
+            source = self._places.source_of(program, where)
+            found = self._known[key] = Finding(checker, message, *who, file, line, text, details, source)
+            self.findings.append(found)
 
     def place(self, program: Program, where: int) -> tuple[str, int | None, str]:
         """File, line and text of a place in a program."""
         if not 0 <= where < len(program.lines):
             return "", None, ""
-        _, start, text = program.lines[where]
-        source = self._find_source()
-        if source is None:
-            return "", None, text
-        return source.name_of(start), source.line_of(start), text
+        return *self._places.line_of(program, where), program.lines[where][2]
+
+    def source_of(self, program: Program, where: int) -> Origin | None:
+        """What another place of a report was generated from."""
+        return self._places.source_of(program, where)
 
     def trap(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...] = ()) -> Trap:
         """A finding that ends the run."""

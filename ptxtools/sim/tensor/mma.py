@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ptxtools.isa.chips import K96
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
@@ -109,7 +110,8 @@ def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_ma
 def _variant(view: View) -> Variant:
     """What the opcode says, worked out once for devices with K = 96 and once for those without: they may share it."""
     named = view.op.of(NamedOperands)
-    wide = str(getattr(view.launch.device, "target", "")).startswith("sm_103")
+    chip = getattr(view.launch.device, "chip", None)
+    wide = chip is not None and K96 in chip.features
     found: Variant | None = named.known.get(wide)
     if found is None:
         op = view.op.opcode

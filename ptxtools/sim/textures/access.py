@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,7 +41,11 @@ def groups(view: View) -> Iterator[tuple[Texture, int, Sampler]]:
         mask = int(np.packbits(same, bitorder="little").view(np.uint32)[0]) & waiting
         waiting &= ~mask
         texture = texture_at(view, int(handles[lane]), lane)
-        yield texture, mask, texture.sampler if own else sampler_at(view, int(samplers[lane]), lane)
+        sampler = texture.sampler
+        if not own:
+            # A sampler says how to filter; whether coordinates are normalized is the texture's to say (5.3.2).
+            sampler = replace(sampler_at(view, int(samplers[lane]), lane), normalized=texture.sampler.normalized)
+        yield texture, mask, sampler
 
 
 def texture_at(view: View, handle: int, lane: int) -> Texture:
@@ -50,6 +55,8 @@ def texture_at(view: View, handle: int, lane: int) -> Texture:
     if texture is None:
         what = f"{handle:#x} is no texture or surface"
         raise view.trap(what if is_handle(handle) or held else f"{what}: nothing is bound to that variable", lane)
+    if texture.freed:
+        raise view.trap("the memory of the texture has been freed", lane)
     return texture
 
 

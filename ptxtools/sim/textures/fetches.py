@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,8 +14,10 @@ from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
 
 from .access import Array, groups, lanes_of, reader
+from .cubes import cube_face, slope
+from .levels import gradient_lod, levels_of
 from .objects import Sampler, Texture
-from .sampling import Fetch, Image, cube_face, gradient_lod, levels_of
+from .sampling import Fetch, Image
 
 #: Kinds of textures that an instruction's geometry may meet.
 _FITTING = {"1d": ("1d", "linear"), "a1d": ("a1d",), "2d": ("2d",), "a2d": ("a2d",), "3d": ("3d",),
@@ -23,14 +28,12 @@ class _Operands:
     """The operands of some lanes of a fetch."""
 
     def __init__(self, view: View, lanes: Array) -> None:
-        count, extra, offsets = view.op.of(TexturePlace).values()
+        count, extra, offsets, references = view.op.of(TexturePlace).values()
         self.mods: dict[str, str] = view.op.opcode.mods  # type: ignore[union-attr]
-        at = 2
-        self.coordinates = [_numbers(view, at + n, lanes) for n in range(count)]
-        at += count
-        self.extra = [_numbers(view, at + n, lanes) for n in range(extra)]
-        at += extra
-        self.offsets = [_numbers(view, at + n, lanes) for n in range(offsets)]
+        ends = np.cumsum([2, count, extra, offsets, references]).tolist()
+        parts = [[_numbers(view, n, lanes) for n in range(*pair)] for pair in pairwise(ends)]
+        self.coordinates, self.extra, self.offsets, last = parts
+        self.reference: Array | None = last[0] if last else None
 
     @property
     def whole(self) -> bool:
@@ -49,80 +52,144 @@ def _numbers(view: View, position: int, lanes: Array) -> Array:
 @serves("tex")
 def tex(view: View) -> None:
     """Fetch four channel values."""
-    values = np.zeros((LANES, 4), np.uint32)
+    values, resident = np.zeros((LANES, 4), np.uint32), np.ones(LANES, np.bool_)
     for texture, mask, sampler in groups(view):
         lanes = lanes_of(mask)
-        _check_kind(view, texture, int(lanes[0]))
-        values[lanes] = _bits(view, _sampled(view, texture, sampler, _Operands(view, lanes)))
-    _answer(view, values)
+        operands = _checked(view, texture, sampler, lanes)
+        found, there = _Lookup(view, texture, sampler, operands).sampled()
+        values[lanes], resident[lanes] = _bits(view, found), there
+    _answer(view, values, resident)
+    if view.cell is not None:
+        from .shortcuts import offer
+
+        offer(view)
 
 
 @serves("tld4")
 def tld4(view: View) -> None:
     """Fetch one channel of four texels."""
-    values = np.zeros((LANES, 4), np.uint32)
+    values, resident = np.zeros((LANES, 4), np.uint32), np.ones(LANES, np.bool_)
     channel = "rgba".index(view.op.opcode.mods["comp"])  # type: ignore[union-attr]
     for texture, mask, sampler in groups(view):
         lanes = lanes_of(mask)
-        _check_kind(view, texture, int(lanes[0]))
-        operands = _Operands(view, lanes)
-        layer, sample, place, sampler = _placed(texture, sampler, operands)
-        image = Image(texture, 0, reader(view, texture))
-        fetched = Fetch(image, sampler, layer, sample, operands.offsets).gathered(place, channel)
-        values[lanes] = _bits(view, fetched)
-    _answer(view, values)
+        operands = _checked(view, texture, sampler, lanes)
+        found, there = _Lookup(view, texture, sampler, operands).gathered(channel)
+        values[lanes], resident[lanes] = _bits(view, found), there
+    _answer(view, values, resident)
 
 
-def _check_kind(view: View, texture: Texture, lane: int) -> None:
-    geometry = view.op.opcode.mods["geom"]  # type: ignore[union-attr]
+def _checked(view: View, texture: Texture, sampler: Sampler, lanes: Array) -> _Operands:
+    """The operands of lanes, if the instruction fits the texture and the sampler. Raises `Trap`."""
+    lane = int(lanes[0])
+    operands = _Operands(view, lanes)
+    geometry = operands.mods["geom"]
     if texture.kind not in _FITTING[geometry]:
         raise view.trap(f".{geometry} does not fit a texture of kind {texture.kind}", lane)
+    if not texture.is_float and operands.reference is not None:
+        raise view.trap(f"depth is compared in floats, but the texture gives integers ({texture.type})", lane)
+    if not texture.is_float and sampler.filter == "linear" and not operands.whole and "comp" not in operands.mods:
+        raise view.trap(f"linear filtering needs floats, but the texture gives integers ({texture.type})", lane)
+    return operands
 
 
-def _placed(texture: Texture, sampler: Sampler, operands: _Operands) -> tuple[Array, Array, list[Array], Sampler]:
-    """Layer, sample and place inside the layer; cubes are a face and normalized coordinates on it."""
-    coordinates = operands.coordinates
-    geometry = operands.mods["geom"]
-    zero = np.zeros(len(coordinates[0]), np.int64)
-    layer = coordinates.pop(0).astype(np.int64) if geometry.startswith("a") else zero
-    sample = coordinates.pop(0).astype(np.int64) if "ms" in geometry else zero
-    if "cube" not in geometry:
-        return layer, sample, coordinates, sampler
-    face, s, t = cube_face(*coordinates)
-    plain = Sampler(sampler.filter, ("clamp",) * 3, True, sampler.border, sampler.mip_filter)
-    return 6 * np.minimum(layer, texture.layers // 6 - 1) + face, sample, [s, t], plain
+class _Lookup:
+    """A fetch of some lanes from one texture: layer, sample and place inside the layer; cubes are a face and normalized
+    coordinates on it."""
+
+    def __init__(self, view: View, texture: Texture, sampler: Sampler, operands: _Operands) -> None:
+        self.memory, self.texture, self.sampler, self.operands = reader(view, texture), texture, sampler, operands
+        coordinates, geometry = operands.coordinates, operands.mods["geom"]
+        zero = np.zeros(len(coordinates[0]), np.int64)
+        self.layer = coordinates.pop(0).astype(np.int64) if geometry.startswith("a") else zero
+        self.sample = coordinates.pop(0).astype(np.int64) if "ms" in geometry else zero
+        self.place = coordinates
+        self.cube = "cube" in geometry
+        if self.cube:
+            self.sampler = replace(sampler, address=("clamp",) * 3, normalized=True, force_unnormalized=False)
+
+    def gathered(self, channel: int) -> tuple[Array, Array]:
+        """Four texels (lanes x 4), and whether they are resident."""
+        layer, place = self._on_faces(self.place)
+        fetch = Fetch(Image(self.texture, 0, self.memory), self.sampler, layer, self.sample,
+                      [o.astype(np.int64) for o in self.operands.offsets], self.operands.reference)  # fmt: skip
+        found = fetch.gathered(place, channel)
+        return _or_zero(found, fetch.resident), fetch.resident
+
+    def sampled(self) -> tuple[Array, Array]:
+        """Channel values (lanes x 4), and whether all texels that counted are resident."""
+        mode = self.operands.mods.get("mode")
+        if mode != "grad":
+            lod = self.operands.extra[0] if mode == "level" else np.zeros(len(self.layer))
+            values, there = self._level(self.place, lod if mode == "level" else None)
+        else:
+            values, there = self._along_gradient()
+        return _or_zero(values, there), there
+
+    def _along_gradient(self) -> tuple[Array, Array]:
+        extra = self.operands.extra
+        gradients = extra[: len(extra) // 2], extra[len(extra) // 2 :]
+        slopes = [slope(self.place, g) for g in gradients] if self.cube else gradients
+        lod, count, along = gradient_lod(self.texture, self.sampler, *slopes)
+        if self.cube:  # the direction moves, so that samples may lie on the next face
+            first = np.equal(along[0], slopes[0][0]) & np.equal(along[1], slopes[0][1])
+            along = [np.where(first, a, b).astype(np.float64) for a, b in zip(*gradients, strict=True)]
+        most = int(count.max())
+        if most == 1 or not self.texture.is_float or self.operands.whole:
+            return self._level(self.place, lod)
+        total, there = np.zeros((len(count), 4), np.float64), np.ones(len(count), np.bool_)
+        for number in range(most):
+            part = (number + 0.5) / count - 0.5
+            with np.errstate(all="ignore"):
+                place = [c.astype(np.float64) + part * step for c, step in zip(self.place, along, strict=True)]
+            values, resident = self._level(place, lod)
+            counts = number < count
+            total += np.where(counts[:, None], values, 0.0)
+            there &= resident | ~counts
+        return total / count[:, None], there
+
+    def _on_faces(self, place: Sequence[Array]) -> tuple[Array, list[Array]]:
+        if not self.cube:
+            return self.layer, list(place)
+        face, s, t = cube_face(*place)
+        return 6 * np.minimum(self.layer, self.texture.layers // 6 - 1) + face, [s, t]
+
+    def _level(self, place: Sequence[Array], lod: Array | None) -> tuple[Array, Array]:
+        """Of one level, or of two with their weights; lod None: of the base level."""
+        layer, place = self._on_faces(place)
+        texture, operands = self.texture, self.operands
+        zero = np.zeros(len(layer), np.int64)
+        lower, upper, weight = (
+            (zero, zero, zero.astype(np.float64)) if lod is None else levels_of(texture, self.sampler, lod)
+        )
+        resident = np.ones(len(layer), np.bool_)
+
+        def at(levels: Array, counts: Array) -> Array:
+            found = np.zeros((len(layer), 4), np.float64 if texture.is_float else np.int64)
+            for level in np.unique(levels[counts]):
+                here = np.flatnonzero((levels == level) & counts)
+                offsets = [o[here].astype(np.int64) for o in operands.offsets]
+                reference = None if operands.reference is None else operands.reference[here]
+                fetch = Fetch(Image(texture, int(level), self.memory), self.sampler, layer[here], self.sample[here],
+                              offsets, reference)  # fmt: skip
+                chosen = [c[here] for c in place]
+                if operands.whole:
+                    found[here] = fetch.whole([c.astype(np.int64) for c in chosen])
+                else:
+                    found[here] = fetch.filtered(chosen)
+                resident[here] &= fetch.resident
+            return found
+
+        values = at(lower, np.ones(len(layer), np.bool_))
+        mixed = weight != 0
+        if texture.is_float and mixed.any():
+            blend = (1 - weight)[:, None] * values + weight[:, None] * at(upper, mixed)
+            values = np.where(mixed[:, None], blend, values)
+        return values, resident
 
 
-def _sampled(view: View, texture: Texture, sampler: Sampler, operands: _Operands) -> Array:
-    """Channel values: of one level, or of two with their weights."""
-    mode = operands.mods.get("mode")
-    layer, sample, place, sampler = _placed(texture, sampler, operands)
-    lod = np.zeros(len(layer))
-    if mode == "level":
-        lod = operands.extra[0].astype(np.float64)
-    elif mode == "grad":
-        half = len(operands.extra) // 2
-        lod = gradient_lod(texture, sampler, operands.extra[:half], operands.extra[half:])
-    lower, upper, weight = levels_of(texture, sampler, lod)
-
-    def at(levels: Array) -> Array:
-        found = np.zeros((len(layer), 4), np.float64 if texture.is_float else np.int64)
-        for level in np.unique(levels):
-            here = np.flatnonzero(levels == level)
-            image = Image(texture, int(level), reader(view, texture))
-            offsets = [o[here].astype(np.int64) for o in operands.offsets]
-            fetch = Fetch(image, sampler, layer[here], sample[here], offsets)
-            chosen = [c[here] for c in place]
-            if operands.whole:
-                found[here] = fetch.whole([c.astype(np.int64) for c in chosen])
-            else:
-                found[here] = fetch.filtered(chosen)
-        return found
-
-    values = at(lower)
-    if texture.is_float and weight.any():
-        values = (1 - weight)[:, None] * values + weight[:, None] * at(upper)
-    return values
+def _or_zero(values: Array, resident: Array) -> Array:
+    """What is not resident reads as zeros (9.7.10.3)."""
+    return values if resident.all() else np.where(resident[:, None], values, np.zeros((), values.dtype))
 
 
 def _bits(view: View, values: Array) -> Array:
@@ -135,8 +202,8 @@ def _bits(view: View, values: Array) -> Array:
         return single.astype(np.float16).view(np.uint16).astype(np.uint32) if half else single.view(np.uint32)
 
 
-def _answer(view: View, values: Array) -> None:
-    """Write the destinations; the predicate of `d|p` says that the texels are resident, as they all are."""
+def _answer(view: View, values: Array, resident: Array) -> None:
+    """Write the destinations; the predicate of `d|p` says whether the texels are resident."""
     dtype = view.op.opcode.mods["dtype"]  # type: ignore[union-attr]
     columns = [values[:, n] for n in range(4)]
     if dtype == "f16x2":
@@ -146,4 +213,4 @@ def _answer(view: View, values: Array) -> None:
     for position, column in enumerate(columns):
         view.result(position, column)
     if len(view.op.dst) > len(columns):
-        view.result(len(columns), np.ones(LANES, np.bool_))
+        view.result(len(columns), resident)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError
+if TYPE_CHECKING:
+    from .shortcuts import Rows
 
 #: Handles have these 16 bits on top, where no address has them.
 _TAG = 0x7E58
@@ -15,6 +18,17 @@ _OBJECT, _SAMPLER = 1 << 40, 2 << 40
 ADDRESS_MODES = {"wrap": 0, "mirror": 1, "clamp_ogl": 2, "clamp": 3, "border": 4}
 FILTERS = {"point": 0, "linear": 1}
 READS = ("element", "normalized_float")
+#: How a reference value passes against a texel's depth: reference on the left, as OpenGL and Direct3D have it.
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "less_equal": operator.le, "less": operator.lt, "greater_equal": operator.ge, "greater": operator.gt,
+    "equal": operator.eq, "not_equal": operator.ne,
+    "always": lambda reference, depth: (reference <= depth) | True,
+    "never": lambda reference, depth: (reference <= depth) & False,
+}  # fmt: skip
+#: Most samples of an anisotropic fetch.
+MOST_ANISOTROPY = 16
+#: Levels of detail that are let through.
+EVERY_LEVEL = (0.0, 64.0)
 
 #: Words of sampler initialisers in PTX (5.3).
 _WORDS = {"clamp_to_edge": "clamp", "clamp_to_border": "border", "nearest": "point"}
@@ -60,7 +74,9 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """How coordinates and texels are treated. border: the colour outside under "border"; lod: range of levels."""
+    """How coordinates and texels are treated. border: the colour outside under "border"; compare: one of COMPARISONS;
+    anisotropy: most samples along a gradient; seamless: filters reach over the edges of a cube's faces; level_bias,
+    level_clamp: of the level of detail."""
 
     filter: str = "point"
     address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
@@ -68,6 +84,44 @@ class Sampler:
     border: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     mip_filter: str = "point"
     force_unnormalized: bool = False
+    compare: str = "less_equal"
+    anisotropy: int = 1
+    seamless: bool = False
+    level_bias: float = 0.0
+    level_clamp: tuple[float, float] = EVERY_LEVEL
+
+    @property
+    def scales(self) -> bool:
+        """Whether coordinates count whole extents, not texels."""
+        return self.normalized and not self.force_unnormalized
+
+    def mode(self, axis: int) -> str:
+        """Address mode of an axis: wrap and mirror need normalized coordinates, and clamp otherwise."""
+        mode = self.address[axis]
+        return "clamp" if mode in ("wrap", "mirror") and not self.scales else mode
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Texels of a sparse texture that are not in memory. Extents of None reach to the end; layer None: all layers."""
+
+    level: int = 0
+    layer: int | None = None
+    x: int = 0
+    y: int = 0
+    z: int = 0
+    width: int | None = None
+    height: int | None = None
+    depth: int | None = None
+
+    def covers(self, layer: Any, x: Any, y: Any, z: Any) -> Any:
+        """Whether it has these texels (arrays)."""
+        inside = (layer == layer) if self.layer is None else layer == self.layer
+        for place, first, extent in ((x, self.x, self.width), (y, self.y, self.height), (z, self.z, self.depth)):
+            inside = inside & (place >= first)
+            if extent is not None:
+                inside = inside & (place < first + extent)
+        return inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +129,8 @@ class Texture:
     """Texels in device memory, row by row: [layer][sample][z][y][x][channel], each mipmap level behind the last.
 
     size: width, height, depth of the base level in texels (1 where there is no such axis); layers: of an array, six to
-    a cube; pitch: bytes from row to row of the base level (0: no gap). surface: it may be written.
+    a cube; pitch: bytes from row to row of the base level (0: no gap). surface: it may be written. srgb: colours are
+    encoded as sRGB; absent: what is not resident; freed: its memory has been given back.
     """
 
     kind: str
@@ -90,6 +145,13 @@ class Texture:
     read: str = "element"
     sampler: Sampler = field(default_factory=Sampler)
     surface: bool = False
+    srgb: bool = False
+    absent: tuple[Region, ...] = ()
+    freed: bool = False
+
+    @property
+    def is_cube(self) -> bool:
+        return self.kind in ("cube", "acube")
 
     @property
     def channel(self) -> Channel:
@@ -127,105 +189,40 @@ class Texture:
         return self.channel.is_float or self.read == "normalized_float"
 
 
-def make(
-    kind: str,
-    address: int,
-    room: int,
-    *,
-    type: str,
-    size: Iterable[int],
-    channels: int = 1,
-    filter: str = "point",
-    address_modes: Iterable[str] = (),
-    normalized: bool = False,
-    read: str = "element",
-    border: Iterable[float] = (),
-    layers: int | None = None,
-    levels: int = 1,
-    samples: int = 1,
-    pitch: int = 0,
-    mip_filter: str = "point",
-) -> Texture:
-    """A texture or, with a kind such as "surface2d", a surface, over `room` bytes at a device address.
-
-    kind: one of KINDS. size: width, height and depth in texels as far as the kind has them; an array's last number is
-    its layers (or give `layers`), a cube array's counts cubes. Raises `LaunchError` with what is wrong.
-    """
-    surface = kind.startswith("surface")
-    kind = kind.removeprefix("surface")
-    _one_of(kind, KINDS, "kind of texture")
-    _one_of(type, CHANNELS, "channel type")
-    _one_of(filter, FILTERS, "filter")
-    _one_of(mip_filter, FILTERS, "filter")
-    _one_of(read, READS, "read mode")
-    if channels not in ORDERS:
-        raise LaunchError(f"a texel has 1, 2 or 4 channels, not {channels}")
-    modes = [*address_modes]
-    for mode in modes:
-        _one_of(mode, ADDRESS_MODES, "address mode")
-    if len(modes) > 3:
-        raise LaunchError(f"{len(modes)} address modes; there are at most three axes")
-    modes += [modes[-1] if modes else "clamp"] * (3 - len(modes))
-    extents, count = _extents(kind, [*size], layers)
-    colour = [*border] + [0.0] * 4
-    sampler = Sampler(filter, (modes[0], modes[1], modes[2]), normalized, (*colour[:4],), mip_filter)  # type: ignore[arg-type]
-    texture = Texture(kind, address, type, channels, extents, count, samples, levels, pitch, read, sampler, surface)
-    _check(texture, room)
-    return texture
-
-
-def _one_of(value: str, known: Iterable[str], what: str) -> None:
-    if value not in known:
-        raise LaunchError(f"there is no {what} '{value}'; there are {', '.join(known)}")
-
-
-def _extents(kind: str, size: list[int], layers: int | None) -> tuple[tuple[int, int, int], int]:
-    """Width, height, depth; and layers."""
-    axes, layered, _ = KINDS[kind]
-    count = layers or 1
-    if layered and kind != "cube" and layers is None and len(size) == axes + 1:
-        count = size.pop()
-    if kind in ("cube", "acube"):
-        count = 6 * (count if kind == "acube" else 1)
-    if len(size) != axes:
-        raise LaunchError(f"the size of a {kind} texture has {axes} number{'s' if axes > 1 else ''}, not {len(size)}")
-    if min(*size, count) < 1:
-        raise LaunchError(f"a texture of size {size} with {count} layers is empty")
-    x, y, z = (*size, 1, 1)[:3]
-    return (x, y, z), count
-
-
-def _check(texture: Texture, room: int) -> None:
-    if texture.levels < 1 or texture.samples < 1:
-        raise LaunchError("a texture has at least one level and one sample")
-    if texture.levels > max(texture.size).bit_length():
-        raise LaunchError(f"{texture.levels} levels are too many for a size of {max(texture.size)}")
-    if texture.pitch and texture.pitch < texture.size[0] * texture.texel:
-        raise LaunchError(f"a pitch of {texture.pitch} bytes is less than a row of {texture.size[0] * texture.texel}")
-    if texture.bytes > room:
-        raise LaunchError(f"the texture takes {texture.bytes:,} bytes; its buffer has {room:,}")
-    if texture.read == "normalized_float" and not texture.channel.normalized:
-        raise LaunchError(f"channels of {texture.type} cannot be read as normalized floats")
-    if texture.sampler.filter == "linear" and not texture.is_float:
-        raise LaunchError(f'linear filtering needs floats: {texture.type} with read = "normalized_float", f16 or f32')
-
-
 class Textures:
     """The textures and surfaces of a device by handle."""
 
     def __init__(self) -> None:
-        self._known: list[Texture] = []
+        self.known: list[Texture] = []
+        self._rows: Rows | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """What native code knows of them."""
+        if self._rows is None:
+            from .shortcuts import Rows
+
+            self._rows = Rows()
+        return self._rows
 
     def add(self, texture: Texture) -> int:
         """The handle of a new texture or surface."""
-        self._known.append(texture)
-        return _TAG << 48 | _OBJECT | len(self._known)
+        self.known.append(texture)
+        return _TAG << 48 | _OBJECT | len(self.known)
+
+    def freed(self, address: int, size: int) -> None:
+        """Memory has been given back: textures that lie in it are of no more use."""
+        for number, texture in enumerate(self.known):
+            if texture.address < address + size and address < texture.address + texture.bytes and not texture.freed:
+                self.known[number] = replace(texture, freed=True)
+                if self._rows is not None:
+                    self._rows.drop(number)
 
     def find(self, handle: int) -> Texture | None:
         """The texture of a handle; None for any other number."""
         number = handle & (1 << 32) - 1
-        if handle & ~((1 << 32) - 1) == _TAG << 48 | _OBJECT and 0 < number <= len(self._known):
-            return self._known[number - 1]
+        if handle & ~((1 << 32) - 1) == _TAG << 48 | _OBJECT and 0 < number <= len(self.known):
+            return self.known[number - 1]
         return None
 
 
@@ -252,10 +249,11 @@ def sampler_handle(fields: dict[str, str | int]) -> int:
 
 def sampler_of(handle: int) -> Sampler | None:
     """The sampler that a .samplerref variable holds; None for any other number."""
-    if handle >> 40 << 40 != _TAG << 48 | _SAMPLER:
-        return None
     modes = list(ADDRESS_MODES)
-    axes = [modes[handle >> 4 * axis & 15] for axis in range(3)]
+    numbers = [handle >> 4 * axis & 15 for axis in range(3)]
+    if handle >> 14 << 14 != _TAG << 48 | _SAMPLER or max(numbers) >= len(modes):
+        return None
+    axes = [modes[number] for number in numbers]
     return Sampler(
         "linear" if handle >> 12 & 1 else "point", (axes[0], axes[1], axes[2]), True,
         force_unnormalized=bool(handle >> 13 & 1),

@@ -11,6 +11,7 @@ from .access import content, sampler_at, texture_at, textures_of
 from .objects import ADDRESS_MODES, FILTERS, ORDERS, Sampler, Texture, sampler_of
 
 _ARRAYS = ("a1d", "a2d", "acube", "a2dms")
+_SRGBA = 0x10C1  # channel_order of OpenCL; it has none for sRGB of fewer channels
 _SAMPLER_QUERIES = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords")
 
 
@@ -38,7 +39,7 @@ def _of_texture(texture: Texture, wanted: str, level: int) -> int:
     layers = texture.layers // 6 if texture.kind == "acube" else texture.layers
     return {
         "channel_data_type": channel.normalized if texture.read == "normalized_float" else channel.data_type,
-        "channel_order": ORDERS[texture.channels],
+        "channel_order": _SRGBA if texture.srgb and texture.channels == 4 else ORDERS[texture.channels],
         "normalized_coords": int(texture.sampler.normalized),
         "array_size": layers if texture.kind in _ARRAYS else 0,
         "num_mipmap_levels": texture.levels if texture.levels > 1 else 0,

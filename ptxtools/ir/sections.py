@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from ptxtools.ir import DataLine, Section
+from .nodes import DataLine, Section
 
 _WIDTHS = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}
 #: A name with a constant behind it, or the difference of two names.

@@ -1,0 +1,104 @@
+"""What ptx-lint finds in files, in this process or in several."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ptxtools.diagnostics import Diagnostic, PtxError, Severity
+
+from .common import STDIN, Failure, progress, read_input
+from .settings import Settings
+
+#: From this many files on, worker processes pay.
+_PARALLEL_FROM = 16
+
+
+class Unreadable(NamedTuple):
+    """A file that cannot be read or written, or a folder that cannot be listed; `why` names it, too."""
+
+    name: str
+    why: str
+
+
+class Report(NamedTuple):
+    """What was found in one file; `failure` says why it could not be read, `fails` that the findings count."""
+
+    name: str
+    findings: list[Diagnostic]
+    fails: bool = False
+    failure: str = ""
+    seconds: float = 0.0
+
+
+def lint_all(files: Sequence[tuple[str, Settings]], options: dict[str, Any]) -> list[Report]:
+    jobs = options["jobs"] or (os.cpu_count() or 1 if len(files) >= _PARALLEL_FROM else 1)
+    jobs = min(jobs, len(files))
+    reports: list[Report] = []
+    with progress("checking", len(files), options["quiet"]) as step:
+        for report in _reports(files, jobs):
+            reports.append(report)
+            step()
+            if options["verbose"]:
+                sys.stderr.write(f"{report.name}: {len(report.findings)} findings in {report.seconds:.3f} s\n")
+    return reports
+
+
+def _reports(files: Sequence[tuple[str, Settings]], jobs: int) -> Iterable[Report]:
+    if jobs < 2 or any(name == STDIN for name, _ in files):
+        return map(_report, files)
+    return _parallel(files, jobs)
+
+
+def _parallel(files: Sequence[tuple[str, Settings]], jobs: int) -> Iterable[Report]:
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(_report, files, chunksize=max(1, len(files) // (4 * jobs)))
+
+
+def _report(file: tuple[str, Settings]) -> Report:
+    """Lint one file. Runs in a worker process, too."""
+    name, settings = file
+    started = time.perf_counter()
+    try:
+        data = read_input(name)
+    except Failure as error:
+        return Report(shown(name, settings), [], failure=error.message)
+    return report_of(data, name, settings, started)
+
+
+def report_of(data: bytes, name: str, settings: Settings, started: float = 0.0) -> Report:
+    label = shown(name, settings)
+    findings = lint_data(data, label, settings)
+    counting = settings.strict or any(finding.severity is Severity.ERROR for finding in findings)
+    fails = bool(findings) and counting and not settings.exit_zero
+    return Report(label, findings, fails, "", time.perf_counter() - started)
+
+
+def shown(name: str, settings: Settings) -> str:
+    return settings.stdin_name if name == STDIN else name
+
+
+def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
+    """The findings in the bytes of one file."""
+    from ptxtools.api import parsed
+    from ptxtools.inputs import detect
+    from ptxtools.linter import findings_of
+
+    findings: list[Diagnostic] = []
+    try:
+        for module, syntax in parsed(data, name):
+            findings += findings_of(
+                module, syntax, targets=settings.targets, version=settings.version,
+                select=settings.select, ignore=settings.ignore,
+            )  # fmt: skip
+    except PtxError as error:
+        findings += error.diagnostics
+    if any(finding.fix for finding in findings) and detect(data) in ("ptxo", "fatbin", "elf"):
+        for finding in findings:  # positions are those of the text in it: there is none to change
+            finding.fix = None
+    return findings

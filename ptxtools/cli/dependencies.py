@@ -1,0 +1,87 @@
+"""Dependency files for make, as compilers write them: -MD, -MMD, -MF, -MP, -MT, -MQ (GCC, "Preprocessor Options")."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from .common import STDIN, Failure
+
+#: Options of several letters behind one dash, whose value may follow at once: `-MFfile`.
+_JOINED = ("-MF", "-MT", "-MQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A file to write once everything is known to be right; `inputs` are what it was made from."""
+
+    path: str
+    data: bytes
+    inputs: tuple[str, ...]
+
+
+def spelled_out(arguments: Sequence[str], command: click.Command) -> list[str]:
+    """`-MFfile` is `-MF file`, as compilers have it (click would take either for single letters); and `-MQ name` is
+    `-MT` with the name quoted, so that the targets keep their order."""
+    valued = {spelling for option in command.params if isinstance(option, click.Option) and not option.is_flag
+              for spelling in option.opts}  # fmt: skip
+    found: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            return [*found, argument, *rest]
+        option, value = argument, None
+        if argument in valued:
+            value = next(rest, None)
+        elif argument.startswith(_JOINED):
+            option, value = argument[:3], argument[3:]
+        if option == "-MQ" and value is not None:
+            option, value = "-MT", make_name(value)
+        found += [option] if value is None else [option, value]
+    return found
+
+
+def wants_dependencies(options: dict[str, Any]) -> bool:
+    """Whether a dependency file is to be written."""
+    return bool(options["dependencies"] or options["dependency_file"])
+
+
+def check_dependency_usage(options: dict[str, Any], inputs: int) -> None:
+    """Raise click.UsageError for options that do not go together."""
+    file = options["dependency_file"]
+    if not wants_dependencies(options):
+        wrong = "-MP" if options["phony"] else "-MT" if options["rule_targets"] else None
+        if wrong:
+            raise click.UsageError(f"{wrong} says what a dependency file holds: -MD, -MMD or -MF must ask for one")
+        return
+    if options["output"] == STDIN and not file:
+        raise click.UsageError("-MMD with -o - needs -MF: there is no output name to derive its own from")
+    if options["output"] == file == STDIN:
+        raise click.UsageError("-o - and -MF - would both be written to standard output")
+    if file and options["separate"] and inputs > 1:
+        raise click.UsageError("-MF with -c takes one input: each output has its own dependencies")
+
+
+def dependency_file(output: Output, options: dict[str, Any]) -> Output:
+    """A make rule for an output. With -MP also a rule without recipe for each input but the first, so that one that is
+    gone does not stop make. Raises Failure where it would be written over an output or an input."""
+    path = options["dependency_file"] or f"{os.path.splitext(output.path)[0]}.d"
+    if path == output.path:
+        raise Failure(f"{path} is the output: its dependencies need another name, given with -MF")
+    targets = options["rule_targets"] or [make_name(output.path)]
+    inputs = [make_name(name) for name in output.inputs if name != STDIN]
+    lines = [f"{' '.join(targets)}: {' '.join(inputs)}".rstrip()]
+    if options["phony"]:
+        lines += [f"{name}:" for name in dict.fromkeys(inputs[1:]) if name != inputs[0]]
+    return Output(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), output.inputs)
+
+
+def make_name(name: str) -> str:
+    """A name as make reads it: GNU make takes 2n+1 backslashes before white space for n of them and the space;
+    elsewhere a backslash is itself."""
+    return re.sub(r"(\\*)([ \t])", r"\1\1\\\2", name.replace("$", "$$").replace("#", "\\#"))

@@ -1,0 +1,87 @@
+"""`ptx-lint --fix` and `--diff`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ptxtools.diagnostics import PtxError
+from ptxtools.diagnostics.decode import decode, encode
+from ptxtools.linter.fixes import apply_fixes, unified_diff
+
+from .checking import Report, Unreadable, lint_data, report_of, shown
+from .common import FINDINGS, OK, STDIN, USAGE, Failure, read_input, write_output
+from .reporting import print_failures
+from .settings import Settings, SettingsFinder
+
+#: A fix may lead to another; nobody has seen so many.
+_MOST_PASSES = 10
+
+
+def show_fixes(names: Sequence[str], finder: SettingsFinder, failures: Sequence[Unreadable]) -> int:
+    """Print as a patch what `fix` would change; the exit status."""
+    status, unreadable = OK, list(failures)
+    for name in names:
+        try:
+            data = read_input(name)
+        except Failure as error:
+            unreadable.append(Unreadable(name, error.message))
+            continue
+        settings = finder.for_file(name)
+        changed, count = _fixed(data, shown(name, settings), settings)
+        if count:
+            write_output(STDIN, unified_diff(data, changed, shown(name, settings)))
+            status = FINDINGS
+    print_failures(unreadable)
+    return USAGE if unreadable else status
+
+
+def fix(names: Sequence[str], finder: SettingsFinder) -> tuple[list[Report], list[Unreadable]]:
+    """Apply the fixes of each file. What is left in standard input, whose text goes to standard output; and which files
+    could not be read or written."""
+    left: list[Report] = []
+    unwritten: list[Unreadable] = []
+    for name in names:
+        settings = finder.for_file(name)
+        try:
+            data = read_input(name)
+        except Failure as error:
+            if name == STDIN:  # a file is reported when it is checked
+                unwritten.append(Unreadable(name, error.message))
+            continue
+        changed, count = _fixed(data, shown(name, settings), settings)
+        if name == STDIN:
+            if _is_text(data):  # else there is nothing to print
+                write_output(STDIN, changed)
+            left.append(report_of(changed, name, settings))
+        elif count:
+            try:
+                write_output(name, changed)
+            except Failure as error:
+                unwritten.append(Unreadable(name, error.message))
+                continue
+            sys.stderr.write(f"{name}: {count} {'fix' if count == 1 else 'fixes'} applied\n")
+    return left, unwritten
+
+
+def _fixed(data: bytes, label: str, settings: Settings) -> tuple[bytes, int]:
+    """The bytes of a file with its fixes applied, until there are no more, and how many were."""
+    total = 0
+    for _ in range(_MOST_PASSES):
+        try:
+            text = decode(data, label)
+        except PtxError:  # binary: there is no text to change
+            break
+        text, count = apply_fixes(text, lint_data(data, label, settings))
+        if not count:
+            break
+        data, total = encode(text, data), total + count
+    return data, total
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        decode(data, "")
+    except PtxError:
+        return False
+    return True

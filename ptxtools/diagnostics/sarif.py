@@ -1,0 +1,120 @@
+"""Findings as a SARIF 2.1.0 log."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from .diagnostic import Diagnostic, Fix
+from .source import Source, Span
+from .text import headline, notes
+
+if TYPE_CHECKING:
+    from .origin import Origin
+
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+#: The name of our fingerprints; the number changes with what they are made of.
+FINGERPRINT = "ptxLintLine/v1"
+
+
+def to_sarif(
+    diagnostics: Sequence[Diagnostic],
+    describe: Callable[[str], tuple[str, str]],
+    version: str,
+    failures: Sequence[tuple[str, str]] = (),
+) -> str:
+    """A SARIF 2.1.0 log with one run.
+
+    describe: title and explanation (Markdown) of a code; version: that of the tool; failures: files that could not be
+    read, each with the reason. They make the run one that did not succeed.
+    """
+    codes = sorted({d.code for d in diagnostics})
+    rules = []
+    for code in codes:
+        title, page = describe(code)
+        rules.append({"id": code, "shortDescription": {"text": title}, "help": {"text": page, "markdown": page}})
+    driver = {"name": "ptx-lint", "version": version, "rules": rules}
+    index = {code: n for n, code in enumerate(codes)}
+    invocation: dict[str, Any] = {"executionSuccessful": not failures}
+    if failures:
+        invocation["toolExecutionNotifications"] = [_notification(name, why) for name, why in failures]
+    prints = _fingerprints(diagnostics)
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(d, index[d.code], mark) for d, mark in zip(diagnostics, prints, strict=True)],
+    }
+    log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2)
+
+
+def _notification(name: str, why: str) -> dict[str, Any]:
+    place = {"artifactLocation": _artifact(name)}
+    return {"level": "error", "message": {"text": why}, "locations": [{"physicalLocation": place}]}
+
+
+def _result(d: Diagnostic, rule_index: int, fingerprint: str) -> dict[str, Any]:
+    text = "\n".join([headline(d), *(f"{head} {text}" for head, text in notes(d))])
+    region = {"startLine": d.line, "startColumn": d.column, "endLine": d.end_line, "endColumn": d.end_column}
+    place = {"artifactLocation": _artifact(d.file), "region": region}
+    result: dict[str, Any] = {
+        "ruleId": d.code,
+        "ruleIndex": rule_index,
+        "level": d.severity.value,
+        "message": {"text": text},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {FINGERPRINT: fingerprint},
+    }
+    if d.fix is not None and d.source is not None:
+        result["fixes"] = [_fix(d.fix, d.source, d.file)]
+    if d.origin is not None:
+        result["relatedLocations"] = [_generated_from(n, place) for n, place in enumerate(d.origin.chain)]
+    if d.target:
+        result["properties"] = {"target": d.target}
+    return result
+
+
+def _generated_from(number: int, place: Origin) -> dict[str, Any]:
+    region = {"startLine": place.line, **({"startColumn": place.column} if place.column else {})}
+    text = "inlined here" if number else "the source of this line"
+    return {
+        "id": number,
+        "physicalLocation": {"artifactLocation": _artifact(place.file), "region": region},
+        "message": {"text": text},
+    }
+
+
+def _fix(fix: Fix, source: Source, name: str) -> dict[str, Any]:
+    replacement = {"deletedRegion": _region(source, fix.span), "insertedContent": {"text": fix.text}}
+    change = {"artifactLocation": _artifact(name), "replacements": [replacement]}
+    return {"description": {"text": fix.title or "apply the fix"}, "artifactChanges": [change]}
+
+
+def _region(source: Source, span: Span) -> dict[str, int]:
+    (line, column), (end_line, end_column) = map(source.position, span)
+    return {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
+
+
+def _fingerprints(diagnostics: Sequence[Diagnostic]) -> list[str]:
+    """What tells a finding again after lines were put before it: its code, target, and the words of its line; a number
+    tells those apart that share all of that in a file, in their order."""
+    seen: Counter[tuple[str, str]] = Counter()
+    found = []
+    for d in diagnostics:
+        words = " ".join(d.source.line(d.line).split()) if d.source else ""
+        key = sha256("\0".join((d.code, d.target or "", words)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        seen[d.file, key] += 1
+        found.append(f"{key}:{seen[d.file, key]}")
+    return found
+
+
+def _artifact(name: str) -> dict[str, str]:
+    path = PurePath(name)
+    return {"uri": path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))}

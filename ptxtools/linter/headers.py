@@ -1,0 +1,74 @@
+"""The fix of findings that ask for a later version or target: `.version` and `.target` raised to what suffices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxtools.check import check, codes, gather
+from ptxtools.check.availability import able_targets, demands_of, lowest_targets
+from ptxtools.check.locate import word_span
+from ptxtools.diagnostics import Diagnostic, Fix, Span
+from ptxtools.ir.nodes import Header, Module
+from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, canonical, provides, version_text
+
+_MENDED = frozenset({codes.NEEDS_VERSION, codes.NEEDS_TARGET, codes.TARGET_NEEDS_VERSION})
+
+
+def offer_raised_headers(module: Module, errors: Sequence[Diagnostic]) -> None:
+    """Give the findings that a later version or target mends the fix that raises them for the whole module.
+
+    errors: all errors that the module has as it declares itself. There is no fix where several targets would do, where
+    none has all that the module uses, and where raising them would bring other errors.
+    """
+    mended = [d for d in errors if d.code in _MENDED]
+    fix = _fix(module, errors) if mended else None
+    for finding in mended:
+        finding.fix = fix
+
+
+def _fix(module: Module, errors: Sequence[Diagnostic]) -> Fix | None:
+    declared, version = module.target, module.version
+    headers = [
+        [h for h in module.items if isinstance(h, Header) and h.name == name] for name in (".version", ".target")
+    ]
+    if declared not in FIRST_VERSION or version not in VERSIONS or [len(found) for found in headers] != [1, 1]:
+        return None
+    raised = _raised(module, declared, version)
+    if raised is None or raised == (declared, version):
+        return None
+    known = {(d.code, d.span) for d in errors if d.code not in _MENDED}
+    if any((d.code, d.span) not in known for d in check(module, target=raised[0], version=raised[1])):
+        return None
+    return _edit(module, headers[0][0], headers[1][0], *raised)
+
+
+def _raised(module: Module, declared: str, version: tuple[int, int]) -> tuple[str, tuple[int, int]] | None:
+    """The declared target at a later version if that suffices, else the lowest one that has all that it has, too."""
+    gathered = gather(module)
+    needs = demands_of(need for item in gathered for need in item.needs)
+    able = able_targets(needs, demands_of(need for item in gathered for need in item.gone))
+    if declared in able:
+        target = declared
+    else:
+        above = lowest_targets(name for name in able if provides(name, declared))
+        if len(above) != 1:
+            return None
+        target = above[0]
+    return target, max(version, able[target])
+
+
+def _edit(module: Module, first: Header, second: Header, target: str, version: tuple[int, int]) -> Fix | None:
+    text = module.source.text if module.source else ""
+    name = next(arg for arg in second.args if canonical(arg) == module.target)
+    new_name = target if name == module.target else target.replace("sm_", "compute_")
+    edits: list[tuple[Span, str, str]] = []
+    for header, old, new in ((first, first.args[0], version_text(version)), (second, name, new_name)):
+        span = word_span(text, header.span, old)
+        if text[span[0] : span[1]] != old:
+            return None
+        if old != new:
+            edits.append((span, new, f"{header.name} to {new}"))
+    (start, _), (_, end) = edits[0][0], edits[-1][0]
+    between = text[edits[0][0][1] : edits[-1][0][0]] if len(edits) > 1 else ""
+    title = f"raise {' and '.join(what for _, _, what in edits)}"
+    return Fix((start, end), between.join(new for _, new, _ in edits), title)

@@ -1,0 +1,152 @@
+"""Where every warp of a stopped run is: what deadlock and time-limit reports of the native engine say.
+
+Reports are made when no worker runs any more, so all that is read here stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ptxtools.machine.deadlock import CtaLine, Waiting, missing, pending, report
+from ptxtools.native.code.keys import RECORD_BYTES
+from ptxtools.native.code.structures import CTA, WARP, Structure
+from ptxtools.program.program import LANES
+
+from .faults import BARRIERS, cta_field, cta_of, read, thread_of, warp_field, where_at, where_of
+
+if TYPE_CHECKING:
+    from ptxtools.diagnostics import Trap
+    from ptxtools.machine.residents import Wait
+
+    from .polling import Hang
+    from .worker import Worker
+
+#: Records of a block that are asked for their line, for threads that are at its beginning.
+_AHEAD = 64
+
+
+def told(workers: Sequence[Worker], hang: Hang) -> Trap:
+    """The trap that says where each warp of each resident CTA is."""
+    lines: list[CtaLine] = []
+    found: list[Waiting] = []
+    for worker in workers:
+        for slot, cta in _running(worker):
+            lines += _summary(worker, cta)
+            found += _waiting(worker, cta)
+            for warp in _warps(worker, cta):
+                lanes = warp_field(warp, "ready")
+                for wait in worker.woken.get(warp - worker.ctx, ()):  # they only look again
+                    lanes &= ~_note_wait(worker, found, wait, wait.left & lanes if wait.expired else 0)
+                if hang.loops:
+                    _note(worker, found, warp, lanes, "in a loop that changes nothing")
+                else:
+                    _note(worker, found, warp, lanes, runs=True)
+            if slot % worker.shape.cluster == 0:
+                lines += [(None, text) for text in pending(worker.schedule, worker.residents.known(slot))]
+        for wait in worker.schedule.waits():
+            _note_wait(worker, found, wait, wait.lanes)
+    launch = workers[0].launch
+    return report(launch.program, launch.grid, lines, found, hang.reason, hang.kind)
+
+
+def _running(worker: Worker) -> Iterator[tuple[int, int]]:
+    """Slots and addresses of the worker's CTAs that have threads left."""
+    for slot in range(worker.get("slot_used")):
+        cta = worker.ctx + worker.slot_offset(slot)
+        if cta_field(cta, "state") == 1:
+            yield slot, cta
+
+
+def _warps(worker: Worker, cta: int) -> list[int]:
+    shape = worker.shape
+    return [cta + shape.warps_offset + i * shape.warp_bytes for i in range(shape.warps)]
+
+
+def _summary(worker: Worker, cta: int) -> list[CtaLine]:
+    """How many have come to the barriers of a CTA."""
+    place = (cta_field(cta, "x"), cta_field(cta, "y"), cta_field(cta, "z"))
+    lines: list[CtaLine] = []
+    for number in range(BARRIERS):
+        arrived = _item(cta, CTA, "arrived", number)
+        if arrived:
+            expected = _item(cta, CTA, "expected", number) or cta_field(cta, "alive")
+            lines.append((place, f"{arrived} of {expected} threads came to barrier {number}"))
+    return lines
+
+
+def _item(address: int, structure: Structure, name: str, number: int) -> int:
+    return read(address + structure.offset(name) + 4 * number, 4)
+
+
+def _waiting(worker: Worker, cta: int) -> list[Waiting]:
+    """What the warps of a CTA wait for. Lanes that Python has stopped are in the schedule."""
+    found: list[Waiting] = []
+    leader = cta_field(cta, "leader")
+    in_cluster = cta_field(leader, "cl_alive") if worker.shape.cluster > 1 else cta_field(cta, "alive")
+    used = cta_field(cta, "pending")
+    for warp in _warps(worker, cta):
+        for number in range(BARRIERS) if used else ():
+            arrived = _item(cta, CTA, "arrived", number)
+            expected = _item(cta, CTA, "expected", number) or cta_field(cta, "alive")
+            what = f"at barrier {number}: {missing(arrived, expected)}"
+            _note(worker, found, warp, _item(warp, WARP, "waiting", number), what)
+        what = f"at the cluster barrier: {missing(cta_field(leader, 'cl_came'), in_cluster)}"
+        _note(worker, found, warp, warp_field(warp, "cl_waiting"), what)
+        _note(worker, found, warp, warp_field(warp, "parked"), "for other lanes of the warp")
+    return found
+
+
+def _note_wait(worker: Worker, found: list[Waiting], wait: Wait, lanes: int) -> int:
+    """Note lanes of a wait that Python knows, and return them."""
+    _note(worker, found, worker.ctx + wait.frame, lanes, f"for {wait.text}", wait.where)
+    return lanes
+
+
+def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
+    """Lines at which lanes of a warp are, and which lanes are there."""
+    found: dict[int, int] = {}
+    together = warp_field(warp, "group") & lanes
+    ready, parked = warp_field(warp, "ready"), warp_field(warp, "parked")
+    if together & ready:
+        found[_line(worker, warp_field(warp, "group_ip"))] = together
+    elif together:
+        found[where_of(worker, warp_field(warp, "wait_ip"))] = together
+    for lane in range(LANES):
+        if (lanes & ~together) >> lane & 1:
+            if parked >> lane & 1:  # at the block that has nothing but the instruction
+                where = worker.launch.program.blocks[_item(warp, WARP, "pc", lane) // 2].terminator.where
+            elif ready >> lane & 1:
+                where = _line(worker, _block(worker, _item(warp, WARP, "pc", lane)))
+            else:
+                where = where_at(worker, _item(warp, WARP, "wait_at", lane) // RECORD_BYTES)
+            found[where] = found.get(where, 0) | 1 << lane
+    return found
+
+
+def _block(worker: Worker, number: int) -> int:
+    """Address of the first record of a block."""
+    return worker.get("code") + read(worker.get("blocks") + 4 * number, 4)
+
+
+def _line(worker: Worker, ip: int) -> int:
+    """The line of the record at an address, or of the next one that has a line: what lowering makes up has none."""
+    for _ in range(_AHEAD):
+        where = where_of(worker, ip)
+        if where >= 0:
+            return where
+        ip += RECORD_BYTES
+    return -1
+
+
+def _note(
+    worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str = "", where: int | None = None, *,
+    runs: bool = False,
+) -> None:  # fmt: skip
+    """One entry for each place at which lanes are; `where`: all at this line."""
+    if not lanes:
+        return
+    places = _places(worker, warp, lanes) if where is None else {where: lanes}
+    for place, there in sorted(places.items()):
+        first = thread_of(worker.launch, warp, (there & -there).bit_length() - 1)
+        found.append(Waiting(cta_of(warp), warp_field(warp, "id"), there, what, place, first, runs))

@@ -1,0 +1,1 @@
+"""Texture fetches in machine code: texels, filters and address modes, lane by lane."""

@@ -1,0 +1,112 @@
+"""What lies where in global memory, by name: for reports of bad accesses."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .heap import Block
+    from .image import Image
+    from .kernel import Kernel
+
+
+class Allocations:
+    """Buffers, variables of a module and blocks of the heap as a launch finds them.
+
+    starts, sizes: of all but the blocks, in address order; pools: heaps, whose blocks count one by one.
+    """
+
+    def __init__(self, device: Device, image: Image, kernel: Kernel, params: bytes) -> None:
+        self._arena = device.arena
+        heap, pending = device.runtime.used_heap, device.runtime.used_pending
+        self.pools = [pool for pool in (heap, pending) if pool is not None]
+        hidden = {pool.base for pool in self.pools}
+        if image.const[1]:
+            hidden.add(image.const[0])  # constants share an allocation
+        ranges = {start: size for start, size in device.arena.live() if start not in hidden}
+        self._names: dict[int, str] = {}
+        for name, storage in image.variables.items():
+            start = image.addresses[name]
+            ranges[start] = storage.size
+            self._names[start] = f"variable '{name}'"
+        self.starts = sorted(ranges)
+        self.sizes = [ranges[start] for start in self.starts]
+        self._name_arguments(kernel, params)
+
+    def _name_arguments(self, kernel: Kernel, params: bytes) -> None:
+        for number, parameter in enumerate(kernel.parameters):
+            if parameter.pointer:
+                data = params[parameter.offset : parameter.offset + parameter.size]
+                place = self.place(int.from_bytes(data, "little"))
+                if place is not None:
+                    self._names.setdefault(self.starts[place], f"argument {number} ({parameter.name})")
+
+    def place(self, address: int, size: int = 1) -> int | None:
+        """Number of the allocation that holds these bytes, blocks of heaps left out."""
+        place = bisect_right(self.starts, address) - 1
+        if place >= 0 and address + size <= self.starts[place] + self.sizes[place]:
+            return place
+        return None
+
+    def holds(self, address: int, size: int) -> bool:
+        """Whether these bytes lie in one allocation."""
+        return self.place(address, size) is not None or self.in_pools(address, size)
+
+    def in_pools(self, address: int, size: int) -> bool:
+        """Whether these bytes lie in one block of a heap."""
+        return any(pool.holds(address, size) for pool in self.pools)
+
+    def freed(self, address: int) -> str:
+        """What an address lay in before that was freed; "" if it did not, or that is long ago."""
+        for pool in self.pools:
+            block = pool.freed_at(address)
+            if block is not None:
+                return f"block of the heap that was freed: {block}"
+        found = self._arena.freed_at(address)
+        return "" if found is None else f"allocation that was freed: {found[1]:,} bytes at {found[0]:#x}"
+
+    def overwritten(self, places: list[tuple[int, int]], blocks: list[tuple[int, Block]]) -> tuple[str, ...]:
+        """Lines for memory between allocations that was written: (address, bytes), and (address, block of the heap)."""
+        lines: list[str] = []
+        for address, size in places:
+            lines.append(f"written: {self.freed(address) or self.nearest(address, size)}")
+        for address, block in blocks:
+            if block.freed is not None:
+                lines.append(f"written: byte {address - block.address} of a block of the heap that was freed: {block}")
+            else:
+                side = beside(address, 1, block.address, block.size)
+                lines.append(f"written: a block of the heap, {side}: {block}")
+        return tuple(lines)
+
+    def nearest(self, address: int, size: int) -> str:
+        """Where bytes that are out of bounds lie, told by the nearest allocation."""
+        candidates: list[tuple[int, int, str]] = []
+        place = bisect_right(self.starts, address)
+        for number in (place - 1, place):
+            if 0 <= number < len(self.starts):
+                start = self.starts[number]
+                candidates.append((start, self.sizes[number], self._names.get(start, "an allocation")))
+        for pool in self.pools:
+            if address in pool:
+                candidates += [(b.address, b.size, "a block of the heap") for b in pool.live()]
+        if not candidates:
+            return "there is no allocation"
+        start, extent, name = min(candidates, key=lambda c: _distance(address, c[0], c[1]))
+        return f"{name}, {beside(address, size, start, extent)}: {extent:,} bytes at {start:#x}"
+
+
+def _distance(address: int, start: int, size: int) -> int:
+    """Bytes between an address and an allocation; 0 inside of it, and for the first byte behind it."""
+    return start - address if address < start else max(0, address - (start + size))
+
+
+def beside(address: int, size: int, start: int, extent: int) -> str:
+    """Where bytes lie, seen from something that they are not inside of."""
+    end = start + extent
+    if address < start:
+        return f"{start - address:,} bytes before its start"
+    if address < end:
+        return f"the last {address + size - end:,} of {size:,} bytes past its end"
+    return f"{address - end:,} bytes past its end" if address > end else "right behind its end"

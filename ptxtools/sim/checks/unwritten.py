@@ -1,0 +1,46 @@
+"""initcheck's: which bytes of buffers from `Device.alloc` have been written."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array: TypeAlias = npt.NDArray[Any]
+
+
+class Unwritten:
+    """Flags of such buffers, from launch to launch. There are none unless initcheck is on."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._flags: dict[int, Array] = {}
+
+    def add(self, address: int, size: int) -> None:
+        """A buffer that nobody has written."""
+        import numpy as np
+
+        insort(self._starts, address)
+        self._flags[address] = np.zeros(size, np.bool_)
+
+    def remove(self, address: int) -> None:
+        """A buffer is freed."""
+        if self._flags.pop(address, None) is not None:
+            self._starts.remove(address)
+
+    def find(self, address: int) -> tuple[Array, int] | None:
+        """Flags of the buffer that an address lies in, and its place there."""
+        place = bisect_right(self._starts, address) - 1
+        if place < 0:
+            return None
+        start = self._starts[place]
+        flags = self._flags[start]
+        return (flags, address - start) if address < start + len(flags) else None
+
+    def written(self, address: int, size: int) -> None:
+        """Bytes have been written."""
+        found = self.find(address)
+        if found is not None:
+            found[0][found[1] : found[1] + size] = True

@@ -1,0 +1,157 @@
+"""What lets native code fetch texels without coming here (`native.textures.sampling`).
+
+The first fetch of a worker shows it the device's textures, as rows of numbers; that of an instruction fills its cell.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxtools.machine.events import View
+from ptxtools.native.code.structures import FETCH, TEXTURE
+from ptxtools.native.textures import sampling
+from ptxtools.program.details import TexturePlace
+
+from .access import textures_of
+from .objects import ADDRESS_MODES, Texture
+
+if TYPE_CHECKING:
+    from ptxtools.native.loop.cells import Cell
+    from ptxtools.program.program import Ref
+
+    from .access import Array
+
+#: Bits of the geometries that native code knows, by kind of texture, and by instruction with its axes.
+_KINDS = {"1d": 1, "linear": 1, "a1d": 2, "2d": 4, "a2d": 8, "3d": 16}
+_GEOMETRIES = {"1d": (1, 1), "a1d": (2, 1), "2d": (4, 2), "a2d": (8, 2), "3d": (16, 3)}
+_HALVES = {"f16": 1, "f16x2": 2}
+_FORMATS = {"i32": np.uint32, "i64": np.uint64, "ptr": np.uint64}
+
+
+class Rows:
+    """The textures of a device as native code reads them: rows come, and none changes but to go out of use."""
+
+    def __init__(self) -> None:
+        self.array: Array = np.zeros((16, TEXTURE.size), np.uint8)
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def update(self, known: list[Texture], functions: dict[str, int]) -> None:
+        """Have a row for each texture."""
+        with self._lock:
+            if len(known) > len(self.array):
+                larger = np.zeros((2 * len(known), TEXTURE.size), np.uint8)
+                larger[: self.count] = self.array[: self.count]
+                self.array = larger  # who reads the former one keeps it
+            for number in range(self.count, len(known)):
+                _fill(self.array[number], known[number], functions)
+            self.count = max(self.count, len(known))
+
+    def drop(self, number: int) -> None:
+        """From now on only the service knows this texture."""
+        with self._lock:
+            if number < self.count:
+                _set(self.array[number], "kinds", 0)
+
+
+def _fill(row: Array, texture: Texture, functions: dict[str, int]) -> None:
+    sampler, channel = texture.sampler, texture.channel
+    normalized = texture.read == "normalized_float"
+    loader = functions.get(sampling.loader_of(texture.type, normalized, texture.srgb), 0)
+    if not loader or texture.absent or texture.freed or texture.samples > 1:
+        return
+    x, y, z = texture.size
+    modes = [ADDRESS_MODES[mode] for mode in sampler.address]
+    fields = {
+        "levels": texture.levels, "linear": sampler.filter == "linear", "normalized": sampler.normalized,
+        "mode_x": modes[0], "mode_y": modes[1], "mode_z": modes[2], "memory": texture.kind == "linear",
+        "integers": not texture.is_float, "layers": texture.layers, "channel_bytes": channel.bytes,
+        "width": x, "height": y, "depth": z, "start": texture.address, "end": texture.address + texture.bytes,
+        "texel": texture.texel, "row": texture.row, "plane": texture.row * y, "layer": texture.row * y * z,
+    }  # fmt: skip
+    for name, value in fields.items():
+        _set(row, name, int(value))
+    border = np.array(sampler.border, np.float64 if texture.is_float else np.int64).astype(np.float64)
+    for name, bits in zip("rgba", border.view(np.uint64).tolist(), strict=True):
+        _set(row, f"border_{name}", bits)
+    for name in "rgba"[: texture.channels]:
+        _set(row, f"load_{name}", loader)
+    if texture.srgb and texture.channels == 4:
+        _set(row, "load_a", functions[sampling.loader_of("u8", True, False)])
+    _set(row, "kinds", _KINDS.get(texture.kind, 0))  # last: now it can be used
+
+
+def _set(row: Array, name: str, value: int) -> None:
+    offset, type_ = TEXTURE.fields[name]
+    row[offset : offset + np.dtype(_FORMATS[type_]).itemsize].view(_FORMATS[type_])[0] = value
+
+
+def offer(view: View) -> None:
+    """From now on native code does this fetch where it can; never where accesses are looked at."""
+    cell = view.cell
+    geometry = _GEOMETRIES.get(view.op.opcode.mods["geom"])  # type: ignore[union-attr]
+    if (
+        cell is None
+        or geometry is None
+        or view.launch.memory.allowed is not None
+        or view.op.of(TexturePlace).references
+    ):
+        return
+    functions = sampling.addresses()
+    if functions is None:
+        return
+    with cell.lock:
+        if "fetch" not in cell.kept:
+            cell.kept["fetch"] = _cell(view, cell, *geometry)
+        if not cell.kept["fetch"]:
+            return
+        textures = textures_of(view)
+        textures.rows.update(textures.known, functions)
+        view.show(textures.rows.array, textures.rows.count)
+        cell.serve(functions[sampling.NAME])
+
+
+def _cell(view: View, cell: Cell, kind: int, axes: int) -> bool:
+    """Fill the cell of a fetch; false where native code cannot do it."""
+    op = view.op
+    mods = op.opcode.mods  # type: ignore[union-attr]
+    count, extra, offsets, _ = op.of(TexturePlace).values()
+    halves = _HALVES.get(mods["dtype"], 0)
+    results = {0: 4, 1: 4, 2: 2}[halves]
+    if halves and sampling.loader_of("f16", False, False) not in (sampling.addresses() or ()):
+        return False
+    words: list[Ref | None] = [*op.src[2:], *([] if halves == 1 else op.dst[:results])]
+    if any(ref is not None and ref.type != "b32" for ref in words):
+        return False
+    if halves == 1 and any(ref is not None and ref.type != "b16" for ref in op.dst[:results]):
+        return False
+    if op.src[0] is None or op.src[0].type != "b64" or (op.src[1] is not None and op.src[1].type != "b64"):
+        return False
+    places = list(op.src[2 : 2 + count])
+    layer = places.pop(0) if mods["geom"].startswith("a") else None
+    moved = op.src[2 + count + extra : 2 + count + extra + offsets]
+    slots = {
+        "handle_slot": op.src[0], "sampler_slot": op.src[1], "layer_slot": layer,
+        "resident_slot": op.dst[results] if len(op.dst) > results else None,
+        **_named("place", "xyz", places), **_named("offset", "xyz", moved), **_named("to", "rgba", op.dst[:results]),
+    }  # fmt: skip
+    for name, ref in slots.items():
+        cell.set(name, -1 if ref is None else ref.slot, FETCH)
+    channels = [n for n in range(4) if halves == 2 or op.dst[n] is not None]
+    numbers = {
+        "kind": kind, "axes": axes, "whole": mods.get("ctype") == "s32", "levels": extra > 0, "halves": halves,
+        "wanted": sum(1 << n for n in channels),
+    }  # fmt: skip
+    for name, value in numbers.items():
+        cell.set(name, int(value), FETCH)
+    return True
+
+
+def _named(prefix: str, letters: str, refs: Iterable[Ref | None]) -> dict[str, Ref | None]:
+    """Operands by the fields for their slots; those that there are not are None."""
+    given = [*refs, None, None, None, None]
+    return {f"{prefix}_{letter}": ref for letter, ref in zip(letters, given, strict=False)}

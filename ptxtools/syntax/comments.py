@@ -1,0 +1,27 @@
+"""A comment without end: it hides the rest of the text, whatever stands there."""
+
+from __future__ import annotations
+
+import re
+
+from ptxtools.diagnostics import Diagnostic, Source
+
+_CODE = "PTX102"
+_OPEN_OR_WHOLE = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"[^"]*"|(?P<open>/\*)')
+
+
+def with_open_comment(diagnostics: list[Diagnostic], source: Source) -> list[Diagnostic]:
+    """The findings in a text with mistakes. If a comment has no end, that is said where it begins, even if what stands
+    before it in its statement is wrong, too; nothing behind it is news."""
+    at = _open_comment(source.text)
+    if at is None:
+        return diagnostics
+    kept = [d for d in diagnostics if d.span[0] < at and d.code != "PTX116"]
+    message, help = "this comment has no end", ("close it with */",)
+    return [*kept, Diagnostic(_CODE, message, (at, at + 2), source, help=help)]
+
+
+def _open_comment(text: str) -> int | None:
+    if "/*" not in text:
+        return None
+    return next((found.start() for found in _OPEN_OR_WHOLE.finditer(text) if found["open"]), None)

@@ -1,0 +1,74 @@
+"""docs/devices.md, from the tables of chips and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxtools.isa.targets import FIRST_VERSION, chip_of
+from ptxtools.semantics.generations import generation_of
+from ptxtools.sim.limits import KIB, LIMITS, WITHOUT_LIMITS, DeviceLimits
+
+_HEAD = """# Devices
+
+Made from `ptxtools/isa/chips.py` and `ptxtools/sim/limits.py` by `make docs`. `--device`, `device =` and
+`ptxtools.Device(…)` take these names, and with `a` or `f` those that `.target` knows. Sources stand in the docstring
+of `sim/limits.py`: the tables of compute capabilities in the editions of NVIDIA's CUDA programming guide that describe
+each chip, the PTX ISA, and the header `cuda_occupancy.h`, with whose calculator the number of resident CTAs agrees
+(`tests/sim/test_occupancy.py`, sm_30 and later).
+
+SMs are those of the product; a simulated device has as many as `--sms` says, 16 by default. Sizes are in KiB, registers
+in Ki. A CTA gets more shared memory than the default of 48 KiB without asking: the opt-in that CUDA wants is taken as
+given.
+"""
+
+_Column = tuple[str, Callable[[DeviceLimits], object]]
+
+
+def _ki(size: int) -> str:
+    return f"{size / KIB:g}"
+
+
+_HOLDS: tuple[_Column, ...] = (
+    ("device", lambda row: row.name),
+    ("architecture", lambda row: chip_of(row.name).architecture.replace("_", " ")),
+    ("product, SMs", lambda row: f"{row.product}, {row.sms}" if row.product else "–"),
+    ("threads", lambda row: row.threads),
+    ("warps", lambda row: row.warps),
+    ("CTAs", lambda row: row.ctas),
+    ("shared memory", lambda row: _ki(row.shared)),
+    ("registers", lambda row: _ki(row.registers)),
+    ("tensor cores add as", lambda row: (generation_of(row.name) or "–").replace("_", " ")),
+)
+_TAKES: tuple[_Column, ...] = (
+    ("device", lambda row: row.name),
+    ("threads", lambda row: row.cta_threads),
+    ("registers", lambda row: _ki(row.cta_registers)),
+    ("of a thread", lambda row: row.registers_thread),
+    ("shared memory", lambda row: _ki(row.shared_cta)),
+    ("reserved", lambda row: _ki(row.shared_reserved)),
+    ("in units of", lambda row: f"{row.shared_unit} bytes"),
+    ("local, a thread", lambda row: _ki(row.local)),
+    ("parameters", lambda row: f"{row.parameters:,} bytes"),
+    ("cluster", lambda row: row.cluster),
+    ("grid", lambda row: " x ".join("2³¹ - 1" if n == 2**31 - 1 else str(n) for n in row.grid)),
+)
+
+
+def _table(columns: tuple[_Column, ...]) -> list[str]:
+    rows = [" | ".join(str(cell(row)) for _, cell in columns) for row in LIMITS.values()]
+    return [
+        f"| {' | '.join(title for title, _ in columns)} |",
+        "|---" * len(columns) + "|",
+        *(f"| {r} |" for r in rows),
+    ]
+
+
+def device_page() -> str:
+    """What every device holds and takes, and which targets have none."""
+    lines = [_HEAD, "## What an SM holds", "", *_table(_HOLDS), "", "## What a CTA and a launch may ask for", ""]
+    lines += [*_table(_TAKES), "", "Blocks have at most 1024 x 1024 x 64 threads, on sm_1x 512 x 512 x 64.", ""]
+    lines += ["## Targets without a device", ""]
+    for name, reason in WITHOUT_LIMITS.items():
+        names = [target for target in FIRST_VERSION if target.rstrip("af") == name]
+        lines.append(f"- {', '.join(names)}: {reason}.")
+    return "\n".join(lines) + "\n"
