@@ -89,7 +89,7 @@ def variants(name: str) -> list[Program]:
     plain = program(name, optimise=False)
     late = lower(module(name), module(name).entries[0].name, lambda variable: 0x10000, late=True)
     assert plain is not None
-    return [first, plain, late, instrument(first), instrument(late)]
+    return [first, plain, late, instrument(first), instrument(late), instrument(plain, skip=True)]
 
 
 @pytest.mark.parametrize("name", NAMES)
