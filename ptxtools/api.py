@@ -50,7 +50,7 @@ def _readable(data: Any, what: str) -> str | bytes:
 def load(path: str | os.PathLike[str]) -> Module:
     """The module in a file: PTX text, or a container. Raises `PtxError`, `OSError`."""
     name = os.fsdecode(path)
-    from ptxtools.diagnostics.files import read_all
+    from ptxtools.files.reading import read_all
 
     with open(name, "rb") as file:
         return loads(read_all(file), name)

@@ -19,9 +19,9 @@ import click
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
-from ptxtools.diagnostics.files import read_all
 from ptxtools.diagnostics.shorten import shortened
 from ptxtools.diagnostics.text import printable, render
+from ptxtools.files.reading import read_all
 
 from . import interrupted
 
@@ -306,7 +306,7 @@ def read_input(name: str) -> bytes:
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write a whole file, or standard output for `-`; a file appears complete or not at all (`ptxtools.files`).
+    """Write a whole file, or standard output for `-`; a file appears complete or not at all (`ptxtools.files.writing`).
 
     Raises Failure (status 2) when it cannot be written.
     """
@@ -315,7 +315,7 @@ def write_output(path: str, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    from ptxtools.files import reason, write_whole
+    from ptxtools.files.writing import reason, write_whole
 
     sys.stdout.flush()  # the file may be /dev/stdout
     try:

@@ -8,7 +8,7 @@ import tomllib
 from typing import Any
 
 from ptxtools.diagnostics import LaunchError
-from ptxtools.diagnostics.files import read_all
+from ptxtools.files.reading import read_all
 from ptxtools.sim.checks import parse_checks
 
 from .arguments import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any
 
-from ptxtools.files import reason, write_whole
+from ptxtools.files.writing import reason, write_whole
 
 from .errors import SpecError
 from .pictures import is_picture, write_picture

@@ -6,6 +6,7 @@ Gray pictures are [height, width] of u8 or u16, gray with alpha is [height, widt
 
 from __future__ import annotations
 
+import os
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,9 @@ def is_picture(path: str) -> bool:
 
 
 def begins_like_one(path: str) -> bool:
-    """Whether a file that can be read has a PNG file's first bytes."""
+    """Whether a regular file has a PNG file's first bytes; what comes out of a pipe comes only once."""
+    if not os.path.isfile(path):
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(len(MAGIC)) == MAGIC

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from .arrays import NumpyAlgebra
     from .launch import Launch
+    from .textures import TextureTable
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -195,9 +196,8 @@ class View(ABC):
         """See to it that native code has memory to work in; the same size for all. Only where there is a `cell`."""
         raise NotImplementedError
 
-    def show(self, rows: Array, count: int) -> None:
-        """Let native code know the device's textures. Only where there is a `cell`."""
-        raise NotImplementedError
+    def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
+        """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""
 
     def issued_by(self, warp: int) -> Record:
         """What a warp of the CTA has issued of wgmma."""

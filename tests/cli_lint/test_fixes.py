@@ -155,6 +155,8 @@ def test_a_file_that_cannot_be_written(lint, monkeypatch):
     lint.put("x.ptx", GENERIC)
     lint.put("y.ptx", GENERIC)
     real = os.access
-    monkeypatch.setattr("ptxtools.files.os.access", lambda path, mode: not path.startswith("x") and real(path, mode))
+    monkeypatch.setattr(
+        "ptxtools.files.writing.os.access", lambda path, mode: not path.startswith("x") and real(path, mode)
+    )
     status, _, err = lint("--fix", "x.ptx", "y.ptx")
     assert status == 2 and "x.ptx: cannot be written: Permission denied" in err and "y.ptx: 1 fix applied" in err

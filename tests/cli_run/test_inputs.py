@@ -13,7 +13,7 @@ import pytest
 
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
-from ptxtools.diagnostics import files
+from ptxtools.files import reading as files
 
 KERNELS = """
 .version 7.8

@@ -16,6 +16,7 @@ from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
 if TYPE_CHECKING:
     from ptxtools.machine.arrays import NumpyAlgebra
+    from ptxtools.machine.textures import TextureTable
 
     from .cells import Cell
     from .worker import Worker
@@ -124,8 +125,10 @@ class NativeView(View):
     def lend(self, size: int) -> None:
         self.worker.lend(size)
 
-    def show(self, rows: Any, count: int) -> None:
-        self.worker.show(rows, count)
+    def offer_fetch(self, textures: TextureTable) -> None:
+        from ptxtools.native.textures.offer import offer
+
+        offer(self, textures)
 
     def issued_by(self, warp: int) -> Record:
         state, key = self.cta.state, f"wgmma of warp {warp}"

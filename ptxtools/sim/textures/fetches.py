@@ -13,7 +13,7 @@ from ptxtools.machine.events import View, serves
 from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
 
-from .access import Array, groups, lanes_of, reader
+from .access import Array, groups, lanes_of, reader, textures_of
 from .cubes import cube_face, slope
 from .levels import gradient_lod, levels_of
 from .objects import Sampler, Texture
@@ -59,10 +59,7 @@ def tex(view: View) -> None:
         found, there = _Lookup(view, texture, sampler, operands).sampled()
         values[lanes], resident[lanes] = _bits(view, found), there
     _answer(view, values, resident)
-    if view.cell is not None:
-        from .shortcuts import offer
-
-        offer(view)
+    view.offer_fetch(textures_of(view))
 
 
 @serves("tld4")

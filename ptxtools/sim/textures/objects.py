@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .shortcuts import Rows
+    from ptxtools.machine.textures import TextureKeeper
 
 #: Handles have these 16 bits on top, where no address has them.
 _TAG = 0x7E58
@@ -91,6 +91,12 @@ class Sampler:
     level_clamp: tuple[float, float] = EVERY_LEVEL
 
     @property
+    def mode_numbers(self) -> tuple[int, int, int]:
+        """Address modes of the axes, as txq.addr_mode has them."""
+        x, y, z = (ADDRESS_MODES[mode] for mode in self.address)
+        return x, y, z
+
+    @property
     def scales(self) -> bool:
         """Whether coordinates count whole extents, not texels."""
         return self.normalized and not self.force_unnormalized
@@ -158,6 +164,16 @@ class Texture:
         return CHANNELS[self.type]
 
     @property
+    def channel_bytes(self) -> int:
+        """Bytes of a channel of a texel."""
+        return self.channel.bytes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its texels are in memory, which has not been given back."""
+        return not self.absent and not self.freed
+
+    @property
     def texel(self) -> int:
         """Bytes of a texel."""
         return self.channel.bytes * self.channels
@@ -194,16 +210,7 @@ class Textures:
 
     def __init__(self) -> None:
         self.known: list[Texture] = []
-        self._rows: Rows | None = None
-
-    @property
-    def rows(self) -> Rows:
-        """What native code knows of them."""
-        if self._rows is None:
-            from .shortcuts import Rows
-
-            self._rows = Rows()
-        return self._rows
+        self.kept: TextureKeeper | None = None  # what an engine keeps with them
 
     def add(self, texture: Texture) -> int:
         """The handle of a new texture or surface."""
@@ -215,8 +222,8 @@ class Textures:
         for number, texture in enumerate(self.known):
             if texture.address < address + size and address < texture.address + texture.bytes and not texture.freed:
                 self.known[number] = replace(texture, freed=True)
-                if self._rows is not None:
-                    self._rows.drop(number)
+                if self.kept is not None:
+                    self.kept.drop(number)
 
     def find(self, handle: int) -> Texture | None:
         """The texture of a handle; None for any other number."""

@@ -1,4 +1,4 @@
-"""What lets native code fetch texels without coming here (`native.textures.sampling`).
+"""What lets native code fetch texels without the service of `sim` (`native.textures.sampling`).
 
 The first fetch of a worker shows it the device's textures, as rows of numbers; that of an instruction fills its cell.
 """
@@ -6,24 +6,25 @@ The first fetch of a worker shows it the device's textures, as rows of numbers; 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.machine.events import View
 from ptxtools.native.code.structures import FETCH, TEXTURE
-from ptxtools.native.textures import sampling
 from ptxtools.program.details import TexturePlace
 
-from .access import textures_of
-from .objects import ADDRESS_MODES, Texture
+from . import sampling
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ptxtools.machine.textures import TextureFacts, TextureTable
     from ptxtools.native.loop.cells import Cell
+    from ptxtools.native.loop.events import NativeView
     from ptxtools.program.program import Ref
 
-    from .access import Array
+    Array = npt.NDArray[Any]
 
 #: Bits of the geometries that native code knows, by kind of texture, and by instruction with its axes.
 _KINDS = {"1d": 1, "linear": 1, "a1d": 2, "2d": 4, "a2d": 8, "3d": 16}
@@ -40,7 +41,7 @@ class Rows:
         self.count = 0
         self._lock = threading.Lock()
 
-    def update(self, known: list[Texture], functions: dict[str, int]) -> None:
+    def update(self, known: Sequence[TextureFacts], functions: dict[str, int]) -> None:
         """Have a row for each texture."""
         with self._lock:
             if len(known) > len(self.array):
@@ -58,18 +59,18 @@ class Rows:
                 _set(self.array[number], "kinds", 0)
 
 
-def _fill(row: Array, texture: Texture, functions: dict[str, int]) -> None:
-    sampler, channel = texture.sampler, texture.channel
+def _fill(row: Array, texture: TextureFacts, functions: dict[str, int]) -> None:
+    sampler = texture.sampler
     normalized = texture.read == "normalized_float"
     loader = functions.get(sampling.loader_of(texture.type, normalized, texture.srgb), 0)
-    if not loader or texture.absent or texture.freed or texture.samples > 1:
+    if not loader or not texture.is_whole or texture.samples > 1:
         return
     x, y, z = texture.size
-    modes = [ADDRESS_MODES[mode] for mode in sampler.address]
+    modes = sampler.mode_numbers
     fields = {
         "levels": texture.levels, "linear": sampler.filter == "linear", "normalized": sampler.normalized,
         "mode_x": modes[0], "mode_y": modes[1], "mode_z": modes[2], "memory": texture.kind == "linear",
-        "integers": not texture.is_float, "layers": texture.layers, "channel_bytes": channel.bytes,
+        "integers": not texture.is_float, "layers": texture.layers, "channel_bytes": texture.channel_bytes,
         "width": x, "height": y, "depth": z, "start": texture.address, "end": texture.address + texture.bytes,
         "texel": texture.texel, "row": texture.row, "plane": texture.row * y, "layer": texture.row * y * z,
     }  # fmt: skip
@@ -90,16 +91,11 @@ def _set(row: Array, name: str, value: int) -> None:
     row[offset : offset + np.dtype(_FORMATS[type_]).itemsize].view(_FORMATS[type_])[0] = value
 
 
-def offer(view: View) -> None:
+def offer(view: NativeView, textures: TextureTable) -> None:
     """From now on native code does this fetch where it can; never where accesses are looked at."""
     cell = view.cell
     geometry = _GEOMETRIES.get(view.op.opcode.mods["geom"])  # type: ignore[union-attr]
-    if (
-        cell is None
-        or geometry is None
-        or view.launch.memory.allowed is not None
-        or view.op.of(TexturePlace).references
-    ):
+    if geometry is None or view.launch.memory.allowed is not None or view.op.of(TexturePlace).references:
         return
     functions = sampling.addresses()
     if functions is None:
@@ -109,13 +105,15 @@ def offer(view: View) -> None:
             cell.kept["fetch"] = _cell(view, cell, *geometry)
         if not cell.kept["fetch"]:
             return
-        textures = textures_of(view)
-        textures.rows.update(textures.known, functions)
-        view.show(textures.rows.array, textures.rows.count)
+        rows = textures.kept
+        if not isinstance(rows, Rows):
+            rows = textures.kept = Rows()
+        rows.update(textures.known, functions)
+        view.worker.show(rows.array, rows.count)
         cell.serve(functions[sampling.NAME])
 
 
-def _cell(view: View, cell: Cell, kind: int, axes: int) -> bool:
+def _cell(view: NativeView, cell: Cell, kind: int, axes: int) -> bool:
     """Fill the cell of a fetch; false where native code cannot do it."""
     op = view.op
     mods = op.opcode.mods  # type: ignore[union-attr]

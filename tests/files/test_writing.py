@@ -10,8 +10,8 @@ import threading
 import numpy as np
 import pytest
 
-from ptxtools import files
-from ptxtools.files import write_whole
+from ptxtools.files import writing as files
+from ptxtools.files.writing import write_whole
 from ptxtools.launch.errors import SpecError
 from ptxtools.launch.output import save_array
 
@@ -244,7 +244,9 @@ def test_a_named_pipe_is_written_to(tmp_path):
     assert found == [b"through"] and stat.S_ISFIFO(path.stat().st_mode)
 
 
-WRITES = "import sys; from ptxtools.files import write_whole; write_whole(sys.argv[1], lambda f: f.write(b'new'))"
+WRITES = (
+    "import sys; from ptxtools.files.writing import write_whole; write_whole(sys.argv[1], lambda f: f.write(b'new'))"
+)
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])

@@ -1,0 +1,1 @@
+"""Files of users: reading what may have no end, and writing whole or not at all."""
