@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.diagnostics import Trap
+from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, Op, Ref
 
 from .residents import Cluster, Cta, Schedule, Wait
@@ -278,6 +279,8 @@ class View(ABC):
         limit: nanoseconds of virtual time after which they try again in any case. text: what they wait for, such as
         "mbarrier at shared 0x40, phase 0: 3 of 4 arrivals". note: found again through `woken(lane).note`.
         """
+        row = OPERATIONS.get(self.op.kind)
+        assert row is None or row.waits, f"'{self.op.kind}' has no wait in the table of operations"
         who = self.mask if lanes is None else lanes & self.mask
         if who:
             until = None if limit is None else self.now + limit

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptxtools.program.details import StackMove
 from ptxtools.program.program import LANES
 
 from .events import Array, View, serves
@@ -14,19 +15,18 @@ from .events import Array, View, serves
 
 @serves("stack")
 def stack(view: View) -> None:
-    """`op.detail`: "save", "restore", or ("allocate", alignment)."""
     tops = view.tops
     chosen = np.array([view.mask >> lane & 1 for lane in range(LANES)], np.bool_)
-    action = view.op.detail
-    if action == "restore":
+    move = view.op.of(StackMove)
+    if move.action == "restore":
         wanted = view.source(0).astype(np.uint64)
         if view.op.opcode is not None:
             _check_restored(view, wanted, tops, chosen)
         np.copyto(tops, wanted, where=chosen)
         view.tops = tops
         return
-    if action != "save":
-        _allocate(view, tops, chosen, action[1])
+    if move.action != "save":
+        _allocate(view, tops, chosen, move.alignment)
         view.tops = tops
     if view.op.dst[0] is not None:
         view.result(0, tops if view.op.dst_types[0] == "u64" else tops.astype(np.uint32))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from .program import Block, Op, Terminator
 
-#: Kinds without effects beyond their destinations: they may be dropped when nobody reads those.
-PURE = frozenset({"alu", "copy", "sreg", "pack", "unpack"})
-
 
 def reads(op: Op) -> list[int]:
     """Values that an operation reads, guard included; a guarded write keeps the old value in the other lanes."""

@@ -22,10 +22,14 @@ caller's plus the caller's `local_bytes`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
+
+    from .details import Detail
+
+_D = TypeVar("_D", bound="Detail")
 
 LANES = 32
 FRAME_HEADER = 512
@@ -58,26 +62,7 @@ class Ref:
 class Op:
     """One operation.
 
-    kind      what executes it:
-              "alu"      outputs = semantics of `opcode` over the inputs; `detail` (place, value): the source at that
-                         place is the constant `value`, which the semantics may take as a Python int instead; of
-                         video instructions `detail` holds the operands' selectors
-              "ld" "st"  memory access: src[0] the address (None: `imm` is the whole address), st: src[1:] values;
-                         `space` global shared local param const generic, or cluster: shared memory whose addresses
-                         carry the rank of a CTA, in a `clustered` program; `types[-1]` element type; 1 to 8 elements
-              "atom" "red"  src = address, operands…; `space` as above
-              "sreg"     dst[0] = special register `detail` (text, such as "%tid.x")
-              "pack" "unpack"  mov between a vector and a wider scalar: element 0 in the lowest bits
-              "copy"     dst[0] = src[0], same storage class: no arithmetic, no type
-              "shfl" "vote" "match" "redux" "activemask" "elect"  warp-wide operations: dst and src as in the manual,
-                         the second destination of `d|p` included (None if absent); src[-1] of the `.sync` forms is
-                         the member mask, for which a "warpsync" stands before the operation
-              "bar"      of a "barrier" terminator: src = (id, thread count or None, predicate or None), `detail`
-                         "sync", "arrive", "popc", "and" or "or"; dst[0] the result of a reduction
-              "cluster_barrier"  of a "barrier" terminator: `detail` "arrive" or "wait"
-              "fence"    membar, fence
-              "nanosleep"  of an "event" terminator: src = (nanoseconds,)
-              and further kinds that the lowering of later instructions adds.
+    kind      what it does; `operations.OPERATIONS` has a row for each
     opcode    the resolved opcode; None for operations that lowering makes up (copies between frames)
     dst, src  slots; None in `dst` is a sink; src None: see ld/st, where a value None is not stored. The stack pointer
               in the header is a source too: Ref(STACK_POINTER, "b64")
@@ -85,7 +70,7 @@ class Op:
     guard     predicate slot, or None; `negated` for @!p
     imm       address offset or other constant; part of the record, not of the handler
     space     state space of a memory access
-    detail    other static facts, part of the handler's key
+    detail    other static facts (`details`), part of the handler's key
     where     index into `Program.lines`
     """
 
@@ -99,8 +84,14 @@ class Op:
     negated: bool = False
     imm: int = 0
     space: str = ""
-    detail: Any = None
+    detail: Detail | None = None
     where: int = -1
+
+    def of(self, sort: type[_D]) -> _D:
+        """The detail, of the type that the kind's row names."""
+        detail = self.detail
+        assert isinstance(detail, sort), f"'{self.kind}' has {detail!r}, no {sort.__name__}"
+        return detail
 
 
 @dataclass(slots=True)

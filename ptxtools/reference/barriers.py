@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, Op
 
 from .machine import GONE, Machine
@@ -40,7 +41,7 @@ def arrive(m: Machine, op: Op, threads: Threads) -> None:
     numbers = m.read(number_ref, threads).astype(np.int64)
     counts = m.read(count_ref, threads).astype(np.int64) if count_ref is not None else np.zeros(len(threads), np.int64)
     flags = m.read(predicate, threads) if predicate is not None else None
-    if op.detail != "arrive":
+    if op.of(Action).name != "arrive":
         m.blocked[threads] = True
     slots = m.slot_of[threads]
     for slot, number in sorted({(int(s), int(n)) for s, n in zip(slots, numbers, strict=True)}):
@@ -49,7 +50,7 @@ def arrive(m: Machine, op: Op, threads: Threads) -> None:
         if number >= BARRIERS:
             raise m.trap(f"barrier {number} does not exist; there are {BARRIERS}", first, op.where)
         count = int(counts[own][0])
-        if count % LANES or (op.detail == "arrive" and not count):
+        if count % LANES or (op.of(Action).name == "arrive" and not count):
             raise m.trap(f"thread count {count} of a barrier is not a multiple of {LANES}", first, op.where)
         barrier = m.barriers.setdefault((slot, number), Barrier(count))
         barrier.count = max(barrier.count, count)
@@ -86,7 +87,7 @@ def _complete(m: Machine, slot: int, number: int) -> None:
     del m.barriers[slot, number]
     _reduce(m, barrier)
     for arrival in barrier.arrivals:
-        if arrival.op.detail != "arrive":
+        if arrival.op.of(Action).name != "arrive":
             m.blocked[arrival.threads] = False
 
 
@@ -98,13 +99,13 @@ def _reduce(m: Machine, barrier: Barrier) -> None:
     here, function = m.here, m.function
     for arrival in barrier.arrivals:
         op = arrival.op
-        if op.detail in ("sync", "arrive"):
+        if op.of(Action).name in ("sync", "arrive"):
             continue
         m.here, m.function = arrival.frame, arrival.function
         count = len(arrival.threads)
-        if op.detail == "popc":
+        if op.of(Action).name == "popc":
             m.write(op.dst[0], np.full(count, everything.sum(), np.uint32), "u32", arrival.threads)
         else:
-            result = everything.all() if op.detail == "and" else everything.any()
+            result = everything.all() if op.of(Action).name == "and" else everything.any()
             m.write(op.dst[0], np.full(count, result), "pred", arrival.threads)
     m.here, m.function = here, function

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptxtools.program.details import Action
 from ptxtools.program.program import Op
 
 from .registry import Threads
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def cluster_barrier(m: Machine, op: Op, threads: Threads) -> None:
     """Arrive; or wait for the completion of the phase in which the threads arrived."""
-    if op.detail == "wait":
+    if op.of(Action).name == "wait":
         waiting = threads[m.at_cluster_barrier[threads]]
         m.blocked[waiting] = m.cluster_waiting[waiting] = True
         m.cluster_where[waiting] = op.where

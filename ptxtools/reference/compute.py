@@ -9,6 +9,7 @@ import numpy as np
 
 from ptxtools import semantics
 from ptxtools.machine.launch import launch_special
+from ptxtools.program.details import Constant, SpecialRegister, Suffixes, Truncated
 from ptxtools.program.program import LANES, RANK_SHIFT, Op, is_launch_special
 
 from .machine import Machine
@@ -22,13 +23,12 @@ def alu(m: Machine, op: Op, threads: Threads) -> None:
     assert meaning is not None
     inputs = [m.source(ref, t, threads) for ref, t in zip(op.src, op.src_types, strict=True) if ref is not None]
     options: dict[str, Any] = {}
-    if isinstance(op.detail, tuple):
-        position, value = op.detail
-        inputs[position] = value
-    elif isinstance(op.detail, str):
-        options[op.detail] = True
-    elif op.detail is not None:
-        options["selectors"] = op.detail  # of a video instruction's operands
+    if isinstance(op.detail, Constant):
+        inputs[op.detail.place] = op.detail.value
+    elif isinstance(op.detail, Truncated):
+        options["truncated"] = True
+    elif isinstance(op.detail, Suffixes):
+        options["selectors"] = op.detail.selectors()
     outputs = meaning(m.algebra, op.opcode, *inputs, **options)
     for ref, t, value in zip(op.dst, op.dst_types, outputs, strict=False):
         m.write(ref, value, t, threads)
@@ -60,7 +60,7 @@ def unpack(m: Machine, op: Op, threads: Threads) -> None:
 @executes("sreg")
 def special_register(m: Machine, op: Op, threads: Threads) -> None:
     """A special register (chapter 10), cut or extended to the type that the instruction reads it as."""
-    value = special(m, str(op.detail), threads)
+    value = special(m, op.of(SpecialRegister).name, threads)
     if op.dst_types[0] == "pred":
         m.write(op.dst[0], value != 0, "pred", threads)
         return

@@ -8,6 +8,7 @@ import numpy as np
 
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.deadlock import CtaLine, Waiting, missing, pending, report
+from ptxtools.program.details import Action
 from ptxtools.program.program import LANES
 
 from .machine import GONE, Machine
@@ -67,7 +68,7 @@ def _all_waiting(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
         expected = barrier.count or m.alive(slot)
         lines.append((m.cta_coordinates(slot), f"{came} of {expected} threads came to barrier {number}"))
         for arrival in barrier.arrivals:
-            if arrival.op.detail != "arrive":
+            if arrival.op.of(Action).name != "arrive":
                 _note(m, found, arrival.threads, f"at barrier {number}: {missing(came, expected)}", arrival.op.where)
     parked = np.flatnonzero((m.pc != GONE) & m.parked)
     for block in np.unique(m.pc[parked]):

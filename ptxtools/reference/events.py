@@ -9,6 +9,7 @@ import numpy as np
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.events import View, find
 from ptxtools.machine.residents import Cluster, Cta, Wait, take_back
+from ptxtools.program.details import Callee
 from ptxtools.program.program import LANES, Op, Ref, Terminator
 
 from .registry import Array, Threads, ends
@@ -153,5 +154,5 @@ def event(m: Machine, end: Terminator, threads: Threads) -> None:
 
 
 def _unsupported(m: Machine, op: Op, thread: int) -> Trap:
-    name = op.detail if isinstance(op.detail, str) else op.kind
+    name = op.detail.name if isinstance(op.detail, Callee) else op.kind
     return m.trap(f"{name} is not supported yet", thread, op.where)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ptxtools.program.details import MatrixProduct, ThreadCopy
 from ptxtools.program.program import LANES, Op, Ref
 from ptxtools.semantics import fragments, tensorcore
 from ptxtools.semantics.accumulation import rule_of
@@ -85,7 +86,7 @@ def product(m: Machine, op: Op, threads: Threads) -> None:
         b = _matrix(part.b, registers[first_b:])
         c = _matrix(part.c, registers[first_c:])
         if p.sparse:
-            a = _expanded(p, a, extra[0], op.detail)
+            a = _expanded(p, a, extra[0], op.of(MatrixProduct).selector)
         scales = _scales(m, p, extra[p.sparse :]) if p.scale else None
         d = _multiply(m, p, a, b, c, scales)
         spread = _spread(part.d, d)
@@ -262,7 +263,8 @@ def transpose(m: Machine, op: Op, threads: Threads) -> None:
 @executes("cp.async")
 def copy_async(m: Machine, op: Op, threads: Threads) -> None:
     """Complete at once; bytes beyond the source's size are zero."""
-    size, rule = op.detail
+    detail = op.of(ThreadCopy)
+    size, rule = detail.size, detail.rule
     counts = np.full(len(threads), size, np.int64)
     if rule:
         last = op.src[2]

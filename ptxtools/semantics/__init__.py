@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from ptxtools.semantics.algebra import Algebra, Value
 from ptxtools.semantics.atomic import atomic
+from ptxtools.semantics.forms import covers
 from ptxtools.semantics.registry import TABLE, Semantics
 
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
 
-__all__ = ["Algebra", "Semantics", "Value", "atomic", "chapter_of", "find"]
+__all__ = ["Algebra", "Semantics", "Value", "atomic", "chapter_of", "covers", "find"]
 
 _CHAPTERS = {
     "comparison": ("set", "setp", "selp", "slct"),
@@ -58,8 +59,19 @@ def _load(chapter: str) -> None:
     import_module(f"ptxtools.semantics.{_MODULES.get(chapter, chapter)}")
 
 
+_found: dict[str, Semantics | None] = {}
+
+
 def find(op: Opcode) -> Semantics | None:
-    """The meaning of an opcode that maps lane values to lane values; None if it has none here."""
+    """The meaning of an opcode that maps lane values to lane values; None if its form has none here."""
+    try:
+        return _found[op.text]
+    except KeyError:
+        meaning = _found[op.text] = _look_up(op) if covers(op) else None
+        return meaning
+
+
+def _look_up(op: Opcode) -> Semantics | None:
     chapter = chapter_of(op)
     if op.family != op.name and chapter not in ("extended", "conversion"):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import RegisterChange
 from ptxtools.program.program import LANES
 
 _WARPGROUP = 4
@@ -27,7 +28,8 @@ def setmaxnreg(view: View) -> None:
 
     At the start the warps have them all. Registers of warps that have exited are not handed on.
     """
-    action, entry = view.op.detail
+    change = view.op.of(RegisterChange)
+    action, entry = change.action, change.entry
     wanted = view.op.imm
     pool: _Pool = view.cta.state.setdefault("registers", _Pool())
     held = pool.held.get(view.warp, entry)

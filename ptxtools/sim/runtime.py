@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap
+from ptxtools.program.details import Callee
 
 from .checks.findings import Finding, Leak, leak
 from .checks.unwritten import Unwritten
@@ -119,7 +120,9 @@ class Runtime:
         names: set[str] | None = program.cache.get("system calls")
         if names is None:
             ops = [block.terminator.op for block in program.blocks]
-            names = program.cache["system calls"] = {op.detail for op in ops if op is not None and op.kind == "syscall"}
+            names = program.cache["system calls"] = {
+                op.detail.name for op in ops if op is not None and isinstance(op.detail, Callee)
+            }
         return names
 
     def prepare(self, program: Program) -> None:

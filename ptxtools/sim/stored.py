@@ -16,6 +16,7 @@ from dataclasses import astuple, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import cache
+from ptxtools.program.details import Detail
 from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Program, Ref, Terminator
 
 from .kernel import Bounds, Kernel, Parameter
@@ -183,7 +184,7 @@ def _encode_op(op: Op | None) -> tuple[Any, ...] | None:
         op.negated,
         op.imm,
         op.space,
-        op.detail,
+        None if op.detail is None else (type(op.detail).__name__, op.detail.values()),
         op.where,
     )
 
@@ -233,12 +234,19 @@ class _Decoder:
             return made
 
     def op(self, encoded: tuple[Any, ...]) -> Op:
-        kind, text, dst, src, dst_types, src_types, guard, *rest = encoded
+        kind, text, dst, src, dst_types, src_types, guard, negated, imm, space, detail, where = encoded
         opcode = self._opcodes.get(text)
         if opcode is None and text is not None:
             opcode = self._opcodes[text] = StoredOpcode(text)
         ref = self.ref
-        return Op(kind, opcode, tuple(map(ref, dst)), tuple(map(ref, src)), dst_types, src_types, ref(guard), *rest)
+        return Op(
+            kind, opcode, tuple(map(ref, dst)), tuple(map(ref, src)), dst_types, src_types, ref(guard), negated, imm,
+            space, None if detail is None else self.detail(detail), where,
+        )  # fmt: skip
+
+    def detail(self, encoded: tuple[str, tuple[Any, ...]]) -> Detail:
+        name, values = encoded
+        return Detail.TYPES[name](*values)
 
     def terminator(self, encoded: tuple[Any, ...]) -> Terminator:
         kind, guard, negated, target, other, targets, index, callee, op, where = encoded

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import Callee
 from ptxtools.program.program import LANES
 
 from . import printf
@@ -40,7 +41,7 @@ def provides(*names: str) -> Callable[[Call], Call]:
 @serves("syscall")
 def system_call(view: View) -> None:
     """Serve a call of a runtime function."""
-    name = view.op.detail
+    name = view.op.of(Callee).name
     if name not in CALLS:
         from . import childgrids  # noqa: F401 - registers its functions
     call = CALLS.get(name)

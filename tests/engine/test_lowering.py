@@ -9,6 +9,7 @@ import pytest
 from ptxtools.diagnostics import PtxError
 from ptxtools.machine.launch import constants
 from ptxtools.program import layout, lower
+from ptxtools.program.details import Constant
 
 from .harness import Memory, launch_of, listing, lowered, module_of, results
 
@@ -62,7 +63,7 @@ def test_logic_becomes_lop3_and_products_with_sums_mad() -> None:
     lop3 = program.blocks[0].ops[4]
     a, b, c = 0xF0, 0xCC, 0xAA
     # The order of the leaves is the pass's own; the function is symmetric: not the majority of three.
-    assert lop3.detail == (3, ~((a & b) ^ (a & c) ^ (b & c)) & 0xFF)
+    assert lop3.detail == Constant(3, ~((a & b) ^ (a & c) ^ (b & c)) & 0xFF)
 
 
 @pytest.mark.parametrize("test", ["eq.b32 %p, %r1, 8", "ne.s32 %p, %r1, 8", "eq.u32 %p, %r1, 0", "ne.u32 %p, %r1, 0"])

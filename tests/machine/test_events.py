@@ -12,6 +12,7 @@ from ptxtools import isa
 from ptxtools.diagnostics import Trap
 from ptxtools.machine import events
 from ptxtools.machine.launch import Launch
+from ptxtools.program.details import SpecialRegister
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Block, FunctionCode, Op, Program, Ref, Terminator
 
 from .harness import Memory, both, go
@@ -25,7 +26,7 @@ def kernel(*ops: Op) -> Program:
     """Each operation as an event, VALUE to the output at the end."""
     first = [
         Op("ld", isa.resolve("ld.param.u64"), (OUT,), (None,), ("u64",), ("u64",), space="param"),
-        Op("sreg", None, (TID,), (), ("u32",), (), detail="%tid.x"),
+        Op("sreg", None, (TID,), (), ("u32",), (), detail=SpecialRegister("%tid.x")),
     ]
     blocks = [Block(first, Terminator("jump", target=1))]
     for number, op in enumerate(ops):

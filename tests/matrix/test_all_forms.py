@@ -9,6 +9,7 @@ import pytest
 from ptxtools.isa import OpcodeError, resolve
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.generate import handler
+from ptxtools.program.details import MatrixProduct
 from ptxtools.program.program import Op, Ref
 from ptxtools.semantics.accumulation import IEEE, rule_of
 from ptxtools.semantics.products import product_of
@@ -85,7 +86,9 @@ def operation(text: str) -> Op:
         for _ in range(max(1, spec.vector)):
             (dst if spec.role == "dst" else src).append(Ref(1024 + 256 * (len(dst) + len(src)), storage))
             types[spec.role != "dst"].append(spec.type or "b32")
-    return Op("mma", opcode, tuple(dst), tuple(src), tuple(types[0]), tuple(types[1]), detail=(0, "hopper"))
+    return Op(
+        "mma", opcode, tuple(dst), tuple(src), tuple(types[0]), tuple(types[1]), detail=MatrixProduct(0, "hopper")
+    )
 
 
 @pytest.mark.parametrize(("word", "least"), [("mma", 130), ("mma.sp", 25), ("mma.sp::ordered_metadata", 100),

@@ -13,6 +13,7 @@ from ptxtools.machine.launch import Launch
 from ptxtools.native.code import keys, structures
 from ptxtools.native.loop import events
 from ptxtools.program import Program
+from ptxtools.program.details import Callee, SpecialRegister
 from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Ref, Terminator
 
 from .harness import BASE, Memory
@@ -40,7 +41,7 @@ def store(value: Ref) -> list[Op]:
     ]
 
 
-READ_TID = Op("sreg", None, (TID,), (), ("u32",), (), detail="%tid.x")
+READ_TID = Op("sreg", None, (TID,), (), ("u32",), (), detail=SpecialRegister("%tid.x"))
 
 
 def launch(p: Program, count: int = 32, **more: object) -> np.ndarray:
@@ -149,7 +150,7 @@ def test_an_event_calls_python_and_goes_on(monkeypatch):
 
 
 def test_an_event_that_nobody_serves_is_a_trap():
-    event = Op("unserved", None, (), (), (), (), detail="vprintf", where=1)
+    event = Op("unserved", None, (), (), (), (), detail=Callee("vprintf"), where=1)
     with pytest.raises(Trap, match="vprintf is not supported yet") as caught:
         launch(program([Block([], Terminator("event", op=event, other=1)), Block([], Terminator("exit"))]))
     assert caught.value.where == 1

@@ -11,6 +11,7 @@ from ptxtools import isa, native
 from ptxtools.machine.launch import Launch
 from ptxtools.native.code import runs
 from ptxtools.program import Program
+from ptxtools.program.details import Run, SpecialRegister
 from ptxtools.program.program import Block, FunctionCode, Op, Ref, Terminator
 
 from .harness import Memory
@@ -61,7 +62,7 @@ def random_op(rng: np.random.Generator) -> Op:
 
 def random_program(rng: np.random.Generator) -> Program:
     """A loop of random blocks, one of which is left out by some lanes; at the end every word and flag is stored."""
-    start = [Op("sreg", None, (TID,), (), ("u32",), (), detail="%tid.x")]
+    start = [Op("sreg", None, (TID,), (), ("u32",), (), detail=SpecialRegister("%tid.x"))]
     start += [alu("mad.lo.u32", (w,), ("u32", "u32", "u32", "u32"), TID, LIMIT, LIMIT) for w in WORDS]
     start += [alu("setp.lt.u32", (f,), ("pred", "u32", "u32"), TID, LIMIT) for f in FLAGS]
     bodies = [[random_op(rng) for _ in range(rng.integers(2, 9))] for _ in range(3)]
@@ -123,7 +124,7 @@ def test_what_nobody_reads_is_not_written():
     program = Program("k", blocks, [FunctionCode("k", 0, FRAME, 0, [])], [])
     (run,) = runs.fuse(program, everywhere=False)[0]
     assert run.kind == "run"
-    _, read, kept, _ = run.detail
+    _, read, kept, _ = run.of(Run).values()
     assert [place[1:] for place in kept] == [(a.slot, "b32"), (MORE.slot, "pred")]
     assert [place[1:] for place in read] == [(a.slot, "b32"), (ONE.slot, "b32"), (LIMIT.slot, "b32")]
 
@@ -133,7 +134,7 @@ def test_code_outside_of_loops_is_left_alone_unless_asked_for():
     program = Program("k", [Block(body, Terminator("ret"))], [FunctionCode("k", 0, FRAME, 0, [])], [])
     assert runs.fuse(program, everywhere=False) == [body]
     ((run,),) = runs.fuse(program, everywhere=True)
-    assert run.kind == "run" and len(run.detail[2]) == 3
+    assert run.kind == "run" and len(run.of(Run).kept) == 3
 
 
 def test_a_run_ends_where_a_slot_changes_its_meaning():

@@ -14,6 +14,8 @@ import ptxtools
 from ptxtools.diagnostics import Trap
 from ptxtools.isa import resolve
 from ptxtools.isa.targets import chip_of
+from ptxtools.program.details import NamedOperands
+from ptxtools.program.program import Op
 from ptxtools.sim.tensor import mma
 
 from . import kernels, places
@@ -461,8 +463,8 @@ def test_devices_that_share_a_module(order: tuple[str, str]) -> None:
 
 def test_what_is_known_of_an_opcode_belongs_to_the_device() -> None:
     """The same operation, first on one device and then on the other."""
-    detail = SimpleNamespace(plan=None)
-    op = SimpleNamespace(opcode=resolve("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"), detail=detail)
+    op = Op("tcgen05.mma", resolve("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"))
+    op.detail = NamedOperands({}, {}, {}, {})
     for target in ("sm_100a", "sm_103a", "sm_100a"):
         view = SimpleNamespace(op=op, launch=SimpleNamespace(device=SimpleNamespace(chip=chip_of(target))))
         assert mma._variant(view).wide is (target == "sm_103a")  # type: ignore[arg-type]

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ptxtools.native.loop.cells import Cell
+from ptxtools.program.details import Action, HostMemory, MatrixProduct, SpecialRegister, ThreadCopy
 from ptxtools.program.layout import CALL_BYTES
+from ptxtools.program.operations import LANE_ACCESS
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Terminator
 
 from . import library, runs, structures
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 
-#: Handlers that have variants for kernels which may use host addresses.
-_MEMORY = frozenset({"ld", "st", "atom", "red"})
+#: Spaces of accesses that have variants for kernels which may use host addresses.
 _OPEN_SPACES = frozenset({"global", "const", "generic"})
 #: Most bytes that the frames of one warp may take.
 _MOST_FRAMES = 1 << 30
@@ -95,12 +96,12 @@ class _Encoder:
     # --- which handlers -----------------------------------------------------------------------------------------------
 
     def _named(self, op: Op) -> tuple[str, Op]:
-        if self.host and op.kind in _MEMORY and op.space in _OPEN_SPACES:
-            op = replace(op, detail="host")
-        elif op.kind == "mma":
-            op = replace(op, detail=(op.detail, self.numerics))
-        elif op.kind == "cp.async" and self.host:
-            op = replace(op, detail=(*op.detail, "host"))
+        if self.host and op.kind in LANE_ACCESS and op.space in _OPEN_SPACES:
+            op = replace(op, detail=HostMemory())
+        elif isinstance(op.detail, MatrixProduct):
+            op = replace(op, detail=MatrixProduct(op.detail.selector, self.numerics))
+        elif isinstance(op.detail, ThreadCopy) and self.host:
+            op = replace(op, detail=ThreadCopy(op.detail.size, op.detail.rule, host=True))
         key = key_of(op)
         name = self.names.get(key)
         if name is None:
@@ -139,7 +140,7 @@ class _Encoder:
         guard = (op.guard.slot | op.negated) if op.guard is not None else 0
         imm = op.imm
         if op.kind == "sreg":
-            imm = self.specials.setdefault(str(op.detail), len(self.specials))
+            imm = self.specials.setdefault(op.of(SpecialRegister).name, len(self.specials))
         self.operations[at] = op
         self._record(at, name, slots[:OPERANDS_PER_RECORD], guard, 0, imm, op.where)
         for first in range(OPERANDS_PER_RECORD, len(slots), OPERANDS_PER_RECORD):
@@ -202,11 +203,11 @@ class _Encoder:
         op = end.op
         assert op is not None
         if op.kind == "cluster_barrier":
-            return f"t_cluster_{op.detail}", self._distance(at, end.other), 0
+            return f"t_cluster_{op.of(Action).name}", self._distance(at, end.other), 0
         identity, count, predicate = (*op.src, None, None)[:3]
         place = [2 * number + 1, RECORD_BYTES] if op.dst else self._distance(at, end.other)
         slots = [ref.slot if ref is not None else 0 for ref in (identity, count, predicate)]
-        return f"t_bar_{op.detail}{'_n' if count is not None else ''}", slots + place, 0
+        return f"t_bar_{op.of(Action).name}{'_n' if count is not None else ''}", slots + place, 0
 
     def _trap(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
         return "t_trap", self._distance(at, end.other), structures.TRAP_INSTRUCTION

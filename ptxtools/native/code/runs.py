@@ -1,6 +1,6 @@
 """Runs: neighbouring operations that become one handler, with values in registers between them.
 
-A run is an operation of kind "run": its `detail` says what each step computes, over numbered operands, and which
+A run is an operation of kind "run": its detail says what each step computes, over numbered operands, and which
 operands are in which slots of the frame before and after it. Operations that only map slots to slots can be in it.
 Slots that nobody reads after the run are not written at all.
 
@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from ptxtools.program.details import Detail, Run
+from ptxtools.program.operations import ENDINGS, LANEWISE
 from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Terminator
 
-#: Kinds that map slots to slots.
-KINDS = frozenset({"alu", "copy", "pack", "unpack"})
 #: Longest run, and most operations of one program that become part of runs: compiling them takes about 1 ms each.
 MOST_STEPS, MOST_FUSED = 48, 400
 #: Programs with more operations than this are left alone: looking for runs would take longer than they gain.
@@ -27,7 +26,7 @@ MOST_OPERATIONS = 4000
 Place = tuple[int, str, str]
 #: What a step computes: kind, opcode, detail, destinations, sources; the guard's number or -1, whether it is negated;
 #: numbers of what a guarded step's destinations held before.
-Step = tuple[str, str, Any, tuple[Place, ...], tuple[Place, ...], int, bool, tuple[int, ...]]
+Step = tuple[str, str, Detail | None, tuple[Place, ...], tuple[Place, ...], int, bool, tuple[int, ...]]
 #: How a run goes round: number of the branch's guard, its value in lanes that go back, and whether that is to `target`.
 Again = tuple[int, bool, bool]
 #: Slot and storage class.
@@ -72,7 +71,7 @@ def _loops(blocks: list[Block]) -> list[int]:
     for number, block in enumerate(blocks):
         end = block.terminator
         for target in (end.target, end.other, *end.targets):
-            if 0 <= target <= number and end.kind not in ("call", "ret"):
+            if 0 <= target <= number and not ENDINGS[end.kind].returns:
                 for inside in range(target, number + 1):
                     span[inside] = min(span.get(inside, len(blocks)), number - target)
     return sorted(span, key=lambda number: (span[number], number))
@@ -109,7 +108,7 @@ class _Run:
 
     def add(self, op: Op) -> bool:
         """Take an operation in; false if it cannot be part of this run."""
-        if op.kind not in KINDS or not self._clean(op):
+        if op.kind not in LANEWISE or not self._clean(op):
             return False
         guard = self._source(op.guard) if op.guard is not None else -1
         types = op.src_types or tuple(ref.type if ref else "" for ref in op.src)
@@ -162,7 +161,7 @@ class _Run:
         again: Again | None = None
         if back is not None and (back[0].slot, "pred") in self.numbers:
             again = (self.numbers[back[0].slot, "pred"], *back[1:])
-        return Op("run", detail=(tuple(self.steps), read, tuple((n, *key) for n, key in kept.items()), again))
+        return Op("run", detail=Run(tuple(self.steps), read, tuple((n, *key) for n, key in kept.items()), again))
 
 
 def words_of(slot: int, storage: str) -> int:
@@ -209,7 +208,7 @@ def _before(op: Op, live: int) -> int:
 
 def _at_end(end: Terminator, entries: list[int]) -> int:
     """Words read at or behind a terminator; `entries`: those read at or behind each block's start."""
-    if end.kind in ("ret", "call"):  # results and arguments lie in these slots, or in frames that overlap them
+    if ENDINGS[end.kind].returns:  # results and arguments lie in these slots, or in frames that overlap them
         return EVERYTHING
     live = 0
     for target in (end.target, end.other, *end.targets):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ptxtools.native.code.builder import Handler
 from ptxtools.native.code.structures import TRAP_ADDRESS, TRAP_MISALIGNED
+from ptxtools.program.details import ThreadCopy
 from ptxtools.semantics.algebra import Value
 
 from . import lanewise
@@ -16,7 +17,8 @@ class _Copy:
 
     def __init__(self, h: Handler) -> None:
         self.h = h
-        self.size, rule = h.op.detail[:2]
+        detail = h.op.of(ThreadCopy)
+        self.size, rule = detail.size, detail.rule
         for ref in h.op.src:
             if ref is not None:
                 h.pointer(ref)

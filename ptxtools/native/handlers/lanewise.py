@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptxtools.native.code.builder import Handler
 from ptxtools.native.code.structures import TRAP_ADDRESS, TRAP_MISALIGNED
 from ptxtools.native.code.templates import expand
+from ptxtools.program.details import HostMemory, ThreadCopy
 from ptxtools.program.program import LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 
@@ -184,7 +185,8 @@ def refuse(h: Handler, lane: str, address: str, size: int, *, write: bool = Fals
 
 def opens_host(h: Handler) -> bool:
     """Whether this handler serves launches whose kernels may use host addresses."""
-    return h.op.detail == "host" or (isinstance(h.op.detail, tuple) and "host" in h.op.detail)
+    detail = h.op.detail
+    return isinstance(detail, HostMemory) or (isinstance(detail, ThreadCopy) and detail.host)
 
 
 class Lanes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ptxtools.native.code.builder import Handler
 from ptxtools.program import mbarrier as word
+from ptxtools.program.details import Action
 from ptxtools.program.program import SHARED_WINDOW
 
 from .lanewise import Lanes, array, element
@@ -25,7 +26,7 @@ class _Operation:
 
     def __init__(self, h: Handler) -> None:
         self.h, self.e = h, h.e
-        self.action: str = h.op.detail
+        self.action = h.op.of(Action).name
         for ref in (*h.op.dst, *h.op.src):
             if ref is not None:
                 h.pointer(ref)
@@ -202,7 +203,7 @@ class _Operation:
 
 def mbarrier(h: Handler) -> None:
     """dst = state or result of a wait (if any), lanes that Python serves; src = address, amount or phase."""
-    if h.op.detail.startswith("test_wait"):
+    if h.op.of(Action).name.startswith("test_wait"):
         spend(h, POLL)  # who polls makes room for those it waits for
     _Operation(h).emit()
 

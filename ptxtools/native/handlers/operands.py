@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.builder import Handler
+from ptxtools.program.details import MatrixProduct
 from ptxtools.program.program import LANES, Ref
 from ptxtools.semantics import tensorcore
 from ptxtools.semantics.accumulation import rule_of
@@ -42,7 +43,8 @@ class Tile:
         assert h.op.opcode is not None
         self.h, self.e = h, h.e
         self.product: Product = product_of(h.op.opcode.text)
-        self.selector, self.numerics = h.op.detail
+        detail = h.op.of(MatrixProduct)
+        self.selector, self.numerics = detail.selector, detail.numerics
         self.suspects: list[str] = []  # i1: some scale factor is a NaN
         self.element = _ELEMENT[self.product.kind]
         self.A = LLVMAlgebra(h.e, lanes=8)

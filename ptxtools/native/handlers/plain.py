@@ -8,6 +8,7 @@ from typing import Any
 from ptxtools import semantics
 from ptxtools.isa import Opcode
 from ptxtools.native.code.builder import Handler
+from ptxtools.program.details import Action, Constant, Detail, Suffixes, Truncated
 from ptxtools.semantics.algebra import Value
 
 
@@ -17,19 +18,18 @@ def alu(h: Handler) -> None:
     h.results(compute(h, h.op.opcode, h.op.detail, h.sources()))
 
 
-def compute(h: Handler, opcode: Opcode, detail: Any, inputs: list[Value]) -> Sequence[Value]:
+def compute(h: Handler, opcode: Opcode, detail: Detail | None, inputs: list[Value]) -> Sequence[Value]:
     """Outputs of an "alu" operation with this `detail`."""
     function = semantics.find(opcode)
     if function is None:
         raise LookupError(f"no semantics for {opcode.text}")
     options: dict[str, Any] = {}
-    if isinstance(detail, tuple):  # a constant that the code is specialised for
-        place, value = detail
-        inputs[place] = value
-    elif isinstance(detail, str):  # a variant of the meaning
-        options[detail] = True
-    elif detail is not None:
-        options["selectors"] = detail  # of a video instruction's operands
+    if isinstance(detail, Constant):  # the code is specialised for it
+        inputs[detail.place] = detail.value
+    elif isinstance(detail, Truncated):
+        options["truncated"] = True
+    elif isinstance(detail, Suffixes):
+        options["selectors"] = detail.selectors()
     return function(h.A, opcode, *inputs, **options)
 
 
@@ -53,15 +53,16 @@ def unpack(h: Handler) -> None:
 
 
 def barrier_result(h: Handler) -> None:
-    """What a barrier's reduction gave this warp; `detail` is the reduction, src[0] the barrier's number."""
+    """What a barrier's reduction gave this warp; the `Action` is the reduction, src[0] the barrier's number."""
     number = h.op.src[0]
     assert number is not None
     identity = h.lane(number, h.leader())
     where = h.e.name()
     h.expand(f"{where} = item warp.result, {identity}")
     value = h.splat(32, h.e.value(f"load i32, ptr {where}"))
-    if h.op.detail != "popc":
-        value = h.A.is_zero("u32", value) if h.op.detail == "and" else h.A.is_nonzero("u32", value)
+    action = h.op.of(Action).name
+    if action != "popc":
+        value = h.A.is_zero("u32", value) if action == "and" else h.A.is_nonzero("u32", value)
     h.results([value])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ptxtools import isa
 from ptxtools.native.code.builder import ELEMENT, Handler
 from ptxtools.native.code.runs import Place, Step
+from ptxtools.program.details import Run
 from ptxtools.semantics.algebra import Value
 
 from . import rounds
@@ -26,7 +27,7 @@ _Move = tuple[str, str, str]
 
 def run(h: Handler) -> None:
     """All steps in order; over and over, where the run is a loop of its own."""
-    steps, read, kept, again = h.op.detail
+    steps, read, kept, again = h.op.of(Run).values()
     contents = _Contents(h, {number: (slot, storage) for number, slot, storage in read})
     targets = {number: (slot, storage) for number, slot, storage in kept}
     carried = rounds.carried(contents.slots.values(), targets.values()) if again is not None else []

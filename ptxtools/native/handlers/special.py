@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxtools.native.code.builder import Handler
+from ptxtools.program.details import SpecialRegister
 from ptxtools.semantics.algebra import Value
 
 _PER_LANE = {"%tid.x": "warp.tid_x", "%tid.y": "warp.tid_y", "%tid.z": "warp.tid_z"}
@@ -20,8 +21,8 @@ _CYCLES_PER_RECORD = 4
 
 
 def special_register(h: Handler) -> None:
-    """dst[0] = the register that `detail` names."""
-    name = str(h.op.detail)
+    """dst[0] = the register that the detail names."""
+    name = h.op.of(SpecialRegister).name
     value = _value(h, name)
     if h.op.dst_types[0].endswith("16"):  # %tid and its kin as in PTX 1.x
         value = h.e.value(f"trunc <32 x i32> {value} to <32 x i16>")

@@ -11,6 +11,7 @@ from ptxtools.machine.deadlock import no_member, overflow
 from ptxtools.native.code import structures
 from ptxtools.native.code.keys import RECORD_BYTES
 from ptxtools.native.code.structures import CTA, WARP
+from ptxtools.program.details import Callee
 from ptxtools.program.program import (
     CODE_BASE,
     CODE_STEP,
@@ -205,7 +206,7 @@ _REASONS: dict[int, Callable[[Worker], str]] = {
 
 def unsupported(worker: Worker, op: Op) -> Trap:
     """An event that nobody serves."""
-    name = op.detail if isinstance(op.detail, str) else op.kind
+    name = op.detail.name if isinstance(op.detail, Callee) else op.kind
     return _make(
         worker, f"{name} is not supported yet", worker.get("stop_warp"), worker.get("stop_mask"),
         worker.get("stop_ip"), "trap", (),

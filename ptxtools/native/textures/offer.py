@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.native.code.structures import FETCH, TEXTURE
+from ptxtools.program.details import TexturePlace
 
 from . import sampling
 
@@ -94,7 +95,7 @@ def offer(view: NativeView, textures: TextureTable) -> None:
     """From now on native code does this fetch where it can; never where accesses are looked at."""
     cell = view.cell
     geometry = _GEOMETRIES.get(view.op.opcode.mods["geom"])  # type: ignore[union-attr]
-    if geometry is None or view.launch.memory.allowed is not None or view.op.detail[3]:
+    if geometry is None or view.launch.memory.allowed is not None or view.op.of(TexturePlace).references:
         return
     functions = sampling.addresses()
     if functions is None:
@@ -116,7 +117,7 @@ def _cell(view: NativeView, cell: Cell, kind: int, axes: int) -> bool:
     """Fill the cell of a fetch; false where native code cannot do it."""
     op = view.op
     mods = op.opcode.mods  # type: ignore[union-attr]
-    count, extra, offsets, _ = op.detail
+    count, extra, offsets, _ = op.of(TexturePlace).values()
     halves = _HALVES.get(mods["dtype"], 0)
     results = {0: 4, 1: 4, 2: 2}[halves]
     if halves and sampling.loader_of("f16", False, False) not in (sampling.addresses() or ()):

@@ -8,17 +8,14 @@ from ptxtools import semantics
 from ptxtools.ir import Immediate, Instruction, Name, Operand, Pair, Vector
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import TYPES
+from ptxtools.program.details import Constant, Detail, Suffixes, Truncated
 from ptxtools.program.layout import storage_of
 from ptxtools.program.program import Op, Ref
 
 from .registry import Unsupported, lowers
 
 if TYPE_CHECKING:
-    from ptxtools.semantics.video import Selectors
-
     from .function import FunctionLowering
-
-_supported: dict[str, bool] = {}
 
 
 def shape_of(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
@@ -34,23 +31,16 @@ def shape_of(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
     raise Unsupported(f"{count} operands do not fit any form")
 
 
-def has_semantics(op: Opcode) -> bool:
-    known = _supported.get(op.text)
-    if known is None:
-        known = _supported[op.text] = semantics.find(op) is not None
-    return known
-
-
 @lowers("*")
 def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Any instruction with scalar semantics."""
     compute(f, instruction, op)
 
 
-def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors: Selectors | None = None) -> None:
-    """Emit an operation on lane values; `selectors` of a video instruction's operands."""
-    if not has_semantics(op):
-        raise Unsupported("this instruction is not supported yet")
+def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, suffixes: Suffixes | None = None) -> None:
+    """Emit an operation on lane values; `suffixes` of a video instruction's operands."""
+    if semantics.find(op) is None:
+        raise Unsupported("this instruction has no simulation")
     dst: list[Ref | None] = []
     src: list[Ref] = []
     dst_types: list[str] = []
@@ -61,26 +51,26 @@ def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors
         elif spec.role == "src":
             add_source(f, operand, spec, src, src_types)
         else:
-            raise Unsupported("this instruction is not supported yet")
+            raise Unsupported("this form has no simulation")
     if op.carry_in:
         src.append(f.carry_flag())
         src_types.append("pred")
     if op.carry_out:
         dst.append(f.carry_flag())
         dst_types.append("pred")
-    detail: Selectors | tuple[int, int] | str | None = selectors
+    detail: Detail | None = suffixes
     if op.family in ("prmt", "lop3"):
         detail = _selector(instruction, op)
     elif f.linker.truncates and op.family == "mad" and op.type == "f32":
-        detail = "truncated"
+        detail = Truncated()
     f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=detail))
 
 
-def _selector(instruction: Instruction, op: Opcode) -> tuple[int, int] | None:
-    """prmt's selector and lop3's table decide what is computed: place among the sources, and value, when constant."""
+def _selector(instruction: Instruction, op: Opcode) -> Constant | None:
+    """prmt's selector and lop3's table decide what is computed, when they are constant."""
     place = 2 if op.family == "prmt" else 3
     operand = instruction.operands[place + 1]
-    return (place, operand.value) if isinstance(operand, Immediate) else None
+    return Constant(place, operand.value) if isinstance(operand, Immediate) else None
 
 
 def add_destination(

@@ -1,7 +1,7 @@
 """Asynchronous stores and reductions, bulk and tensor copies, and tensor maps (9.7.9.12, 9.7.9.13, 9.7.9.25, 9.7.9.26).
 
-All are events. The sources are the operands in order, addresses whole, vectors element by element; `Op.detail` names
-each of them: (name of the operand, state space of an address or "").
+All are events. The sources are the operands in order, addresses whole, vectors element by element; `SourceNames`
+names each of them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Address, Immediate, Instruction, Operand
 from ptxtools.isa import Opcode, OperandSpec
+from ptxtools.program.details import Groups, SourceNames
 from ptxtools.program.program import PARAM_WINDOW, Op, Ref
 
 from .arithmetic import elements, shape_of
@@ -89,19 +90,18 @@ def asynchronous(f: FunctionLowering, instruction: Instruction, op: Opcode) -> N
 
 
 def _event(kind: str, op: Opcode, sources: _Sources) -> Op:
-    return Op(kind, op, (), tuple(sources.refs), (), tuple(sources.types), detail=tuple(sources.names))
+    return Op(kind, op, (), tuple(sources.refs), (), tuple(sources.types), detail=SourceNames(tuple(sources.names)))
 
 
 @lowers("cp.async.bulk.commit_group", "cp.async.bulk.wait_group")
 def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """detail: "commit", or the number of groups that may be pending and whether only reading must be over."""
     after = f.guarded_region()
-    detail: object = "commit"
+    detail = Groups(commit=True)
     if op.name.endswith("wait_group"):
         count = instruction.operands[0]
         if not isinstance(count, Immediate):
             raise Unsupported("the number of groups must be a constant")
-        detail = (count.value, op.has("read"))
+        detail = Groups(commit=False, pending=count.value, read=op.has("read"))
     f.event(Op("bulk.group", op, detail=detail))
     f.end_region(after)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction, Name, Vector
 from ptxtools.isa import Opcode, resolve
+from ptxtools.program.details import Action, Multicast
 from ptxtools.program.program import RANK_SHIFT, SHARED_WINDOW, Op, Ref, Terminator
 
 from .arithmetic import elements
@@ -84,20 +85,20 @@ def cluster_barrier(f: FunctionLowering, instruction: Instruction, op: Opcode) -
         raise Unsupported("this barrier operation is not supported yet")
     after = f.guarded_region()
     following = f.new_label()
-    f.end(Terminator("barrier", op=Op("cluster_barrier", op, detail=action, where=f.where), other=following))
+    f.end(Terminator("barrier", op=Op("cluster_barrier", op, detail=Action(action), where=f.where), other=following))
     f.begin(following)
     f.end_region(after)
 
 
 @lowers("clusterlaunchcontrol.try_cancel")
 def try_cancel(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """src = addresses of the response and of the mbarrier; detail: whether all CTAs of the cluster get the response."""
+    """src = addresses of the response and of the mbarrier."""
     after = f.guarded_region()
     places = [locate(f, operand, op.space) for operand in instruction.operands[:2]]
     sources = tuple(_whole(f, place) for place in places)
     f.event(Op(
         "clusterlaunchcontrol.try_cancel", op, src=sources, src_types=("u64", "u64"), space=places[0].space,
-        detail=op.has("multicast::cluster::all"),
+        detail=Multicast(op.has("multicast::cluster::all")),
     ))  # fmt: skip
     f.end_region(after)
 

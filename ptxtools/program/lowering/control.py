@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction, Name, Operand
 from ptxtools.isa import Opcode
+from ptxtools.program.details import Action
 from ptxtools.program.program import Op, Ref, Terminator
 
 from .params import epilogue
@@ -109,7 +110,7 @@ def barrier(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
         predicate = f.source(operands.pop(), "pred")
     number = f.source(operands[0], "u32")
     count = f.source(operands[1], "u32") if len(operands) > 1 else None
-    bar = Op("bar", op, dst, (number, count, predicate), dst_types, ("u32", "u32", "pred"), detail=action)
+    bar = Op("bar", op, dst, (number, count, predicate), dst_types, ("u32", "u32", "pred"), detail=Action(action))
     bar.where = f.where
     following = f.new_label()
     f.end(Terminator("barrier", op=bar, other=following))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Immediate, Instruction, Negated, Operand
 from ptxtools.isa import Opcode
+from ptxtools.program.details import Groups, ThreadCopy
 from ptxtools.program.program import Op, Ref
 
 from .memory import Located, locate
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
 
 @lowers("cp.async")
 def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """src = source address (+ imm), destination address, and the source's size or the predicate that ignores it.
-
-    detail: bytes, and what the third source is: "size", "ignore" or "".
-    """
+    """src = source address (+ imm), destination address, and the source's size or the predicate that ignores it."""
     after = f.guarded_region() if f.linker.late else None
     target = locate(f, instruction.operands[0], op.mods["dst"])
     source = locate(f, instruction.operands[1], op.mods["src"])
@@ -41,7 +39,7 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
     if last is not None:
         src, types = (*src, last), (*types, "u32" if rule == "size" else "pred")
     kind = "async.copy" if f.linker.late else "cp.async"
-    copy = Op(kind, op, (), src, (), types, imm=source.offset, space=source.space, detail=(size.value, rule))
+    copy = Op(kind, op, (), src, (), types, imm=source.offset, space=source.space, detail=ThreadCopy(size.value, rule))
     if f.linker.late:
         f.event(copy)
         f.end_region(after)
@@ -76,17 +74,17 @@ def _whole(f: FunctionLowering, place: Located) -> Ref:
 
 @lowers("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
 def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """detail: "commit", or the number of groups that may be pending, -1: no copy at all. Nothing is, if not late."""
+    """Nothing is waited for, if not late: copies are complete at once."""
     if not f.linker.late:
         return
     after = f.guarded_region()
-    detail: object = "commit"
+    detail = Groups(commit=True)
     if op.name.endswith("wait_all"):
-        detail = -1
+        detail = Groups(commit=True, pending=-1)
     elif op.name.endswith("wait_group"):
         count = instruction.operands[0]
         if not isinstance(count, Immediate):
             raise Unsupported("the number of groups must be a constant")
-        detail = count.value
+        detail = Groups(commit=False, pending=count.value)
     f.event(Op("async.copy.group", op, detail=detail))
     f.end_region(after)

@@ -12,6 +12,7 @@ from ptxtools.ir.symbols import Names
 from ptxtools.isa import OpcodeError, resolve
 from ptxtools.isa.registers import lookup as special_register
 from ptxtools.isa.types import TYPES
+from ptxtools.program.details import SpecialRegister
 from ptxtools.program.layout import (
     CALL_BYTES,
     LOCAL_ALIGNMENT,
@@ -25,7 +26,7 @@ from ptxtools.program.layout import (
 )
 from ptxtools.program.program import FRAME_HEADER, Block, Op, Ref, Terminator, is_launch_special
 
-from .registry import LOWERERS, Unsupported
+from .registry import Unsupported, lowerer_of
 from .settle import Placed, settled
 from .values import Place, Values
 
@@ -118,8 +119,7 @@ class FunctionLowering(Values):
                     raise Unsupported(f"guard '{guard.name}' is no predicate register")
                 self.guard, self.negated = ref, guard.negated
             op = self.linker.read(instruction.opcode)
-            lowerer = LOWERERS.get(op.name) or LOWERERS["*"]
-            lowerer(self, instruction, op)
+            lowerer_of(op)(self, instruction, op)
         except Unsupported as problem:
             self.problem(instruction, str(problem))
         except OpcodeError as problem:
@@ -260,7 +260,7 @@ class FunctionLowering(Values):
             return self.launch_constant("sreg", name, 0, storage)
         ref = self.new(storage)
         kind = type_name or register.type
-        self.ops.append(Op("sreg", None, (ref,), (), (kind,), (), detail=name, where=self.where))
+        self.ops.append(Op("sreg", None, (ref,), (), (kind,), (), detail=SpecialRegister(name), where=self.where))
         return ref
 
     def address_value(self, place: Place, type_name: str | None) -> Ref:
@@ -293,7 +293,9 @@ class FunctionLowering(Values):
     def cta_window(self) -> Ref:
         """Address of the CTA's shared memory in the shared window, in a program that knows of clusters."""
         ref = self.new("b64")
-        self.ops.append(Op("sreg", None, (ref,), (), ("u64",), (), detail="%cta_window", where=self.where))
+        self.ops.append(
+            Op("sreg", None, (ref,), (), ("u64",), (), detail=SpecialRegister("%cta_window"), where=self.where)
+        )
         return ref
 
     def carry_flag(self) -> Ref:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Immediate, Instruction
 from ptxtools.isa import Opcode
+from ptxtools.program.details import MatrixProduct
 from ptxtools.program.program import Op, Ref
 from ptxtools.semantics.fragments import Fragment, accumulator, factor_a, factor_b
 
@@ -51,7 +52,7 @@ def product(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
             selector = operand.value
         else:
             add_source(f, operand, spec, src, src_types)
-    f.emit(Op("mma", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=selector))
+    f.emit(Op("mma", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=MatrixProduct(selector)))
     f.end_region(after)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction, Operand
 from ptxtools.isa import Opcode
+from ptxtools.program.details import Action
 from ptxtools.program.mbarrier import COUNT_MASK, PENDING_SHIFT
 from ptxtools.program.program import Op, Ref, Terminator
 
@@ -44,7 +45,7 @@ def _emit(
 
     def attempt() -> None:
         f.emit(Op("mbarrier", op, (*dst, slow), src, (*dst_types, "pred"), src_types,
-                  imm=place.offset, space=place.space, detail=action))  # fmt: skip
+                  imm=place.offset, space=place.space, detail=Action(action)))  # fmt: skip
 
     attempt()
     stop, after = f.new_label(), f.new_label()
@@ -53,7 +54,7 @@ def _emit(
     if action.startswith("try_wait"):
         _patience(f, attempt, slow, after)
     f.event(Op("mbarrier.slow", op, dst, src, dst_types, src_types,
-               imm=place.offset, space=place.space, detail=action))  # fmt: skip
+               imm=place.offset, space=place.space, detail=Action(action)))  # fmt: skip
     f.end(Terminator("jump", target=after))
     f.begin(after)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Directive, Immediate, Instruction
 from ptxtools.isa import Opcode
+from ptxtools.program.details import RegisterChange
 from ptxtools.program.layout import align_up
 from ptxtools.program.program import LANES, Op
 
@@ -22,7 +23,7 @@ _MOST_REGISTERS = 255
 
 @lowers("setmaxnreg")
 def setmaxnreg(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """imm: registers a thread; detail: "inc" or "dec", and the registers that a thread has at the start."""
+    """imm: registers a thread."""
     entry = _at_entry(f.linker)
     if entry is None:
         return
@@ -31,7 +32,7 @@ def setmaxnreg(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
         raise Unsupported("the number of registers is no constant")
     after = f.guarded_region()
     f.synchronise(f.constant((1 << LANES) - 1, "b32"))
-    f.event(Op("setmaxnreg", op, imm=wanted.value, detail=("inc" if op.has("inc") else "dec", entry)))
+    f.event(Op("setmaxnreg", op, imm=wanted.value, detail=RegisterChange("inc" if op.has("inc") else "dec", entry)))
     f.end_region(after)
 
 

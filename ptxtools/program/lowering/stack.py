@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ptxtools.ir import Immediate, Instruction
 from ptxtools.ir.cfg import ControlFlow
 from ptxtools.isa import Opcode
+from ptxtools.program.details import StackMove
 from ptxtools.program.program import Op
 
 from .registry import Unsupported, lowers
@@ -30,18 +31,18 @@ def enter(f: FunctionLowering) -> None:
     """Remember the stack at the start of a function that changes it: its memory is freed when it returns."""
     if not f.entry and takes_stack(f.flow):
         f.saved_stack = f.new("b64")
-        f.event(Op("stack", None, (f.saved_stack,), dst_types=("u64",), detail="save"))
+        f.event(Op("stack", None, (f.saved_stack,), dst_types=("u64",), detail=StackMove("save")))
 
 
 def leave(f: FunctionLowering) -> None:
     """Free what the function has allocated."""
     if f.saved_stack is not None:
-        f.event(Op("stack", None, (), (f.saved_stack,), (), ("u64",), detail="restore"))
+        f.event(Op("stack", None, (), (f.saved_stack,), (), ("u64",), detail=StackMove("restore")))
 
 
 @lowers("alloca")
 def alloca(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """src = bytes, and the frame's start in local memory; imm: where its variables end; detail: alignment."""
+    """src = bytes, and the frame's start in local memory; imm: where its variables end."""
     kind = op.type or "u64"
     alignment = _LEAST_ALIGNMENT
     if len(instruction.operands) > 2:
@@ -54,7 +55,7 @@ def alloca(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     target = f.destination(instruction.operands[0])
     f.event(Op(
         "stack", op, (target,), (size, f.stack_pointer), (kind,), (kind, "u64"), imm=f.local_bytes,
-        detail=("allocate", alignment),
+        detail=StackMove("allocate", alignment),
     ))  # fmt: skip
     f.end_region(after)
 
@@ -63,7 +64,7 @@ def alloca(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 def stacksave(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     after = f.guarded_region()
     target = f.destination(instruction.operands[0])
-    f.event(Op("stack", op, (target,), dst_types=(op.type or "u64",), detail="save"))
+    f.event(Op("stack", op, (target,), dst_types=(op.type or "u64",), detail=StackMove("save")))
     f.end_region(after)
 
 
@@ -71,5 +72,5 @@ def stacksave(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None
 def stackrestore(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     after = f.guarded_region()
     source = f.source(instruction.operands[0], op.type)
-    f.event(Op("stack", op, (), (source,), (), (op.type or "u64",), detail="restore"))
+    f.event(Op("stack", op, (), (source,), (), (op.type or "u64",), detail=StackMove("restore")))
     f.end_region(after)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxtools.ir import Function, Operand
+from ptxtools.program.details import Callee
 from ptxtools.program.layout import Passed, signature
 from ptxtools.program.program import Op, Ref
 
@@ -32,7 +33,7 @@ def system_call(f: FunctionLowering, written: Written, function: Function) -> No
         raise Unsupported("functions of the runtime return no arrays")
     op = Op(
         "syscall", None, results, tuple(sources),
-        tuple(ref.type for ref in results), tuple(ref.type for ref in sources), detail=function.name,
+        tuple(ref.type for ref in results), tuple(ref.type for ref in sources), detail=Callee(function.name),
     )  # fmt: skip
     f.event(op)
     for operand, passed, result in zip(written.results, callee.returns, results, strict=True):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ptxtools.ir import Address, Instruction, Operand, Vector
 from ptxtools.isa import Opcode, OperandSpec
+from ptxtools.program.details import NamedOperands
 from ptxtools.program.program import Op, Ref
 
 from .arithmetic import add_destination, add_source, elements
@@ -19,28 +19,11 @@ if TYPE_CHECKING:
 _ALL_LANES = 0xFFFF_FFFF
 
 
-@dataclass(eq=False)
-class Named:
-    """Operands of an event by the names of the manual, in the event's `detail`.
-
-    sources, results: first place and number of values in `Op.src` and `Op.dst`; offsets: constants that addresses add;
-    spaces: state space of an address ("generic", "shared", "tensor"); plan, slots: what the function that serves the
-    event works out once.
-    """
-
-    sources: dict[str, tuple[int, int]] = field(default_factory=dict)
-    results: dict[str, tuple[int, int]] = field(default_factory=dict)
-    offsets: dict[str, int] = field(default_factory=dict)
-    spaces: dict[str, str] = field(default_factory=dict)
-    plan: Any = None
-    slots: dict[tuple[str, bool], Any] = field(default_factory=dict)
-
-
 class _Event:
     """Operands of an event while they are collected."""
 
     def __init__(self) -> None:
-        self.named = Named()
+        self.named = NamedOperands({}, {}, {}, {})
         self.dst: list[Ref | None] = []
         self.src: list[Ref | None] = []
         self.dst_types: list[str] = []

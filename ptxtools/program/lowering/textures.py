@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Address, Element, Immediate, Instruction, Name, Operand, Pair, Variable, Vector
 from ptxtools.isa import Opcode, resolve
+from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import Op, Ref
 
 from .arithmetic import elements
@@ -86,7 +87,7 @@ def _handle(f: FunctionLowering, base: Name | Immediate | Element) -> Ref:
 
 
 def _end(f: FunctionLowering, kind: str, op: Opcode, targets: list[Ref | None], types: list[str], sources: _Sources,
-         detail: tuple[int, ...] = ()) -> None:  # fmt: skip
+         detail: TexturePlace | None = None) -> None:  # fmt: skip
     f.event(Op(kind, op, tuple(targets), tuple(sources.refs), tuple(types), tuple(sources.types), detail=detail))
 
 
@@ -104,7 +105,7 @@ def _results(f: FunctionLowering, operand: Operand, type_name: str) -> tuple[lis
 
 @lowers("tex", "tld4")
 def fetch(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """src = handle, sampler, coordinates, level or gradients, offsets, reference. detail: how many of the last four."""
+    """src = handle, sampler, coordinates, level or gradients, offsets, reference."""
     after = f.guarded_region()
     target, address, *rest = instruction.operands
     targets, types = _results(f, target, op.mods["dtype"])
@@ -121,7 +122,7 @@ def fetch(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
         offsets = sources.several(rest.pop(0), ("s32",) * _OFFSETS.get(geometry, 0))
     if rest:
         sources.add(rest[0], "f32")
-    _end(f, op.family, op, targets, types, sources, (coordinates, extra, offsets, len(rest)))
+    _end(f, op.family, op, targets, types, sources, TexturePlace(coordinates, extra, offsets, len(rest)))
     f.end_region(after)
 
 
@@ -172,7 +173,7 @@ def load(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     targets, types = _results(f, instruction.operands[0], op.mods["dtype"])
     sources = _Sources(f)
     count = sources.place(instruction.operands[1], op, "s32")
-    _end(f, "suld", op, targets, types, sources, (count,))
+    _end(f, "suld", op, targets, types, sources, TexturePlace(count))
     f.end_region(after)
 
 
@@ -185,5 +186,5 @@ def store(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     count = sources.place(address, op, "s32")
     items = elements(f, value)
     sources.several(value, (op.mods["ctype"],) * len(items))
-    _end(f, op.family, op, [], [], sources, (count,))
+    _end(f, op.family, op, [], [], sources, TexturePlace(count))
     f.end_region(after)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction, Name, Negated, Operand
 from ptxtools.isa import Opcode, OperandSpec
-from ptxtools.semantics.video import Selectors
+from ptxtools.program.details import Suffixes
 
 from .arithmetic import compute, shape_of
 from .registry import lowers
@@ -33,8 +33,8 @@ def video(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
             operand, signs[place] = operand.operand, True
         operand, suffixes[place] = _without_selector(operand, spec)
         plain.append(operand)
-    selectors = Selectors(suffixes[0], suffixes[1], suffixes[2], (signs[1], signs[2], signs[3]))
-    compute(f, replace(instruction, operands=tuple(plain)), op, selectors)
+    made = Suffixes(suffixes[0], suffixes[1], suffixes[2], (signs[1], signs[2], signs[3]))
+    compute(f, replace(instruction, operands=tuple(plain)), op, made)
 
 
 def _without_selector(operand: Operand, spec: OperandSpec) -> tuple[Operand, str]:

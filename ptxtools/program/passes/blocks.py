@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ptxtools.program.effects import predecessors, successors
+from ptxtools.program.operations import ENDINGS
 from ptxtools.program.program import Block, Terminator
-
-#: Terminators at which lanes can wait and be tried again.
-_WAITING = ("warpsync", "event")
 
 
 def tidy(blocks: list[Block], constants: Mapping[int, int]) -> list[Block]:
@@ -65,7 +63,7 @@ def _merge(blocks: list[Block]) -> None:
         while block.terminator.kind == "jump":
             following = block.terminator.target
             after = blocks[following]
-            if following in (number, 0) or counts[following] != 1 or after.terminator.kind in _WAITING:
+            if following in (number, 0) or counts[following] != 1 or ENDINGS[after.terminator.kind].waits:
                 break
             block.ops.extend(after.ops)
             block.terminator = after.terminator

@@ -13,11 +13,10 @@ from typing import Protocol
 from ptxtools.ir.liveness import solve
 from ptxtools.program.effects import reads, successors, terminator_reads, terminator_writes, writes
 from ptxtools.program.layout import align_up
+from ptxtools.program.operations import READ_FIRST
 from ptxtools.program.program import SLOT_BYTES, Block, LaunchConstant, Ref, Terminator
 
 _CLASSES = ("b128", "b64", "b32", "b16", "pred")
-#: Operations that read all their sources before they write: a result may take a dying source's slot.
-_READ_FIRST = frozenset({"alu", "copy", "sreg"})
 
 
 class ValueTable(Protocol):
@@ -126,7 +125,7 @@ def live_intervals(blocks: list[Block], variables: set[int]) -> Intervals:
         for op in block.ops:
             for number in reads(op):
                 touch(number, point)
-            written = point + 1 if op.kind in _READ_FIRST else point
+            written = point + 1 if op.kind in READ_FIRST else point
             for number in writes(op):
                 touch(number, written)
                 # A value that is written and never read still needs its slot for that moment.

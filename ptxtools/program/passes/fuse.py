@@ -12,6 +12,7 @@ from functools import cache
 from itertools import combinations
 
 from ptxtools.isa import resolve
+from ptxtools.program.details import Constant
 from ptxtools.program.effects import reads, terminator_reads, writes
 from ptxtools.program.program import Block, Op, Ref
 
@@ -105,7 +106,7 @@ class _Fuser:
         op.opcode = resolve("lop3.b32")
         op.src = (*leaves, self.values.constant(merged.table, "b32"))
         op.src_types = ("b32", "b32", "b32", "u32")
-        op.detail = (3, merged.table)
+        op.detail = Constant(3, merged.table)
         self.logic[target.slot] = merged
         return True
 
@@ -139,7 +140,7 @@ class _Fuser:
         op.opcode = resolve("lop3.or.b32")
         op.src = (*leaves, self.values.constant(tested, "b32"), self.values.constant(0, "pred"))
         op.src_types = ("b32", "b32", "b32", "u32", "pred")
-        op.dst, op.dst_types, op.detail = (None, op.dst[0]), ("b32", "pred"), (3, tested)
+        op.dst, op.dst_types, op.detail = (None, op.dst[0]), ("b32", "pred"), Constant(3, tested)
         return True
 
     def _nonzero(self, logic: Logic, wanted: int, *, equal: bool) -> int | None:
@@ -211,10 +212,10 @@ def _logic_of(op: Op) -> Logic | None:
         return None
     sources = [ref for ref in op.src[: 1 if opcode.family == "not" else 2] if ref is not None]
     if opcode.family == "lop3":
-        if op.detail is None or len(op.dst) != 1:
+        if not isinstance(op.detail, Constant) or len(op.dst) != 1:
             return None
         sources = [ref for ref in op.src[:3] if ref is not None]
-        return _normalised(Logic(tuple(sources), op.detail[1]))
+        return _normalised(Logic(tuple(sources), op.detail.value))
     if any(ref.type != "b32" for ref in (*sources, *op.dst) if ref is not None):
         return None
     a, b, _ = _COLUMNS

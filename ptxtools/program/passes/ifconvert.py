@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ptxtools.isa import resolve
-from ptxtools.program.effects import PURE, predecessors, writes
+from ptxtools.program.effects import predecessors, writes
+from ptxtools.program.operations import LANE_ACCESS, PURE
 from ptxtools.program.program import Block, Op, Ref, Terminator
 
 from .blocks import tidy
@@ -21,7 +22,6 @@ from .colouring import Summary, ValueTable, block_liveness
 #: by warps that agree.
 LIMIT = 8
 _SLOW = frozenset({"div", "rem", "sqrt", "rsqrt", "rcp", "sin", "cos", "lg2", "ex2", "tanh"})
-_MEMORY = frozenset({"ld", "st", "atom", "red"})
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def _sides(blocks: list[Block], incoming: list[list[int]], number: int) -> tuple
 
 def _cost(op: Op) -> int:
     extra = 1 if op.guard is not None else 0
-    if op.kind in _MEMORY:
+    if op.kind in LANE_ACCESS:
         return 3 + extra
     if op.kind not in PURE:
         return LIMIT + 1

@@ -3,31 +3,27 @@
 Everything else stays as it is, slots included, so that both engines run it; each look leaves the native code, which
 makes a checked run slower by orders of magnitude. What serves the events is registered for these kinds:
 
-"check.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access; detail =
-                (action, bytes, strong, negated guard, lanes, function): action "read", "write", "atomic" or "copy"
-                (written in a while), bytes of one lane's access; strong accesses synchronise; only that many lanes give
-                addresses (fewer than 32 in matrix loads); function: number of the one that it is in. Where accesses may
-                be skipped, dst[0] = the lanes that make it, which guards the access then, and src[2:] what it loads
-"check.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None),
-                detail = (what, guard negated): what "bar", "arrive", "cluster" or "mbarrier"
-"check.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask, what "warp"
-"check.fence"   before fence.proxy.async: src = (None, None, guard), detail as above
+"check.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access; `Look`.
+                Where accesses may be skipped, dst[0] = the lanes that make it, which guards the access then, and
+                src[2:] what it loads
+"check.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None); a
+                `Meeting`
+"check.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask
+"check.fence"   before fence.proxy.async: src = (None, None, guard)
+
+`operations.Operation.seen` says of which operations.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
+from ptxtools.program.details import Action, Look, Meeting, ThreadCopy
+from ptxtools.program.operations import LANE_ACCESS, OPERATIONS, strength
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Terminator
 from ptxtools.semantics.types import bits_of
 
-_ACTIONS = {"ld": "read", "ldmatrix": "read", "st": "write", "stmatrix": "write", "atom": "atomic", "red": "atomic"}
-#: Modifiers of accesses that take part in synchronisation instead of racing (8.4).
-_STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
-#: Accesses that looks can keep lanes from.
-_SKIPPED = frozenset({"ld", "st", "atom", "red"})
 _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
 
 
@@ -91,7 +87,7 @@ class _Rewriter:
         ops: list[Op] = []
         for op in block.ops:
             looks = _before(op, self._number)
-            if self._skip and op.kind in _SKIPPED and looks:
+            if self._skip and op.kind in LANE_ACCESS and looks:
                 looks, op = self._deciding(looks, op)
             for look in looks:
                 ops = self._cut(ops, look)
@@ -106,7 +102,7 @@ class _Rewriter:
         allowed, decided = self._allowed, list[Op]()
         for look in looks:
             if decided:
-                look = replace(look, src=(look.src[0], allowed, *look.src[2:]), detail=_unnegated(look.detail))
+                look = replace(look, src=(look.src[0], allowed, *look.src[2:]), detail=_unnegated(look.of(Look)))
             # What the access loads is a source: as a destination it would count as written in every lane.
             look = replace(look, src=(*look.src, *op.dst), src_types=(*look.src_types, *op.dst_types))
             decided.append(replace(look, dst=(allowed,), dst_types=("pred",)))
@@ -125,7 +121,7 @@ class _Rewriter:
         if end.kind == "warpsync" and "bar.warp.sync" in self._lines[end.where][2]:
             src = (end.index, None, None)
             leave = Op(
-                "check.leave", None, (), src, (), ("b32", "u32", "pred"), detail=("warp", False), where=end.where
+                "check.leave", None, (), src, (), ("b32", "u32", "pred"), detail=Meeting("warp", False), where=end.where
             )
         end = replace(end)
         self.blocks.append(Block(ops, end))
@@ -143,19 +139,22 @@ class _Rewriter:
         return self._starts[number] if number >= 0 else -2 - number if number <= -2 else -1
 
 
-def _unnegated(detail: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (*detail[:3], False, *detail[4:])
+def _unnegated(look: Look) -> Look:
+    return Look(look.action, look.size, look.strong, False, look.lanes, look.function)
 
 
 def _before(op: Op, function: int) -> list[Op]:
-    if op.kind in _ACTIONS:
+    row = OPERATIONS[op.kind]
+    if row.seen == "access":
         looks = [_access(part, function) for part in _runs(op)]
-    elif op.kind in ("cp.async", "async.copy"):
+    elif row.seen == "copy":
         looks = _copy(op, function)
-    elif op.kind == "mbarrier.slow":
-        looks = []  # the look stands before the "mbarrier" that has left lanes to it
+    elif row.seen == "fence":
+        looks = [_fence(op)]
+    elif row.resumes:
+        looks = []  # the look stands before the operation that has left lanes to it
     else:
-        looks = [_fence(op) or _meeting(op, "check.arrive")]
+        looks = [_meeting(op, "check.arrive")]
     return [look for look in looks if look is not None]
 
 
@@ -165,9 +164,9 @@ def _behind(op: Op) -> Op | None:
 
 def _fence(op: Op) -> Op | None:
     """The look at a fence between the generic and the asynchronous proxy."""
-    if op.kind == "fence" and op.opcode is not None and op.opcode.text.startswith("fence.proxy.async"):
+    if op.opcode is not None and op.opcode.text.startswith("fence.proxy.async"):
         return Op("check.fence", op.opcode, (), (None, None, op.guard), (), ("u32", "u32", "pred"),
-                  detail=("fence", op.negated), where=op.where)  # fmt: skip
+                  detail=Meeting("fence", op.negated), where=op.where)  # fmt: skip
     return None
 
 
@@ -190,8 +189,8 @@ def _access(op: Op, function: int) -> Op | None:
     """The look at a memory access; parameters are not looked at."""
     if op.space == "param":
         return None
-    strong = op.opcode is not None and any(op.opcode.has(modifier) for modifier in _STRONG)
-    detail = (_ACTIONS[op.kind], _size(op), strong, op.negated, _lanes(op), function)
+    strong = bool(strength(op.opcode))
+    detail = Look(OPERATIONS[op.kind].access, _size(op), strong, op.negated, _lanes(op), function)
     stored = slice(1, None) if op.kind == "st" else slice(0)
     src = (op.src[0], op.guard, *op.src[stored])
     types = (op.src_types[0], "pred", *op.src_types[stored])
@@ -201,14 +200,14 @@ def _access(op: Op, function: int) -> Op | None:
 def _copy(op: Op, function: int) -> list[Op | None]:
     """The looks at an asynchronous copy of one thread: at what it reads, unless that is decided as it runs; at what it
     writes."""
-    size, rule = op.detail
-    detail = ("copy", size, False, op.negated, 32, function)
+    made = op.of(ThreadCopy)
     target = Op("check.access", op.opcode, (), (op.src[1], op.guard), (), ("u64", "pred"), space="shared",
-                detail=detail, where=op.where)  # fmt: skip
-    if rule:
+                detail=Look("copy", made.size, False, op.negated, 32, function), where=op.where)  # fmt: skip
+    if made.rule:
         return [target]
     source = Op("check.access", op.opcode, (), (op.src[0], op.guard), (), (op.src_types[0], "pred"), imm=op.imm,
-                space=op.space, detail=("read", *detail[1:]), where=op.where)  # fmt: skip
+                space=op.space, detail=Look("read", made.size, False, op.negated, 32, function),
+                where=op.where)  # fmt: skip
     return [source, target]
 
 
@@ -233,16 +232,17 @@ def _meeting(op: Op, kind: str) -> Op | None:
     number: Ref | None = op.src[0] if op.src else None
     types = op.src_types[:1] if op.src else ("u32",)
     count: Ref | None = None
-    if op.kind == "bar":
-        what, count = ("arrive" if op.detail == "arrive" else "bar"), op.src[1]
-    elif op.kind == "cluster_barrier":
-        what, number = f"cluster {op.detail}", None
-    elif op.kind in ("mbarrier", "mbarrier.slow"):
-        what = f"mbarrier {op.detail}"
-    elif op.kind == "async.copy.arrive":
+    seen = OPERATIONS[op.kind].seen
+    if seen == "barrier":
+        what, count = ("arrive" if op.of(Action).name == "arrive" else "bar"), op.src[1]
+    elif seen == "cluster":
+        what, number = f"cluster {op.of(Action).name}", None
+    elif seen == "mbarrier":
+        what = f"mbarrier {op.of(Action).name}"
+    elif seen == "arrive on mbarrier":
         what = "mbarrier arrive"
     else:
         return None
     src = (number, count, op.guard)
     return Op(kind, op.opcode, (), src, (), (*types, "u32", "pred"), imm=op.imm, space=op.space,
-              detail=(what, op.negated), where=op.where)  # fmt: skip
+              detail=Meeting(what, op.negated), where=op.where)  # fmt: skip

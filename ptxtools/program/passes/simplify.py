@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptxtools.ir.dominators import DominatorTree, dominators
-from ptxtools.program.effects import PURE, reads, successors, terminator_reads, terminator_writes, writes
+from ptxtools.program.details import SpecialRegister
+from ptxtools.program.effects import reads, successors, terminator_reads, terminator_writes, writes
+from ptxtools.program.operations import PURE
 from ptxtools.program.program import Block, Op, Ref
 
 from .colouring import ValueTable
@@ -148,9 +150,9 @@ class Simplifier:
     def _repeated(self, op: Op, position: Position) -> None:
         """A special register that was read on every way here need not be read again."""
         target = op.dst[0]
-        if target is None or op.guard is not None or not str(op.detail).startswith(_STEADY):
+        if target is None or op.guard is not None or not op.of(SpecialRegister).name.startswith(_STEADY):
             return
-        key = (op.detail, target.type)
+        key = (op.of(SpecialRegister).name, target.type)
         earlier = self._steady.get(key)
         if earlier is None:
             if len(self.defined[target.slot]) == 1:
@@ -205,7 +207,7 @@ def drop_dead(blocks: list[Block], values: ValueTable) -> None:
         for op in block.ops:
             for value in reads(op):
                 counts[value] = counts.get(value, 0) + 1
-            if op.kind in PURE or (op.kind == "ld" and op.space == "param"):
+            if op.kind in PURE or (op.kind == "ld" and op.space == "param"):  # parameters are there in any case
                 for value in writes(op):
                     makers.setdefault(value, []).append(op)
         for value in terminator_reads(block.terminator):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program import mbarrier as word
+from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, OFFSET_MASK, SHARED_WINDOW
 
 _WORD = struct.Struct("<Q")
@@ -91,8 +92,8 @@ def guarded(view: View, lane: int, barrier: Barrier, function: Callable[[], None
 
 @serves("mbarrier.slow")
 def mbarrier(view: View) -> None:
-    """`op.detail` is the action; src = address, amount, state or parity (and limit)."""
-    action: str = view.op.detail
+    """src = address, amount, state or parity (and limit)."""
+    action = view.op.of(Action).name
     if "_wait" in action:
         _wait(view, action)
         return

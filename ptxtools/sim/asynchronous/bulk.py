@@ -6,6 +6,7 @@ import numpy as np
 
 from ptxtools.isa.types import TYPES
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import Groups
 from ptxtools.sim.checks.asynccheck import Span, checker_of, span_at
 from ptxtools.sim.tensormap.boxes import Update
 
@@ -109,11 +110,12 @@ def _byte_mask(bits: int) -> Array:
 @serves("bulk.group")
 def group(view: View) -> None:
     queue = queue_of(view)
-    if view.op.detail == "commit":
+    groups = view.op.of(Groups)
+    if groups.pending is None:
         for lane in view.lanes():
             queue.commit((view.warp, lane))
         return
-    most, read = view.op.detail
+    most, read = groups.pending, groups.read
     for lane in view.lanes():
         left = queue.unfinished((view.warp, lane), most, read=read)
         if view.launch.late:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ptxtools.machine.events import View, serves
 from ptxtools.program import mbarrier as word
+from ptxtools.program.details import Groups, ThreadCopy
 from ptxtools.program.program import OFFSET_MASK
 from ptxtools.sim.checks.asynccheck import Span, checker_of, joined, span_at
 
@@ -23,7 +24,8 @@ def _queue(view: View) -> Queue:
 @serves("async.copy")
 def copy(view: View) -> None:
     """The copies of all lanes are one piece of work."""
-    size, rule = view.op.detail
+    detail = view.op.of(ThreadCopy)
+    size, rule = detail.size, detail.rule
     sources, targets = view.addresses(), view.source(1)
     counts = np.full(32, size, np.int64)
     if rule:
@@ -63,14 +65,13 @@ def _spans(view: View, targets: Array, size: int, sources: Array, counts: Array)
 
 @serves("async.copy.group")
 def group(view: View) -> None:
-    """`op.detail`: "commit", or how many groups may be pending; -1: no copy at all."""
-    queue, most = _queue(view), view.op.detail
+    queue, groups = _queue(view), view.op.of(Groups)
     for lane in view.lanes():
         who = (view.warp, lane)
-        if most in ("commit", -1):
+        if groups.commit:
             queue.commit(who)
-        if most != "commit":
-            for work in queue.unfinished(who, max(0, most), read=False):
+        if groups.pending is not None:
+            for work in queue.unfinished(who, max(0, groups.pending), read=False):
                 queue.force(work)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
+from ptxtools.program.details import Multicast
 from ptxtools.program.program import OFFSET_MASK
 from ptxtools.sim.asynchronous.barriers import Barrier, barrier_at, guarded
 from ptxtools.sim.asynchronous.operands import bytes_of
@@ -26,7 +27,11 @@ def try_cancel(view: View) -> None:
         barrier = barrier_at(view, int(barriers[lane]), lane, space)
         first = view.schedule.cancel()
         data = _RESPONSE.pack(*first, 1) if first is not None else bytes(_RESPONSE.size)
-        ctas = view.cluster.ctas if view.op.detail else (view.shared_owner(place & 0xFFFF_FFFF, lane=lane),)
+        ctas = (
+            view.cluster.ctas
+            if view.op.of(Multicast).everyone
+            else (view.shared_owner(place & 0xFFFF_FFFF, lane=lane),)
+        )
         for cta in ctas:
             _respond(view, lane, cta, place & OFFSET_MASK, data, Barrier(cta, barrier.offset))
 

@@ -9,19 +9,20 @@ import numpy.typing as npt
 
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
+from ptxtools.program.details import SourceNames
 from ptxtools.program.program import OFFSET_MASK
 
 Array = npt.NDArray[Any]
 
 
 class Operands:
-    """The sources of `view.op`, whose `detail` names them: (name, state space) for each."""
+    """The sources of `view.op`, by name."""
 
     def __init__(self, view: View) -> None:
         self.view = view
         self.places: dict[str, list[int]] = {}
         self.spaces: dict[str, str] = {}
-        for number, (name, space) in enumerate(view.op.detail):
+        for number, (name, space) in enumerate(view.op.of(SourceNames).names):
             self.places.setdefault(name, []).append(number)
             self.spaces.setdefault(name, space)
         self._values: dict[int, Any] = {}

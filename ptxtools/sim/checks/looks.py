@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import Look, Meeting
 from ptxtools.program.program import LANES, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 from ..poison import REGISTERS
@@ -51,9 +52,10 @@ def guarded(view: View, place: int, negated: bool) -> Array:
 
 def accesses(view: View) -> list[Access]:
     """What a look at an access sees, by state space."""
-    action, size, strong, negated, count, _ = view.op.detail
-    lanes = guarded(view, 1, negated)
-    lanes = lanes[lanes < count]
+    look = view.op.of(Look)
+    action, size, strong = look.action, look.size, look.strong
+    lanes = guarded(view, 1, look.negated)
+    lanes = lanes[lanes < look.lanes]
     addresses = view.addresses()[lanes]
     space = {"cluster": "shared", "const": "global"}.get(view.op.space, view.op.space)
     if space != "generic":
@@ -85,7 +87,7 @@ def _only_good(session: Session, memory: MemCheck, view: View, parts: list[Acces
             left.append(part)
     if view.op.dst:
         view.result(0, good)
-        for ref in view.op.src[2:] if spoiled and view.op.detail[0] != "write" else ():
+        for ref in view.op.src[2:] if spoiled and view.op.of(Look).action != "write" else ():
             if ref is not None:
                 view.set_values(ref, _poisoned(ref.type), spoiled)
     return left
@@ -123,8 +125,8 @@ def access(view: View) -> None:
 def arrive(view: View) -> None:
     """Show who comes to a barrier."""
     session = session_of(view)
-    what, negated = view.op.detail
-    lanes = guarded(view, 2, negated)
+    meeting = view.op.of(Meeting)
+    what, lanes = meeting.what, guarded(view, 2, meeting.negated)
     if not len(lanes):
         return
     if session.meetings is not None:
@@ -139,8 +141,8 @@ def arrive(view: View) -> None:
 def leave(view: View) -> None:
     """Show who leaves a barrier."""
     session = session_of(view)
-    what, negated = view.op.detail
-    lanes = guarded(view, 2, negated)
+    meeting = view.op.of(Meeting)
+    what, lanes = meeting.what, guarded(view, 2, meeting.negated)
     if not len(lanes):
         return
     if session.meetings is not None:
@@ -154,6 +156,6 @@ def leave(view: View) -> None:
 @serves("check.fence")
 def fence(view: View) -> None:
     """Show a fence between proxies."""
-    session, lanes = session_of(view), guarded(view, 2, view.op.detail[1])
+    session, lanes = session_of(view), guarded(view, 2, view.op.of(Meeting).negated)
     if session.outstanding is not None and len(lanes):
         session.outstanding.proxies.fence(view, lanes)

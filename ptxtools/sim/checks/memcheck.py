@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptxtools.program.details import Look
 from ptxtools.program.layout import LOCAL_GAP
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Ref
 
@@ -124,7 +125,7 @@ class MemCheck:
     def _bad_local(self, view: View, access: Access) -> Array:
         bad: Array = access.addresses + np.uint64(access.size) > np.uint64(view.local_bytes)
         bad |= _overlap(self._gaps[0], access.addresses, access.size)
-        function = view.op.detail[5]
+        function = view.op.of(Look).function
         if function and self._gaps[function]:
             frames = view.values(_STACK)[access.lanes]
             bad |= _overlap(self._gaps[function], access.addresses - frames, access.size)
@@ -139,7 +140,7 @@ class MemCheck:
             known, at = self._shared, address & OFFSET_MASK
             whole = f"the CTA has {self._shared_bytes:,} bytes of shared memory"
         else:
-            function = view.op.detail[5]
+            function = view.op.of(Look).function
             frame = int(view.values(_STACK)[lane]) if function else 0
             number, at = (0, address) if address < self._extents[0] else (function, address - frame)
             known = [(f"local variable '{name}'", start, size) for name, start, size in self._frames[number]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
+from ptxtools.program.details import NamedOperands
 
 from .layout import COLUMNS
 from .memory import UNIT, TensorMemory, of, partners
@@ -51,7 +52,7 @@ def allocate(view: View) -> None:
     first = _take(view, pair, count)
     if first is None:
         return
-    named = view.op.detail
+    named = view.op.of(NamedOperands)
     view.put(number(view, "dst", view.leader), first.to_bytes(4, "little"), named.spaces["dst"], align=4)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import NamedOperands
 from ptxtools.program.program import OFFSET_MASK
 
 from ..asynchronous.barriers import Barrier, barrier_at, guarded
@@ -22,7 +23,7 @@ def commit(view: View) -> None:
 
 
 def _barriers(view: View, lane: int) -> list[Barrier]:
-    space = view.op.detail.spaces["mbar"]
+    space = view.op.of(NamedOperands).spaces["mbar"]
     address = number(view, "mbar", lane)
     if not has(view, "ctaMask"):
         return [barrier_at(view, address, lane, "" if space == "generic" else space)]

@@ -10,6 +10,7 @@ from ptxtools.isa.chips import K96
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.products import Numbers
 from ptxtools.machine.residents import Cta
+from ptxtools.program.details import NamedOperands
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
@@ -107,17 +108,15 @@ def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_ma
 
 def _variant(view: View) -> Variant:
     """What the opcode says, worked out once for devices with K = 96 and once for those without: they may share it."""
-    named = view.op.detail
+    named = view.op.of(NamedOperands)
     chip = getattr(view.launch.device, "chip", None)
     wide = chip is not None and K96 in chip.features
-    if named.plan is None:
-        named.plan = {}
-    found: Variant | None = named.plan.get(wide)
+    found: Variant | None = named.known.get(wide)
     if found is None:
         op = view.op.opcode
         assert op is not None
         words = op.name.split(".")
-        found = named.plan[wide] = Variant(
+        found = named.known[wide] = Variant(
             op.mods["kind"].removeprefix("kind::"), int(op.mods["cta_group"][-1]), "sp" in words, "ws" in words,
             op.mods.get("scale_vectorsize", ""), wide,
         )  # fmt: skip

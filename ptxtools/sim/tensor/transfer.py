@@ -9,6 +9,7 @@ import numpy as np
 from ptxtools.isa import Opcode
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
+from ptxtools.program.details import NamedOperands
 from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
 from . import queue, shared
@@ -48,7 +49,7 @@ def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
     """Cells of the CTA, and lane and column of each register's cell, of its first where two are packed."""
     op = view.op.opcode
     assert op is not None
-    named = view.op.detail
+    named = view.op.of(NamedOperands)
     shape = op.mods["shape"]
     moved = (named.results if "r" in named.results else named.sources)["r"][1]
     lanes, columns = places(shape, moved)

@@ -14,6 +14,7 @@ import numpy as np
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.products import PAIRS, Numbers, WarpgroupProduct
 from ptxtools.machine.warpgroup import WARPS
+from ptxtools.program.details import NamedOperands
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 from ptxtools.semantics.fragments import sparse_elements
 from ptxtools.sim.checks.asynccheck import Claim, checker_of, chunks
@@ -59,8 +60,9 @@ class Plan:
 
 
 def _plan(view: View) -> Plan:
-    named = view.op.detail
-    if named.plan is None:
+    named = view.op.of(NamedOperands)
+    found: Plan | None = named.known.get("plan")
+    if found is None:
         op = view.op.opcode
         assert op is not None
         _, n, k = (int(part) for part in re.findall(r"\d+", op.mods["shape"]))
@@ -70,11 +72,11 @@ def _plan(view: View) -> Plan:
         transposed = "".join(
             which for which in "ab" if has(view, name := f"imm_trans_{which}") and number(view, name, view.leader)
         )
-        named.plan = Plan(
+        found = named.known["plan"] = Plan(
             n, k, k // 2 if is_sparse else k, atype, op.mods["btype"], dtype, op.has("satfinite"), negated,
             transposed, is_sparse, has(view, "a_desc"),
         )  # fmt: skip
-    return named.plan  # type: ignore[no-any-return]
+    return found
 
 
 # --- fragments (9.7.15.5.1) -------------------------------------------------------------------------------------------

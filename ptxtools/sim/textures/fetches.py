@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
 
 from .access import Array, groups, lanes_of, reader, textures_of
@@ -27,7 +28,7 @@ class _Operands:
     """The operands of some lanes of a fetch."""
 
     def __init__(self, view: View, lanes: Array) -> None:
-        count, extra, offsets, references = view.op.detail
+        count, extra, offsets, references = view.op.of(TexturePlace).values()
         self.mods: dict[str, str] = view.op.opcode.mods  # type: ignore[union-attr]
         ends = np.cumsum([2, count, extra, offsets, references]).tolist()
         parts = [[_numbers(view, n, lanes) for n in range(*pair)] for pair in pairwise(ends)]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ptxtools.machine.events import View, serves
+from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
 
 from .access import Array, groups, lanes_of
@@ -35,7 +36,7 @@ def _accesses(view: View, size: int | None) -> Iterator[_Access]:
     opcode = view.op.opcode
     assert opcode is not None
     mods = opcode.mods
-    (count,) = view.op.detail
+    count = view.op.of(TexturePlace).coordinates
     columns = [view.source(2 + n).astype(np.uint32).view(np.int32).astype(np.int64) for n in range(count)]
     for texture, mask, _ in groups(view):
         lanes = lanes_of(mask)
@@ -110,7 +111,7 @@ def sust(view: View) -> None:
     opcode = view.op.opcode
     assert opcode is not None
     _, item = _element(view)
-    first = 2 + view.op.detail[0]
+    first = 2 + view.op.of(TexturePlace).coordinates
     columns = np.stack([view.source(n) for n in range(first, len(view.op.src))], axis=1)
     formatted = opcode.has("p")
     for access in _accesses(view, None if formatted else item * columns.shape[1]):
@@ -147,7 +148,7 @@ def sured(view: View) -> None:
     opcode = view.op.opcode
     assert opcode is not None
     type_name, item = _element(view)
-    values = view.source(2 + view.op.detail[0])
+    values = view.source(2 + view.op.of(TexturePlace).coordinates)
     operation = _OPERATIONS[opcode.mods["op"]]
     with _lock:
         for access in _accesses(view, item):

@@ -1,0 +1,224 @@
+"""Static facts of operations beyond opcode, operands and types (`Op.detail`), a type for each sort of them.
+
+`operations.OPERATIONS` says which kinds of operations have which. Their text is part of the name of native handlers,
+and `sim.stored` writes their fields to disk: fields are plain values, tuples and dictionaries of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from ptxtools.semantics.video import Selectors
+
+
+@dataclass_transform(frozen_default=True)
+class Detail:
+    """What `dataclass(frozen=True)` gives, without the milliseconds that it takes to make a class: programs load these
+    at every start. Fields are what a class annotates, in order, with defaults as class attributes."""
+
+    TYPES: ClassVar[dict[str, type[Detail]]] = {}
+    FIELDS: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.FIELDS = tuple(cls.__annotations__)
+        cls.TYPES[cls.__name__] = cls
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        fields, content = self.FIELDS, self.__dict__
+        content.update(zip(fields, values, strict=False))
+        if named or len(values) != len(fields):
+            content.update(named)
+            left = [name for name in fields if not hasattr(self, name)]
+            if left or len(values) > len(fields) or not content.keys() <= set(fields):
+                raise TypeError(f"{type(self).__name__}{fields} cannot be made of {values} and {named}")
+
+    def values(self) -> tuple[Any, ...]:
+        """Its fields in order; `Detail.TYPES[name](*values)` makes it again."""
+        return tuple(getattr(self, name) for name in self.FIELDS)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Detail) and other.values() == self.values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.values()))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.FIELDS)
+        return f"{type(self).__name__}({fields})"
+
+
+# --- operations on registers ------------------------------------------------------------------------------------------
+
+
+class Constant(Detail):
+    """The source at `place` is the constant `value`, which the semantics may take as a Python int instead."""
+
+    place: int
+    value: int
+
+
+class Suffixes(Detail):
+    """Of a video instruction: suffixes of d, a and b, and which of a, b, c have a minus."""
+
+    d: str
+    a: str
+    b: str
+    negated: tuple[bool, bool, bool]
+
+    def selectors(self) -> Selectors:
+        from ptxtools.semantics.video import Selectors
+
+        return Selectors(self.d, self.a, self.b, self.negated)
+
+
+class Truncated(Detail):
+    """Of mad.f32: the product is cut off, as on chips of sm_1x."""
+
+
+class SpecialRegister(Detail):
+    """The register's name, such as "%tid.x"."""
+
+    name: str
+
+
+class MatrixProduct(Detail):
+    """selector: that of the metadata of a sparse factor. numerics: how products are added, which native code fixes
+    when a launch asks for it."""
+
+    selector: int
+    numerics: str = ""
+
+
+class Action(Detail):
+    """What a barrier, an mbarrier or the like does; `operations.Operation.actions` lists the names."""
+
+    name: str
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+class HostMemory(Detail):
+    """Of native code: the access may be to memory of the host."""
+
+
+class ThreadCopy(Detail):
+    """A cp.async of `size` bytes. rule: what the third source is, "size", "ignore" or "" (there is none). host: as
+    `HostMemory`."""
+
+    size: int
+    rule: str
+    host: bool = False
+
+
+class Groups(Detail):
+    """Groups of asynchronous copies. commit: close one; pending: wait until no more than that many are, -1: until no
+    copy is; None: do not wait. read: it is enough that the sources have been read."""
+
+    commit: bool
+    pending: int | None = None
+    read: bool = False
+
+
+class SourceNames(Detail):
+    """Of each source the operand that it belongs to, by the manual's name, and the state space of an address or ""."""
+
+    names: tuple[tuple[str, str], ...]
+
+
+class NamedOperands(Detail):
+    """Operands by the manual's names.
+
+    sources, results: first place and number of values in `Op.src` and `Op.dst`; offsets: constants that addresses add;
+    spaces: state space of an address ("generic", "shared", "tensor"). `known` holds what the function that serves the
+    event works out once; it is no part of the value.
+    """
+
+    sources: dict[str, tuple[int, int]]
+    results: dict[str, tuple[int, int]]
+    offsets: dict[str, int]
+    spaces: dict[str, str]
+
+    @property
+    def known(self) -> dict[Any, Any]:
+        found: dict[Any, Any] = self.__dict__.setdefault("_known", {})
+        return found
+
+
+class Multicast(Detail):
+    """Whether all CTAs of the cluster get the response."""
+
+    everyone: bool
+
+
+class TexturePlace(Detail):
+    """How many sources are coordinates, level or gradients, offsets, and references to compare with."""
+
+    coordinates: int
+    extra: int = 0
+    offsets: int = 0
+    references: int = 0
+
+
+# --- calls and resources ----------------------------------------------------------------------------------------------
+
+
+class Callee(Detail):
+    """Name of a function of the runtime."""
+
+    name: str
+
+
+class RegisterChange(Detail):
+    """setmaxnreg: "inc" or "dec", and the registers that a thread has when the kernel starts."""
+
+    action: str
+    entry: int
+
+
+class StackMove(Detail):
+    """ "save", "restore" or "allocate", and of the last the alignment."""
+
+    action: str
+    alignment: int = 0
+
+
+# --- what observers are shown -----------------------------------------------------------------------------------------
+
+
+class Look(Detail):
+    """A memory access. action: "read", "write", "atomic" or "copy" (written in a while); size: bytes of one lane;
+    strong: it synchronises; negated: the guard is; lanes: that many give addresses (fewer than 32 in matrix loads);
+    function: number of the one that it is in."""
+
+    action: str
+    size: int
+    strong: bool
+    negated: bool
+    lanes: int
+    function: int
+
+
+class Meeting(Detail):
+    """Who comes to a barrier or leaves it. what: "bar", "arrive", "warp", "fence", "cluster …" or "mbarrier …";
+    negated: the guard is."""
+
+    what: str
+    negated: bool
+
+
+# --- made by the native engine ----------------------------------------------------------------------------------------
+
+
+class Run(Detail):
+    """Neighbouring operations as one (`native.code.runs`): steps; operands that are read from slots, and those that are
+    kept in them: (number, slot, storage class); how the run goes round, or None."""
+
+    steps: tuple[Any, ...]
+    read: tuple[tuple[int, int, str], ...]
+    kept: tuple[tuple[int, int, str], ...]
+    again: tuple[int, bool, bool] | None

@@ -1,0 +1,295 @@
+"""The table of operations: for each kind who runs it, its operands, its effects, and what observers see of it.
+
+Passes, engines and observers ask this table. A new kind is a row here, the function that lowers an instruction to it,
+and what runs it: an executor in `reference` and an emitter in `native` (`BLOCK`), or a function of `machine.events`
+(`EVENT`). Tests fail for a row that nothing runs, for what runs without a row, and for an operation that is not as its
+row says.
+
+How strong an access is, and in which scope, is written on its opcode: `strength` tells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .details import (
+    Action,
+    Callee,
+    Constant,
+    Detail,
+    Groups,
+    HostMemory,
+    Look,
+    MatrixProduct,
+    Meeting,
+    Multicast,
+    NamedOperands,
+    RegisterChange,
+    Run,
+    SourceNames,
+    SpecialRegister,
+    StackMove,
+    Suffixes,
+    TexturePlace,
+    ThreadCopy,
+    Truncated,
+)
+
+if TYPE_CHECKING:
+    from ptxtools.isa import Opcode
+
+    from .program import Op, Program
+
+#: Who runs an operation. BLOCK: stands in a block; a native handler and a reference executor. BARRIER: of a "barrier"
+#: terminator. EVENT: of an "event" terminator; a function of `machine.events` serves it in both engines. NATIVE: made
+#: by the native engine for itself.
+BLOCK, BARRIER, EVENT, NATIVE = "block", "barrier", "event", "native"
+
+_MBARRIER = frozenset(
+    {
+        *("init", "inval", "expect_tx", "complete_tx", "arrive", "arrive.expect_tx", "arrive.noComplete"),
+        *("arrive_drop", "arrive_drop.expect_tx", "arrive_drop.noComplete"),
+        *("test_wait.state", "test_wait.parity", "try_wait.state", "try_wait.parity"),
+    }
+)
+_REDUCTIONS = frozenset({"popc", "and", "or"})
+
+
+class Operation(NamedTuple):
+    """One kind of operation.
+
+    runs: see above. dst, src: its operands, words apart: a name, with `?` where it may be missing (None), `*` where
+    there are any number of it, `*?` for both; `…` for whatever the detail names.
+    access: what it does to memory at the address src[0] + imm in the space of `Op.space`: "read", "write", "atomic",
+    "copy" (read there, written at src[1] in shared memory) or "". proxy: through which proxy it reaches memory
+    otherwise: "async", "tensor", "texture", "any" or "".
+    pure: nothing happens beyond its destinations, so that it may be dropped when nobody reads those, and runs for
+    lanes that do not need it. early: all sources are read before a destination is written. lanewise: it maps slots to
+    slots, lane by lane. warp: the lanes of a warp do it together.
+    waits: lanes may stay at it until something happens. traps: it can end the kernel.
+    seen: what an observer is shown of it: "access", "copy", "barrier", "cluster", "mbarrier", "arrive on mbarrier",
+    "fence" or "". resumes: another operation has begun it, so that observers see its end alone.
+    detail: types that `Op.detail` may have; None among them: it may have none. actions: names of an `Action`.
+    """
+
+    runs: str
+    dst: str = ""
+    src: str = ""
+    access: str = ""
+    proxy: str = ""
+    pure: bool = False
+    early: bool = False
+    lanewise: bool = False
+    warp: bool = False
+    waits: bool = False
+    traps: bool = False
+    seen: str = ""
+    resumes: bool = False
+    detail: tuple[type[Detail] | None, ...] = (None,)
+    actions: frozenset[str] = frozenset()
+
+
+def _memory(dst: str, src: str, access: str) -> Operation:
+    return Operation(BLOCK, dst, src, access, traps=True, seen="access", detail=(None, HostMemory))
+
+
+def _together(dst: str, src: str, *, traps: bool = False) -> Operation:
+    return Operation(BLOCK, dst, src, warp=True, traps=traps)
+
+
+def _tensor(*, waits: bool = False, warp: bool = False, proxy: str = "tensor") -> Operation:
+    return Operation(EVENT, "…", "…", proxy=proxy, warp=warp, waits=waits, traps=True, detail=(NamedOperands,))
+
+
+def _bulk(waits: bool = False) -> Operation:
+    return Operation(EVENT, "", "…", proxy="async", waits=waits, traps=True, detail=(SourceNames,))
+
+
+def _texture(dst: str, src: str, detail: type[Detail] | None = TexturePlace) -> Operation:
+    return Operation(EVENT, dst, src, proxy="texture", traps=True, detail=(detail,))
+
+
+def _look(src: str, detail: type[Detail], dst: str = "") -> Operation:
+    return Operation(EVENT, dst, src, traps=True, detail=(detail,))
+
+
+OPERATIONS: dict[str, Operation] = {
+    # outputs = semantics of the opcode over the inputs
+    "alu": Operation(BLOCK, "result*?", "value*", pure=True, early=True, lanewise=True,
+                     detail=(None, Constant, Suffixes, Truncated)),
+    "copy": Operation(BLOCK, "result", "value", pure=True, early=True, lanewise=True),  # no arithmetic, no type
+    "sreg": Operation(BLOCK, "result", "", pure=True, early=True, detail=(SpecialRegister,)),
+    # mov between a vector and a wider scalar: element 0 in the lowest bits
+    "pack": Operation(BLOCK, "result?", "value*", pure=True, lanewise=True),
+    "unpack": Operation(BLOCK, "result*?", "value", pure=True, lanewise=True),
+    # memory: no address value: the constant is the whole address; a value that is None is not stored
+    "ld": _memory("result*?", "address?", "read"),
+    "st": _memory("", "address? value*?", "write"),
+    "atom": _memory("result*?", "address? value*", "atomic"),
+    "red": _memory("", "address? value*", "atomic"),
+    "cp.async": Operation(BLOCK, "", "source? target rule*", "copy", traps=True, seen="copy", detail=(ThreadCopy,)),
+    "fence": Operation(BLOCK, proxy="any", seen="fence"),
+    # warp-wide: the last source of `.sync` forms is the member mask, for which a "warpsync" stands before
+    "shfl": _together("result? taken*?", "value lane clamp mask*"),
+    "vote": _together("result?", "predicate mask*"),
+    "match": _together("result? same*?", "value mask"),
+    "redux": _together("result?", "value mask"),
+    "activemask": _together("result?", ""),
+    "elect": _together("leader? elected?", "mask"),
+    "mma": Operation(BLOCK, "d*?", "value*", warp=True, detail=(MatrixProduct,)),
+    "ldmatrix": Operation(BLOCK, "result*?", "address?", "read", warp=True, traps=True, seen="access"),
+    "stmatrix": Operation(BLOCK, "", "address? value*", "write", warp=True, traps=True, seen="access"),
+    "movmatrix": _together("result?", "value"),
+    # what it can do at once; its last destination are the lanes that "mbarrier.slow" has to serve
+    "mbarrier": Operation(BLOCK, "result*? slow", "address? value*?", traps=True, seen="mbarrier", detail=(Action,),
+                          actions=_MBARRIER),
+    "mbarrier.slow": Operation(EVENT, "result*?", "address? value*?", waits=True, traps=True, seen="mbarrier",
+                               resumes=True, detail=(Action,), actions=_MBARRIER),
+    "mbarrier.yield": Operation(BLOCK),  # others have their turn
+    "bar": Operation(BARRIER, "result*?", "number count? predicate?", waits=True, traps=True, seen="barrier",
+                     detail=(Action,), actions=_REDUCTIONS | {"sync", "arrive"}),
+    "cluster_barrier": Operation(BARRIER, waits=True, seen="cluster", detail=(Action,),
+                                 actions=frozenset({"arrive", "wait"})),
+    "nanosleep": Operation(EVENT, "", "nanoseconds", waits=True),
+    "syscall": Operation(EVENT, "result*?", "argument*", proxy="any", traps=True, detail=(Callee,)),
+    "setmaxnreg": Operation(EVENT, waits=True, traps=True, detail=(RegisterChange,)),
+    "stack": Operation(EVENT, "result*?", "value*", traps=True, detail=(StackMove,)),
+    "multimem": Operation(EVENT, "result*?", "address? value*", proxy="any", traps=True),
+    # copies of single threads that may complete late
+    "async.copy": Operation(EVENT, "", "source? target rule*", "copy", traps=True, seen="copy", detail=(ThreadCopy,)),
+    "async.copy.group": Operation(EVENT, detail=(Groups,)),
+    "async.copy.arrive": Operation(EVENT, "", "address?", traps=True, seen="arrive on mbarrier"),
+    "async.store": _bulk(),
+    "bulk.clear": _bulk(),
+    "bulk.copy": _bulk(),
+    "bulk.tensor": _bulk(),
+    "bulk.group": Operation(EVENT, waits=True, detail=(Groups,)),
+    "tensormap.replace": _bulk(),
+    "tensormap.copy": _bulk(),
+    "clusterlaunchcontrol.try_cancel": Operation(EVENT, "", "response barrier", proxy="async", traps=True,
+                                                 detail=(Multicast,)),
+    "wgmma.mma_async": _tensor(warp=True, proxy="async"),
+    "wgmma.commit_group": _tensor(warp=True),
+    "wgmma.wait_group": _tensor(waits=True, warp=True),
+    "tcgen05.alloc": _tensor(waits=True, warp=True),
+    "tcgen05.dealloc": _tensor(warp=True),
+    "tcgen05.relinquish_alloc_permit": _tensor(warp=True),
+    "tcgen05.ld": _tensor(warp=True),
+    "tcgen05.st": _tensor(warp=True),
+    "tcgen05.wait": _tensor(warp=True),
+    "tcgen05.mma": _tensor(proxy="async"),
+    "tcgen05.cp": _tensor(proxy="async"),
+    "tcgen05.shift": _tensor(),
+    "tcgen05.commit": _tensor(),
+    "tex": _texture("result*?", "texture sampler? value*"),
+    "tld4": _texture("result*?", "texture sampler? value*"),
+    "txq": _texture("result?", "texture level*", None),
+    "suq": _texture("result?", "surface level*", None),
+    "istypep": _texture("result?", "handle", None),
+    "suld": _texture("result*?", "surface sampler? value*"),
+    "sust": _texture("", "surface sampler? value*"),
+    "sured": _texture("", "surface sampler? value*"),
+    # what `passes.instrument` puts around operations for observers
+    "check.access": _look("address? guard? value*?", Look, "allowed*"),
+    "check.arrive": _look("number? count? guard?", Meeting),
+    "check.leave": _look("number? count? guard?", Meeting),
+    "check.fence": _look("number? count? guard?", Meeting),
+    # of the native engine
+    "run": Operation(NATIVE, detail=(Run,)),
+    "barrier_result": Operation(NATIVE, "result?", "number", detail=(Action,), actions=_REDUCTIONS),
+}  # fmt: skip
+
+#: They may be dropped when nobody reads what they write.
+PURE = frozenset(kind for kind, row in OPERATIONS.items() if row.pure)
+#: A result may take a dying source's slot.
+READ_FIRST = frozenset(kind for kind, row in OPERATIONS.items() if row.early)
+#: Slots to slots, lane by lane.
+LANEWISE = frozenset(kind for kind, row in OPERATIONS.items() if row.lanewise)
+#: Accesses to memory by single lanes, each at its own address, that are done when they have run.
+LANE_ACCESS = frozenset(
+    kind for kind, row in OPERATIONS.items() if row.access in ("read", "write", "atomic") and not row.warp
+)
+
+
+class Ending(NamedTuple):
+    """One kind of terminator (`program.Terminator`). waits: lanes can wait at its block's number, so that the block has
+    no operations. returns: it leaves the function for a while or for good: slots of other frames are read behind it."""
+
+    waits: bool = False
+    returns: bool = False
+
+
+ENDINGS: dict[str, Ending] = {
+    "jump": Ending(), "branch": Ending(), "switch": Ending(), "exit": Ending(), "trap": Ending(), "brkpt": Ending(),
+    "ret": Ending(returns=True), "call": Ending(returns=True), "barrier": Ending(),
+    "warpsync": Ending(waits=True), "event": Ending(waits=True),
+}  # fmt: skip
+
+#: Modifiers of accesses that take part in synchronisation instead of racing (8.4).
+_STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+
+
+def strength(opcode: Opcode | None) -> str:
+    """Order of an access: its modifier ("relaxed", "acquire", …), "" for a weak one (8.4)."""
+    return "" if opcode is None else next((word for word in _STRONG if opcode.has(word)), "")
+
+
+def scope(opcode: Opcode | None) -> str:
+    """Scope of an access or fence, "" where none is written (8.5)."""
+    return "" if opcode is None else next((word for word in _SCOPES if opcode.has(word)), "")
+
+
+# --- whether operations are as their rows say -------------------------------------------------------------------------
+
+
+def wrong(op: Op) -> str:
+    """What is not as the table says about an operation; "" if all is."""
+    row = OPERATIONS.get(op.kind)
+    if row is None:
+        return f"'{op.kind}' has no row"
+    detail = None if op.detail is None else type(op.detail)
+    if detail not in row.detail:
+        return f"'{op.kind}' has a detail of type {'None' if detail is None else detail.__name__}"
+    if isinstance(op.detail, Action) and op.detail.name not in row.actions:
+        return f"'{op.kind}' has no action '{op.detail.name}'"
+    for name, pattern, refs in (("destinations", row.dst, op.dst), ("sources", row.src, op.src)):
+        if not _fits(pattern.split(), [ref is None for ref in refs]):
+            return f"'{op.kind}' has {len(refs)} {name}; '{pattern}' is expected"
+    return ""
+
+
+def _fits(words: list[str], missing: list[bool]) -> bool:
+    """Whether operands, each there or missing, are what the words name."""
+    if not words:
+        return not missing
+    word, rest = words[0], words[1:]
+    if word == "…":
+        return True
+    if "*" in word:
+        most = len(missing)
+        return any(
+            _fits(rest, missing[count:]) for count in range(most, -1, -1) if "?" in word or not any(missing[:count])
+        )
+    return bool(missing) and (not missing[0] or "?" in word) and _fits(rest, missing[1:])
+
+
+def mistakes(program: Program) -> list[str]:
+    """What is not as the tables say in a program: nothing, unless lowering or a pass is wrong."""
+    found = []
+    for number, block in enumerate(program.blocks):
+        end = block.terminator
+        ops = [(op, BLOCK) for op in block.ops]
+        if end.op is not None:
+            ops.append((end.op, end.kind))
+        for op, place in ops:
+            reason = wrong(op)
+            if not reason and OPERATIONS[op.kind].runs != place:
+                reason = f"'{op.kind}' stands in a {place}"
+            if reason:
+                found.append(f"block {number}: {reason}")
+        if end.kind not in ENDINGS:
+            found.append(f"block {number}: terminator '{end.kind}' has no row")
+        elif block.ops and ENDINGS[end.kind].waits and (end.op is None or OPERATIONS[end.op.kind].waits):
+            found.append(f"block {number}: operations before '{end.kind}'")
+    return found
