@@ -7,6 +7,7 @@ import time
 from math import prod
 from typing import TYPE_CHECKING
 
+from ptxtools.machine.deadlock import above
 from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
 
@@ -181,4 +182,4 @@ class _Run:
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions
         if limit is not None and total > limit:
-            raise interrupted(f"more than {limit} instructions")
+            raise interrupted(above(limit))
