@@ -22,8 +22,10 @@ def phase_text(program: Program, place: str, offset: int, value: int) -> str:
 
     place: where it is, as in "shared 0x40"; offset: the same as a number.
     """
-    name = next((shown(name) for name, at, size in program.shared if at <= offset < at + size), "")
-    return f"the mbarrier at {place}{f' ({name})' if name else ''}, {word.describe(value)}"
+    for name, at, size in program.shared:
+        if at <= offset < at + size:
+            place += f" ({shown(name)}{f'+{offset - at}' if offset > at else ''})"
+    return f"the mbarrier at {place}, {word.describe(value)}"
 
 
 @dataclass(frozen=True, slots=True)

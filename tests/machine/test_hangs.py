@@ -154,7 +154,7 @@ def told(kind: str, *, cluster: int = 1, ctas: int = 4, **shape) -> None:
     for who, count, what in warps:
         several = cluster > 1 and "mbarrier" in what
         ranks = ["(0,0,0), (2,0,0)", "(1,0,0), (3,0,0)"] if several else [ALL[ctas]]
-        wanted += [f"CTAs {ctas}, {who}: {ctas // len(ranks) * count} threads {what}" for ctas in ranks]
+        wanted += [f"CTAs {place}, {who}: {ctas // len(ranks) * count} threads {what}" for place in ranks]
     assert len(lines) == len(wanted) and all(any(fits(line, one) for line in lines) for one in wanted), lines
 
 
