@@ -173,6 +173,13 @@ def exit_status(command: click.Command, name: str, arguments: Sequence[str] | No
         return _report(error, name)
 
 
+def _stopped(error: BaseException | None) -> Trap | None:
+    """Where everything was when Ctrl-C came, if a kernel ran: click wraps the exception behind which that stands."""
+    while error is not None and not isinstance(error, Trap):
+        error = error.__cause__
+    return error
+
+
 def _report(error: BaseException, name: str) -> int:
     """Say what went wrong; the exit status."""
     if isinstance(error, SystemExit) and "PacifyFlush" in type(sys.stdout).__name__:  # click's mark of a closed pipe
@@ -183,8 +190,8 @@ def _report(error: BaseException, name: str) -> int:
         _discard_output()
         return OK
     if interrupted(error) or isinstance(error, click.Abort):
-        told = f"interrupted\n{error.__cause__}" if isinstance(error.__cause__, Trap) else "interrupted"
-        return _say(name, told, INTERRUPTED)
+        trap = _stopped(error)
+        return _say(name, "interrupted" if trap is None else f"interrupted\n{trap}", INTERRUPTED)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):

@@ -11,7 +11,8 @@ from ptxtools.diagnostics import Trap, shown
 from ptxtools.program.program import Program
 
 from .launch import Dim3
-from .residents import Cluster, Schedule
+from .polled import Look
+from .residents import Cluster, Schedule, Wait
 
 #: Groups of warps that are told, and ranges of CTAs or warps that one of them names.
 _MOST, _RANGES = 48, 8
@@ -146,6 +147,28 @@ def no_member(lane: int, mask: int) -> str:
 
 def missing(came: int, expected: int) -> str:
     return f"{came} of {expected} threads came, {max(0, expected - came)} are missing"
+
+
+def in_loop(look: Look | None, *, stuck: bool) -> str:
+    """What lanes that could go on wait for. look: what their loop looks at; stuck: they will never leave it."""
+    if look is None:
+        return "in a loop that changes nothing" if stuck else ""
+    return f"in a loop that changes nothing, for {look.text}" if stuck else f"in a loop that waits for {look.text}"
+
+
+def is_sleep(wait: Wait) -> bool:
+    """Whether lanes only wait for time to pass."""
+    return isinstance(wait.key, tuple) and wait.key[0] == "sleep"
+
+
+def asleep(wait: Wait, look: Look) -> str:
+    """What lanes that sleep in a loop wait for."""
+    return f"for {wait.text} in a loop that waits for {look.text}"
+
+
+def above(limit: int) -> str:
+    """Why a run that executes too much ends."""
+    return f"more than {limit} instruction{'s' * (limit != 1)}"
 
 
 def _short(program: Program, where: int) -> str:

@@ -28,9 +28,12 @@ class Arrival:
 
 @dataclass(slots=True)
 class Barrier:
-    """A barrier that somebody has arrived at. count: threads expected; 0 for all of the CTA that are left."""
+    """A barrier that somebody has arrived at. count: threads expected; 0 for all of the CTA that are left; came:
+    threads that have arrived, and those that a whole warp counts for; counted: which these are."""
 
     count: int
+    counted: Array
+    came: int = 0
     arrivals: list[Arrival] = field(default_factory=list)
 
 
@@ -52,10 +55,14 @@ def arrive(m: Machine, op: Op, threads: Threads) -> None:
         count = int(counts[own][0])
         if count % LANES or (op.of(Action).name == "arrive" and not count):
             raise m.trap(f"thread count {count} of a barrier is not a multiple of {LANES}", first, op.where)
-        barrier = m.barriers.setdefault((slot, number), Barrier(count))
+        barrier = m.barriers.get((slot, number))
+        if barrier is None:
+            barrier = m.barriers[slot, number] = Barrier(count, np.zeros(m.padded, np.bool_))
         barrier.count = max(barrier.count, count)
         chosen = flags[own] if flags is not None else None
         barrier.arrivals.append(Arrival(op, m.here, m.function, threads[own], chosen))
+        barrier.came += int(own.sum())
+        barrier.counted[m.thread_of[threads[own]]] = True
         _complete(m, slot, number)
 
 
@@ -69,20 +76,17 @@ def leave_barriers(m: Machine, leaving: Threads) -> None:
 def _complete(m: Machine, slot: int, number: int) -> None:
     """Let everybody go if the barrier has all that it expects."""
     barrier = m.barriers[slot, number]
-    arrived = np.zeros(m.count, np.bool_)
-    for arrival in barrier.arrivals:
-        arrived[arrival.threads] = True
     start = slot * m.padded
-    mine = arrived[start : start + m.padded]
-    alive = m.pc[start : start + m.padded] != GONE
+    late = (m.pc[start : start + m.padded] != GONE) & ~barrier.counted
     if barrier.count:
-        # A warp counts in full, however many of its lanes there are (9.7.13.1).
-        came = mine.reshape(-1, LANES)
-        there = alive.reshape(-1, LANES)
-        total = int((came.sum(1) + np.where(came.any(1), (~there & ~came).sum(1), 0)).sum())
-        if total < barrier.count:
+        # A warp all of whose living lanes have come counts in full, however many of them there are (9.7.13.1).
+        lanes = barrier.counted.reshape(-1, LANES)
+        whole = lanes.any(1) & ~late.reshape(-1, LANES).any(1)
+        barrier.came += int((~lanes[whole]).sum())
+        lanes[whole] = True
+        if barrier.came < barrier.count:
             return
-    elif bool((alive & ~mine).any()):
+    elif bool(late.any()):
         return
     del m.barriers[slot, number]
     _reduce(m, barrier)

@@ -7,44 +7,46 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.diagnostics import Trap
-from ptxtools.machine.deadlock import CtaLine, Waiting, missing, pending, report
+from ptxtools.machine.deadlock import CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, report
+from ptxtools.machine.polled import Look, looks
 from ptxtools.program.details import Action
-from ptxtools.program.program import LANES
+from ptxtools.program.program import LANES, Ref
 
 from .machine import GONE, Machine
 
 if TYPE_CHECKING:
+    from ptxtools.machine.residents import Wait
+
     from .registry import Array
 
 
 def deadlock(m: Machine) -> Trap:
     """Nobody can go on."""
-    return _told(m, "no thread can go on", "deadlock", "")
+    return _told(m, "no thread can go on", "deadlock")
 
 
 def looping(m: Machine) -> Trap:
     """Threads run, but all they do is to look at what never changes."""
-    return _told(m, "no thread can go on: all wait or look again", "deadlock", "in a loop that changes nothing")
+    return _told(m, "no thread can go on: all wait or look again", "deadlock", loops=True)
 
 
 def interrupted(reason: str, m: Machine, kind: str = "timeout") -> Trap:
     """A limit was reached, or the user has stopped it."""
-    return _told(m, reason, kind, "")
+    return _told(m, reason, kind)
 
 
-def _told(m: Machine, reason: str, kind: str, running: str) -> Trap:
-    """Where all threads are. running: what those that could go on wait for, or nothing."""
+def _told(m: Machine, reason: str, kind: str, *, loops: bool = False) -> Trap:
+    """Where all threads are. loops: those that could go on only look at what never changes."""
     lines, found = _all_waiting(m)
     running_now = (m.pc != GONE) & ~m.blocked & ~m.parked
     for waits in m.woken.values():
         for wait in waits:
             if wait.expired:  # they only look again
-                lanes = _lanes(wait.frame, wait.left)
-                _note(m, found, lanes, f"for {wait.text}", wait.where)
-                running_now[lanes] = False
+                _note_wait(m, found, wait, wait.left)
+                running_now[_lanes(wait.frame, wait.left)] = False
     able = np.flatnonzero(running_now)
     for block in np.unique(m.pc[able]):
-        _note(m, found, able[m.pc[able] == block], running, _line(m, int(block)), runs=not running)
+        _running(m, found, able[m.pc[able] == block], int(block), loops)
     return report(m.program, m.launch.grid, lines, found, reason, kind)
 
 
@@ -64,8 +66,7 @@ def _all_waiting(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
     lines: list[CtaLine] = []
     found: list[Waiting] = []
     for (slot, number), barrier in sorted(m.barriers.items()):
-        came = sum(len(arrival.threads) for arrival in barrier.arrivals)
-        expected = barrier.count or m.alive(slot)
+        came, expected = barrier.came, barrier.count or m.alive(slot)
         lines.append((m.cta_coordinates(slot), f"{came} of {expected} threads came to barrier {number}"))
         for arrival in barrier.arrivals:
             if arrival.op.of(Action).name != "arrive":
@@ -76,7 +77,7 @@ def _all_waiting(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
         _note(m, found, parked[m.pc[parked] == block], "for other lanes of the warp", where)
     _clusters(m, found)
     for wait in m.schedule.waits():
-        _note(m, found, _lanes(wait.frame, wait.lanes), f"for {wait.text}", wait.where)
+        _note_wait(m, found, wait, wait.lanes)
     for slot in range(0, m.slots, m.cluster):
         lines += [(None, text) for text in pending(m.schedule, m.residents.known(slot))]
     return lines, found
@@ -92,6 +93,43 @@ def _clusters(m: Machine, found: list[Waiting]) -> None:
         for block in np.unique(m.cluster_where[waiting]):
             chosen = waiting[m.cluster_where[waiting] == block]
             _note(m, found, chosen, f"at the cluster barrier: {missing(came, expected)}", int(block))
+
+
+def _note_wait(m: Machine, found: list[Waiting], wait: Wait, mask: int) -> None:
+    """Lanes of a wait of the schedule."""
+    if mask and is_sleep(wait):
+        seen, mask = _looks(m, wait.frame, mask, int(m.pc[_lanes(wait.frame, mask)[0]]))
+        for look in seen:
+            _note(m, found, _lanes(wait.frame, look.lanes), asleep(wait, look), look.where)
+    _note(m, found, _lanes(wait.frame, mask), f"for {wait.text}", wait.where)
+
+
+def _running(m: Machine, found: list[Waiting], threads: Array, block: int, loops: bool) -> None:
+    """Threads at a block that could go on, and for which mbarriers their loops wait."""
+    for warp in np.unique(threads // LANES):
+        first, lanes = int(warp) * LANES, threads[threads // LANES == warp] % LANES
+        seen, rest = _looks(m, first, sum(1 << lane for lane in lanes.tolist()), block)
+        for look in seen:
+            _note(m, found, _lanes(first, look.lanes), in_loop(look, stuck=loops), look.where, runs=not loops)
+        _note(m, found, _lanes(first, rest), in_loop(None, stuck=loops), _line(m, block), runs=not loops)
+
+
+def _looks(m: Machine, first: int, mask: int, block: int) -> tuple[list[Look], int]:
+    """mbarriers that lanes of a warp at a block look at, and the lanes that look at none. first: number of lane 0."""
+    slot = int(m.slot_of[first])
+
+    def content(ref: Ref, lane: int) -> int:
+        m.enter(block, int(m.frame[first + lane]))
+        return int(m.read(ref, np.array([first + lane]))[0])
+
+    def word(rank: int, offset: int) -> int | None:
+        if rank >= m.cluster or offset + 8 > m.shared_bytes:
+            return None
+        at = (slot - slot % m.cluster + rank) * m.shared_stride + offset
+        return int.from_bytes(m.shared.bytes[at : at + 8].tobytes(), "little")
+
+    rank = slot % m.cluster if m.cluster > 1 else None
+    return looks(m.program, block, mask, rank, content, word)
 
 
 def _note(m: Machine, found: list[Waiting], threads: Array, what: str, where: int, *, runs: bool = False) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from ptxtools.machine.arrays import quiet
+from ptxtools.machine.deadlock import above
 from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.program.program import Op
 
@@ -231,6 +232,6 @@ class _Loop:
         m = self.m
         limit = m.launch.max_instructions
         if limit is not None and m.instructions > limit:
-            raise interrupted(f"more than {limit} instructions", m)
+            raise interrupted(above(limit), m)
         if m.launch.deadline is not None and time.monotonic() > m.launch.deadline:
             raise interrupted("the time limit is over", m)

@@ -219,4 +219,4 @@ def test_a_deadlock_says_what_is_missing(engine: str) -> None:
         run(engine, body)
     assert caught.value.kind == "deadlock"
     text = str(caught.value) + "\n".join(caught.value.details)
-    assert "mbarrier at shared 0x10, phase 0: 32 of 33 arrivals came, 1 missing, 512 bytes" in text
+    assert "mbarrier at shared 0x10 (bar+16), phase 0: 32 of 33 arrivals came, 1 missing, 512 bytes" in text

@@ -115,7 +115,8 @@ CTX = _structure(
 #: state: 0 free, 1 running, 2 all threads have exited but not those of its cluster. alive: threads that have not
 #: exited. ready: warps that have lanes to run.
 #: arrived, expected: of each barrier; expected 0: all living threads. pending: barriers somebody arrived at.
-#: waiting: warps that wait at each barrier. value: what a barrier's reduction has gathered so far.
+#: waiting: warps that wait at each barrier. value: what a barrier's reduction has gathered so far. counted: warps whose
+#: `counted` is that of the present phase.
 #: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA,
 #: which counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
 #: external: Python wants to know when the CTA ends.
@@ -132,6 +133,7 @@ CTA = _structure(
     [16 x i32]: expected
     [16 x i32]: waiting
     [16 x i32]: value
+    [16 x i32]: counted
     i32: rank left cl_alive cl_came
     i64: window
     ptr: leader
@@ -144,12 +146,12 @@ CTA = _structure(
 #: frame: frame offset of each lane, always valid. top: where each lane's local memory ends; `alloca` lowers it.
 #: wait_ip: record at which lanes last began to wait; wait_at: the same as offset in the code, of each lane that began
 #: to wait while others of its warp could run.
-#: waiting: lanes at each barrier; result: value of its reduction. cl_pending: lanes that came to the cluster barrier,
-#: which is not complete yet; cl_waiting: those that wait for it.
+#: waiting: lanes at each barrier; result: value of its reduction. counted: lanes that a barrier with a thread count has
+#: counted. cl_pending: lanes that came to the cluster barrier, which is not complete yet; cl_waiting: those that wait.
 #: wg_*: `ptxtools.machine.warpgroup`.
 WARP = _structure(
     "warp",
-    1280,
+    1344,
     """
     i32: ready alive group pend
     ptr: group_ip cta
@@ -162,6 +164,7 @@ WARP = _structure(
     [8 x i32]: wg_marks
     [16 x i32]: waiting
     [16 x i32]: result
+    [16 x i32]: counted
     <32 x i32>: pc
     <32 x i32>: frame
     <32 x i32>: tid_x

@@ -1,7 +1,8 @@
 """Barriers of a CTA (9.7.13.1), counted in threads.
 
 Without a thread count a barrier opens when every living thread of the CTA has arrived. With one, a warp counts as a
-whole: when its last living lane arrives, the lanes that it no longer has, or never had, are counted too.
+whole: as soon as all its living lanes have arrived, those that it no longer has, or never had, are counted too. That
+may be when its last living lane arrives or when those that have not arrived exit (`LEFT`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ define internal void @release(ptr %ctx, ptr %cta, i32 %id) #1 {
   store i32 0, ptr %arrived.p
   %expected.p = item cta.expected, %id
   store i32 0, ptr %expected.p
+  %counted.p = item cta.counted, %id
+  store i32 0, ptr %counted.p
   %value.p = item cta.value, %id
   %value = load i32, ptr %value.p
   store i32 0, ptr %value.p
@@ -61,6 +64,37 @@ out:
 }
 """
 
+#: Lanes have left %warp, of which %alive are left: whether the barrier, which has a thread count, is complete now.
+LEFT = """
+define internal i1 @left(ptr %cta, ptr %warp, i32 %alive, i32 %id, i32 %expected) #1 {
+  %warps.p = item cta.counted, %id
+  %warps = load i32, ptr %warps.p
+  %number = get warp.id
+  %others = lshr i32 %warps, %number
+  %known = and i32 %others, 1
+  %came = icmp ne i32 %known, 0
+  br i1 %came, label %look, label %no
+look:
+  %counted.p = item warp.counted, %id
+  %counted = load i32, ptr %counted.p
+  %absent = xor i32 %counted, -1
+  %late = and i32 %absent, %alive
+  %all = icmp eq i32 %late, 0
+  br i1 %all, label %fill, label %no
+fill:
+  store i32 -1, ptr %counted.p
+  %padding = call i32 @llvm.ctpop.i32(i32 %absent)
+  %arrived.p = item cta.arrived, %id
+  %arrived = load i32, ptr %arrived.p
+  %total = add i32 %arrived, %padding
+  store i32 %total, ptr %arrived.p
+  %complete = icmp uge i32 %total, %expected
+  ret i1 %complete
+no:
+  ret i1 false
+}
+"""
+
 _REDUCE = """
   %predicate = get rec.s2
   %predicate.offset = and i32 %predicate, -2
@@ -94,11 +128,25 @@ sized:
   %everybody = get cta.alive
   %none = icmp eq i32 %written, 0
   %needed = select i1 %none, i32 %everybody, i32 %written
-  %absent = call i32 @llvm.ctpop.i32(i32 %alive)
-  %padding = sub i32 32, %absent
-  %pads = xor i1 %none, true
-  %complete.warp = and i1 %all.here, %pads
-  %extra = select i1 %complete.warp, i32 %padding, i32 0
+  %counted.p = item warp.counted, %id
+  %counted.last = load i32, ptr %counted.p
+  %warps.counted.p = item cta.counted, %id
+  %warps.counted = load i32, ptr %warps.counted.p
+  %number = get warp.id
+  %number.bit = shl i32 1, %number
+  %warps.counted.own = and i32 %warps.counted, %number.bit
+  %first = icmp eq i32 %warps.counted.own, 0
+  %counted.old = select i1 %first, i32 0, i32 %counted.last
+  %counted = or i32 %counted.old, %mask
+  %absent = xor i32 %counted, -1
+  %late = and i32 %absent, %alive
+  %all.here = icmp eq i32 %late, 0
+  %padding = call i32 @llvm.ctpop.i32(i32 %absent)
+  %extra = select i1 %all.here, i32 %padding, i32 0
+  %counted.new = select i1 %all.here, i32 -1, i32 %counted
+  store i32 %counted.new, ptr %counted.p
+  %warps.counted.new = or i32 %warps.counted, %number.bit
+  store i32 %warps.counted.new, ptr %warps.counted.p
   %expected.p = item cta.expected, %id
   store i32 %written, ptr %expected.p
 """
@@ -168,7 +216,6 @@ arrive:
   %waiting.p = item warp.waiting, %id
   %waiting = load i32, ptr %waiting.p
   %here = or i32 %waiting, %mask
-  %all.here = icmp eq i32 %here, %alive
   %mine = call i32 @llvm.ctpop.i32(i32 %mask)
   {_COUNT.format(need=_NEED[waits]) if counted else _EVERYBODY}
   {gather}
@@ -194,5 +241,5 @@ wait:
 
 
 def text() -> str:
-    """IR of the function that opens a barrier."""
-    return expand(RELEASE)
+    """IR of the functions that open a barrier, and that count lanes which have left."""
+    return expand(RELEASE + LEFT)

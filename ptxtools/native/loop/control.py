@@ -299,7 +299,10 @@ check:
   %expected.p = item cta.expected, %id
   %expected = load i32, ptr %expected.p
   %counted = icmp ne i32 %expected, 0
-  br i1 %counted, label %checked, label %compare
+  br i1 %counted, label %fill, label %compare
+fill:
+  %full = call i1 @left(ptr %cta, ptr %warp, i32 %alive.new, i32 %id, i32 %expected)
+  br i1 %full, label %open, label %checked
 compare:
   %arrived.p = item cta.arrived, %id
   %arrived = load i32, ptr %arrived.p

@@ -7,6 +7,7 @@ import time
 from math import prod
 from typing import TYPE_CHECKING
 
+from ptxtools.machine.deadlock import above
 from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
+#: The first quantum of a worker, each further one being twice as long: what can only look again is soon found.
+_SHORT = 1 << 20
 #: Quanta after which a worker looks whether its warps only look at what never changes; then at twice as many each time.
 _FIRST_LOOK = 1
 #: CTAs from which code outside of loops is worth more time to compile.
@@ -121,7 +124,7 @@ class _Run:
     def _begin(self, first: Worker) -> bool:
         """The first worker's first step; whether that was all."""
         try:
-            return first.step(self._quantum(_ALONE if self.count > 1 else QUANTUM))
+            return first.step(self._quantum(_ALONE if self.count > 1 else self._length(0)))
         except Hang as hang:
             self._hang(hang)
             return False
@@ -133,6 +136,10 @@ class _Run:
 
     def _instructions(self) -> int:
         return sum(worker.instructions for worker in self.workers)
+
+    def _length(self, steps: int) -> int:
+        """Records of a worker's next quantum. Shuffled runs count in quanta, so those are alike."""
+        return QUANTUM if self.launch.seed is not None else min(QUANTUM, _SHORT << min(steps, 8))
 
     def _quantum(self, most: int) -> int:
         limit = self.launch.max_instructions
@@ -148,7 +155,7 @@ class _Run:
                 last = self.doomed.is_set()
                 if not last:
                     self._check_limits()
-                if worker.step(self._quantum(QUANTUM)):
+                if worker.step(self._quantum(self._length(steps))):
                     self.tables.polls.live -= 1
                     self.tables.polls.idle.pop(worker.number, None)
                     return
@@ -181,4 +188,4 @@ class _Run:
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions
         if limit is not None and total > limit:
-            raise interrupted(f"more than {limit} instructions")
+            raise interrupted(above(limit))

@@ -5,13 +5,15 @@ Reports are made when no worker runs any more, so all that is read here stands s
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ptxtools.machine.deadlock import CtaLine, Waiting, missing, pending, report
+from ptxtools.machine.deadlock import CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, report
+from ptxtools.machine.polled import Look, looks
 from ptxtools.native.code.keys import RECORD_BYTES
 from ptxtools.native.code.structures import CTA, WARP, Structure
-from ptxtools.program.program import LANES
+from ptxtools.program.program import LANES, SLOT_BYTES, Ref
 
 from .faults import BARRIERS, cta_field, cta_of, read, thread_of, warp_field, where_at, where_of
 
@@ -38,10 +40,7 @@ def told(workers: Sequence[Worker], hang: Hang) -> Trap:
                 lanes = warp_field(warp, "ready")
                 for wait in worker.woken.get(warp - worker.ctx, ()):  # they only look again
                     lanes &= ~_note_wait(worker, found, wait, wait.left & lanes if wait.expired else 0)
-                if hang.loops:
-                    _note(worker, found, warp, lanes, "in a loop that changes nothing")
-                else:
-                    _note(worker, found, warp, lanes, runs=True)
+                _running_lanes(worker, found, warp, lanes, hang.loops)
             if slot % worker.shape.cluster == 0:
                 lines += [(None, text) for text in pending(worker.schedule, worker.residents.known(slot))]
         for wait in worker.schedule.waits():
@@ -99,8 +98,55 @@ def _waiting(worker: Worker, cta: int) -> list[Waiting]:
 
 def _note_wait(worker: Worker, found: list[Waiting], wait: Wait, lanes: int) -> int:
     """Note lanes of a wait that Python knows, and return them."""
-    _note(worker, found, worker.ctx + wait.frame, lanes, f"for {wait.text}", wait.where)
+    warp, rest = worker.ctx + wait.frame, lanes
+    if lanes and is_sleep(wait):
+        seen, rest = _looks(worker, warp, wait.block // 2, lanes)
+        for look in seen:
+            _note(worker, found, warp, look.lanes, asleep(wait, look), look.where)
+    _note(worker, found, warp, rest, f"for {wait.text}", wait.where)
     return lanes
+
+
+def _running_lanes(worker: Worker, found: list[Waiting], warp: int, lanes: int, loops: bool) -> None:
+    """Lanes that could go on: where they are, and for which mbarriers their loops wait."""
+    blocks: dict[int, int] = {}
+    for lane in range(LANES):
+        if lanes >> lane & 1:
+            block = _block_of(worker, warp, lane)
+            blocks[block] = blocks.get(block, 0) | 1 << lane
+    for block, there in sorted(blocks.items()):
+        seen, rest = _looks(worker, warp, block, there)
+        for look in seen:
+            _note(worker, found, warp, look.lanes, in_loop(look, stuck=loops), look.where, runs=not loops)
+        _note(worker, found, warp, rest, in_loop(None, stuck=loops), runs=not loops)
+
+
+def _block_of(worker: Worker, warp: int, lane: int) -> int:
+    """The program's block at which a lane that can run is."""
+    if not warp_field(warp, "group") >> lane & 1:
+        return _item(warp, WARP, "pc", lane) // 2
+    return _at(worker, warp_field(warp, "group_ip") - worker.get("code"))
+
+
+def _looks(worker: Worker, warp: int, block: int, lanes: int) -> tuple[list[Look], int]:
+    """mbarriers that lanes at a block look at, and the lanes that look at none."""
+    shape, leader = worker.shape, cta_field(warp_field(warp, "cta"), "leader")
+    group, depth = warp_field(warp, "group"), warp_field(warp, "group_frame")
+
+    def content(ref: Ref, lane: int) -> int:
+        frame = 0
+        if worker.get("has_calls"):
+            frame = depth if group >> lane & 1 else _item(warp, WARP, "frame", lane)
+        size = SLOT_BYTES[ref.type] // LANES
+        return read(warp + WARP.size + frame + ref.slot + size * lane, size)
+
+    def word(rank: int, offset: int) -> int | None:
+        if rank >= shape.cluster or offset + 8 > shape.shared:
+            return None
+        return read(cta_field(leader + rank * shape.slot, "shared") + offset, 8)
+
+    rank = cta_field(warp_field(warp, "cta"), "rank") if shape.cluster > 1 else None
+    return looks(worker.launch.program, block, lanes, rank, content, word)
 
 
 def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
@@ -122,6 +168,11 @@ def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
                 where = where_at(worker, _item(warp, WARP, "wait_at", lane) // RECORD_BYTES)
             found[where] = found.get(where, 0) | 1 << lane
     return found
+
+
+def _at(worker: Worker, offset: int) -> int:
+    """The program's block at an offset of the code: each has two numbers, of its beginning and of its end."""
+    return (bisect_right(worker.encoded.blocks, offset) - 1) // 2
 
 
 def _block(worker: Worker, number: int) -> int:

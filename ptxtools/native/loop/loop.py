@@ -140,7 +140,7 @@ placed:
   br i1 %clean, label %memory, label %barriers
 barriers:                                         ; somebody arrived at a barrier that never opened
   %arrived = addr cta.arrived
-  call void @llvm.memset.p0.i64(ptr align 64 %arrived, i8 0, i64 256, i1 false)
+  call void @llvm.memset.p0.i64(ptr align 64 %arrived, i8 0, i64 320, i1 false)
   set cta.pending, 0
   br label %memory
 memory:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.events import View, serves
+from ptxtools.machine.polled import phase_text
 from ptxtools.machine.residents import Cta
 from ptxtools.program import mbarrier as word
 from ptxtools.program.details import Action
@@ -68,7 +69,9 @@ class _Phase:
     barrier: Barrier
 
     def __str__(self) -> str:
-        return f"the mbarrier at {self.barrier}, {word.describe(self.barrier.word)}"
+        barrier = self.barrier
+        program = barrier.cta.cluster.schedule.launch.program
+        return phase_text(program, str(barrier), barrier.offset, barrier.word)
 
 
 def barrier_at(view: View, address: int, lane: int, space: str = "") -> Barrier:
