@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ptxtools.diagnostics import TrapKind
 from ptxtools.isa.targets import FIRST_VERSION
 
 from .arguments import Argument, Content
@@ -17,11 +18,10 @@ if TYPE_CHECKING:
 
     from .tensormaps import TensorMapPlan
 
+#: What `expect_failure` names where a launch is to be refused.
+REFUSED = "launch-error"
 #: What `expect_failure` may name.
-FAILURES = (
-    "trap", "memcheck", "racecheck", "initcheck", "synccheck", "leakcheck", "asynccheck", "deadlock", "timeout",
-    "launch-error",
-)  # fmt: skip
+FAILURES = (*(kind.value for kind in TrapKind if kind is not TrapKind.INTERRUPTED), REFUSED)
 
 
 @dataclass(slots=True)

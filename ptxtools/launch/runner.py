@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError, Trap, shown
+from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.diagnostics.files import read_all
 from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.checks.findings import Finding, Leak
@@ -30,7 +30,7 @@ from .bind import check_count, describe, number_bytes, parameter_block, pointer_
 from .compare import Mismatch, Tolerance, bytes_as, check_comparable, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
-from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
+from .job import REFUSED, BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
 from .textures import complete
 
@@ -131,7 +131,7 @@ def run_job(job: Job, load: Loader) -> Report:
             raise
         report.failure = error
         return report
-    report.failure = next((f for f in runner.findings() if _is(f.checker, job.expect_failure)), None)
+    report.failure = next((f for f in runner.findings() if TrapKind(f.checker).meets(job.expect_failure)), None)
     if report.failure is not None:
         return report
     report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
@@ -141,13 +141,8 @@ def run_job(job: Job, load: Loader) -> Report:
 def _meets(error: LaunchError | Trap, expected: str) -> bool:
     """Whether a failure is of the expected kind."""
     if isinstance(error, LaunchError):
-        return expected == "launch-error"
-    return _is(error.kind, expected)
-
-
-def _is(kind: str, expected: str) -> bool:
-    """A deadlock report also counts as a time-out, and what memcheck says of a bad address as a trap."""
-    return kind == expected or (kind, expected) in {("deadlock", "timeout"), ("memcheck", "trap")}
+        return expected == REFUSED
+    return error.kind.meets(expected)
 
 
 class _Runner:

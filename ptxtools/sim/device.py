@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError, PtxError, Trap, shown
+from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
 from ptxtools.machine import engines
 
@@ -309,7 +309,7 @@ class Device:
         except Trap as trap:
             locate(trap, program, extra["places"])
             hint = shared_hint(program, request.shared)
-            if hint and trap.reason.startswith("shared ") and trap.reason.endswith("is out of bounds"):
+            if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
                 trap.details += (hint,)
             trap.details += self.runtime.overwritten(self.load(module), request)
             raise self.runtime.checked(trap, extra) from None
@@ -321,7 +321,7 @@ class Device:
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
             raise self.runtime.checked(Trap("memory outside of allocations was overwritten", kernel=program.kernel,
-                                            details=more), extra)  # fmt: skip
+                                            cause=Cause.OVERWRITTEN, details=more), extra)  # fmt: skip
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 

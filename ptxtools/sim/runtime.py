@@ -8,7 +8,7 @@ import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError, Trap
+from ptxtools.diagnostics import LaunchError, Trap, TrapKind
 
 from .checks.findings import Finding, Leak, leak
 from .checks.unwritten import Unwritten
@@ -168,18 +168,11 @@ class Runtime:
         return Allocations(device, image, request.kernel, request.params).overwritten(places, blocks)
 
     def checked(self, trap: Trap, extra: dict[str, Any]) -> Trap:
-        """A trap under checkers: bad addresses are memcheck's, misuse of mbarriers synccheck's. What was found before
-        stands below it."""
-        if "memcheck" in self.device.checks and trap.kind == "trap":
-            bad = (
-                "is out of bounds",
-                "is not aligned to",
-                "where no block of the heap",
-                "outside of allocations was overwritten",
-            )
-            trap.kind = "memcheck" if any(words in trap.reason for words in bad) else "trap"
-        if "synccheck" in self.device.checks and trap.kind == "trap" and trap.reason.startswith("mbarrier at "):
-            trap.kind = "synccheck"
+        """A trap under checkers: it is a finding of the checker that looks for its cause, where that is on. What was
+        found before stands below it."""
+        checker = trap.cause.checker
+        if checker is not None and checker in self.device.checks and trap.kind is TrapKind.TRAP:
+            trap.kind = checker
         session = extra.get("checks")
         if session is not None:
             before = [*extra["reports"], *session.findings]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.program.program import LANES
 
@@ -126,7 +127,8 @@ def free(view: View) -> None:
         if address and heap.free(address, owner_of(view, lane)) is None:
             before = heap.freed_at(address)
             again = "" if before is None else f": it is in a block that was freed: {before}"
-            raise view.trap(f"free of {address:#x}, where no block of the heap in use begins{again}", lane)
+            reason = f"free of {address:#x}, where no block of the heap in use begins{again}"
+            raise view.trap(reason, lane, cause=Cause.HEAP)
 
 
 # --- assertions -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics import Trap, TrapKind
 
 from .findings import Finding
 
@@ -93,7 +93,7 @@ class Session:
     def trap(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...] = ()) -> Trap:
         """A finding that ends the run."""
         trap = view.trap(message, lane)
-        trap.kind, trap.details = checker, details
+        trap.kind, trap.details = TrapKind(checker), details
         return trap
 
 
