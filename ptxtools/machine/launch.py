@@ -67,9 +67,8 @@ class Launch:
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
     "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
     that serves a kind of event (`events.serves`); written: told of shared memory that such a function
-    writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device: what sim
-    makes of the device; extra: room
-    for what a launch brings along and gives back.
+    writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device,
+    context: what sim makes of the device, and what its services bring along and give back (`sim.context`).
     """
 
     program: Program
@@ -93,7 +92,7 @@ class Launch:
     written: Callable[[Any, int, int], None] | None = None
     written_local: Callable[[Any, int, int, int], None] | None = None
     device: Any = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    context: Any = None
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
     from .checks.findings import Finding
+    from .context import LaunchContext
     from .hostmap import HostMap
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
@@ -189,13 +190,13 @@ class Device:
         host: opens the memory of this process to the kernel (`ptx_run`). Raises `LaunchError` before it starts, `Trap`
         when it goes wrong.
         """
-        extra = self.runtime.brought(module)
-        result = self.grid(module, request, host, extra)
-        self.runtime.finish(module, request, host, extra, result)
+        context = self.runtime.context(module)
+        result = self.grid(module, request, host, context)
+        self.runtime.finish(module, request, host, context, result)
         return result
 
-    def grid(self, module: Loadable, request: Request, host: HostMap | None, extra: dict[str, Any]) -> RunResult:
-        """Run one grid, without its children. extra: what it brings along and gives back."""
+    def grid(self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext) -> RunResult:
+        """Run one grid, without its children. context: that of its launch."""
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
         check_stack(request.stack, self.limits)
@@ -210,8 +211,8 @@ class Device:
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
         if self.checks & LOOKING:
-            self.runtime.watch(image, program, request, memory, extra)
-        return self._execute(module, program, request, cluster, resident, specials, memory, extra)
+            self.runtime.watch(image, program, request, memory, context)
+        return self._execute(module, program, request, cluster, resident, specials, memory, context)
 
     def _workers(self, program: Program) -> int:
         """Worker threads for a program: one for a kernel that prints, unless more were asked for, so that CTAs print in
@@ -289,11 +290,12 @@ class Device:
         resident: int,
         specials: dict[str, int],
         memory: AddressSpace,
-        extra: dict[str, Any],
+        context: LaunchContext,
     ) -> RunResult:
         from ptxtools.machine.launch import Launch
 
         started = time.monotonic()
+        initial = None if context.checks is None else context.checks.initial
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
@@ -301,27 +303,27 @@ class Device:
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, request.stack), specials=specials,
-            services=services.load, device=self, written=extra.get("written"),
-            written_local=extra.get("written local"), extra=extra,
+            services=services.load, device=self, written=None if initial is None else initial.written,
+            written_local=None if initial is None else initial.written_local, context=context,
         )  # fmt: skip
         try:
             outcome = engines.find(self.engine)(launch)
         except Trap as trap:
-            locate(trap, program, extra["places"])
+            locate(trap, program, context.places)
             hint = shared_hint(program, request.shared)
             if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
                 trap.details += (hint,)
             trap.details += self.runtime.overwritten(self.load(module), request)
-            raise self.runtime.checked(trap, extra) from None
+            raise self.runtime.checked(trap, context) from None
         except KeyboardInterrupt as stop:
             if isinstance(stop.__cause__, Trap):
-                locate(stop.__cause__, program, extra["places"])
+                locate(stop.__cause__, program, context.places)
             raise
         found = self.runtime.overwritten(self.load(module), request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
             raise self.runtime.checked(Trap("memory outside of allocations was overwritten", kernel=program.kernel,
-                                            cause=Cause.OVERWRITTEN, details=more), extra)  # fmt: skip
+                                            cause=Cause.OVERWRITTEN, details=more), context)  # fmt: skip
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 

@@ -13,6 +13,7 @@ from ptxtools.machine.events import View, serves
 from ptxtools.program.program import LANES
 
 from . import printf
+from .context import context_of
 
 if TYPE_CHECKING:
     from .heap import Owner
@@ -59,7 +60,7 @@ def runtime_of(view: View) -> Runtime:
 def owner_of(view: View, lane: int) -> Owner:
     """Who allocates, for reports."""
     launch = view.launch
-    places, program, where = launch.extra["places"], launch.program, view.op.where
+    places, program, where = context_of(view).places, launch.program, view.op.where
     file, line = places.line_of(program, where)
     return program.kernel, view.cta.place, view.thread(lane), file, line, partial(places.source_of, program, where)
 
@@ -101,7 +102,7 @@ def vprintf(view: View) -> None:
         data = view.fetch(int(packed[lane]), form.size, lane=lane) if form.size else b""
         out.append(printf.render(form, data, lambda at, lane=lane: c_string(view, at, lane)))  # type: ignore[misc]
         answers[lane] = form.count
-    runtime_of(view).output(view.launch, b"".join(out))
+    runtime_of(view).output(context_of(view), b"".join(out))
     view.result(0, answers)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
 
+from ..context import context_of
 from .findings import Finding
 
 if TYPE_CHECKING:
@@ -99,5 +100,6 @@ class Session:
 
 def session_of(view: View) -> Session:
     """The session of the launch that a look belongs to."""
-    session: Session = view.launch.extra["checks"]
+    session = context_of(view).checks
+    assert session is not None
     return session
