@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
 from ptxtools.machine import engines
+from ptxtools.program.variant import Variant
 
 from . import services
 from .arena import DEFAULT_BYTES, Allocation, Arena
@@ -172,9 +173,7 @@ class Device:
         if program is None:
             image = self.load(module)
             oldest = self.chip is not None and self.chip.architecture == "tesla"
-            program = module.lower(
-                kernel.name, image, late=self.late, truncates=oldest, apart="memcheck" in self.checks
-            )
+            program = module.lower(kernel.name, image, Variant(self.late, oldest, "memcheck" in self.checks))
             if self.checks & LOOKING:
                 from ptxtools.program.passes.instrument import instrument
 

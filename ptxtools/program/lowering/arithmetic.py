@@ -71,7 +71,7 @@ def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, selectors
     detail: Selectors | tuple[int, int] | str | None = selectors
     if op.family in ("prmt", "lop3"):
         detail = _selector(instruction, op)
-    elif f.linker.truncates and op.family == "mad" and op.type == "f32":
+    elif f.linker.variant.truncates and op.family == "mad" and op.type == "f32":
         detail = "truncated"
     f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=detail))
 

@@ -25,7 +25,7 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
 
     detail: bytes, and what the third source is: "size", "ignore" or "".
     """
-    after = f.guarded_region() if f.linker.late else None
+    after = f.guarded_region() if f.linker.variant.late else None
     target = locate(f, instruction.operands[0], op.mods["dst"])
     source = locate(f, instruction.operands[1], op.mods["src"])
     size = instruction.operands[2]
@@ -40,9 +40,9 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
     types: tuple[str, ...] = (source.type, "u64")
     if last is not None:
         src, types = (*src, last), (*types, "u32" if rule == "size" else "pred")
-    kind = "async.copy" if f.linker.late else "cp.async"
+    kind = "async.copy" if f.linker.variant.late else "cp.async"
     copy = Op(kind, op, (), src, (), types, imm=source.offset, space=source.space, detail=(size.value, rule))
-    if f.linker.late:
+    if f.linker.variant.late:
         f.event(copy)
         f.end_region(after)
     else:
@@ -77,7 +77,7 @@ def _whole(f: FunctionLowering, place: Located) -> Ref:
 @lowers("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
 def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """detail: "commit", or the number of groups that may be pending, -1: no copy at all. Nothing is, if not late."""
-    if not f.linker.late:
+    if not f.linker.variant.late:
         return
     after = f.guarded_region()
     detail: object = "commit"
