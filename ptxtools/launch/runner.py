@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.diagnostics.files import read_all
+from ptxtools.machine.options import values_of
 from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.checks.findings import Finding, Leak
-from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
+from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
 from ptxtools.sim.textures.making import make
@@ -161,10 +162,7 @@ class _Runner:
         for plan in job.launches:
             self._module(plan.module)
         kernels = [self._kernel(plan) for plan in job.launches]
-        self._device = Device(
-            job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed, heap=job.heap,
-            checks=job.checks, check_stop=job.check_stop, numerics=job.numerics, on_print=self._printed,
-        )  # fmt: skip
+        self._device = Device(**(values_of(job.device) | {"on_print": self._printed}))
         for path in self._modules:
             self._device.load(self._modules[path])
         self._set_globals()
@@ -200,15 +198,15 @@ class _Runner:
             kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
             cluster=plan.cluster, shared=plan.shared, cooperative=plan.cooperative, timeout=timeout,
             max_instructions=self._job.max_instructions,
-            stack=DEFAULT_STACK if plan.stack is None else plan.stack,
+            stack=plan.stack,
         )  # fmt: skip
         result = self._device.run(self._modules[plan.module], request)
         self._report.results.append(result)
 
     def _printed(self, text: str) -> None:
         self._report.pieces.append(text)
-        if self._job.on_print is not None:
-            self._job.on_print(text)
+        if self._job.device.on_print is not None:
+            self._job.device.on_print(text)
 
     def _value(self, index: int, argument: Argument, kernel: Kernel) -> bytes:
         parameter = kernel.parameters[index]
@@ -305,7 +303,7 @@ class _Runner:
     def findings(self) -> list[Finding]:
         """What checkers found in all launches; blocks of the heap count as leaked that are in use in the end."""
         found = [f for result in self._report.results for f in result.reports if not isinstance(f, Leak)]
-        return found + (self._device.runtime.leaks() if "leakcheck" in self._job.checks else [])
+        return found + (self._device.runtime.leaks() if "leakcheck" in self._device.checks else [])
 
     def _finish(self, buffer: _Buffer, summarise: bool) -> None:
         plan, array = buffer.plan, buffer.array()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
 from ptxtools.machine import engines
+from ptxtools.machine.options import DeviceOptions, options_of, takes
 from ptxtools.program.variant import Variant
 
 from . import services
@@ -27,8 +28,6 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.program.program import Program
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
 DEFAULT_STACK = 8192
-NUMERICS = ("chip", "ieee")
 
 
 #: Size of the words by which the CTAs of a cooperative grid wait for each other: their size, and one that counts.
@@ -59,8 +57,8 @@ class RunResult:
 
 @dataclass(slots=True)
 class Request:
-    """One launch as asked for. params: the parameter block; timeout in seconds; stack: bytes a thread; cluster None:
-    as the kernel says."""
+    """One launch as asked for. params: the parameter block; timeout in seconds; stack: bytes a thread, None: as the
+    device says; cluster None: as the kernel says."""
 
     kernel: Kernel
     grid: Dim3
@@ -71,61 +69,42 @@ class Request:
     cooperative: bool = False
     timeout: float | None = None
     max_instructions: int | None = None
-    stack: int = DEFAULT_STACK
+    stack: int | None = None
 
 
 class Device:
     """`sms` SMs of one architecture, and one device memory.
 
-    target: such as "sm_90a"; None: that of the first module loaded. memory: bytes. threads: worker threads, as many as
-    there are cores by default; a seed makes it one. host_addresses: device addresses are host addresses. heap: bytes
-    that `malloc` of kernels may take. on_print: gets what kernels print, as they print it. numerics: tensor cores add
-    as the target's do ("chip") or by f32 multiply-adds ("ieee"). check_stop: memcheck's first
-    error ends the run. Raises `LaunchError` for values that make no device.
+    The arguments are those of `DeviceOptions`. Raises `LaunchError` for values that make no device.
     """
 
-    def __init__(
-        self,
-        target: str | None = None,
-        *,
-        sms: int = 16,
-        memory: int | None = None,
-        engine: str = "native",
-        threads: int | None = None,
-        seed: int | None = None,
-        host_addresses: bool = False,
-        heap: int | None = None,
-        on_print: Callable[[str], None] | None = None,
-        numerics: str = "chip",
-        checks: str | Iterable[str] = (),
-        check_stop: bool = False,
-    ) -> None:
-        if engine not in engines.names():
-            raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(engines.names())}")
-        for what, value in (("SMs", sms), ("worker threads", threads), ("bytes of memory", memory)):
-            if value is not None and value < 1:
-                raise LaunchError(f"a device cannot have {value} {what}")
-        if sms > 65536:
-            raise LaunchError(f"a device cannot have {sms} SMs; at most 65536")
-        if numerics not in NUMERICS:
-            raise LaunchError(f"numerics '{numerics}': there are {' and '.join(NUMERICS)}")
-        if seed is not None and seed < 0:
-            raise LaunchError(f"seed {seed}: seeds are not negative")
-        self.sms, self.engine, self.seed, self.numerics = sms, engine, seed, numerics
-        most = DEFAULT_BYTES if memory is None else memory
-        if heap is not None and not 0 <= heap <= most:
-            raise LaunchError(f"a heap of {heap:,} bytes: device memory has {most:,}")
-        self.heap_bytes = DEFAULT_HEAP if heap is None else heap
-        self.on_print = on_print
-        self.checks, self.check_stop = parse_checks(checks), check_stop
-        self.late = seed is not None or "asynccheck" in self.checks
+    #: Whether device addresses are host addresses.
+    host_addresses = False
+
+    @takes(DeviceOptions)
+    def __init__(self, options: DeviceOptions) -> None:
+        if options.engine not in engines.names():
+            raise LaunchError(f"there is no engine '{options.engine}'; there are {' and '.join(engines.names())}")
+        for option in options_of(options):
+            problem = option.problem(getattr(options, option.name))
+            if problem:
+                raise LaunchError(problem)
+        self.options = options
+        self.sms, self.engine, self.seed, self.numerics = options.sms, options.engine, options.seed, options.numerics
+        most = DEFAULT_BYTES if options.memory is None else options.memory
+        if options.heap is not None and not 0 <= options.heap <= most:
+            raise LaunchError(f"a heap of {options.heap:,} bytes: device memory has {most:,}")
+        self.heap_bytes = DEFAULT_HEAP if options.heap is None else options.heap
+        self.stack = DEFAULT_STACK if options.stack is None else options.stack
+        self.on_print = options.on_print
+        self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
+        self.late = self.seed is not None or "asynccheck" in self.checks
         # Looks of checkers run one after another in any case; reports come in the same order each time. The reference
         # engine has one worker.
-        one = self.late or bool(self.checks & LOOKING) or engine == "reference"
-        self.threads = 1 if one else threads or len(os.sched_getaffinity(0))
-        self._threads_chosen = threads is not None
+        one = self.late or bool(self.checks & LOOKING) or self.engine == "reference"
+        self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
+        self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
-        self._memory, self._host_addresses = memory, host_addresses
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
         self._programs: dict[tuple[int, str], Program] = {}
@@ -134,8 +113,9 @@ class Device:
         self.target = ""
         self.chip: Chip | None = None  # while there is no target
         self.limits: DeviceLimits = LIMITS[OLDEST_DEFAULT]
-        if target is not None:
-            self._become(target)
+        if options.target is not None:
+            self._become(options.target)
+        check_stack(self.stack, self.limits)
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
@@ -147,7 +127,8 @@ class Device:
     def arena(self) -> Arena:
         """Device memory, reserved when it is first needed."""
         if self._arena is None:
-            self._arena = Arena(self._memory, host_addresses=self._host_addresses, checked="memcheck" in self.checks)
+            checked = "memcheck" in self.checks
+            self._arena = Arena(self.options.memory, host_addresses=self.host_addresses, checked=checked)
         return self._arena
 
     # --- modules ------------------------------------------------------------------------------------------------------
@@ -198,7 +179,7 @@ class Device:
         """Run one grid, without its children. context: that of its launch."""
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
-        check_stack(request.stack, self.limits)
+        check_stack(self._stack(request), self.limits)
         check_grid(request.grid, self.limits)
         check_block(request.block, bounds, self.limits)
         cluster = cluster_shape(request.cluster, request.grid, bounds, self.limits)
@@ -212,6 +193,10 @@ class Device:
         if self.checks & LOOKING:
             self.runtime.watch(image, program, request, memory, context)
         return self._execute(module, program, request, cluster, resident, specials, memory, context)
+
+    def _stack(self, request: Request) -> int:
+        """Bytes of a thread's stack."""
+        return self.stack if request.stack is None else request.stack
 
     def _workers(self, program: Program) -> int:
         """Worker threads for a program: one for a kernel that prints, unless more were asked for, so that CTAs print in
@@ -301,7 +286,7 @@ class Device:
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
-            local_bytes=local_bytes(program, request.stack), specials=specials,
+            local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, written=None if initial is None else initial.written,
             written_local=None if initial is None else initial.written_local, context=context,
         )  # fmt: skip
