@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxtools.diagnostics.colour import is_terminal
-from ptxtools.machine.options import DeviceOptions, options_of
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of
 
 from .common import (
     CONTEXT_SETTINGS,
@@ -38,8 +38,8 @@ _EXAMPLES = examples(
 )
 
 #: Options that describe a launch: with --launch, the file does that.
-_LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative", "stack", "args", "expects", "saves",
-                   "rtol", "atol")  # fmt: skip
+_LAUNCH_OPTIONS = ("kernel", "grid", "block", *(option.name for option in options_of(LaunchOptions)), "args",
+                   "expects", "saves", "rtol", "atol")  # fmt: skip
 
 
 def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -49,8 +49,8 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
     raise click.BadParameter(f"{value:g} is no finite number from 0 on")
 
 
-def device_flags(described: Any) -> Callable[[Any], Any]:
-    """Give a command the options of a device (`DeviceOptions`) that have a flag."""
+def flags_of(described: Any) -> Callable[[Any], Any]:
+    """Give a command those options (`DeviceOptions`, `LaunchOptions`) that have a flag."""
 
     def given(command: Any) -> Any:
         for option in reversed([option for option in options_of(described) if option.flag]):
@@ -77,10 +77,7 @@ def device_flags(described: Any) -> Callable[[Any], Any]:
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Of --list; default: text.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.")
 @click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed where the kernel has .reqntid.")
-@click.option("--cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster.")
-@click.option("--shared", metavar="BYTES", type=click.IntRange(0), help="Dynamic shared memory of a CTA.")
-@click.option("--cooperative", is_flag=True, help="Refuse a grid that is not resident as a whole.")
-@click.option("--stack", metavar="BYTES", type=click.IntRange(0), help="Stack of a thread.")
+@flags_of(LaunchOptions)
 @click.option(
     "--arg",
     "args",
@@ -113,7 +110,7 @@ def device_flags(described: Any) -> Callable[[Any], Any]:
     type=click.IntRange(1),
     help="End a run that executes more than N thread-instructions.",
 )
-@device_flags(DeviceOptions)
+@flags_of(DeviceOptions)
 @not_available_yet("--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
@@ -144,8 +141,9 @@ def _module_name(options: dict[str, Any]) -> str:
 def _job_from_file(options: dict[str, Any]) -> Job:
     from ptxtools.launch.errors import SpecError
     from ptxtools.launch.file import read_launch_file
+    from ptxtools.launch.options import is_given
 
-    given = [name for name in _LAUNCH_OPTIONS if options[name] not in (None, False, ())]
+    given = [name for name in _LAUNCH_OPTIONS if is_given(options[name])]
     if given:
         flag = {"args": "arg", "expects": "expect", "saves": "save"}.get(given[0], given[0])
         raise click.UsageError(f"--{flag} and --launch exclude each other: the launch file says it")
@@ -175,19 +173,14 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     from dataclasses import replace
 
     from ptxtools.launch.errors import SpecError
-    from ptxtools.launch.job import text_value
+    from ptxtools.launch.options import given_values
 
-    given: dict[str, Any] = {}
-    for option in options_of(DeviceOptions):
-        value = options[option.name] if option.flag else None
-        if value is None or value is False or value == "":  # 0 is a value
-            continue
-        try:
-            given[option.name] = text_value(option, value)
-        except SpecError as error:
-            raise click.UsageError(f"{option.flag}: {error}") from None
-        if option.kind == "checks":
-            given[option.name] = frozenset(getattr(job.device, option.name)) | given[option.name]
+    try:
+        given = given_values(DeviceOptions, options)
+    except SpecError as error:
+        raise click.UsageError(str(error)) from None
+    if "checks" in given:
+        given["checks"] |= frozenset(job.device.checks)
     job.device = replace(job.device, **given)
     job.max_instructions = options["max_instructions"]
     limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
 from ptxtools.diagnostics.files import read_all
-from ptxtools.machine.options import DeviceOptions, options_of
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of
 
 from .arguments import (
     Argument,
@@ -81,7 +82,7 @@ class _Reader:
             tensormaps={name: read_plan(name, table) for name, table in top.tables("tensormaps")},
             textures={name: self._texture(name, table, buffers) for name, table in top.tables("textures")},
             multicasts={name: self._multicast(table) for name, table in top.tables("multicast")},
-            device=DeviceOptions(**device_values(DeviceOptions, top)),
+            device=DeviceOptions(**option_values(DeviceOptions, lambda key: top)),
             timeout=self._timeout(top),
             expect_printed=self._path(top.text("expect_printed")),
             expect_failure=self._failure(top),
@@ -134,11 +135,8 @@ class _Reader:
             grid=grid,
             block=block,
             kernel=at("kernel").text("kernel"),
-            cluster=at("cluster").shape("cluster"),
-            shared=at("shared").whole("shared", 0) or 0,
-            cooperative=bool(at("cooperative").take("cooperative", bool, False)),
-            stack=at("stack").whole("stack"),
             args=self._arguments(at("args")),
+            **option_values(LaunchOptions, at),
         )
 
     def _arguments(self, table: Table) -> list[Argument]:
@@ -247,13 +245,16 @@ class _Reader:
                     raise top.error(f"there is no [textures.{argument.name}]{hint}", "args")
 
 
-def device_values(options: Any, table: Table) -> dict[str, Any]:
-    """The values of options (`DeviceOptions`) that stand in a table. Raises `SpecError`."""
+def option_values(options: Any, at: Callable[[str], Table]) -> dict[str, Any]:
+    """The values of options (`DeviceOptions`) that a file gives. at: the table for a key. Raises `SpecError`."""
     found: dict[str, Any] = {}
     for option in options_of(options):
-        if not option.key or not table.has(option.key):
+        table = at(option.key) if option.key else None
+        if table is None or not table.has(option.key):
             continue
-        if option.kind == "whole":
+        if option.kind == "shape":
+            found[option.name] = table.shape(option.key)
+        elif option.kind == "whole":
             found[option.name] = table.whole(option.key, None, option.least or 0)
         elif option.kind == "flag":
             found[option.name] = table.take(option.key, bool)

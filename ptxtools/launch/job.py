@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, TrapKind
 from ptxtools.isa.targets import FIRST_VERSION
-from ptxtools.machine.options import DeviceOptions, Option
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option
 from ptxtools.sim.checks import parse_checks
 
 from .arguments import Argument, Content
@@ -56,17 +56,13 @@ class TexturePlan:
 
 
 @dataclass(slots=True)
-class LaunchPlan:
-    """One launch. kernel "": the module's only entry. block, cluster None: as the kernel says."""
+class LaunchPlan(LaunchOptions):
+    """One launch. kernel "": the module's only entry. block None: as the kernel says."""
 
     module: str
     grid: Dim3
     block: Dim3 | None
     kernel: str = ""
-    cluster: Dim3 | None = None
-    shared: int = 0
-    cooperative: bool = False
-    stack: int | None = None
     args: list[Argument] = field(default_factory=list)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.diagnostics.files import read_all
-from ptxtools.machine.options import values_of
+from ptxtools.machine.options import LaunchOptions, options_of, values_of
 from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import Device, Request, RunResult
@@ -196,9 +196,8 @@ class _Runner:
             )
         request = Request(
             kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
-            cluster=plan.cluster, shared=plan.shared, cooperative=plan.cooperative, timeout=timeout,
-            max_instructions=self._job.max_instructions,
-            stack=plan.stack,
+            timeout=timeout, max_instructions=self._job.max_instructions,
+            **{option.name: getattr(plan, option.name) for option in options_of(LaunchOptions)},
         )  # fmt: skip
         result = self._device.run(self._modules[plan.module], request)
         self._report.results.append(result)

@@ -1,6 +1,7 @@
-"""The options of a device, each described once: `ptx-run`, launch files and `Device` of the library read them here.
+"""The options of a device and of a launch, each described once: `ptx-run`, launch files and the library read them here.
 
-A field of `DeviceOptions` is an option; its `Option` says where it appears besides the library, and what it may be.
+A field of `DeviceOptions` or `LaunchOptions` is an option; its `Option` says where it appears besides the library, and
+what it may be.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from ptxtools.diagnostics.kinds import CHECKERS
 
-#: Values are numbers, words, truth values, functions, the name of a target, or names of checkers.
-Kind = Literal["whole", "word", "flag", "function", "target", "checks"]
+#: Values are numbers, words, truth values, functions, the name of a target, names of checkers, or numbers (x, y, z).
+Kind = Literal["whole", "word", "flag", "function", "target", "checks", "shape"]
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -113,6 +114,23 @@ class DeviceOptions:
     )
     stack: int | None = option(None, "whole")
     on_print: Callable[[str], None] | None = field(default=None, metadata={"option": Option("function")})
+
+
+@dataclass(slots=True)
+class LaunchOptions:
+    """What a launch may say besides its kernel, grid, block and arguments. cluster None: as the kernel says; shared:
+    bytes; cooperative: refuse a grid that is not resident as a whole; stack: bytes a thread, None: as the device
+    says."""
+
+    _: KW_ONLY
+    cluster: tuple[int, int, int] | None = option(
+        None, "shape", "--cluster", key="cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster."
+    )
+    shared: int = option(0, "whole", "--shared", key="shared", metavar="BYTES", help="Dynamic shared memory of a CTA.")
+    cooperative: bool = option(
+        False, "flag", "--cooperative", key="cooperative", help="Refuse a grid that is not resident as a whole."
+    )
+    stack: int | None = option(None, "whole", "--stack", key="stack", metavar="BYTES", help="Stack of a thread.")
 
 
 def takes(options: Callable[P, T]) -> Callable[[Callable[[S, T], None]], Callable[Concatenate[S, P], None]]:

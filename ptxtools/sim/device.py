@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
 from ptxtools.machine import engines
-from ptxtools.machine.options import DeviceOptions, options_of, takes
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of, takes
 from ptxtools.program.variant import Variant
 
 from . import services
@@ -56,20 +56,15 @@ class RunResult:
 
 
 @dataclass(slots=True)
-class Request:
-    """One launch as asked for. params: the parameter block; timeout in seconds; stack: bytes a thread, None: as the
-    device says; cluster None: as the kernel says."""
+class Request(LaunchOptions):
+    """One launch as asked for. params: the parameter block; timeout in seconds."""
 
     kernel: Kernel
     grid: Dim3
     block: Dim3
     params: bytes = b""
-    cluster: Dim3 | None = None
-    shared: int = 0
-    cooperative: bool = False
     timeout: float | None = None
     max_instructions: int | None = None
-    stack: int | None = None
 
 
 class Device:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pytest
 from click.testing import CliRunner
@@ -15,8 +15,9 @@ from ptxtools import sim
 from ptxtools.cli import run
 from ptxtools.launch.file import parse_launch_file
 from ptxtools.launch.job import FAILURES
-from ptxtools.machine.options import DeviceOptions, option, options_of, takes
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, option, options_of, takes
 from ptxtools.sim.checks import CHECKERS
+from ptxtools.sim.device import Request
 
 FILE = b'module = "k.ptx"\ngrid = 1\nblock = 1\n'
 
@@ -118,6 +119,30 @@ def test_values_that_make_no_device(options, message):
     with pytest.raises(ptxtools.LaunchError) as caught:
         ptxtools.Device(**options)
     assert message in str(caught.value)
+
+
+def test_options_of_a_launch_are_read_from_one_table(monkeypatch, tmp_path):
+    """On the command line, in a file, and in what a device is asked for."""
+    jobs = []
+    monkeypatch.setattr(run, "_run", lambda job, options: jobs.append(job) or 0)
+    line = ["k.ptx", "--grid", "2", "--block", "1", "--cluster", "2", "--shared", "64", "--cooperative", "--stack", "0"]
+    assert CliRunner().invoke(run.command, line, standalone_mode=False).exception is None
+    text = b"cluster = 2\nshared = 64\ncooperative = true\nstack = 0\n"
+    plans = [jobs[0].launches[0], parse_launch_file(FILE + text, "x").launches[0]]
+    plans.append(parse_launch_file(b'module = "k.ptx"\nblock = 1\n' + text + b"[[launch]]\ngrid = 1", "x").launches[0])
+    names = [one.name for one in options_of(LaunchOptions)]
+    assert names == ["cluster", "shared", "cooperative", "stack"]
+    for plan in plans:
+        assert [getattr(plan, name) for name in names] == [(2, 1, 1), 64, True, 0]
+    assert {*names, "grid", "block"} <= {one.name for one in fields(Request)}
+
+
+@pytest.mark.parametrize("given", [["--shared", "0"], ["--stack", "0"], ["--cooperative"], ["--rtol", "0"]])
+def test_what_the_file_says_the_command_line_does_not(given, tmp_path):
+    path = tmp_path / "case.toml"
+    path.write_bytes(FILE)
+    result = CliRunner().invoke(run.command, ["--launch", str(path), *given])
+    assert f"{given[0]} and --launch exclude each other" in result.output
 
 
 def test_zero_is_a_value(monkeypatch):
