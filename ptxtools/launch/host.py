@@ -249,14 +249,17 @@ class Device(sim.Device):
         cluster: Shape | None = None,
         shared: int = 0,
         cooperative: bool = False,
+        stack: int | None = None,
         timeout: float | None = None,
+        max_instructions: int | None = None,
     ) -> RunResult:
         """Run a kernel to its end and copy arrays back.
 
         grid, block, cluster: an int or up to three, in CTAs and threads; shared: bytes of dynamic shared memory;
-        timeout: seconds. args: one a parameter; an array is uploaded, and copied back if it is writable (the same
-        array twice is one buffer, views are buffers of their own); a `Buffer`, `buffer + offset`, None, a number,
-        bytes.
+        stack: bytes a thread, if not as the device says; timeout: seconds; max_instructions: thread-instructions after
+        which the run ends in a "timeout" trap. args: one a parameter; an array is uploaded, and copied back if it is
+        writable (the same array twice is one buffer, views are buffers of their own); a `Buffer`, `buffer + offset`,
+        None, a number, bytes.
 
         Raises `LaunchError` before anything runs, `Trap` when the kernel goes wrong: arrays are unchanged then.
         """
@@ -269,6 +272,8 @@ class Device(sim.Device):
         check_count(entry, len(args))
         if timeout is not None and not timeout > 0:
             raise LaunchError(f"timeout {timeout!r}: it must be a number of seconds above 0")
+        if max_instructions is not None and whole(max_instructions, "max_instructions") < 1:
+            raise LaunchError(f"max_instructions {max_instructions}: it must be at least 1")
         uploads = _Uploads(self)
         try:
             values = [uploads.value(n, arg, entry.parameters[n]) for n, arg in enumerate(args)]
@@ -276,6 +281,7 @@ class Device(sim.Device):
                 kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"),
                 params=parameter_block(entry, values), cluster=None if cluster is None else dim3(cluster, "cluster"),
                 shared=shared, cooperative=cooperative, timeout=timeout,
+                stack=None if stack is None else whole(stack, "stack"), max_instructions=max_instructions,
             )  # fmt: skip
             result = self.run(kernel.module.loadable, request)
             uploads.copy_back()

@@ -135,6 +135,21 @@ def test_options_of_a_launch_are_read_from_one_table(monkeypatch, tmp_path):
     for plan in plans:
         assert [getattr(plan, name) for name in names] == [(2, 1, 1), 64, True, 0]
     assert {*names, "grid", "block"} <= {one.name for one in fields(Request)}
+    assert {*names, "timeout", "max_instructions"} <= set(inspect.signature(ptxtools.Device.launch).parameters)
+
+
+def test_a_launch_of_the_library_may_limit_instructions_and_stack():
+    module = ptxtools.loads(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { L: bra L; }")
+    device = ptxtools.Device()
+    with pytest.raises(ptxtools.Trap) as caught:
+        device.launch(module["k"], 1, 1, [], max_instructions=1000)
+    assert caught.value.kind == "timeout" and "more than 1000 instructions" in caught.value.reason
+    with pytest.raises(ptxtools.LaunchError, match="max_instructions 0"):
+        device.launch(module["k"], 1, 1, [], max_instructions=0)
+    with pytest.raises(ptxtools.LaunchError, match="stack"):
+        device.launch(module["k"], 1, 1, [], stack=1 << 40)
+    with pytest.raises(TypeError, match="stack must be a whole number"):
+        device.launch(module["k"], 1, 1, [], stack="much")
 
 
 @pytest.mark.parametrize("given", [["--shared", "0"], ["--stack", "0"], ["--cooperative"], ["--rtol", "0"]])
