@@ -22,7 +22,7 @@ S = TypeVar("S")
 P = ParamSpec("P")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)  # never compared nor shown, and quick to make: ptx-run loads it each time
 class Option:
     """flag: how it is spelled on the command line, "" where it is not there; key: that of launch files, likewise;
     metavar, help: for `--help`; least, most: bounds of a number; choices: all possible words; of: what a number counts;
@@ -72,7 +72,7 @@ def values_of(options: Any) -> dict[str, Any]:
     return {one.name: getattr(options, one.name) for one in fields(options)}
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class DeviceOptions:
     """What a device is made of. target None: that of the first module loaded; memory: bytes; threads None: one a core;
     seed: shuffles, on one thread; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
@@ -116,7 +116,7 @@ class DeviceOptions:
     on_print: Callable[[str], None] | None = field(default=None, metadata={"option": Option("function")})
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class LaunchOptions:
     """What a launch may say besides its kernel, grid, block and arguments. cluster None: as the kernel says; shared:
     bytes; cooperative: refuse a grid that is not resident as a whole; stack: bytes a thread, None: as the device
