@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ptxtools.diagnostics.colour import is_terminal
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of
 
 from .common import (
     CONTEXT_SETTINGS,
@@ -37,8 +38,8 @@ _EXAMPLES = examples(
 )
 
 #: Options that describe a launch: with --launch, the file does that.
-_LAUNCH_OPTIONS = ("kernel", "grid", "block", "cluster", "shared", "cooperative", "stack", "args", "expects", "saves",
-                   "rtol", "atol")  # fmt: skip
+_LAUNCH_OPTIONS = ("kernel", "grid", "block", *(option.name for option in options_of(LaunchOptions)), "args",
+                   "expects", "saves", "rtol", "atol")  # fmt: skip
 
 
 def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -46,6 +47,25 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
     if value is None or 0 <= value < float("inf"):
         return value
     raise click.BadParameter(f"{value:g} is no finite number from 0 on")
+
+
+def flags_of(described: Any) -> Callable[[Any], Any]:
+    """Give a command those options (`DeviceOptions`, `LaunchOptions`) that have a flag."""
+
+    def given(command: Any) -> Any:
+        for option in reversed([option for option in options_of(described) if option.flag]):
+            how: dict[str, Any] = {"help": option.help, "metavar": option.metavar or None}
+            if option.kind == "flag":
+                how["is_flag"] = True
+            elif option.kind == "whole":
+                how["type"] = click.IntRange(option.least or 0)
+            elif option.choices:
+                how |= {"type": click.Choice(option.choices), "default": option.default,
+                        "show_default": option.shows_default}  # fmt: skip
+            command = click.option(option.flag, option.name, **how)(command)
+        return command
+
+    return given
 
 
 @click.command(name="ptx-run", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
@@ -57,13 +77,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Of --list; default: text.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.")
 @click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed where the kernel has .reqntid.")
-@click.option("--cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster.")
-@click.option("--shared", metavar="BYTES", type=click.IntRange(0), help="Dynamic shared memory of a CTA.")
-@click.option("--device", metavar="TARGET", help="The simulated device, such as sm_90a; default: the module's target.")
-@click.option("--sms", metavar="N", type=click.IntRange(1), help="SMs of the device; default: 16.")
-@click.option("--cooperative", is_flag=True, help="Refuse a grid that is not resident as a whole.")
-@click.option("--heap", metavar="BYTES", type=click.IntRange(0), help="Device heap of malloc; default: 8 MB.")
-@click.option("--stack", metavar="BYTES", type=click.IntRange(0), help="Stack of a thread.")
+@flags_of(LaunchOptions)
 @click.option(
     "--arg",
     "args",
@@ -84,14 +98,6 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
     "--launch", "launch_file", metavar="FILE.toml", help="Run what a launch file describes; MODULE replaces its module."
 )
 @click.option(
-    "--engine",
-    type=click.Choice(["native", "reference"]),
-    default="native",
-    show_default=True,
-    help="Compiled handlers, or NumPy (slow, and simple).",
-)
-@click.option("--threads", metavar="N", type=click.IntRange(1), help="Worker threads; default: one a core.")
-@click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(0, min_open=True),
@@ -104,21 +110,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
     type=click.IntRange(1),
     help="End a run that executes more than N thread-instructions.",
 )
-@click.option(
-    "--seed",
-    metavar="N",
-    type=click.IntRange(0),
-    help="Shuffle warps, CTAs and the completion of asynchronous work, repeatably: on one thread, in virtual time.",
-)
-@click.option(
-    "--numerics",
-    type=click.Choice(["chip", "ieee"]),
-    default="chip",
-    help="How tensor cores add: as those of the device do, or by f32 multiply-adds.",
-)
-@click.option("--check", "checks", metavar="LIST", help="Run-time checkers: memcheck, initcheck, synccheck, racecheck, "
-              "leakcheck, asynccheck (with commas between), or all.")  # fmt: skip
-@click.option("--check-stop", is_flag=True, help="End the run at memcheck's first error.")
+@flags_of(DeviceOptions)
 @not_available_yet("--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
@@ -149,8 +141,9 @@ def _module_name(options: dict[str, Any]) -> str:
 def _job_from_file(options: dict[str, Any]) -> Job:
     from ptxtools.launch.errors import SpecError
     from ptxtools.launch.file import read_launch_file
+    from ptxtools.launch.options import is_given
 
-    given = [name for name in _LAUNCH_OPTIONS if options[name] not in (None, False, ())]
+    given = [name for name in _LAUNCH_OPTIONS if is_given(options[name])]
     if given:
         flag = {"args": "arg", "expects": "expect", "saves": "save"}.get(given[0], given[0])
         raise click.UsageError(f"--{flag} and --launch exclude each other: the launch file says it")
@@ -177,33 +170,21 @@ def _job_from_options(options: dict[str, Any]) -> Job:
 
 
 def _device_options(job: Job, options: dict[str, Any]) -> None:
+    from dataclasses import replace
+
     from ptxtools.launch.errors import SpecError
-    from ptxtools.launch.job import known_device
+    from ptxtools.launch.options import given_values
 
     try:
-        job.device = known_device(options["device"] or "") or job.device
+        given = given_values(DeviceOptions, options)
     except SpecError as error:
-        raise click.UsageError(f"--device: {error}") from None
-    job.engine = options["engine"]
-    job.threads, job.seed, job.numerics = options["threads"], options["seed"], options["numerics"]
+        raise click.UsageError(str(error)) from None
+    if "checks" in given:
+        given["checks"] |= frozenset(job.device.checks)
+    job.device = replace(job.device, **given)
     job.max_instructions = options["max_instructions"]
-    job.sms = options["sms"] or job.sms
-    job.heap = job.heap if options["heap"] is None else options["heap"]
-    job.check_stop = options["check_stop"]
-    if options["checks"]:
-        job.checks |= _checks(options["checks"])
     limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]
     job.timeout = min(limits, default=None)
-
-
-def _checks(text: str) -> frozenset[str]:
-    from ptxtools.diagnostics import LaunchError
-    from ptxtools.sim.checks import parse_checks
-
-    try:
-        return parse_checks(text)
-    except LaunchError as error:
-        raise click.UsageError(f"--check: {error}") from None
 
 
 def _list(options: dict[str, Any]) -> int:
@@ -243,7 +224,7 @@ def _run(job: Job, options: dict[str, Any]) -> int:
 
     try:
         with _Ticker(options["quiet"]) as ticker:
-            job.on_print = lambda text: _print(text, ticker)
+            job.device.on_print = lambda text: _print(text, ticker)
             report = run_job(job, read_input)
     except SpecError as error:
         raise Failure(str(error)) from None

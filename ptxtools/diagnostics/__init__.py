@@ -1,11 +1,13 @@
 """Findings, their positions, their rendering, and the error classes. Stands on nothing."""
 
 from .diagnostic import Diagnostic, Fix, LaunchError, PtxError, Requires, Severity, Trap, shown
+from .kinds import Cause, TrapKind
 from .source import NO_SPAN, WHOLE, Place, Source, Span, span_at
 
 __all__ = [
     "NO_SPAN",
     "WHOLE",
+    "Cause",
     "Diagnostic",
     "Fix",
     "LaunchError",
@@ -16,6 +18,7 @@ __all__ = [
     "Source",
     "Span",
     "Trap",
+    "TrapKind",
     "shown",
     "span_at",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from .kinds import Cause, TrapKind
 from .shorten import line_around, shortened
 from .source import NO_SPAN, Source, Span
 
@@ -130,7 +131,8 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
     """A kernel went wrong while it ran.
 
     kernel: entry name, as in the PTX; cta, thread: (x, y, z); line: PTX line number (of the text, or of the container's
-    disassembly); text: that line; reason: what happened; kind: "trap", "timeout", "deadlock" or a checker's name;
+    disassembly); text: that line; reason: what happened, for people; kind: a text, too:
+    "trap", "timeout", "deadlock" or a checker's name; cause, space: what the thread did wrong, in which state space;
     source: the place that the line was generated from (`Origin`: file, line, function, inlined_at), or None;
     where: index into the program's lines, from which the device finds file and line; places: the same for each of the
     details, -1 where one has no place.
@@ -146,7 +148,9 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
         file: str = "",
         line: int | None = None,
         text: str = "",
-        kind: str = "trap",
+        kind: str = TrapKind.TRAP,
+        cause: Cause = Cause.OTHER,
+        space: str = "",
         details: tuple[str, ...] = (),
         where: int | None = None,
     ) -> None:
@@ -154,7 +158,8 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
         self.places: tuple[int, ...] = ()
         self.source: Origin | None = None
         self.reason, self.kernel, self.cta, self.thread = reason, kernel, cta, thread
-        self.file, self.line, self.text, self.kind, self.details = file, line, text, kind, details
+        self.file, self.line, self.text, self.details = file, line, text, details
+        self.kind, self.cause, self.space = TrapKind(kind), cause, space
         super().__init__(self.describe())
 
     def describe(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
-from ptxtools.diagnostics import LaunchError
 from ptxtools.files.reading import read_all
-from ptxtools.sim.checks import parse_checks
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of
 
 from .arguments import (
     Argument,
@@ -24,7 +24,7 @@ from .arguments import (
 )
 from .compare import Tolerance
 from .errors import SpecError, nearest
-from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan, TexturePlan, known_device
+from .job import FAILURES, BufferPlan, GlobalPlan, Job, LaunchPlan, TexturePlan, text_value
 from .spec import parse_bytes
 from .table import Table
 from .tensormaps import read_plan
@@ -82,10 +82,7 @@ class _Reader:
             tensormaps={name: read_plan(name, table) for name, table in top.tables("tensormaps")},
             textures={name: self._texture(name, table, buffers) for name, table in top.tables("textures")},
             multicasts={name: self._multicast(table) for name, table in top.tables("multicast")},
-            device=self._device(top),
-            sms=top.whole("sms", 16, 1) or 16,
-            heap=top.whole("heap"),
-            checks=self._checks(top),
+            device=DeviceOptions(**option_values(DeviceOptions, lambda key: top)),
             timeout=self._timeout(top),
             expect_printed=self._path(top.text("expect_printed")),
             expect_failure=self._failure(top),
@@ -93,18 +90,6 @@ class _Reader:
         top.finish()
         self._check_names(job, top)
         return job
-
-    def _device(self, top: Table) -> str:
-        try:
-            return known_device(top.text("device"))
-        except SpecError as error:
-            raise top.error(str(error), "device") from None
-
-    def _checks(self, top: Table) -> frozenset[str]:
-        try:
-            return parse_checks(top.text("check"))
-        except LaunchError as error:
-            raise top.error(str(error), "check") from None
 
     def _timeout(self, top: Table) -> float | None:
         seconds: float | None = top.take("timeout", float)
@@ -150,11 +135,8 @@ class _Reader:
             grid=grid,
             block=block,
             kernel=at("kernel").text("kernel"),
-            cluster=at("cluster").shape("cluster"),
-            shared=at("shared").whole("shared", 0) or 0,
-            cooperative=bool(at("cooperative").take("cooperative", bool, False)),
-            stack=at("stack").whole("stack"),
             args=self._arguments(at("args")),
+            **option_values(LaunchOptions, at),
         )
 
     def _arguments(self, table: Table) -> list[Argument]:
@@ -261,6 +243,32 @@ class _Reader:
                 if isinstance(argument, TextureArgument) and argument.name not in job.textures:
                     hint = nearest(argument.name, job.textures)
                     raise top.error(f"there is no [textures.{argument.name}]{hint}", "args")
+
+
+def option_values(options: Any, at: Callable[[str], Table]) -> dict[str, Any]:
+    """The values of options (`DeviceOptions`) that a file gives. at: the table for a key. Raises `SpecError`."""
+    found: dict[str, Any] = {}
+    for option in options_of(options):
+        table = at(option.key) if option.key else None
+        if table is None or not table.has(option.key):
+            continue
+        if option.kind == "shape":
+            found[option.name] = table.shape(option.key)
+        elif option.kind == "whole":
+            found[option.name] = table.whole(option.key, None, option.least or 0)
+        elif option.kind == "flag":
+            found[option.name] = table.take(option.key, bool)
+        else:
+            text = table.text(option.key)
+            try:
+                value = text_value(option, text)
+            except SpecError as error:
+                raise table.error(str(error), option.key) from None
+            problem = option.problem(value)
+            if problem:
+                raise table.error(problem, option.key)
+            found[option.name] = value
+    return found
 
 
 def _tolerance(table: Table, key: str) -> float:

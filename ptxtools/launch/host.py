@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
 from ptxtools.diagnostics import LaunchError, shown
-from ptxtools.sim.device import DEFAULT_STACK, Request, RunResult
+from ptxtools.machine.options import DeviceOptions, Option, options_of, takes
+from ptxtools.sim.device import Request, RunResult
 from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
 from ptxtools.sim.loadable import Storage
-from ptxtools.sim.shape import check_stack, dim3
+from ptxtools.sim.shape import dim3
 from ptxtools.sim.textures.making import make
 from ptxtools.sim.tree import TreeModule
 
@@ -234,37 +235,9 @@ class Device(sim.Device):
     a `Trap`. Raises `LaunchError` for values that make no device.
     """
 
-    def __init__(
-        self,
-        target: str | None = None,
-        *,
-        sms: int = 16,
-        memory: int | None = None,
-        engine: str = "native",
-        threads: int | None = None,
-        seed: int | None = None,
-        numerics: str = "chip",
-        checks: Sequence[str] = (),
-        heap: int | None = None,
-        stack: int | None = None,
-        on_print: Callable[[str], None] | None = None,
-        check_stop: bool = False,
-    ) -> None:
-        if target is not None:
-            demand(target, str, "target", "a name such as 'sm_90a', or None")
-        for name, value in (("engine", engine), ("numerics", numerics)):
-            demand(value, str, name, "a word")
-        demand(checks, Iterable, "checks", "a list of names")
-        if on_print is not None:
-            demand(on_print, Callable, "on_print", "a function")  # type: ignore[arg-type]
-        sms = whole(sms, "sms")
-        memory, threads = _whole_or_none(memory, "memory"), _whole_or_none(threads, "threads")
-        seed, heap = _whole_or_none(seed, "seed"), _whole_or_none(heap, "heap")
-        stack = _whole_or_none(stack, "stack")
-        self.stack = DEFAULT_STACK if stack is None else stack
-        super().__init__(target, sms=sms, memory=memory, engine=engine, threads=threads, seed=seed, heap=heap,
-                         on_print=on_print, checks=checks, numerics=numerics, check_stop=bool(check_stop))  # fmt: skip
-        check_stack(self.stack, self.limits)
+    @takes(DeviceOptions)
+    def __init__(self, options: DeviceOptions) -> None:
+        super().__init__(**{one.name: _typed(one, getattr(options, one.name)) for one in options_of(options)})
 
     def launch(
         self,
@@ -276,14 +249,17 @@ class Device(sim.Device):
         cluster: Shape | None = None,
         shared: int = 0,
         cooperative: bool = False,
+        stack: int | None = None,
         timeout: float | None = None,
+        max_instructions: int | None = None,
     ) -> RunResult:
         """Run a kernel to its end and copy arrays back.
 
         grid, block, cluster: an int or up to three, in CTAs and threads; shared: bytes of dynamic shared memory;
-        timeout: seconds. args: one a parameter; an array is uploaded, and copied back if it is writable (the same
-        array twice is one buffer, views are buffers of their own); a `Buffer`, `buffer + offset`, None, a number,
-        bytes.
+        stack: bytes a thread, if not as the device says; timeout: seconds; max_instructions: thread-instructions after
+        which the run ends in a "timeout" trap. args: one a parameter; an array is uploaded, and copied back if it is
+        writable (the same array twice is one buffer, views are buffers of their own); a `Buffer`, `buffer + offset`,
+        None, a number, bytes.
 
         Raises `LaunchError` before anything runs, `Trap` when the kernel goes wrong: arrays are unchanged then.
         """
@@ -296,13 +272,16 @@ class Device(sim.Device):
         check_count(entry, len(args))
         if timeout is not None and not timeout > 0:
             raise LaunchError(f"timeout {timeout!r}: it must be a number of seconds above 0")
+        if max_instructions is not None and whole(max_instructions, "max_instructions") < 1:
+            raise LaunchError(f"max_instructions {max_instructions}: it must be at least 1")
         uploads = _Uploads(self)
         try:
             values = [uploads.value(n, arg, entry.parameters[n]) for n, arg in enumerate(args)]
             request = Request(
                 kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"),
                 params=parameter_block(entry, values), cluster=None if cluster is None else dim3(cluster, "cluster"),
-                shared=shared, cooperative=cooperative, timeout=timeout, stack=self.stack,
+                shared=shared, cooperative=cooperative, timeout=timeout,
+                stack=None if stack is None else whole(stack, "stack"), max_instructions=max_instructions,
             )  # fmt: skip
             result = self.run(kernel.module.loadable, request)
             uploads.copy_back()
@@ -484,8 +463,26 @@ class _Uploads:
             self._device.arena.free(address, reuse=True)
 
 
-def _whole_or_none(value: Any, what: str) -> int | None:
-    return None if value is None else whole(value, what)
+#: Types of options, and how they are called when a value has another.
+_TYPES: dict[str, tuple[Any, str]] = {
+    "word": (str, "a word"),
+    "target": (str, "a name such as 'sm_90a', or None"),
+    "checks": (Iterable, "a list of names"),
+    "function": (Callable, "a function"),
+}
+
+
+def _typed(option: Option, value: Any) -> Any:
+    """The value of an option, if it has the right type; raises TypeError."""
+    if value is None and option.default is None:
+        return None
+    if option.kind == "whole":
+        return whole(value, option.name)
+    if option.kind == "flag":
+        return bool(value)
+    kind, wanted = _TYPES[option.kind]
+    demand(value, kind, option.name, wanted)
+    return value
 
 
 def _demand_memory(value: Any, what: str) -> None:

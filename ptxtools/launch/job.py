@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ptxtools.diagnostics import LaunchError, TrapKind
 from ptxtools.isa.targets import FIRST_VERSION
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option
+from ptxtools.sim.checks import parse_checks
 
 from .arguments import Argument, Content
 from .compare import Tolerance
@@ -17,11 +19,10 @@ if TYPE_CHECKING:
 
     from .tensormaps import TensorMapPlan
 
+#: What `expect_failure` names where a launch is to be refused.
+REFUSED = "launch-error"
 #: What `expect_failure` may name.
-FAILURES = (
-    "trap", "memcheck", "racecheck", "initcheck", "synccheck", "leakcheck", "asynccheck", "deadlock", "timeout",
-    "launch-error",
-)  # fmt: skip
+FAILURES = (*(kind.value for kind in TrapKind if kind is not TrapKind.INTERRUPTED), REFUSED)
 
 
 @dataclass(slots=True)
@@ -55,24 +56,19 @@ class TexturePlan:
 
 
 @dataclass(slots=True)
-class LaunchPlan:
-    """One launch. kernel "": the module's only entry. block, cluster None: as the kernel says."""
+class LaunchPlan(LaunchOptions):
+    """One launch. kernel "": the module's only entry. block None: as the kernel says."""
 
     module: str
     grid: Dim3
     block: Dim3 | None
     kernel: str = ""
-    cluster: Dim3 | None = None
-    shared: int = 0
-    cooperative: bool = False
-    stack: int | None = None
     args: list[Argument] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Job:
-    """All of a run. device "": as the first module says; seed: of a shuffled run; timeout in seconds for all launches
-    together; heap: bytes of the device heap; on_print: gets what kernels print, as they print it."""
+    """All of a run. timeout in seconds for all launches together."""
 
     launches: list[LaunchPlan]
     buffers: dict[str, BufferPlan] = field(default_factory=dict)
@@ -80,18 +76,9 @@ class Job:
     tensormaps: dict[str, TensorMapPlan] = field(default_factory=dict)
     textures: dict[str, TexturePlan] = field(default_factory=dict)
     multicasts: dict[str, list[str]] = field(default_factory=dict)
-    device: str = ""
-    sms: int = 16
-    engine: str = "native"
-    threads: int | None = None
-    seed: int | None = None
-    numerics: str = "chip"
+    device: DeviceOptions = field(default_factory=DeviceOptions)
     timeout: float | None = None
     max_instructions: int | None = None
-    heap: int | None = None
-    checks: frozenset[str] = frozenset()
-    check_stop: bool = False
-    on_print: Callable[[str], None] | None = None
     expect_printed: str = ""
     expect_failure: str = ""
 
@@ -107,3 +94,15 @@ def known_device(name: str) -> str:
     if not name or name in FIRST_VERSION:
         return name
     raise SpecError(f"there is no device '{name}'{nearest(name, FIRST_VERSION)}")
+
+
+def text_value(option: Option, text: str) -> Any:
+    """What a text that was given for an option means; raises `SpecError`."""
+    if option.kind == "target":
+        return known_device(text) or None
+    if option.kind == "checks":
+        try:
+            return parse_checks(text)
+        except LaunchError as error:
+            raise SpecError(str(error)) from None
+    return text

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ptxtools.machine.options import LaunchOptions, options_of
+
 from .arguments import Argument, BufferArgument, TextureArgument
 from .compare import Tolerance
 from .errors import SpecError
-from .job import BufferPlan, Job, LaunchPlan, TexturePlan
+from .job import BufferPlan, Job, LaunchPlan, TexturePlan, text_value
 from .spec import parse_indexed, parse_shape, parse_spec
 
 
 def job_from_options(module: str, options: dict[str, Any]) -> Job:
     """The job that options describe. Raises `SpecError`.
 
-    Keys: kernel, grid, block, cluster, shared, cooperative, stack, args, expects, saves, rtol, atol.
+    Keys: kernel, grid, block, args, expects, saves, rtol, atol, and the names of `LaunchOptions`.
     """
     arguments = [_spec(n, text) for n, text in enumerate(options["args"])]
     buffers, textures = _buffers(arguments), _textures(arguments)
@@ -38,13 +40,32 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
         grid=parse_shape(options["grid"], "grid"),
         block=None if options["block"] is None else parse_shape(options["block"], "block"),
         kernel=options["kernel"] or "",
-        cluster=None if options["cluster"] is None else parse_shape(options["cluster"], "cluster"),
-        shared=options["shared"] or 0,
-        cooperative=options["cooperative"],
-        stack=options["stack"],
         args=arguments,
+        **given_values(LaunchOptions, options),
     )
     return Job([launch], buffers, textures={name: plan for name, (plan, _) in textures.items()})
+
+
+def is_given(value: Any) -> bool:
+    """Whether a value of a command's option stands on the command line; 0 is one that does."""
+    return value is not None and value is not False and value not in ("", ())
+
+
+def given_values(described: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Those options (`LaunchOptions`, `DeviceOptions`) that were given to a command. Raises `SpecError`."""
+    found: dict[str, Any] = {}
+    for option in options_of(described):
+        value: Any = options[option.name] if option.flag else None
+        if not is_given(value):
+            continue
+        if option.kind == "shape":
+            found[option.name] = parse_shape(value, option.name)
+            continue
+        try:
+            found[option.name] = text_value(option, value)
+        except SpecError as error:
+            raise SpecError(f"{option.flag}: {error}") from None
+    return found
 
 
 def _spec(index: int, text: str) -> Argument:

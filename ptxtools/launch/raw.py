@@ -13,6 +13,11 @@ from ptxtools.sim.shape import dim3
 from .bind import check_count, number_bytes, parameter_block, pointer_bytes
 from .host import Kernel, Module
 
+
+class _HostDevice(sim.Device):
+    host_addresses = True
+
+
 _devices: WeakKeyDictionary[Module, sim.Device] = WeakKeyDictionary()
 _host_map = HostMap()
 
@@ -43,5 +48,5 @@ def _device_of(module: Module) -> sim.Device:
     """The device of a module. Its addresses are host addresses, so that its variables and the host's memory agree."""
     device = _devices.get(module)
     if device is None:
-        device = _devices[module] = sim.Device(memory=1 << 30, host_addresses=True)
+        device = _devices[module] = _HostDevice(memory=1 << 30)
     return device

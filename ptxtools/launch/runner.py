@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import LaunchError, Trap, shown
+from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.files.reading import read_all
+from ptxtools.machine.options import LaunchOptions, options_of, values_of
 from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.checks.findings import Finding, Leak
-from ptxtools.sim.device import DEFAULT_STACK, Device, Request, RunResult
+from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
 from ptxtools.sim.textures.making import make
@@ -30,7 +31,7 @@ from .bind import check_count, describe, number_bytes, parameter_block, pointer_
 from .compare import Mismatch, Tolerance, bytes_as, check_comparable, compare, same_bytes, summary
 from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
-from .job import BufferPlan, GlobalPlan, Job, LaunchPlan
+from .job import REFUSED, BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
 from .textures import complete
 
@@ -131,7 +132,7 @@ def run_job(job: Job, load: Loader) -> Report:
             raise
         report.failure = error
         return report
-    report.failure = next((f for f in runner.findings() if _is(f.checker, job.expect_failure)), None)
+    report.failure = next((f for f in runner.findings() if TrapKind(f.checker).meets(job.expect_failure)), None)
     if report.failure is not None:
         return report
     report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
@@ -141,13 +142,8 @@ def run_job(job: Job, load: Loader) -> Report:
 def _meets(error: LaunchError | Trap, expected: str) -> bool:
     """Whether a failure is of the expected kind."""
     if isinstance(error, LaunchError):
-        return expected == "launch-error"
-    return _is(error.kind, expected)
-
-
-def _is(kind: str, expected: str) -> bool:
-    """A deadlock report also counts as a time-out, and what memcheck says of a bad address as a trap."""
-    return kind == expected or (kind, expected) in {("deadlock", "timeout"), ("memcheck", "trap")}
+        return expected == REFUSED
+    return error.kind.meets(expected)
 
 
 class _Runner:
@@ -166,10 +162,7 @@ class _Runner:
         for plan in job.launches:
             self._module(plan.module)
         kernels = [self._kernel(plan) for plan in job.launches]
-        self._device = Device(
-            job.device or None, sms=job.sms, engine=job.engine, threads=job.threads, seed=job.seed, heap=job.heap,
-            checks=job.checks, check_stop=job.check_stop, numerics=job.numerics, on_print=self._printed,
-        )  # fmt: skip
+        self._device = Device(**(values_of(job.device) | {"on_print": self._printed}))
         for path in self._modules:
             self._device.load(self._modules[path])
         self._set_globals()
@@ -203,17 +196,16 @@ class _Runner:
             )
         request = Request(
             kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
-            cluster=plan.cluster, shared=plan.shared, cooperative=plan.cooperative, timeout=timeout,
-            max_instructions=self._job.max_instructions,
-            stack=DEFAULT_STACK if plan.stack is None else plan.stack,
+            timeout=timeout, max_instructions=self._job.max_instructions,
+            **{option.name: getattr(plan, option.name) for option in options_of(LaunchOptions)},
         )  # fmt: skip
         result = self._device.run(self._modules[plan.module], request)
         self._report.results.append(result)
 
     def _printed(self, text: str) -> None:
         self._report.pieces.append(text)
-        if self._job.on_print is not None:
-            self._job.on_print(text)
+        if self._job.device.on_print is not None:
+            self._job.device.on_print(text)
 
     def _value(self, index: int, argument: Argument, kernel: Kernel) -> bytes:
         parameter = kernel.parameters[index]
@@ -310,7 +302,7 @@ class _Runner:
     def findings(self) -> list[Finding]:
         """What checkers found in all launches; blocks of the heap count as leaked that are in use in the end."""
         found = [f for result in self._report.results for f in result.reports if not isinstance(f, Leak)]
-        return found + (self._device.runtime.leaks() if "leakcheck" in self._job.checks else [])
+        return found + (self._device.runtime.leaks() if "leakcheck" in self._device.checks else [])
 
     def _finish(self, buffer: _Buffer, summarise: bool) -> None:
         plan, array = buffer.plan, buffer.array()

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics import Cause, Trap
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, Op, Ref
 
@@ -206,7 +206,7 @@ class View(ABC):
         found, place = self.resolve(address, space)
         who = self.leader if lane is None else lane
         if align > 1 and address % align:
-            raise self.trap(f"address {address:#x} is not aligned to {align} bytes", who)
+            raise self.trap(f"address {address:#x} is not aligned to {align} bytes", who, cause=Cause.MISALIGNED)
         if found == "shared":
             cta = self.shared_owner(place, lane=who)
             offset = place & OFFSET_MASK
@@ -224,7 +224,12 @@ class View(ABC):
             if view is not None:
                 return view
         action = "write" if write else "read"
-        raise self.trap(f"{found} {action} of {size} bytes at {place:#x} is out of bounds", who)
+        raise self.trap(
+            f"{found} {action} of {size} bytes at {place:#x} is out of bounds",
+            who,
+            cause=Cause.OUT_OF_BOUNDS,
+            space=found,
+        )
 
     def fetch(self, address: int, size: int, space: str = "", *, lane: int | None = None, align: int = 1) -> bytes:
         """A copy of `size` bytes of any state space, local memory of the lane included. Raises `Trap`."""
@@ -267,7 +272,8 @@ class View(ABC):
 
     def _check_local(self, address: int, size: int, lane: int, action: str) -> None:
         if address + size > self.local_bytes:
-            raise self.trap(f"local {action} of {size} bytes at {address:#x} is out of bounds", lane)
+            reason = f"local {action} of {size} bytes at {address:#x} is out of bounds"
+            raise self.trap(reason, lane, cause=Cause.OUT_OF_BOUNDS, space="local")
 
     # --- waiting and failing ------------------------------------------------------------------------------------------
 
@@ -304,13 +310,14 @@ class View(ABC):
                 lanes |= wait.back
         return lanes
 
-    def trap(self, reason: str, lane: int | None = None) -> Trap:
-        """The trap to raise for a lane (the lowest one) at this operation."""
+    def trap(self, reason: str, lane: int | None = None, *, cause: Cause = Cause.OTHER, space: str = "") -> Trap:
+        """The trap to raise for a lane (the lowest one) at this operation. cause, space: as in `Trap`."""
         program, where = self.launch.program, self.op.where
         return Trap(
             reason, kernel=program.kernel, cta=self.cta.place,
             thread=self.thread(self.leader if lane is None else lane),
-            where=where if where >= 0 else None, text=program.lines[where][2] if where >= 0 else "", kind="trap",
+            where=where if where >= 0 else None, text=program.lines[where][2] if where >= 0 else "",
+            cause=cause, space=space,
         )  # fmt: skip
 
 

@@ -70,9 +70,9 @@ class Launch:
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
     "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
     that serves a kind of event (`events.serves`); written: told of shared memory that such a function
-    writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device: what sim
-    makes of the device; extra: room for what a launch brings along and gives back; provider: loads `products`, set by
-    the engine that runs the launch.
+    writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device,
+    context: what sim makes of the device, and what its services bring along and give back (`sim.context`); provider:
+    loads `products`, set by the engine that runs the launch.
     """
 
     program: Program
@@ -96,7 +96,7 @@ class Launch:
     written: Callable[[Any, int, int], None] | None = None
     written_local: Callable[[Any, int, int, int], None] | None = None
     device: Any = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    context: Any = None
     provider: Callable[[], Products] | None = None
     _products: Products | None = field(default=None, repr=False, compare=False)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics import Cause, Trap
 from ptxtools.machine.arrays import NumpyAlgebra
 from ptxtools.machine.launch import Dim3, Launch, constants, local_bytes
 from ptxtools.machine.residents import Schedule, Wait
@@ -229,8 +229,8 @@ class Machine:
         linear = int(self.thread_of[thread])
         return linear % x, linear // x % y, linear // (x * y)
 
-    def trap(self, reason: str, thread: int, where: int, *, kind: str = "trap", details: tuple[str, ...] = ()) -> Trap:
-        """The trap to raise for one thread at one instruction."""
+    def trap(self, reason: str, thread: int, where: int, *, cause: Cause = Cause.OTHER, space: str = "") -> Trap:
+        """The trap to raise for one thread at one instruction. cause, space: as in `Trap`."""
         return Trap(
             reason,
             kernel=self.program.kernel,
@@ -238,8 +238,8 @@ class Machine:
             thread=self.thread_coordinates(int(thread)),
             where=where if where >= 0 else None,
             text=self.program.lines[where][2] if where >= 0 else "",
-            kind=kind,
-            details=details,
+            cause=cause,
+            space=space,
         )
 
 

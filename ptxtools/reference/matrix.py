@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.program.details import MatrixProduct, ThreadCopy
 from ptxtools.program.program import LANES, Op, Ref
 from ptxtools.semantics import fragments, tensorcore
@@ -288,4 +289,5 @@ def copy_async(m: Machine, op: Op, threads: Threads) -> None:
 def _aligned(m: Machine, op: Op, threads: Threads, size: int) -> None:
     crooked = np.flatnonzero(addresses(m, op, threads) & np.uint64(size - 1))
     if len(crooked):
-        raise m.trap(f"address is not aligned to {size} bytes", threads[crooked[0]], op.where)
+        reason = f"address is not aligned to {size} bytes"
+        raise m.trap(reason, threads[crooked[0]], op.where, cause=Cause.MISALIGNED)

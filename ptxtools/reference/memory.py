@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ptxtools import semantics
+from ptxtools.diagnostics import Cause
 from ptxtools.program.program import LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, Op
 
 from .buffers import Buffer
@@ -45,7 +46,8 @@ def parts(m: Machine, op: Op, threads: Threads, size: int, *, write: bool) -> It
     misaligned = np.flatnonzero(address & np.uint64(size - 1))
     if len(misaligned):
         first = int(misaligned[0])
-        raise m.trap(f"address {int(address[first]):#x} is not aligned to {size} bytes", threads[first], op.where)
+        reason = f"address {int(address[first]):#x} is not aligned to {size} bytes"
+        raise m.trap(reason, threads[first], op.where, cause=Cause.MISALIGNED)
     everyone = np.arange(len(threads))
     if op.space != "generic":
         yield _in_space(m, op, threads, everyone, address, op.space, size, write)
@@ -100,7 +102,7 @@ def _check(
         first = int(bad[0])
         action = "write" if write else "read"
         where = f"{space} {action} of {size} bytes at {int(address[first]):#x} is out of bounds"
-        raise m.trap(where, threads[first], op.where)
+        raise m.trap(where, threads[first], op.where, cause=Cause.OUT_OF_BOUNDS, space=space)
 
 
 def _open(
@@ -112,7 +114,7 @@ def _open(
     for place in np.flatnonzero(outside):
         if readable is None or not readable(int(address[place]), size, write):
             reason = f"access to {size} bytes at {int(address[place]):#x} is out of bounds"
-            raise m.trap(reason, threads[place], op.where)
+            raise m.trap(reason, threads[place], op.where, cause=Cause.OUT_OF_BOUNDS, space="global")
     if not outside.any():
         return Part(m.memory, places, offset.astype(np.int64))
     host = address.copy()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,17 +18,16 @@ from ptxtools.diagnostics import LaunchError
 from ptxtools.machine.events import View
 from ptxtools.program.program import LANES
 
+from .context import Child, Prepared, Work, context_of
 from .shape import check_block, check_grid
 from .syscalls import owner_of, provides, runtime_of
 
 if TYPE_CHECKING:
     from .device import Device
-    from .kernel import Dim3, Kernel
 
 # cudaError_t
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION, INVALID_FUNCTION = 0, 1, 2, 9, 98
 TAIL_LAUNCH = 3  # cudaStreamTailLaunch; 0 is the null stream, 4 cudaStreamFireAndForget
-_FIRST_HANDLE = 0x100
 _PARAMETER_ALIGNMENT, _MALLOC_ALIGNMENT = 64, 256
 
 #: Names and texts of the errors that these functions return, and of a few more.
@@ -43,36 +42,6 @@ ERRORS = {
     999: ("cudaErrorUnknown", "unknown error"),
 }
 _UNKNOWN = ("cudaErrorUnknown", "unrecognized error code")
-
-
-@dataclass(slots=True)
-class Child:
-    """A child grid in the queue of its parent."""
-
-    kernel: Kernel
-    grid: Dim3
-    block: Dim3
-    shared: int
-    params: bytes
-    tail: bool = False
-
-
-@dataclass(slots=True)
-class Work:
-    """A copy or a fill in the queue: `run` does it."""
-
-    run: Callable[[], None]
-    tail: bool = False
-
-
-@dataclass(slots=True)
-class _Prepared:
-    """What `GetParameterBufferV2` was told about the grid to come."""
-
-    kernel: Kernel
-    grid: Dim3
-    block: Dim3
-    shared: int
 
 
 def _each(view: View, answer: Callable[[int], int], dtype: type[np.generic] = np.uint32) -> None:
@@ -96,8 +65,7 @@ def _status(view: View, answer: Callable[[int], int]) -> None:
 
 
 def _errors(view: View) -> dict[Any, int]:
-    errors: dict[Any, int] = view.launch.extra.setdefault("errors", {})
-    return errors
+    return context_of(view).errors
 
 
 def _thread(view: View, lane: int) -> Any:
@@ -118,12 +86,12 @@ def _put(view: View, address: int, lane: int, *words: tuple[str, int]) -> int:
 def parameter_buffer(view: View) -> None:
     """Address of a buffer for the parameters of a grid; null when the grid is impossible, which is then the error."""
     columns = [view.source(n) for n in range(len(view.op.src))]
-    prepared: dict[int, _Prepared] = view.launch.extra.setdefault("prepared", {})
+    prepared = context_of(view).prepared
     limits = view.launch.device.limits
 
     def buffer(lane: int) -> int:
         function, gx, gy, gz, bx, by, bz, shared = (int(column[lane]) for column in columns)
-        kernel = view.launch.extra["kernels"].get(function)
+        kernel = context_of(view).kernels.get(function)
         error = SUCCESS if kernel is not None else INVALID_FUNCTION
         try:
             check_grid((gx, gy, gz), limits)
@@ -139,7 +107,7 @@ def parameter_buffer(view: View) -> None:
         if error:
             _errors(view)[_thread(view, lane)] = error
         elif kernel is not None:
-            prepared[address] = _Prepared(kernel, (gx, gy, gz), (bx, by, bz), shared)
+            prepared[address] = Prepared(kernel, (gx, gy, gz), (bx, by, bz), shared)
         return address
 
     _each(view, buffer, np.uint64)
@@ -149,7 +117,7 @@ def parameter_buffer(view: View) -> None:
 def launch_device(view: View) -> None:
     """LaunchDeviceV2(parameter buffer, stream): put the grid into the queue."""
     buffers, streams = view.source(0), view.source(1)
-    prepared: dict[int, _Prepared] = view.launch.extra.setdefault("prepared", {})
+    prepared = context_of(view).prepared
 
     def launch(lane: int) -> int:
         address = int(buffers[lane])
@@ -167,8 +135,7 @@ def launch_device(view: View) -> None:
 
 
 def _queue(view: View) -> list[Child | Work]:
-    queue: list[Child | Work] = view.launch.extra.setdefault("children", [])
-    return queue
+    return context_of(view).children
 
 
 @provides("__cudaCDP2MemcpyAsync", "__cudaCDP2MemcpyAsync_ptsz")
@@ -214,11 +181,11 @@ def _assign(target: memoryview, data: bytes) -> None:
 def create(view: View) -> None:
     """A new handle, stored where the first argument points."""
     places = view.source(0)
-    extra = view.launch.extra
+    context = context_of(view)
 
     def handle(lane: int) -> int:
-        extra["handles"] = extra.get("handles", _FIRST_HANDLE) + 1
-        return _put(view, int(places[lane]), lane, ("Q", extra["handles"]))
+        context.handle += 1
+        return _put(view, int(places[lane]), lane, ("Q", context.handle))
 
     _status(view, handle)
 
@@ -362,11 +329,11 @@ _number("__cudaCDP2RuntimeGetVersion", lambda view: 13000)
 def occupancy(view: View) -> None:
     """OccupancyMaxActiveBlocksPerMultiprocessor(place, function, threads, shared bytes[, flags])."""
     places, functions, threads, shared = (view.source(n) for n in range(4))
-    ask: Callable[..., int] = view.launch.extra["occupancy"]
+    ask = context_of(view).occupancy
     limits = view.launch.device.limits
 
     def tell(lane: int) -> int:
-        kernel = view.launch.extra["kernels"].get(int(functions[lane]))
+        kernel = context_of(view).kernels.get(int(functions[lane]))
         if kernel is None:
             return INVALID_FUNCTION
         if not 0 < int(threads[lane]) <= limits.cta_threads:
@@ -384,14 +351,14 @@ def function_attributes(view: View) -> None:
     major, minor = device.limits.capability
 
     def tell(lane: int) -> int:
-        kernel = view.launch.extra["kernels"].get(int(functions[lane]))
+        kernel = context_of(view).kernels.get(int(functions[lane]))
         if kernel is None:
             return INVALID_FUNCTION
-        program = view.launch.extra["program"](kernel)
+        program = context_of(view).program(kernel)
         threads = device.limits.cta_threads
-        if kernel.bounds.maxntid or kernel.bounds.reqntid:
-            x, y, z = kernel.bounds.reqntid or kernel.bounds.maxntid
-            threads = x * y * z
+        bound = kernel.bounds.reqntid or kernel.bounds.maxntid
+        if bound is not None:
+            threads = prod(bound)
         return _put(
             view, int(places[lane]), lane, ("Q", program.declared_shared), ("Q", 0), ("Q", program.local_bytes),
             ("i", threads), ("i", program.registers), ("i", 10 * major + minor), ("i", 10 * major + minor), ("i", 0),

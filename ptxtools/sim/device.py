@@ -6,11 +6,13 @@ import os
 import time
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ptxtools.diagnostics import LaunchError, PtxError, Trap, shown
+from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
 from ptxtools.machine import engines
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of, takes
+from ptxtools.program.variant import Variant
 
 from . import services
 from .arena import DEFAULT_BYTES, Allocation, Arena
@@ -26,18 +28,16 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.program.program import Program
 
     from .checks.findings import Finding
+    from .context import LaunchContext
     from .hostmap import HostMap
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
 DEFAULT_STACK = 8192
-NUMERICS = ("chip", "ieee")
 
 
 #: Size of the words by which the CTAs of a cooperative grid wait for each other: their size, and one that counts.
@@ -56,74 +56,50 @@ class RunResult:
 
 
 @dataclass(slots=True)
-class Request:
-    """One launch as asked for. params: the parameter block; timeout in seconds; stack: bytes a thread; cluster None:
-    as the kernel says."""
+class Request(LaunchOptions):
+    """One launch as asked for. params: the parameter block; timeout in seconds."""
 
     kernel: Kernel
     grid: Dim3
     block: Dim3
     params: bytes = b""
-    cluster: Dim3 | None = None
-    shared: int = 0
-    cooperative: bool = False
     timeout: float | None = None
     max_instructions: int | None = None
-    stack: int = DEFAULT_STACK
 
 
 class Device:
     """`sms` SMs of one architecture, and one device memory.
 
-    target: such as "sm_90a"; None: that of the first module loaded. memory: bytes. threads: worker threads, as many as
-    there are cores by default; a seed makes it one. host_addresses: device addresses are host addresses. heap: bytes
-    that `malloc` of kernels may take. on_print: gets what kernels print, as they print it. numerics: tensor cores add
-    as the target's do ("chip") or by f32 multiply-adds ("ieee"). check_stop: memcheck's first
-    error ends the run. Raises `LaunchError` for values that make no device.
+    The arguments are those of `DeviceOptions`. Raises `LaunchError` for values that make no device.
     """
 
-    def __init__(
-        self,
-        target: str | None = None,
-        *,
-        sms: int = 16,
-        memory: int | None = None,
-        engine: str = "native",
-        threads: int | None = None,
-        seed: int | None = None,
-        host_addresses: bool = False,
-        heap: int | None = None,
-        on_print: Callable[[str], None] | None = None,
-        numerics: str = "chip",
-        checks: str | Iterable[str] = (),
-        check_stop: bool = False,
-    ) -> None:
-        if engine not in engines.names():
-            raise LaunchError(f"there is no engine '{engine}'; there are {' and '.join(engines.names())}")
-        for what, value in (("SMs", sms), ("worker threads", threads), ("bytes of memory", memory)):
-            if value is not None and value < 1:
-                raise LaunchError(f"a device cannot have {value} {what}")
-        if sms > 65536:
-            raise LaunchError(f"a device cannot have {sms} SMs; at most 65536")
-        if numerics not in NUMERICS:
-            raise LaunchError(f"numerics '{numerics}': there are {' and '.join(NUMERICS)}")
-        if seed is not None and seed < 0:
-            raise LaunchError(f"seed {seed}: seeds are not negative")
-        self.sms, self.engine, self.seed, self.numerics = sms, engine, seed, numerics
-        most = DEFAULT_BYTES if memory is None else memory
-        if heap is not None and not 0 <= heap <= most:
-            raise LaunchError(f"a heap of {heap:,} bytes: device memory has {most:,}")
-        self.heap_bytes = DEFAULT_HEAP if heap is None else heap
-        self.on_print = on_print
-        self.checks, self.check_stop = parse_checks(checks), check_stop
-        self.late = seed is not None or "asynccheck" in self.checks
+    #: Whether device addresses are host addresses.
+    host_addresses = False
+
+    @takes(DeviceOptions)
+    def __init__(self, options: DeviceOptions) -> None:
+        if options.engine not in engines.names():
+            raise LaunchError(f"there is no engine '{options.engine}'; there are {' and '.join(engines.names())}")
+        for option in options_of(options):
+            problem = option.problem(getattr(options, option.name))
+            if problem:
+                raise LaunchError(problem)
+        self.options = options
+        self.sms, self.engine, self.seed, self.numerics = options.sms, options.engine, options.seed, options.numerics
+        most = DEFAULT_BYTES if options.memory is None else options.memory
+        if options.heap is not None and not 0 <= options.heap <= most:
+            raise LaunchError(f"a heap of {options.heap:,} bytes: device memory has {most:,}")
+        self.heap_bytes = DEFAULT_HEAP if options.heap is None else options.heap
+        self.stack = DEFAULT_STACK if options.stack is None else options.stack
+        self.on_print = options.on_print
+        self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
+        self.late = self.seed is not None or "asynccheck" in self.checks
         # Looks of checkers run one after another in any case; reports come in the same order each time. The reference
         # engine has one worker.
-        one = self.late or bool(self.checks & LOOKING) or engine == "reference"
-        self.threads = 1 if one else threads or len(os.sched_getaffinity(0))
-        self._threads_chosen = threads is not None
+        one = self.late or bool(self.checks & LOOKING) or self.engine == "reference"
+        self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
+        self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
-        self._memory, self._host_addresses = memory, host_addresses
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
         self._programs: dict[tuple[int, str], Program] = {}
@@ -132,8 +108,9 @@ class Device:
         self.target = ""
         self.chip: Chip | None = None  # while there is no target
         self.limits: DeviceLimits = LIMITS[OLDEST_DEFAULT]
-        if target is not None:
-            self._become(target)
+        if options.target is not None:
+            self._become(options.target)
+        check_stack(self.stack, self.limits)
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
@@ -145,7 +122,8 @@ class Device:
     def arena(self) -> Arena:
         """Device memory, reserved when it is first needed."""
         if self._arena is None:
-            self._arena = Arena(self._memory, host_addresses=self._host_addresses, checked="memcheck" in self.checks)
+            checked = "memcheck" in self.checks
+            self._arena = Arena(self.options.memory, host_addresses=self.host_addresses, checked=checked)
         return self._arena
 
     # --- modules ------------------------------------------------------------------------------------------------------
@@ -171,9 +149,7 @@ class Device:
         if program is None:
             image = self.load(module)
             oldest = self.chip is not None and self.chip.architecture == "tesla"
-            program = module.lower(
-                kernel.name, image, late=self.late, truncates=oldest, apart="memcheck" in self.checks
-            )
+            program = module.lower(kernel.name, image, Variant(self.late, oldest, "memcheck" in self.checks))
             if self.checks & LOOKING:
                 from ptxtools.program.passes.instrument import instrument
 
@@ -189,16 +165,16 @@ class Device:
         host: opens the memory of this process to the kernel (`ptx_run`). Raises `LaunchError` before it starts, `Trap`
         when it goes wrong.
         """
-        extra = self.runtime.brought(module)
-        result = self.grid(module, request, host, extra)
-        self.runtime.finish(module, request, host, extra, result)
+        context = self.runtime.context(module)
+        result = self.grid(module, request, host, context)
+        self.runtime.finish(module, request, host, context, result)
         return result
 
-    def grid(self, module: Loadable, request: Request, host: HostMap | None, extra: dict[str, Any]) -> RunResult:
-        """Run one grid, without its children. extra: what it brings along and gives back."""
+    def grid(self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext) -> RunResult:
+        """Run one grid, without its children. context: that of its launch."""
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
-        check_stack(request.stack, self.limits)
+        check_stack(self._stack(request), self.limits)
         check_grid(request.grid, self.limits)
         check_block(request.block, bounds, self.limits)
         cluster = cluster_shape(request.cluster, request.grid, bounds, self.limits)
@@ -210,8 +186,12 @@ class Device:
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
         if self.checks & LOOKING:
-            self.runtime.watch(image, program, request, memory, extra)
-        return self._execute(module, program, request, cluster, resident, specials, memory, extra)
+            self.runtime.watch(image, program, request, memory, context)
+        return self._execute(module, program, request, cluster, resident, specials, memory, context)
+
+    def _stack(self, request: Request) -> int:
+        """Bytes of a thread's stack."""
+        return self.stack if request.stack is None else request.stack
 
     def _workers(self, program: Program) -> int:
         """Worker threads for a program: one for a kernel that prints, unless more were asked for, so that CTAs print in
@@ -289,39 +269,40 @@ class Device:
         resident: int,
         specials: dict[str, int],
         memory: AddressSpace,
-        extra: dict[str, Any],
+        context: LaunchContext,
     ) -> RunResult:
         from ptxtools.machine.launch import Launch
 
         started = time.monotonic()
+        initial = None if context.checks is None else context.checks.initial
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
-            local_bytes=local_bytes(program, request.stack), specials=specials,
-            services=services.load, device=self, written=extra.get("written"),
-            written_local=extra.get("written local"), extra=extra,
+            local_bytes=local_bytes(program, self._stack(request)), specials=specials,
+            services=services.load, device=self, written=None if initial is None else initial.written,
+            written_local=None if initial is None else initial.written_local, context=context,
         )  # fmt: skip
         try:
             outcome = engines.find(self.engine)(launch)
         except Trap as trap:
-            locate(trap, program, extra["places"])
+            locate(trap, program, context.places)
             hint = shared_hint(program, request.shared)
-            if hint and trap.reason.startswith("shared ") and trap.reason.endswith("is out of bounds"):
+            if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
                 trap.details += (hint,)
             trap.details += self.runtime.overwritten(self.load(module), request)
-            raise self.runtime.checked(trap, extra) from None
+            raise self.runtime.checked(trap, context) from None
         except KeyboardInterrupt as stop:
             if isinstance(stop.__cause__, Trap):
-                locate(stop.__cause__, program, extra["places"])
+                locate(stop.__cause__, program, context.places)
             raise
         found = self.runtime.overwritten(self.load(module), request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
             raise self.runtime.checked(Trap("memory outside of allocations was overwritten", kernel=program.kernel,
-                                            details=more), extra)  # fmt: skip
+                                            cause=Cause.OVERWRITTEN, details=more), context)  # fmt: skip
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from ptxtools.program.variant import PLAIN, Variant
+
 from .kernel import Kernel
 
 if TYPE_CHECKING:
@@ -62,14 +64,8 @@ class Loadable(Protocol):
     @property
     def contents(self) -> Contents: ...
 
-    def lower(
-        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
-    ) -> Program:
-        """The program of a kernel for the addresses of `image`. late: asynchronous work can complete late in it;
-        truncates: mad.f32 cuts its product off, as on sm_1x; apart: shared and local variables have room between them.
-
-        Raises `PtxError`.
-        """
+    def lower(self, kernel: str, image: Image, variant: Variant = PLAIN) -> Program:
+        """The program of a kernel for the addresses of `image`. Raises `PtxError`."""
 
     def source(self) -> Source | None:
         """The text that lines of traps count in."""

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.diagnostics import LaunchError
+from ptxtools.diagnostics import Cause, LaunchError
 from ptxtools.machine.events import View, serves
 from ptxtools.program.program import LANES
 from ptxtools.semantics.atomic import OPERATIONS, combine
@@ -80,7 +80,8 @@ def _places(view: View, lane: int, size: int) -> list[memoryview]:
         raise view.trap(f"{address:#x} is no multicast address", lane)
     offset = address - found.address
     if offset + size > found.size:
-        raise view.trap(f"multimem access of {size} bytes at {address:#x} is out of bounds", lane)
+        reason = f"multimem access of {size} bytes at {address:#x} is out of bounds"
+        raise view.trap(reason, lane, cause=Cause.OUT_OF_BOUNDS, space="global")
     return [view.memory(base + offset, size, "global", lane=lane, align=size) for base in found.buffers]
 
 

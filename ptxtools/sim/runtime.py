@@ -6,20 +6,21 @@ import threading
 import time
 import weakref
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ptxtools.diagnostics import LaunchError, Trap
+from ptxtools.diagnostics import LaunchError, Trap, TrapKind
 from ptxtools.program.details import Callee
 
 from .checks.findings import Finding, Leak, leak
 from .checks.unwritten import Unwritten
+from .context import LaunchContext, Work
 from .heap import Heap
 from .places import Places
 from .residency import ctas_per_sm
 from .textures.objects import Textures
 
 if TYPE_CHECKING:
-    from ptxtools.machine.launch import AddressSpace, Launch
+    from ptxtools.machine.launch import AddressSpace
     from ptxtools.program.program import Program
 
     from .device import Device, Request, RunResult
@@ -101,19 +102,17 @@ class Runtime:
 
     # --- launches -----------------------------------------------------------------------------------------------------
 
-    def brought(self, module: Loadable) -> dict[str, Any]:
+    def context(self, module: Loadable) -> LaunchContext:
         """What a launch of a module's kernel brings along for system calls."""
         contents = module.contents
         kernels = {contents.functions[name]: kernel for name, kernel in contents.kernels.items()}
-        return {
-            "kernels": kernels,
-            "program": lambda kernel: self._program(module, kernel),
-            "occupancy": lambda kernel, threads, shared: self._occupancy(module, kernel, threads, shared),
-            "places": Places(module),
-            "printed": [],
-            "blocks before": set() if self._heap is None else {block.address for block in self._heap.live()},
-            "reports": [],
-        }
+        return LaunchContext(
+            places=Places(module),
+            kernels=kernels,
+            program=lambda kernel: self._program(module, kernel),
+            occupancy=lambda kernel, threads, shared: self._occupancy(module, kernel, threads, shared),
+            blocks_before=frozenset(() if self._heap is None else (block.address for block in self._heap.live())),
+        )
 
     def calls(self, program: Program) -> set[str]:
         """Functions of the runtime that a program calls."""
@@ -138,18 +137,15 @@ class Runtime:
                 self.text_address(text)
 
     def watch(
-        self, image: Image, program: Program, request: Request, memory: AddressSpace, extra: dict[str, Any]
+        self, image: Image, program: Program, request: Request, memory: AddressSpace, context: LaunchContext
     ) -> None:
         """Start the checkers of a grid."""
         from .checks.session import Session
 
         device = self.device
-        session = Session(device, extra["places"], extra.setdefault("known findings", {}))
-        extra["checks"] = session
-        extra["written"] = None if session.initial is None else session.initial.written
+        session = context.checks = Session(device, context.places, context.known)
         if session.initial is not None:
             memory.written = session.initial.written_global
-            extra["written local"] = session.initial.written_local
         if "memcheck" in device.checks:
             from .allocations import Allocations
             from .checks.memcheck import MemCheck
@@ -170,36 +166,28 @@ class Runtime:
 
         return Allocations(device, image, request.kernel, request.params).overwritten(places, blocks)
 
-    def checked(self, trap: Trap, extra: dict[str, Any]) -> Trap:
-        """A trap under checkers: bad addresses are memcheck's, misuse of mbarriers synccheck's. What was found before
-        stands below it."""
-        if "memcheck" in self.device.checks and trap.kind == "trap":
-            bad = (
-                "is out of bounds",
-                "is not aligned to",
-                "where no block of the heap",
-                "outside of allocations was overwritten",
-            )
-            trap.kind = "memcheck" if any(words in trap.reason for words in bad) else "trap"
-        if "synccheck" in self.device.checks and trap.kind == "trap" and trap.reason.startswith("mbarrier at "):
-            trap.kind = "synccheck"
-        session = extra.get("checks")
-        if session is not None:
-            before = [*extra["reports"], *session.findings]
+    def checked(self, trap: Trap, context: LaunchContext) -> Trap:
+        """A trap under checkers: it is a finding of the checker that looks for its cause, where that is on. What was
+        found before stands below it."""
+        checker = trap.cause.checker
+        if checker is not None and checker in self.device.checks and trap.kind is TrapKind.TRAP:
+            trap.kind = checker
+        if context.checks is not None:
+            before = [*context.reports, *context.checks.findings]
             trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in before[:8])
         trap.args = (trap.describe(),)
         return trap
 
     def finish(
-        self, module: Loadable, request: Request, host: HostMap | None, extra: dict[str, Any], result: RunResult
+        self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, result: RunResult
     ) -> None:
         """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout - result.seconds
-        self._collect(extra)
-        waiting = _in_order(extra)
+        context.collect()
+        waiting = context.take_children()
         while waiting:
             work = waiting.pop()
-            if hasattr(work, "run"):
+            if isinstance(work, Work):
                 work.run()
                 continue
             child = replace(
@@ -208,34 +196,28 @@ class Runtime:
                 timeout=None if deadline is None else max(deadline - time.monotonic(), 1e-3),
             )  # fmt: skip
             try:
-                more = self.device.grid(module, child, host, extra)
+                more = self.device.grid(module, child, host, context)
             except LaunchError as error:
                 raise Trap(f"the launch of a child grid was refused: {error}", kernel=work.kernel.name) from None
-            self._collect(extra)
+            context.collect()
             result.seconds += more.seconds
             result.instructions += more.instructions
-            waiting += _in_order(extra)
-        result.reports = self._reports(extra)
-        result.printed = b"".join(extra["printed"]).decode("utf-8", "surrogateescape")
+            waiting += context.take_children()
+        result.reports = self._reports(context)
+        result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
-    def output(self, launch: Launch, data: bytes) -> None:
+    def output(self, context: LaunchContext, data: bytes) -> None:
         """Take what a kernel printed."""
         with self._lock:
-            launch.extra["printed"].append(data)
+            context.printed.append(data)
             if self.device.on_print is not None:
                 self.device.on_print(data.decode("utf-8", "surrogateescape"))
 
-    def _collect(self, extra: dict[str, Any]) -> None:
-        """Take over what the checkers of one grid found."""
-        session = extra.pop("checks", None)
-        if session is not None:
-            extra["reports"] += session.findings
-
-    def _reports(self, extra: dict[str, Any]) -> list[Finding]:
+    def _reports(self, context: LaunchContext) -> list[Finding]:
         """What checkers found in a launch; leakcheck's: blocks of the heap that it allocated and left."""
-        reports: list[Finding] = extra["reports"]
+        reports = context.reports
         if "leakcheck" in self.device.checks:
-            reports = reports + [leak for leak in self.leaks() if leak.address not in extra["blocks before"]]
+            reports = reports + [leak for leak in self.leaks() if leak.address not in context.blocks_before]
         return reports
 
     def leaks(self) -> list[Leak]:
@@ -252,9 +234,3 @@ class Runtime:
         if total > self.device.limits.shared_cta:
             return 0
         return ctas_per_sm(threads, program.registers, total, self.device.limits)
-
-
-def _in_order(extra: dict[str, Any]) -> list[Any]:
-    """The queue of a grid, which is emptied: what comes first stands last."""
-    queue = extra.pop("children", [])
-    return [work for work in queue if work.tail][::-1] + [work for work in queue if not work.tail][::-1]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ptxtools import cache
 from ptxtools.program.details import Detail
 from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Program, Ref, Terminator
+from ptxtools.program.variant import PLAIN, Variant
 
 from .kernel import Bounds, Kernel, Parameter
 from .loadable import Contents, Link, Storage
@@ -68,13 +69,11 @@ class StoredModule:
         """What the lines were generated from: by the tree, if it is there already."""
         return self._tree.origins() if self._tree is not None else self._find_origins()
 
-    def lower(
-        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
-    ) -> Program:
-        """The program of a kernel, from the store if it was made for the same addresses; those with late work, for
-        sm_1x, or with variables apart, are not stored."""
-        if late or truncates or apart:
-            return self._whole().lower(kernel, image, late=late, truncates=truncates, apart=apart)
+    def lower(self, kernel: str, image: Image, variant: Variant = PLAIN) -> Program:
+        """The program of a kernel, from the store if it was made for the same addresses; only plain ones are
+        stored."""
+        if variant != PLAIN:
+            return self._whole().lower(kernel, image, variant)
         places = sorted(image.addresses.items())
         known = self._programs.get(kernel)
         if known is not None and known[0] == places:

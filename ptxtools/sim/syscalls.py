@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import Callee
 from ptxtools.program.program import LANES
 
 from . import printf
+from .context import context_of
 
 if TYPE_CHECKING:
     from .heap import Owner
@@ -59,7 +61,7 @@ def runtime_of(view: View) -> Runtime:
 def owner_of(view: View, lane: int) -> Owner:
     """Who allocates, for reports."""
     launch = view.launch
-    places, program, where = launch.extra["places"], launch.program, view.op.where
+    places, program, where = context_of(view).places, launch.program, view.op.where
     file, line = places.line_of(program, where)
     return program.kernel, view.cta.place, view.thread(lane), file, line, partial(places.source_of, program, where)
 
@@ -101,7 +103,7 @@ def vprintf(view: View) -> None:
         data = view.fetch(int(packed[lane]), form.size, lane=lane) if form.size else b""
         out.append(printf.render(form, data, lambda at, lane=lane: c_string(view, at, lane)))  # type: ignore[misc]
         answers[lane] = form.count
-    runtime_of(view).output(view.launch, b"".join(out))
+    runtime_of(view).output(context_of(view), b"".join(out))
     view.result(0, answers)
 
 
@@ -127,7 +129,8 @@ def free(view: View) -> None:
         if address and heap.free(address, owner_of(view, lane)) is None:
             before = heap.freed_at(address)
             again = "" if before is None else f": it is in a block that was freed: {before}"
-            raise view.trap(f"free of {address:#x}, where no block of the heap in use begins{again}", lane)
+            reason = f"free of {address:#x}, where no block of the heap in use begins{again}"
+            raise view.trap(reason, lane, cause=Cause.HEAP)
 
 
 # --- assertions -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ptxtools.ir.statics import STATIC_SPACES, module_statics
 from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
 from ptxtools.program.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
+from ptxtools.program.variant import PLAIN, Variant
 
 from .kernel import Bounds, Dim3, Kernel, Parameter
 from .loadable import Contents, Link, Storage
@@ -37,12 +38,10 @@ class TreeModule:
         self._ready = with_listed_parameters(tree)
         self.contents = contents_of(self._ready)
 
-    def lower(
-        self, kernel: str, image: Image, *, late: bool = False, truncates: bool = False, apart: bool = False
-    ) -> Program:
+    def lower(self, kernel: str, image: Image, variant: Variant = PLAIN) -> Program:
         from ptxtools.program import lower
 
-        return lower(self._ready, kernel, image.address, late=late, truncates=truncates, apart=apart)
+        return lower(self._ready, kernel, image.address, variant=variant)
 
     def source(self) -> Source | None:
         return self.tree.source

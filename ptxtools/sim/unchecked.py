@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ptxtools.ir import Module
+from ptxtools.program.variant import PLAIN, Variant
 
 from .tree import TreeModule
 
@@ -23,8 +24,8 @@ class UncheckedModule(TreeModule):
         self.tree, self._ready, self.contents = ready.tree, ready._ready, ready.contents
         self._check: Callable[[Module], object] | None = check
 
-    def lower(self, kernel: str, image: Image, **how: Any) -> Program:
+    def lower(self, kernel: str, image: Image, variant: Variant = PLAIN) -> Program:
         if self._check is not None:
             self._check(self.tree)
             self._check = None
-        return super().lower(kernel, image, **how)
+        return super().lower(kernel, image, variant)

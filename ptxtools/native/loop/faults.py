@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics import Cause, Trap
 from ptxtools.machine.deadlock import no_member, overflow
 from ptxtools.native.code import structures
 from ptxtools.native.code.keys import RECORD_BYTES
@@ -81,21 +81,27 @@ def cta_of(warp: int) -> Dim3:
     return cta_field(cta, "x"), cta_field(cta, "y"), cta_field(cta, "z")
 
 
-def _make(worker: Worker, reason: str, warp: int, mask: int, ip: int, kind: str, details: tuple[str, ...]) -> Trap:
+def _make(worker: Worker, reason: str, cause: Cause = Cause.OTHER, space: str = "") -> Trap:
     program = worker.launch.program
+    warp, mask, ip = worker.get("stop_warp"), worker.get("stop_mask"), worker.get("stop_ip")
     where = where_of(worker, ip)
     lane = (mask & -mask).bit_length() - 1 if mask else 0
     return Trap(
-        reason, kernel=program.kernel, cta=cta_of(warp), thread=thread_of(worker.launch, warp, lane), kind=kind,
+        reason, kernel=program.kernel, cta=cta_of(warp), thread=thread_of(worker.launch, warp, lane), cause=cause,
         text=program.lines[where][2] if 0 <= where < len(program.lines) else "", where=where if where >= 0 else None,
-        details=details,
+        space=space,
     )  # fmt: skip
 
 
 def trap(worker: Worker) -> Trap:
     """The trap that the worker's native code reported."""
-    reason = _REASONS[worker.get("stop_code")](worker)
-    return _make(worker, reason, worker.get("stop_warp"), worker.get("stop_mask"), worker.get("stop_ip"), "trap", ())
+    code = worker.get("stop_code")
+    reason = _REASONS[code](worker)
+    if code == structures.TRAP_MISALIGNED:
+        return _make(worker, reason, Cause.MISALIGNED)
+    if code == structures.TRAP_ADDRESS and not _writes_parameters(worker):
+        return _make(worker, reason, Cause.OUT_OF_BOUNDS, _place(worker)[0])
+    return _make(worker, reason)
 
 
 def stopped_at(worker: Worker) -> Op | None:
@@ -127,17 +133,29 @@ def _size(op: Op) -> int:
     return sum(max(1, bits_of(t) // 8) for t in types)
 
 
-def _out_of_bounds(worker: Worker) -> str:
+def _place(worker: Worker) -> tuple[str, int]:
+    """State space of the access at which the worker stopped, and the address in it."""
     op, address = stopped_at(worker), worker.get("stop_address")
     assert op is not None
+    if op.space != "generic":
+        return "shared" if op.space == "cluster" else op.space, address
+    space = _WINDOWS.get(address >> 56, "global")
+    return space, address & ((1 << 56) - 1 if space != "global" else -1)
+
+
+def _writes_parameters(worker: Worker) -> bool:
+    """Whether the access would write kernel parameters, wherever they end."""
+    op = stopped_at(worker)
+    return op is not None and op.kind != "ld" and _place(worker)[0] == "param"
+
+
+def _out_of_bounds(worker: Worker) -> str:
+    op, (space, address) = stopped_at(worker), _place(worker)
+    assert op is not None
     action = "read" if op.kind == "ld" else "write"
-    space = "shared" if op.space == "cluster" else op.space
-    if space == "generic":
-        space = _WINDOWS.get(address >> 56, "global")
-        address &= (1 << 56) - 1 if space != "global" else -1
     if worker.launch.memory.open_host and space in ("global", "const"):
         return f"access to {_size(op)} bytes at {address:#x} is out of bounds"
-    if space == "param" and action == "write":
+    if _writes_parameters(worker):
         return "kernel parameters cannot be written"
     return f"{space} {action} of {_size(op)} bytes at {address:#x} is out of bounds"
 
@@ -207,7 +225,4 @@ _REASONS: dict[int, Callable[[Worker], str]] = {
 def unsupported(worker: Worker, op: Op) -> Trap:
     """An event that nobody serves."""
     name = op.detail.name if isinstance(op.detail, Callee) else op.kind
-    return _make(
-        worker, f"{name} is not supported yet", worker.get("stop_warp"), worker.get("stop_mask"),
-        worker.get("stop_ip"), "trap", (),
-    )  # fmt: skip
+    return _make(worker, f"{name} is not supported yet")

@@ -12,6 +12,7 @@ from importlib import import_module
 
 from ptxtools.ir import Module
 from ptxtools.program.program import Program
+from ptxtools.program.variant import PLAIN, Variant
 
 from .link import Linker, kernel_of
 
@@ -46,17 +47,12 @@ def lower(
     addresses: Callable[[str], int],
     *,
     optimise: bool = True,
-    late: bool = False,
-    truncates: bool = False,
-    apart: bool = False,
+    variant: Variant = PLAIN,
 ) -> Program:
     """Lower a kernel and the functions that it reaches.
 
     addresses: device address of a module-scope .global or .const variable. optimise=False gives each register a slot
-    of its own and keeps every instruction and branch as written (checkers, debugger, trace, coverage). late: copies of
-    single threads, and waiting for asynchronous work, are events, so that work can complete late (`Launch.late`).
-    truncates: mad.f32 cuts its product off, as chips of sm_1x do (9.7.3.7).
-    apart: shared and local variables have room between them, so that memcheck sees where one is left for the next.
+    of its own and keeps every instruction and branch as written (checkers, debugger, trace, coverage).
     Raises PtxError (PTX901) naming everything that cannot be run.
     """
-    return Linker(module, addresses, optimise, late, truncates, apart).program(kernel_of(module, kernel))
+    return Linker(module, addresses, optimise, variant).program(kernel_of(module, kernel))

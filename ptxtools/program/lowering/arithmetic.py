@@ -61,7 +61,7 @@ def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, suffixes:
     detail: Detail | None = suffixes
     if op.family in ("prmt", "lop3"):
         detail = _selector(instruction, op)
-    elif f.linker.truncates and op.family == "mad" and op.type == "f32":
+    elif f.linker.variant.truncates and op.family == "mad" and op.type == "f32":
         detail = Truncated()
     f.emit(Op("alu", op, tuple(dst), tuple(src), tuple(dst_types), tuple(src_types), detail=detail))
 

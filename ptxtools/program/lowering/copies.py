@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @lowers("cp.async")
 def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """src = source address (+ imm), destination address, and the source's size or the predicate that ignores it."""
-    after = f.guarded_region() if f.linker.late else None
+    after = f.guarded_region() if f.linker.variant.late else None
     target = locate(f, instruction.operands[0], op.mods["dst"])
     source = locate(f, instruction.operands[1], op.mods["src"])
     size = instruction.operands[2]
@@ -38,9 +38,9 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
     types: tuple[str, ...] = (source.type, "u64")
     if last is not None:
         src, types = (*src, last), (*types, "u32" if rule == "size" else "pred")
-    kind = "async.copy" if f.linker.late else "cp.async"
+    kind = "async.copy" if f.linker.variant.late else "cp.async"
     copy = Op(kind, op, (), src, (), types, imm=source.offset, space=source.space, detail=ThreadCopy(size.value, rule))
-    if f.linker.late:
+    if f.linker.variant.late:
         f.event(copy)
         f.end_region(after)
     else:
@@ -75,7 +75,7 @@ def _whole(f: FunctionLowering, place: Located) -> Ref:
 @lowers("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
 def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Nothing is waited for, if not late: copies are complete at once."""
-    if not f.linker.late:
+    if not f.linker.variant.late:
         return
     after = f.guarded_region()
     detail = Groups(commit=True)

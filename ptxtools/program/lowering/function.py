@@ -79,7 +79,7 @@ class FunctionLowering(Values):
                 prologue(self)
                 enter(self)
             placed: Sequence[Placed] = list(zip(block.instructions, block.scopes, strict=True))
-            for instruction, names in settled(placed) if self.linker.late else placed:
+            for instruction, names in settled(placed) if self.linker.variant.late else placed:
                 self._instruction(instruction, names)
             if self.open:
                 if block.index + 1 < count:
@@ -92,7 +92,7 @@ class FunctionLowering(Values):
         offset = self.signature.memory_end if not self.entry else 0
         offset = max(offset, self.local_bytes)
         align = LOCAL_ALIGNMENT
-        gap = LOCAL_GAP if self.linker.apart else 0
+        gap = LOCAL_GAP if self.linker.variant.apart else 0
         for scope in scopes_of(self.function):
             for item in scope.items:
                 if isinstance(item, Variable) and item.space == "local":

@@ -26,6 +26,7 @@ from ptxtools.isa.implied import reader_for
 from ptxtools.program.layout import SharedLayout, function_addresses, shared_layout
 from ptxtools.program.passes.frames import unify
 from ptxtools.program.program import SLOT_BYTES, Block, FunctionCode, Program
+from ptxtools.program.variant import Variant
 
 from .finish import finish
 from .function import FunctionLowering
@@ -38,17 +39,8 @@ _CLUSTERS = re.compile(r"mapa|getctarank|cluster|cta_group::2")
 class Linker:
     """Finds the functions that a kernel reaches, numbers them, and lowers them in that order."""
 
-    def __init__(
-        self,
-        module: Module,
-        addresses: Callable[[str], int],
-        optimise: bool,
-        late: bool,
-        truncates: bool = False,
-        apart: bool = False,
-    ) -> None:
-        self.module, self.addresses, self.optimise, self.late = module, addresses, optimise, late
-        self.truncates, self.apart = truncates, apart
+    def __init__(self, module: Module, addresses: Callable[[str], int], optimise: bool, variant: Variant) -> None:
+        self.module, self.addresses, self.optimise, self.variant = module, addresses, optimise, variant
         self.read = reader_for(module.version, module.target)
         self.names: Names = module_names(module)
         self.code = function_addresses(module)
@@ -73,7 +65,7 @@ class Linker:
                     self._link(function)
             for name in self._mentioned(flow):
                 self._link(name)
-        self.shared = shared_layout(list(self._shared_variables()), self.apart)
+        self.shared = shared_layout(list(self._shared_variables()), self.variant.apart)
 
     def number_of(self, name: str, function: Function | None = None) -> int:
         """Number of a function with a body, which from now on belongs to the program."""

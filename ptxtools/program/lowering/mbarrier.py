@@ -106,7 +106,7 @@ def arrive_of_copies(f: FunctionLowering, instruction: Instruction, op: Opcode) 
     """The thread's cp.async copies are complete already (9.7.13.15.15): with .noinc they arrive now; without it they
     would count themselves first, which leaves the barrier as it is, and only needs one that is initialised."""
     after = f.guarded_region()
-    if f.linker.late:
+    if f.linker.variant.late:
         place = shared_place(f, instruction.operands[0], op)
         f.event(Op("async.copy.arrive", op, (), (place.base,), (), (place.type,), imm=place.offset, space=place.space))
         f.end_region(after)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.polled import phase_text
 from ptxtools.machine.residents import Cta
@@ -87,7 +88,7 @@ def guarded(view: View, lane: int, barrier: Barrier, function: Callable[[], None
     try:
         function()
     except word.MisuseError as error:
-        raise view.trap(f"mbarrier at {barrier}: {error}", lane) from None
+        raise view.trap(f"mbarrier at {barrier}: {error}", lane, cause=Cause.MBARRIER) from None
 
 
 # --- the operations of 9.7.13.15 --------------------------------------------------------------------------------------

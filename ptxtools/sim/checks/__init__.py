@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxtools.diagnostics import LaunchError
+from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
 
-#: All checkers by name.
-CHECKERS = ("memcheck", "initcheck", "synccheck", "racecheck", "leakcheck", "asynccheck")
+__all__ = ["CHECKERS", "LOOKING", "parse_checks"]
+
 #: Those that look at a program's accesses and barriers.
-LOOKING = frozenset({"memcheck", "initcheck", "synccheck", "racecheck", "asynccheck"})
+LOOKING = frozenset(CHECKERS) - {TrapKind.LEAKCHECK}
 
 
 def parse_checks(names: str | Iterable[str]) -> frozenset[str]:

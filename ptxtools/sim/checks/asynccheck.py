@@ -22,6 +22,7 @@ from .proxies import WORD, Proxies
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
 
+    from ..context import LaunchContext
     from .looks import Access
     from .session import Session
 
@@ -218,9 +219,9 @@ _VERBS = {"read": "reads", "write": "writes", "reduce": "changes"}
 
 def checker_of(view: View) -> AsyncCheck | None:
     """The checker, if it is on."""
-    session = view.launch.extra.get("checks")
-    found: AsyncCheck | None = None if session is None else session.outstanding
-    return found
+    context: LaunchContext | None = view.launch.context  # none in a launch that no device makes
+    session = None if context is None else context.checks
+    return None if session is None else session.outstanding
 
 
 def span_at(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics import Trap, TrapKind
 
+from ..context import context_of
 from .findings import Finding
 
 if TYPE_CHECKING:
@@ -93,11 +94,12 @@ class Session:
     def trap(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...] = ()) -> Trap:
         """A finding that ends the run."""
         trap = view.trap(message, lane)
-        trap.kind, trap.details = checker, details
+        trap.kind, trap.details = TrapKind(checker), details
         return trap
 
 
 def session_of(view: View) -> Session:
     """The session of the launch that a look belongs to."""
-    session: Session = view.launch.extra["checks"]
+    session = context_of(view).checks
+    assert session is not None
     return session

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
@@ -84,7 +85,7 @@ def _offsets(
     odd = np.flatnonzero(x % size)
     if len(odd):
         reason = f"surface access at byte {x[odd[0]]} of a row is not aligned to {size} bytes"
-        raise view.trap(reason, int(lanes[odd[0]]))
+        raise view.trap(reason, int(lanes[odd[0]]), cause=Cause.MISALIGNED)
     return lanes, ((layer * depth + z) * height + y) * texture.row + x
 
 

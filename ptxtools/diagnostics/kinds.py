@@ -1,0 +1,63 @@
+"""What kinds of failures at run time there are. Code asks these; the texts of traps are for people."""
+
+from __future__ import annotations
+
+from enum import Enum, StrEnum
+
+
+class TrapKind(StrEnum):
+    """What ended a run, or found what went wrong in it. A kind is the word that users read and compare with."""
+
+    TRAP = "trap"
+    MEMCHECK = "memcheck"
+    INITCHECK = "initcheck"
+    SYNCCHECK = "synccheck"
+    RACECHECK = "racecheck"
+    LEAKCHECK = "leakcheck"
+    ASYNCCHECK = "asynccheck"
+    DEADLOCK = "deadlock"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"  # by the user: told, but no failure of the kernel
+
+    @property
+    def is_checker(self) -> bool:
+        """Whether it is the name of a run-time checker."""
+        return self in CHECKERS
+
+    def meets(self, expected: str) -> bool:
+        """Whether a failure of this kind is what `expect_failure` names: a deadlock also counts as a time-out, and what
+        memcheck says of a bad address as a trap."""
+        return expected in (self, _COUNTS_AS.get(self))
+
+
+#: The run-time checkers, in the order in which messages list them.
+CHECKERS = (
+    TrapKind.MEMCHECK, TrapKind.INITCHECK, TrapKind.SYNCCHECK, TrapKind.RACECHECK, TrapKind.LEAKCHECK,
+    TrapKind.ASYNCCHECK,
+)  # fmt: skip
+_COUNTS_AS = {TrapKind.DEADLOCK: TrapKind.TIMEOUT, TrapKind.MEMCHECK: TrapKind.TRAP}
+
+
+class Cause(Enum):
+    """What a thread did wrong, as far as anything depends on it."""
+
+    OUT_OF_BOUNDS = "an access to memory that is not there"
+    MISALIGNED = "an access at an address that is no multiple of its size"
+    HEAP = "misuse of the heap of malloc"
+    OVERWRITTEN = "memory outside of allocations was written"
+    MBARRIER = "an operation that is not defined for the state of an mbarrier"
+    OTHER = "anything else"
+
+    @property
+    def checker(self) -> TrapKind | None:
+        """The checker that looks for it: where that is on, the trap is its finding."""
+        return _CHECKERS.get(self)
+
+
+_CHECKERS = {
+    Cause.OUT_OF_BOUNDS: TrapKind.MEMCHECK,
+    Cause.MISALIGNED: TrapKind.MEMCHECK,
+    Cause.HEAP: TrapKind.MEMCHECK,
+    Cause.OVERWRITTEN: TrapKind.MEMCHECK,
+    Cause.MBARRIER: TrapKind.SYNCCHECK,
+}

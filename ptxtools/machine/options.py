@@ -1,0 +1,149 @@
+"""The options of a device and of a launch, each described once: `ptx-run`, launch files and the library read them here.
+
+A field of `DeviceOptions` or `LaunchOptions` is an option; its `Option` says where it appears besides the library, and
+what it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+
+from ptxtools.diagnostics.kinds import CHECKERS
+
+#: Values are numbers, words, truth values, functions, the name of a target, names of checkers, or numbers (x, y, z).
+Kind = Literal["whole", "word", "flag", "function", "target", "checks", "shape"]
+
+T = TypeVar("T")
+S = TypeVar("S")
+P = ParamSpec("P")
+
+
+@dataclass(eq=False, repr=False)  # never compared nor shown, and quick to make: ptx-run loads it each time
+class Option:
+    """flag: how it is spelled on the command line, "" where it is not there; key: that of launch files, likewise;
+    metavar, help: for `--help`; least, most: bounds of a number; choices: all possible words; of: what a number counts;
+    name, default: those of the field."""
+
+    kind: Kind
+    flag: str = ""
+    key: str = ""
+    metavar: str = ""
+    help: str = ""
+    least: int | None = None
+    most: int | None = None
+    choices: tuple[str, ...] = ()
+    of: str = ""
+    shows_default: bool = False
+    name: str = ""
+    default: Any = None
+
+    def problem(self, value: Any) -> str:
+        """Why a number or word cannot be the option's value, or ""."""
+        if value is None or self.kind not in ("whole", "word"):
+            return ""
+        if self.choices and value not in self.choices:
+            return f"{self.name} '{value}': there are {' and '.join(self.choices)}"
+        if self.least is not None and value < self.least:
+            known = f"a device cannot have {value} {self.of}"
+            return known if self.of else f"{self.name} {value}: {self.name}s are not negative"
+        if self.most is not None and value > self.most:
+            return f"a device cannot have {value} {self.of}; at most {self.most}"
+        return ""
+
+
+def option(default: T, kind: Kind, flag: str = "", **described: Any) -> T:
+    """A field that is an option."""
+    made: T = field(default=default, metadata={"option": Option(kind, flag, default=default, **described)})
+    return made
+
+
+def options_of(holder: Any) -> Iterator[Option]:
+    """The options that a class such as `DeviceOptions`, or an object of it, has, in their order."""
+    for one in fields(holder):
+        yield replace(one.metadata["option"], name=one.name)
+
+
+def values_of(options: Any) -> dict[str, Any]:
+    """Names and values of options."""
+    return {one.name: getattr(options, one.name) for one in fields(options)}
+
+
+@dataclass(eq=False, repr=False)
+class DeviceOptions:
+    """What a device is made of. target None: that of the first module loaded; memory: bytes; threads None: one a core;
+    seed: shuffles, on one thread; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
+    `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it."""
+
+    target: str | None = option(
+        None, "target", "--device", key="device", metavar="TARGET",
+        help="The simulated device, such as sm_90a; default: the module's target.",
+    )  # fmt: skip
+    _: KW_ONLY
+    sms: int = option(
+        16, "whole", "--sms", key="sms", metavar="N", least=1, most=65536, of="SMs",
+        help="SMs of the device; default: 16.",
+    )  # fmt: skip
+    memory: int | None = option(None, "whole", least=1, of="bytes of memory")
+    engine: str = option(
+        "native", "word", "--engine", choices=("native", "reference"), shows_default=True,
+        help="Compiled handlers, or NumPy (slow, and simple).",
+    )  # fmt: skip
+    threads: int | None = option(
+        None, "whole", "--threads", metavar="N", least=1, of="worker threads",
+        help="Worker threads; default: one a core.",
+    )  # fmt: skip
+    seed: int | None = option(
+        None, "whole", "--seed", metavar="N", least=0,
+        help="Shuffle warps, CTAs and the completion of asynchronous work, repeatably: on one thread, in virtual time.",
+    )  # fmt: skip
+    numerics: str = option(
+        "chip", "word", "--numerics", choices=("chip", "ieee"),
+        help="How tensor cores add: as those of the device do, or by f32 multiply-adds.",
+    )  # fmt: skip
+    checks: str | Iterable[str] = option(
+        (), "checks", "--check", key="check", metavar="LIST",
+        help=f"Run-time checkers: {', '.join(CHECKERS)} (with commas between), or all.",
+    )  # fmt: skip
+    check_stop: bool = option(False, "flag", "--check-stop", help="End the run at memcheck's first error.")
+    heap: int | None = option(
+        None, "whole", "--heap", key="heap", metavar="BYTES", help="Device heap of malloc; default: 8 MB."
+    )
+    stack: int | None = option(None, "whole")
+    on_print: Callable[[str], None] | None = field(default=None, metadata={"option": Option("function")})
+
+
+@dataclass(eq=False, repr=False)
+class LaunchOptions:
+    """What a launch may say besides its kernel, grid, block and arguments. cluster None: as the kernel says; shared:
+    bytes; cooperative: refuse a grid that is not resident as a whole; stack: bytes a thread, None: as the device
+    says."""
+
+    _: KW_ONLY
+    cluster: tuple[int, int, int] | None = option(
+        None, "shape", "--cluster", key="cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster."
+    )
+    shared: int = option(0, "whole", "--shared", key="shared", metavar="BYTES", help="Dynamic shared memory of a CTA.")
+    cooperative: bool = option(
+        False, "flag", "--cooperative", key="cooperative", help="Refuse a grid that is not resident as a whole."
+    )
+    stack: int | None = option(None, "whole", "--stack", key="stack", metavar="BYTES", help="Stack of a thread.")
+
+
+def takes(options: Callable[P, T]) -> Callable[[Callable[[S, T], None]], Callable[Concatenate[S, P], None]]:
+    """Let an initialiser that works on options take each of them as an argument of its own."""
+
+    def given(function: Callable[[S, T], None]) -> Callable[Concatenate[S, P], None]:
+        @wraps(function)
+        def made(self: S, /, *args: P.args, **named: P.kwargs) -> None:
+            function(self, options(*args, **named))
+
+        own = signature(options)
+        first = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+        made.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
+        return cast(Callable[Concatenate[S, P], None], made)
+
+    return given

@@ -1,0 +1,199 @@
+"""Options of a device are described once, and are everywhere from there."""
+
+import inspect
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, fields
+
+import pytest
+from click.testing import CliRunner
+
+import ptxtools
+from ptxtools import sim
+from ptxtools.cli import run
+from ptxtools.launch.file import parse_launch_file
+from ptxtools.launch.job import FAILURES
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, option, options_of, takes
+from ptxtools.sim.checks import CHECKERS
+from ptxtools.sim.device import Request
+
+FILE = b'module = "k.ptx"\ngrid = 1\nblock = 1\n'
+
+#: Puts another option into the table before anything reads it, and looks for it wherever options are.
+ANOTHER = """
+    import inspect
+    from dataclasses import dataclass
+    from ptxtools.machine import options
+
+    @dataclass(slots=True, kw_only=True)
+    class More(options.DeviceOptions):
+        colour: str = options.option("grey", "word", "--colour", key="colour", choices=("grey", "green"),
+                                     help="Colour of the case.")
+
+    options.DeviceOptions = More
+
+    import ptxtools
+    from click.testing import CliRunner
+    from ptxtools import api, sim
+    from ptxtools.cli import run
+    from ptxtools.launch.errors import SpecError
+    from ptxtools.launch.file import parse_launch_file
+    from ptxtools.launch.runner import Report
+
+    jobs = []
+    api.run_job = lambda job, read: jobs.append(job) or Report()
+    runner = CliRunner()
+    assert "Colour of the case." in runner.invoke(run.command, ["--help"]).output
+    line = ["k.ptx", "--grid", "1", "--block", "1"]
+    assert runner.invoke(run.command, [*line, "--colour", "green"], standalone_mode=False).exception is None
+    assert runner.invoke(run.command, line, standalone_mode=False).exception is None
+    assert [job.device.colour for job in jobs] == ["green", "grey"]
+    assert "is not one of" in runner.invoke(run.command, [*line, "--colour", "pink"]).output
+
+    text = b'module = "k.ptx"\\ngrid = 1\\nblock = 1\\n'
+    assert parse_launch_file(text + b'colour = "green"', "x").device.colour == "green"
+    assert parse_launch_file(text, "x").device.colour == "grey"
+    try:
+        parse_launch_file(text + b'colour = "pink"', "x")
+    except SpecError as error:
+        assert "x: colour: colour 'pink': there are grey and green" in str(error)
+    else:
+        raise AssertionError("pink was taken")
+
+    for device in (ptxtools.Device, sim.Device):
+        assert inspect.signature(device).parameters["colour"].default == "grey"
+        assert device(colour="green").options.colour == "green"
+        try:
+            device(colour="pink")
+        except ptxtools.LaunchError as error:
+            assert str(error) == "colour 'pink': there are grey and green"
+        else:
+            raise AssertionError("pink was taken")
+    print("everywhere")
+"""
+
+
+def test_an_option_that_is_added_in_one_place_is_everywhere():
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(ANOTHER)], capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert (done.stdout, done.returncode) == ("everywhere\n", 0), done.stderr
+
+
+def test_the_command_has_every_flag_and_no_other_of_that_name():
+    flags = {flag for parameter in run.command.params for flag in parameter.opts}
+    assert {one.flag for one in options_of(DeviceOptions) if one.flag} <= flags
+    assert "--memory" not in flags
+
+
+@pytest.mark.parametrize("device", [ptxtools.Device, sim.Device])
+def test_devices_take_every_option(device):
+    shown = inspect.signature(device).parameters
+    assert list(shown) == [one.name for one in options_of(DeviceOptions)]
+    assert shown["target"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert {shown[one.name].kind for one in options_of(DeviceOptions) if one.name != "target"} == {
+        inspect.Parameter.KEYWORD_ONLY
+    }
+    assert device("sm_80", sms=3).options.sms == 3
+    with pytest.raises(TypeError, match="colour"):
+        device(colour="green")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sms": 0}, "a device cannot have 0 SMs"),
+        ({"sms": 65537}, "a device cannot have 65537 SMs; at most 65536"),
+        ({"memory": 0}, "a device cannot have 0 bytes of memory"),
+        ({"threads": 0}, "a device cannot have 0 worker threads"),
+        ({"seed": -1}, "seed -1: seeds are not negative"),
+        ({"heap": -1}, "a heap of -1 bytes: device memory has"),
+        ({"numerics": "exact"}, "numerics 'exact': there are chip and ieee"),
+        ({"engine": "steam"}, "there is no engine 'steam'; there are native and reference"),
+        ({"stack": -1}, "stack"),
+    ],
+)
+def test_values_that_make_no_device(options, message):
+    with pytest.raises(ptxtools.LaunchError) as caught:
+        ptxtools.Device(**options)
+    assert message in str(caught.value)
+
+
+def test_options_of_a_launch_are_read_from_one_table(monkeypatch, tmp_path):
+    """On the command line, in a file, and in what a device is asked for."""
+    jobs = []
+    monkeypatch.setattr(run, "_run", lambda job, options: jobs.append(job) or 0)
+    line = ["k.ptx", "--grid", "2", "--block", "1", "--cluster", "2", "--shared", "64", "--cooperative", "--stack", "0"]
+    assert CliRunner().invoke(run.command, line, standalone_mode=False).exception is None
+    text = b"cluster = 2\nshared = 64\ncooperative = true\nstack = 0\n"
+    plans = [jobs[0].launches[0], parse_launch_file(FILE + text, "x").launches[0]]
+    plans.append(parse_launch_file(b'module = "k.ptx"\nblock = 1\n' + text + b"[[launch]]\ngrid = 1", "x").launches[0])
+    names = [one.name for one in options_of(LaunchOptions)]
+    assert names == ["cluster", "shared", "cooperative", "stack"]
+    for plan in plans:
+        assert [getattr(plan, name) for name in names] == [(2, 1, 1), 64, True, 0]
+    assert {*names, "grid", "block"} <= {one.name for one in fields(Request)}
+    assert {*names, "timeout", "max_instructions"} <= set(inspect.signature(ptxtools.Device.launch).parameters)
+
+
+def test_a_launch_of_the_library_may_limit_instructions_and_stack():
+    module = ptxtools.loads(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { L: bra L; }")
+    device = ptxtools.Device()
+    with pytest.raises(ptxtools.Trap) as caught:
+        device.launch(module["k"], 1, 1, [], max_instructions=1000)
+    assert caught.value.kind == "timeout" and "more than 1000 instructions" in caught.value.reason
+    with pytest.raises(ptxtools.LaunchError, match="max_instructions 0"):
+        device.launch(module["k"], 1, 1, [], max_instructions=0)
+    with pytest.raises(ptxtools.LaunchError, match="stack"):
+        device.launch(module["k"], 1, 1, [], stack=1 << 40)
+    with pytest.raises(TypeError, match="stack must be a whole number"):
+        device.launch(module["k"], 1, 1, [], stack="much")
+
+
+@pytest.mark.parametrize("given", [["--shared", "0"], ["--stack", "0"], ["--cooperative"], ["--rtol", "0"]])
+def test_what_the_file_says_the_command_line_does_not(given, tmp_path):
+    path = tmp_path / "case.toml"
+    path.write_bytes(FILE)
+    result = CliRunner().invoke(run.command, ["--launch", str(path), *given])
+    assert f"{given[0]} and --launch exclude each other" in result.output
+
+
+def test_zero_is_a_value(monkeypatch):
+    jobs = []
+    monkeypatch.setattr(run, "_run", lambda job, options: jobs.append(job) or 0)
+    arguments = ["k.ptx", "--grid", "1", "--block", "1", "--seed", "0", "--heap", "0"]
+    assert CliRunner().invoke(run.command, arguments, standalone_mode=False).exception is None
+    assert (jobs[0].device.seed, jobs[0].device.heap, jobs[0].device.sms) == (0, 0, 16)
+
+
+def test_the_command_line_wins_over_the_file_and_adds_checkers(monkeypatch, tmp_path):
+    jobs = []
+    monkeypatch.setattr(run, "_run", lambda job, options: jobs.append(job) or 0)
+    path = tmp_path / "case.toml"
+    path.write_bytes(FILE + b'device = "sm_90a"\nsms = 4\nheap = 64\ncheck = "memcheck"\n')
+    given = ["--launch", str(path), "--sms", "8", "--check", "racecheck"]
+    assert CliRunner().invoke(run.command, given, standalone_mode=False).exception is None
+    device = jobs[0].device
+    assert (device.target, device.sms, device.heap) == ("sm_90a", 8, 64)
+    assert device.checks == {"memcheck", "racecheck"}
+
+
+def test_a_file_may_expect_what_any_checker_finds():
+    assert set(CHECKERS) <= set(FAILURES) and "interrupted" not in FAILURES
+    for name in FAILURES:
+        assert parse_launch_file(FILE + f'expect_failure = "{name}"'.encode(), "x").expect_failure == name
+
+
+def test_takes_shows_the_options_of_any_class():
+    @dataclass
+    class Few:
+        size: int = option(1, "whole")
+
+    class Holder:
+        @takes(Few)
+        def __init__(self, few):
+            self.few = few
+
+    assert str(inspect.signature(Holder)).startswith("(size: int = 1)") and Holder(size=2).few == Few(2)
