@@ -82,7 +82,7 @@ def test_reports_of_checkers(engine):
 
 
 def test_memcheck():
-    trap = trap_of(ptxtools.load(LINES), SUMS, [floats(), floats(), 10**9], checks=["memcheck"])
+    trap = trap_of(ptxtools.load(LINES), SUMS, [floats(), floats(), 10**9], checks=["memcheck"], check_stop=True)
     assert trap.kind == "memcheck" and str(trap).splitlines()[2:5] == CHAIN
 
 

@@ -43,7 +43,8 @@ int main() {
 
 
 def include_folder() -> Path | None:
-    homes = [os.environ.get("CUDA_HOME", ""), *map(str, Path("/usr/local").glob("cuda*"))]
+    nvcc = shutil.which("nvcc")
+    homes = [os.environ.get("CUDA_HOME", ""), str(Path(nvcc).resolve().parents[1]) if nvcc else ""]
     return next((Path(home, "include") for home in homes if home and Path(home, "include", HEADER).exists()), None)
 
 
