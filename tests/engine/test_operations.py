@@ -18,6 +18,7 @@ from ptxtools.program.lowering import lower
 from ptxtools.program.operations import BARRIER, BLOCK, ENDINGS, EVENT, NATIVE, OPERATIONS, Operation
 from ptxtools.program.passes.instrument import instrument
 from ptxtools.program.program import Op, Program, Ref
+from ptxtools.program.variant import Variant
 from ptxtools.reference import registry, run
 from ptxtools.sim import services, stored
 
@@ -87,7 +88,7 @@ def variants(name: str) -> list[Program]:
     if first is None:
         return []
     plain = program(name, optimise=False)
-    late = lower(module(name), module(name).entries[0].name, lambda variable: 0x10000, late=True)
+    late = lower(module(name), module(name).entries[0].name, lambda variable: 0x10000, variant=Variant(late=True))
     assert plain is not None
     return [first, plain, late, instrument(first), instrument(late), instrument(plain, skip=True)]
 

@@ -32,17 +32,23 @@ def _text(node: ast.expr | None) -> str | None:
     return None
 
 
-def _texts(node: ast.expr | None, function: ast.AST) -> Iterator[str]:
-    """Strings that an argument may be: written there, either side of a condition, or given to a variable before."""
+def _texts(node: ast.expr | None, function: ast.AST, made_by_calls: int = 2) -> Iterator[str]:
+    """Strings that an argument may be: written there, either side of a condition, given to a variable before, or what a
+    function of the package returns; made_by_calls: how many functions deep."""
     if isinstance(node, ast.IfExp):
-        yield from _texts(node.body, function)
-        yield from _texts(node.orelse, function)
+        yield from _texts(node.body, function, made_by_calls)
+        yield from _texts(node.orelse, function, made_by_calls)
     elif isinstance(node, ast.Name):
         for found in ast.walk(function):
             if isinstance(found, ast.Assign) and any(
                 isinstance(t, ast.Name) and t.id == node.id for t in found.targets
             ):
                 yield from (text for text in [_text(found.value)] if text)
+    elif isinstance(node, ast.Call):
+        for made_by in _functions().get(_name(node), ()) if made_by_calls else ():
+            for inner in ast.walk(made_by):
+                if isinstance(inner, ast.Return):
+                    yield from (text for text in _texts(inner.value, made_by, made_by_calls - 1) if text)
     else:
         text = _text(node)
         if text is not None:
@@ -71,6 +77,17 @@ def _name(call: ast.Call) -> str:
 
 
 @cache
+def _functions() -> dict[str, list[ast.FunctionDef]]:
+    """Functions of modules, by name."""
+    found: dict[str, list[ast.FunctionDef]] = {}
+    for _, tree in _trees():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                found.setdefault(node.name, []).append(node)
+    return found
+
+
+@cache
 def traps() -> set[str]:
     """Messages of traps."""
     found: set[str] = set()
@@ -84,7 +101,7 @@ def traps() -> set[str]:
                     for inner in ast.walk(node):
                         if isinstance(inner, ast.Return):
                             found.update(_texts(inner.value, node))
-    return {kind for kind in found if not _PASSED_ON.fullmatch(kind)}
+    return {kind for kind in found if "\n" not in kind and not _PASSED_ON.fullmatch(kind)}
 
 
 def _reasons(tree: ast.Module) -> set[str]:
@@ -106,7 +123,7 @@ def waits() -> set[str]:
             elif name in _REPORTS and _name(call) == "_note":
                 for argument in call.args[3:]:
                     found.update(_texts(argument, function))
-    return {re.sub("…+", "…", kind) for kind in found if kind not in ("for …",)}
+    return {re.sub("…+", "…", kind) for kind in found if kind != "for …" and "\n" not in kind}
 
 
 def _told(tree: ast.Module, name: str) -> Iterator[str]:
