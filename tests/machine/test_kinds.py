@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("kinds.tsv")
 #: Kinds that nothing can bring about from outside, and why the source has them all the same.
 UNREACHED = {
-    "for … in a loop that waits for …": "a limit must come while the lanes sleep, which hangs on the speed of the machine",
+    "for … in a loop that waits for …": "a limit must come while the lanes sleep: a matter of speed",
     "the launch of a child grid was refused: …": "the launch call has refused it before",
     "sparsity selector …: … is the greatest for .…": "a constant, which is checked when a module is loaded",
     "for … bulk operations to …, among them …": "they always complete, so no report is made while they are waited for",
