@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 
+import numpy as np
 import pytest
 
 import ptxtools.api  # noqa: F401 - provides the engines
@@ -40,6 +41,18 @@ def pytest_unconfigure() -> None:
     while _made:
         os.environ.pop(RUN)
         shutil.rmtree(_made.pop(), ignore_errors=True)
+
+
+_beginnings: dict[int, object] = {}
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers(request: pytest.FixtureRequest) -> None:
+    """The generators of random numbers of a test's module begin anew, so that no test depends on those before it."""
+    for value in vars(request.module).values():
+        if isinstance(value, np.random.Generator):
+            bits = value.bit_generator
+            bits.state = _beginnings.setdefault(id(bits), bits.state)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
