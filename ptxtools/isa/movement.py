@@ -47,7 +47,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
         d:type*vec+, [a](unified), $policy;
     ld.acquire.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type
         d:type*vec+, [a](unified), $policy;
-    ld.mmio.relaxed.scope{.ss}.type                                          d:type+(braced), [a](unified);
+    ld.mmio.sem.scope{.ss}.type                                              d:type+(braced), [a](unified);
+    .sem           = { .relaxed, .acquire };
     .ss            = { .const, .global, .local, .param{::entry, ::func}, .shared{::cta, ::cluster} };
     .cop           = { .ca, .cg, .cs, .lu, .cv };
     .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
@@ -79,7 +80,10 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     only .l2evict => .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64
     only .b128 => !.vec
     only .prefetch_size,.cache_hint,.eviction => .global | !.ss
-    only .volatile,.relaxed,.acquire => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    needs .volatile .local            => ptx 9.1
+    needs .mmio .acquire              => ptx 9.3
+    only .relaxed,.acquire => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    only .volatile => .global,.shared,.shared::cta,.shared::cluster,.local | !.ss
     only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.9 ld.global.nc
@@ -120,7 +124,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     st.volatile{.ss}{.vec}.type                              [a], b:type*vec+;
     st.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
     st.release.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
-    st.mmio.relaxed.scope{.ss}.type                          [a], b:type+(braced);
+    st.mmio.sem.scope{.ss}.type                              [a], b:type+(braced);
+    .sem        = { .relaxed, .release };
     .ss         = { .global, .local, .param{::func}, .shared{::cta, ::cluster} };
     .cop        = { .wb, .cg, .cs, .wt };
     .eviction   = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
@@ -151,7 +156,10 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     only .l2evict => .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64
     only .b128 => !.vec
     only .cache_hint,.eviction => .global | !.ss
-    only .volatile,.relaxed,.release => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    needs .volatile .local          => ptx 9.1
+    needs .mmio .release            => ptx 9.3
+    only .relaxed,.release => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    only .volatile => .global,.shared,.shared::cta,.shared::cluster,.local | !.ss
     only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.15 prefetch prefetchu

@@ -29,7 +29,7 @@ Better:
 What: each modifier exists for this instruction, but not in this combination.
 Why: the manual lists the valid forms, and none has this combination.
 Example:
-    add.sat.u32 %r1, %r2, %r3;
+    add.sat.u16 %h1, %h2, %h3;
 Better:
     add.sat.s32 %r1, %r2, %r3;
 
