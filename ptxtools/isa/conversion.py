@@ -91,7 +91,7 @@ let scale = scale_factor:b16^(reg) if .scaled
     needs .ftz atype=.u8,.s8                     => ptx 1.5
     needs dtype=.f32 atype=.bf16                 => ptx 7.1, sm_80
     needs dtype=.f32 atype=.bf16 .rnd            => ptx 7.8, sm_90
-    needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 rnd=.rn,.rz => ptx 7.0, sm_80
+    needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 => ptx 7.0, sm_80
     needs dtype=.bf16 atype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64,.bf16 => ptx 7.8, sm_90
     needs atype=.bf16 dtype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64 => ptx 7.8, sm_90
     needs dtype=.tf32 rnd=.rn,.rz                => ptx 7.8, sm_90

@@ -16,6 +16,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs .f64      => sm_13
     needs @a:entry  => ptx 3.1, sm_35
     needs @a:opaque => ptx 3.1, sm_20    // indirect access (5.3)
+    needs @a:sampler => ptx 4.3, sm_30
 
 # 9.7.9.4 mov
     mov.type  d(reg vec), a(reg imm sreg symbol vec);
@@ -186,7 +187,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs => ptx 7.4, sm_80
 
 # 9.7.9.18 createpolicy
-    createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy:u64, [a], primary_size:u32, total_size:u32;
+    createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy:u64,
+        [a], primary_size:u32(reg imm low 0..4294967295), total_size:u32;
     createpolicy.fractional.primary{.secondary}.b64      =cache_policy:u64{, fraction:f32};
     .primary   = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
     .secondary = { .L2::evict_first, .L2::evict_unchanged };
