@@ -1,7 +1,7 @@
 """Where everything lies in the memory that the native code and Python share.
 
-Four structures, each a table of fields (name: IR type). Templates name fields as `ctx.slice`; Python reads and writes
-them through `Structure.offset`.
+Four structures, each a table of fields (name: IR type). Native code names fields as `ctx.slice`; Python reads and
+writes them through `Structure`.
 
     ctx     one per worker: the launch, tables of the program, what remains of the time slices, why the loop returned
     cta     one per resident CTA: who it is, its barriers, its warps; then shared memory, warps, local memory
@@ -257,6 +257,13 @@ FETCH = _structure(
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, CELL, TABLE, TEXTURE, FETCH, LOOK)}
+
+
+def located(name: str) -> tuple[int, str]:
+    """Offset and IR type of a field or pair by its full name, "warp.pc"."""
+    structure, _, field = name.partition(".")
+    return STRUCTURES[structure].field(field)
+
 
 #: What a native service answers: the event is left to Python; done; others first, then again.
 SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)

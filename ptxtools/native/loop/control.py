@@ -10,7 +10,7 @@ the lowest block. A warp that agrees has nobody pending and goes from block to b
 
 from __future__ import annotations
 
-from ptxtools.native.code.templates import expand
+from ptxtools.native.code.emitter import expand
 
 #: Charge the block that ends here: its weight, `extra` of its terminator is its number of instructions.
 _CHARGE = """

@@ -13,11 +13,11 @@ from __future__ import annotations
 from functools import cache
 
 from ptxtools.native.code import structures
-from ptxtools.native.code.templates import expand
+from ptxtools.native.code.emitter import Emitter, expand, module_of
 from ptxtools.program.program import LANES
 
 from .lanes import AXES, HOW, lanes_function
-from .texels import ADDRESSED, DOUBLES, MODULO, WIDTH, loader_name, loader_names, loaders
+from .texels import ADDRESSED, MODULO, loader_name, loader_names, loaders
 
 #: Handles of textures and samplers begin with these bits (`sim.textures.objects`).
 _HANDLE, _OBJECT, _SAMPLER = 0x7E58, 0x7E580100, 0x7E580200
@@ -45,12 +45,11 @@ def module(attributes: str, halves: bool) -> str:
     """All functions as LLVM IR. halves: the CPU converts half precision."""
     from ptxtools.semantics.colour import linear_light
 
-    lanes = [lanes_function(axes, how, halves) for axes in AXES for how in HOW]
-    functions = [*loaders(halves, linear_light().tolist()), MODULO, ADDRESSED, *lanes, _HELD, _USUAL, _FETCH]
-    zeros = f"@zeros = internal constant [{4 * LANES} x i32] zeroinitializer, align 64\n"
-    declaration = f"declare {DOUBLES} @llvm.floor.v{WIDTH}f64({DOUBLES})\n"
-    text = zeros + declaration + "\n".join(expand(function) for function in functions)
-    return f"{text}\nattributes #0 = {{ {attributes} }}\nattributes #1 = {{ nounwind }}\n"
+    code = Emitter()
+    code.declare("@zeros", f"@zeros = internal constant [{4 * LANES} x i32] zeroinitializer, align 64")
+    lanes = [lanes_function(code, axes, how, halves) for axes in AXES for how in HOW]
+    texts = [*loaders(halves, linear_light().tolist()), MODULO, ADDRESSED, _HELD, _USUAL, _FETCH]
+    return module_of([*lanes, *map(expand, texts)], code.declarations, attributes)
 
 
 #: What a handle's register holds, or the variable at the address in it, which all lanes share; else 0.

@@ -17,7 +17,7 @@ from ptxtools.native.loop.events import NativeView
 from ptxtools.program.program import Ref
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors, wgmma
+from . import blocks, decode, factors, wgmma
 from . import interface as tiles
 
 #: Rows of a core matrix, and of a warp's part of A; bytes of a chunk.
@@ -50,7 +50,7 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
     if cell is None:
         return
     product = make()
-    if product.atype not in factors.TYPES or product.btype not in factors.TYPES or not tiles.suits(rule, product.k):
+    if product.atype not in decode.TYPES or product.btype not in decode.TYPES or not tiles.suits(rule, product.k):
         return
     assert isinstance(view, NativeView)
     view.lend(wgmma.SCRATCH_BYTES)

@@ -8,8 +8,8 @@ does the work, which also knows what is wrong with it.
 from __future__ import annotations
 
 from ptxtools.machine.issued import KEYS, MARKS, PATIENCE, WARPS
+from ptxtools.native.code.emitter import expand
 from ptxtools.native.code.structures import TABLES
-from ptxtools.native.code.templates import expand
 
 from .blocks import HIGHEST
 from .factors import NOT_FINITE
