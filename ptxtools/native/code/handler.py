@@ -16,7 +16,7 @@ from ptxtools.semantics.algebra import Value
 from . import modes
 from .algebra import LLVMAlgebra
 from .emitter import Emitter
-from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, operand_offset, operands_of
+from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, Operand, operand_offset, operands_of
 from .notation import header_of
 
 ELEMENT = {"b16": "i16", "b32": "i32", "b64": "i64"}
@@ -42,7 +42,7 @@ class Handler:
         self.attributes = "#0"
         #: Lines that run on every path before the next record.
         self.closing: list[str] = []
-        self._pointers: dict[int, str] = {}
+        self._pointers: dict[Operand, str] = {}
         self._operands = operands_of(op)
         self.code.expand("entry:")
         if op.guard is not None:
@@ -64,12 +64,12 @@ class Handler:
 
     def pointer(self, ref: Ref) -> str:
         """Address of a slot; must first be asked for where it dominates all later uses."""
-        place = next(i for i, known in enumerate(self._operands) if known is ref)
-        if place not in self._pointers:
-            where = self.code.value(f"getelementptr i8, ptr %ip, i64 {operand_offset(place)}")
-            offset = self.code.value(f"load i32, ptr {where}")
-            self._pointers[place] = self.code.value(f"getelementptr i8, ptr %fp, i32 {offset}")
-        return self._pointers[place]
+        operand = next(Operand(i) for i, known in enumerate(self._operands) if known is ref)
+        if operand not in self._pointers:
+            where = self.code.value(f"getelementptr i8, ptr %ip, i64 {operand_offset(operand)}")
+            slot = self.code.value(f"load i32, ptr {where}")
+            self._pointers[operand] = self.code.value(f"getelementptr i8, ptr %fp, i32 {slot}")
+        return self._pointers[operand]
 
     def upper(self, pointer: str) -> str:
         """Address of the high halves of a 128-bit slot."""

@@ -7,7 +7,8 @@ It is IR, plus these lines (`%x` any name; structures and fields are those of `s
 
     handler @name {                     begin a function that the threaded code can reach
     service @name {                     begin a function that does an event's work (`SERVICE`)
-    %x = get warp.ready                 load a field; `of %p` names another base than %warp (%ctx, %cta; %ip for rec)
+    %x = get warp.ready                 load a field; `of %p` names another base than %warp (%ctx, %cta; %ip for rec,
+                                        %event for the payload of an event)
     set warp.ready, %x                  store a field; `of %p` likewise
     %x = addr warp.pc                   address of a field
     %x = item cta.arrived, %id          address of an element of an array field
@@ -67,7 +68,7 @@ _CONSTANTS.update(
     RANK_SHIFT=RANK_SHIFT,
 )  # fmt: skip
 _NAMES = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\bNOWHERE\b")
-_BASES = {"rec": "%ip"}
+_BASES = {"rec": "%ip"} | {payload.name: "%event" for payload in structures.PAYLOADS.values()}
 
 
 def with_constants(line: str) -> str:

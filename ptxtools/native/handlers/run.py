@@ -10,15 +10,15 @@ from collections.abc import Sequence
 
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
-from ptxtools.native.code.runs import Step, StepOperand
+from ptxtools.native.code.runs import Key, Step, StepOperand
 from ptxtools.program.details import Run
+from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.semantics.algebra import Value
 
 from . import rounds
 from .plain import compute
 
 #: A slot of the frame and its storage class.
-_Slot = tuple[int, str]
 #: Logic of flags, as instructions for 32 of them in a word.
 _LOGIC = {"and.pred": "and", "or.pred": "or", "xor.pred": "xor", "not.pred": "xor"}
 #: Addresses of a slot's vector and of a room outside of the frame for it, element type.
@@ -53,15 +53,15 @@ def run(h: Handler) -> None:
     h.go_on()
 
 
-def _place(h: Handler, slot: int) -> str:
+def _place(h: Handler, slot: Slot) -> str:
     return h.code.value(f"getelementptr i8, ptr %fp, i64 {slot}")
 
 
-def _parts(slot: int, storage: str) -> list[tuple[int, str]]:
+def _parts(slot: Slot, storage: str) -> list[tuple[Slot, str]]:
     """Offset and element type of each vector in a slot; i1 of a predicate, which is one word."""
     if storage == "pred":
         return [(slot, "i1")]
-    return [(slot, "i64"), (slot + 256, "i64")] if storage == "b128" else [(slot, ELEMENT[storage])]
+    return [(slot, "i64"), (Slot(slot + SLOT_BYTES["b64"]), "i64")] if storage == "b128" else [(slot, ELEMENT[storage])]
 
 
 def _whole(element: str) -> str:
@@ -110,7 +110,7 @@ def _merge(h: Handler, move: _Move, *, made: str) -> None:
 class _Contents:
     """What the numbered operands hold; those of slots are loaded when they are first asked for."""
 
-    def __init__(self, h: Handler, slots: dict[int, _Slot]) -> None:
+    def __init__(self, h: Handler, slots: dict[int, Key]) -> None:
         self.handler, self.slots = h, slots
         self.known: dict[int, Value] = {}
         #: Flags that are in a general register, 32 bits: those of slots, and what logic makes of them.
@@ -118,7 +118,7 @@ class _Contents:
         #: Where vectors are that slots at these offsets have elsewhere while the run lasts.
         self.homes: dict[int, str] = {}
 
-    def place(self, at: int) -> str:
+    def place(self, at: Slot) -> str:
         """Address of a vector."""
         return self.homes.get(at) or _place(self.handler, at)
 
@@ -135,7 +135,7 @@ class _Contents:
         self.words[number] = word
         return self.handler.code.value(f"bitcast i32 {word} to <32 x i1>")
 
-    def _load(self, number: int, slot: int, storage: str) -> Value:
+    def _load(self, number: int, slot: Slot, storage: str) -> Value:
         e = self.handler.code
         if storage == "pred":
             return self.flags(number, e.value(f"load i32, ptr {self.place(slot)}"))
@@ -150,7 +150,7 @@ def _operand(h: Handler, operand: StepOperand, contents: _Contents) -> Value:
     return h.algebra.const(t, 0) if number < 0 else h.algebra.adapt(contents[number], storage, t)
 
 
-def _step(h: Handler, step: Step, contents: _Contents, kept: dict[int, _Slot]) -> None:
+def _step(h: Handler, step: Step, contents: _Contents, kept: dict[int, Key]) -> None:
     _, _, _, targets, _, guard, negated, before = step
     outputs = _outputs(h, step, contents)
     lanes = contents[guard] if guard >= 0 else None
@@ -165,7 +165,7 @@ def _step(h: Handler, step: Step, contents: _Contents, kept: dict[int, _Slot]) -
             _keep(h, *kept[number], contents, number)
 
 
-def _keep(h: Handler, slot: int, storage: str, contents: _Contents, number: int) -> None:
+def _keep(h: Handler, slot: Slot, storage: str, contents: _Contents, number: int) -> None:
     """Store a last value; other lanes are restored later."""
     value = contents[number]
     if storage == "pred":

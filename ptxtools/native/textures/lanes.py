@@ -279,4 +279,4 @@ work:
   %more = icmp ult i32 %k.next, {LANES // WIDTH}
   br i1 %more, label %chunk, label %end
 end:""")
-    return code.function(f"lanes_{axes}_{how}", "ptr %look, ptr %tex, ptr %fp, ptr %fetch, i32 %mask")
+    return code.function(f"lanes_{axes}_{how}", "ptr %look, ptr %tex, ptr %fp, ptr %event, i32 %mask")

@@ -1,9 +1,9 @@
 """Native service for `tex`: fetches from 1D, 2D and 3D textures and arrays of them in compiled code (9.7.10.3).
 
 It is called with the worker, the warp, its frame, the lanes, and the cell of its event, which a service has filled
-(`structures.FETCH`), and finds textures in the table that the service has shown (`structures.TEXTURE`). It answers
-SERVED_DONE, or SERVED_NOT: then the service does the work, which also knows what is wrong with it. Every index is held
-to the texture's extents before it is used, and the extents to device memory, so that no operand leads outside.
+(`structures.TextureFetch`), and finds textures in the table that the service has shown (`structures.TEXTURE`). It
+answers SERVED_DONE, or SERVED_NOT: then the service does the work, which also knows what is wrong with it. Every index
+is held to the texture's extents before it is used, and the extents to device memory, so that no operand leads outside.
 
 What is computed is that of `ptxtools.sim.textures.sampling`, operation by operation, eight lanes at a time.
 """
@@ -114,14 +114,14 @@ _VARIANTS = [(axes, number, how) for axes in AXES for number, how in enumerate(H
 _CASES = "".join(f"    i32 {len(HOW) * axes + number}, label %{how}.{axes}\n" for axes, number, how in _VARIANTS)
 _CALLS = "".join(
     f"""{how}.{axes}:
-  call void @lanes_{axes}_{how}(ptr %look, ptr %tex, ptr %fp, ptr %fetch, i32 %mask)
+  call void @lanes_{axes}_{how}(ptr %look, ptr %tex, ptr %fp, ptr %event, i32 %mask)
   br label %done
 """
     for axes, _, how in _VARIANTS
 )
 
 _FETCH = f"""
-define i32 @{NAME}(ptr %ctx, ptr %warp, ptr %fp, i32 %mask, ptr %fetch) #0 {{
+service @{NAME} {{
   %look = alloca [{structures.LOOK.size} x i8], align 64
   %handle.slot = get fetch.handle_slot
   %handle = call i64 @held(ptr %ctx, ptr %fp, i32 %mask, i32 %handle.slot)
