@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ptxtools.program.details import Detail, Run
 from ptxtools.program.operations import ENDINGS, LANEWISE
-from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Terminator
+from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Slot, Terminator
 
 #: Longest run, and most operations of one program that become part of runs: compiling them takes about 1 ms each.
 MOST_STEPS, MOST_FUSED = 48, 400
@@ -30,7 +30,7 @@ Step = tuple[str, str, Detail | None, tuple[StepOperand, ...], tuple[StepOperand
 #: How a run goes round: number of the branch's guard, its value in lanes that go back, and whether that is to `target`.
 Again = tuple[int, bool, bool]
 #: Slot and storage class.
-Key = tuple[int, str]
+Key = tuple[Slot, str]
 #: All words of any frame.
 EVERYTHING = -1
 
@@ -164,7 +164,7 @@ class _GrowingRun:
         return Op("run", detail=Run(tuple(self.steps), read, tuple((n, *key) for n, key in kept.items()), again))
 
 
-def words_of(slot: int, storage: str) -> int:
+def words_of(slot: Slot, storage: str) -> int:
     """The 4-byte words of a slot as a set of bits."""
     return ((1 << SLOT_BYTES[storage] // 4) - 1) << (slot // 4)
 

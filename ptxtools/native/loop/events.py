@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _ARRAYS: dict[str, type] = {"b16": np.uint16, "b32": np.uint32, "b64": np.uint64, "b128": np.uint64}
 _WORD = struct.Struct("<I")
-_WORDS = {4: struct.Struct("<I"), 8: struct.Struct("<Q")}
-_SIZES = {"i32": 4, "i64": 8, "ptr": 8}
 _LANE = {"b16": struct.Struct("<H"), "b32": _WORD, "b64": struct.Struct("<Q")}
 _BITS = np.arange(LANES, dtype=np.uint32)
 _EVERYBODY = (1 << LANES) - 1

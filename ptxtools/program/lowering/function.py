@@ -24,7 +24,7 @@ from ptxtools.program.layout import (
     variable_alignment,
     variable_size,
 )
-from ptxtools.program.program import FRAME_HEADER, Block, Op, Ref, Terminator, is_launch_special
+from ptxtools.program.program import FRAME_HEADER, Block, ByteOffset, Op, Ref, Terminator, is_launch_special
 
 from .registry import Unsupported, lowerer_of
 from .settle import Placed, settled
@@ -98,7 +98,7 @@ class FunctionLowering(Values):
                 if isinstance(item, Variable) and item.space == "local":
                     offset = align_up(offset + (gap if not self.local_variables else 0), variable_alignment(item))
                     align = max(align, variable_alignment(item))
-                    self.local_offsets[id(item)] = offset
+                    self.local_offsets[id(item)] = ByteOffset(offset)
                     if gap:
                         self.local_variables.append((item.name, offset, variable_size(item)))
                     offset += variable_size(item) + gap

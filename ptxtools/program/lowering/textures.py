@@ -30,22 +30,22 @@ class _Sources:
     """Sources of an event under construction."""
 
     def __init__(self, f: FunctionLowering) -> None:
-        self.f = f
+        self.lowering = f
         self.refs: list[Ref | None] = []
         self.types: list[str] = []
 
     def add(self, operand: Operand, type_name: str) -> None:
-        self.refs.append(self.f.source(operand, type_name))
+        self.refs.append(self.lowering.source(operand, type_name))
         self.types.append(type_name)
 
     def handle(self, base: Name | Immediate | Element | None) -> None:
         """A texture, surface or sampler; None: there is none."""
-        self.refs.append(None if base is None else _handle(self.f, base))
+        self.refs.append(None if base is None else _handle(self.lowering, base))
         self.types.append("u64")
 
     def several(self, operand: Operand, types: tuple[str, ...]) -> int:
         """As many elements of a vector as there are types; what a longer vector has more is padding."""
-        items = elements(self.f, operand)
+        items = elements(self.lowering, operand)
         if len(items) < len(types):
             raise Unsupported(f"{len(items)} elements where {len(types)} are needed")
         for item, type_name in zip(items, types, strict=False):

@@ -14,7 +14,7 @@ from ptxtools.ir.statics import STATIC_SPACES
 from ptxtools.ir.symbols import Names
 from ptxtools.isa.types import TYPES
 from ptxtools.program.layout import SharedLayout, element_bytes, storage_of
-from ptxtools.program.program import SHARED_WINDOW, STACK_POINTER, Ref
+from ptxtools.program.program import SHARED_WINDOW, STACK_POINTER, ByteOffset, Ref, Slot
 
 from .registry import Unsupported
 
@@ -39,13 +39,13 @@ class Values:
     ) -> None:
         """statics: names on the device of variables that functions declare, by identity."""
         self.refs: list[Ref] = []
-        self.fixed: dict[int, int] = {}  # number -> slot in this frame
-        self.outgoing: dict[int, int] = {}  # number -> slot in the frame of a callee
+        self.fixed: dict[int, Slot] = {}  # number -> slot in this frame
+        self.outgoing: dict[int, Slot] = {}  # number -> slot in the frame of a callee
         self.constants: dict[int, int] = {}  # number -> value
         self.launch: dict[int, tuple[str, str, int]] = {}  # number -> source, name, offset of a launch constant
-        self.local_offsets: dict[int, int] = {}  # identity of a variable -> offset from the stack pointer
+        self.local_offsets: dict[int, ByteOffset] = {}  # identity of a variable -> offset from the stack pointer
         self.array_addresses: dict[int, Ref] = {}  # identity of an unsized parameter -> its address in local memory
-        self.parameter_offsets: dict[int, int] = {}  # identity of a kernel parameter -> offset in its block
+        self.parameter_offsets: dict[int, ByteOffset] = {}  # identity of a kernel parameter -> offset in its block
         self._by_constant: dict[tuple[str, int], Ref] = {}
         self._by_launch: dict[tuple[str, str, int, str], Ref] = {}
         self._by_scope: dict[int, dict[str, Ref | tuple[Ref, ...]]] = {}
@@ -60,17 +60,17 @@ class Values:
     # --- making values ------------------------------------------------------------------------------------------------
 
     def new(self, storage: str) -> Ref:
-        ref = Ref(len(self.refs), storage)
+        ref = Ref(Slot(len(self.refs)), storage)
         self.refs.append(ref)
         return ref
 
-    def at(self, slot: int, storage: str) -> Ref:
+    def at(self, slot: Slot, storage: str) -> Ref:
         """A value that lies at a given slot of this frame."""
         ref = self.new(storage)
         self.fixed[ref.slot] = slot
         return ref
 
-    def beyond(self, slot: int, storage: str) -> Ref:
+    def beyond(self, slot: Slot, storage: str) -> Ref:
         """A value at a given slot of a callee's frame."""
         ref = self.new(storage)
         self.outgoing[ref.slot] = slot
