@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -211,8 +212,8 @@ class View(ABC):
             cta = self.shared_owner(place, lane=who)
             offset = place & OFFSET_MASK
             if offset + size <= len(cta.shared):
-                if write and self.launch.written is not None:
-                    self.launch.written(cta, offset, size)
+                if write and self.launch.observers is not None:
+                    self.launch.observers.tell("wrote_shared", cta, offset, size)
                 return cta.shared[offset : offset + size]
         elif found == "param":
             if not write and place + size <= len(self.launch.params):
@@ -246,8 +247,8 @@ class View(ABC):
         found, place = self.resolve(address, space)
         if found == "local":
             self._check_local(place, len(data), who, "write")
-            if self.launch.written_local is not None:
-                self.launch.written_local(self, who, place, len(data))
+            if self.launch.observers is not None:
+                self.launch.observers.tell("wrote_local", self, who, place, len(data))
             self.set_local(who, place, data)
         else:
             self.memory(address, len(data), space, lane=who, align=align)[:] = data
@@ -341,9 +342,9 @@ def serves(*kinds: str) -> Callable[[Service], Service]:
 def find(launch: Launch, kind: str) -> Service | None:
     """The function for a kind of operation; None if nobody serves it."""
     known = HANDLERS.get(kind)
-    if known is None and kind == "stack":
-        from . import stack  # noqa: F401 - registers itself
-
+    home = "looks" if kind.startswith("observe.") else "stack" if kind == "stack" else ""
+    if known is None and home:
+        import_module(f"{__package__}.{home}")  # which registers itself
         known = HANDLERS.get(kind)
     if known is None and launch.services is not None:
         launch.services(kind)

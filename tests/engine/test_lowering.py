@@ -147,7 +147,7 @@ def test_one_block_waits_for_shuffles_of_one_mask() -> None:
 def test_lines_point_at_the_text() -> None:
     text = (BENCH / "vecadd.ptx").read_text()
     module = module_of(text)
-    program = lower(module, "vecadd", lambda name: 0, optimise=False)
+    program = lower(module, "vecadd", lambda name: 0, variant=Variant(optimise=False))
     for block in program.blocks:
         for op in block.ops:
             _, start, line = program.lines[op.where]
