@@ -136,6 +136,21 @@ class View(ABC):
         """Virtual time in nanoseconds."""
         return self.schedule.now()
 
+    # --- where it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The instruction as it is written, on one line and without its semicolon."""
+        program, where = self.launch.program, self.op.where
+        return " ".join(program.lines[where][2].split()) if where >= 0 else ""
+
+    @property
+    def line(self) -> int | None:
+        """Its line in the PTX text; None where that is not known."""
+        context = self.launch.context
+        found: int | None = None if context is None else context.places.line_of(self.launch.program, self.op.where)[1]
+        return found
+
     # --- operands -----------------------------------------------------------------------------------------------------
 
     def source(self, position: int) -> Any:

@@ -126,7 +126,8 @@ class Observer:
         """The grid ends with a trap, a deadlock or a limit."""
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
-        """An operation that is no access of a thread is about to write shared memory: copies, mbarriers."""
+        """An operation that is no access of a thread is about to write shared memory: copies, products. Of mbarriers
+        `arrive` tells."""
 
     def wrote_local(self, at: View, lane: int, address: int, size: int) -> None:
         """The same of a thread's local memory."""

@@ -10,6 +10,7 @@ from ptxtools.diagnostics import PtxError
 from ptxtools.machine.launch import constants
 from ptxtools.program import layout, lower
 from ptxtools.program.details import Constant
+from ptxtools.program.variant import Variant
 
 from .harness import Memory, launch_of, listing, lowered, module_of, results
 

@@ -87,6 +87,7 @@ class _Rewriter:
         self._lines, self._kinds, self._decided = program.lines, kinds, decided
         self._starts: list[int] = []
         self._number = -1  # of the function that is being rewritten
+        self._met: set[int] = set()  # lines whose mbarrier operation was there already
         firsts = {function.first: number for number, function in enumerate(program.functions)}
         if "observe.begin" in kinds:  # a block of its own: loops may lead to the kernel's first one
             begin = Op("observe.begin", detail=Guard(False), where=_first_line(program))
@@ -113,6 +114,9 @@ class _Rewriter:
                     ops = self._cut(ops, mark)
                 continue
             looks = self._wanted(_before(op, self._number))
+            if op.kind == "mbarrier":  # waits look again and again: they come to it once
+                looks = [] if op.where in self._met else looks
+                self._met.add(op.where)
             if self._decided and op.kind in LANE_ACCESS and looks:
                 looks, op = self._deciding(looks, op)
             for look in looks:
@@ -208,11 +212,13 @@ def _before(op: Op, function: int) -> list[Op | None]:
         return [_fence(op)]
     if row.resumes:
         return []  # the event stands before the operation that has left lanes to it
-    return [_meeting(op, "observe.arrive")]
+    return [_meeting(op, "observe.arrive", op.guard, op.negated)]
 
 
 def _behind(op: Op) -> Op | None:
-    return _meeting(op, "observe.leave")
+    if op.kind == "mbarrier":  # lanes that it leaves to another operation go on behind that one
+        return _meeting(op, "observe.leave", op.dst[-1], True)
+    return _meeting(op, "observe.leave", op.guard, op.negated)
 
 
 def _fence(op: Op) -> Op:
@@ -279,8 +285,8 @@ def _lanes(op: Op) -> int:
     return min(32, matrices * (16 if op.opcode.has("m16n16") else 8))
 
 
-def _meeting(op: Op, kind: str) -> Op | None:
-    """The look at a barrier or an mbarrier operation."""
+def _meeting(op: Op, kind: str, guard: Ref | None, negated: bool) -> Op | None:
+    """The look at a barrier or an mbarrier operation; guard, negated: for which lanes."""
     number: Ref | None = op.src[0] if op.src else None
     types = op.src_types[:1] if op.src else ("u32",)
     count: Ref | None = None
@@ -295,6 +301,6 @@ def _meeting(op: Op, kind: str) -> Op | None:
         what = "mbarrier arrive"
     else:
         return None
-    src = (number, count, op.guard)
+    src = (number, count, guard)
     return Op(kind, op.opcode, (), src, (), (*types, "u32", "pred"), imm=op.imm, space=op.space,
-              detail=Meeting(what, op.negated), where=op.where)  # fmt: skip
+              detail=Meeting(what, negated), where=op.where)  # fmt: skip
