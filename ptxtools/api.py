@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Severity, Source
-from ptxtools.diagnostics.kinds import CHECKERS
-from ptxtools.machine import engines, observers
+from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
+from ptxtools.machine.providers import engines, observers
 
 if TYPE_CHECKING:
     from ptxtools import ir
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
     from ptxtools.machine.observers import Maker
+    from ptxtools.machine.providers import Engine
     from ptxtools.sim.device import RunResult
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
 
 
-def _native() -> engines.Engine:
+def _native() -> Engine:
     from ptxtools.native import run
 
     return run
 
 
-def _reference() -> engines.Engine:
+def _reference() -> Engine:
     from ptxtools.reference import run
 
     return run
@@ -47,7 +48,7 @@ def _maker(name: str) -> Callable[[], Maker]:
     return load
 
 
-for _name in CHECKERS:
+for _name in sorted(CHECKERS, key=lambda name: name is TrapKind.LEAKCHECK):  # leaks are told last
     observers.provide(_name, _maker(_name))
 
 

@@ -190,6 +190,19 @@ class View(ABC):
         values: Array = self.values(ref).astype(np.uint64) + offset
         return values & np.uint64(0xFFFF_FFFF) if ref.type == "b32" else values
 
+    def register(self, name: str) -> Any:
+        """The 32 lanes of a PTX register by its name (`machine.registers`). Raises KeyError for one that is not known
+        here."""
+        from .registers import register
+
+        return register(self, name)
+
+    def registers(self) -> dict[str, Any]:
+        """All PTX registers that are known here, by their names."""
+        from .registers import registers
+
+        return registers(self)
+
     def block(self, slots: Array) -> Array:
         """Many 32-bit registers at once, by their slots: registers x 32 lanes (u32)."""
         return np.stack([self.values(Ref(int(slot), "b32")) for slot in slots])

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import numpy.typing as npt
+from .providers import observers as provided
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ptxtools.diagnostics import Trap
     from ptxtools.diagnostics.findings import Finding
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from .launch import Launch
     from .residents import Cta
 
-Array: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = "npt.NDArray[Any]"
 
 
 @dataclass(slots=True)
@@ -60,8 +62,9 @@ class Observer:
     """What an observer may define; as they stand here the methods do nothing, and nobody calls them.
 
     `at` is the warp where it has stopped (`machine.events.View`): `at.mask` are the lanes that came, `at.warp` and
-    `at.cta` who it is, `at.op.where` the line of the program; `machine.registers` reads PTX registers by name. `lanes`
-    are numbers of lanes for which the guard of the instruction holds, ascending; where it matters there may be none.
+    `at.cta` who it is, `at.text` the instruction, `at.register("%r1")` a register by its name (docs/observers.md).
+    `lanes` are numbers of lanes for which the guard of the instruction holds, ascending; of `instruction` and `retired`
+    there may be none.
     """
 
     def grid_begun(self, launch: Launch) -> None:
@@ -214,24 +217,17 @@ class Maker:
     class_of: Callable[[str], type]
 
 
-_loaders: dict[str, Callable[[], Maker]] = {}
-
-
-def provide(name: str, loader: Callable[[], Maker]) -> None:
-    """Make an observer known by a name; `loader` imports what makes it when it is first asked for."""
-    _loaders[name] = loader
-
-
-def find(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
-    """The makers of observers, with the names that each is for. Raises KeyError for a name that nobody provided."""
+def makers(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
+    """The makers of observers, with the names that each is for, in the order in which names were provided."""
     found: dict[Maker, frozenset[str]] = {}
-    for name in sorted(names):
-        maker = _loaders[name]()
+    wanted = set(names)
+    for name in [name for name in provided.names() if name in wanted]:
+        maker = provided.find(name)
         found[maker] = found.get(maker, frozenset()) | {name}
     return found
 
 
 def events_of(names: Iterable[str], observers: Iterable[object]) -> frozenset[str]:
     """All events that observers, some of them by name, listen to."""
-    classes = [_loaders[name]().class_of(name) for name in names]
+    classes = [provided.find(name).class_of(name) for name in names]
     return frozenset[str]().union(*map(wants, [*classes, *observers]))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
-from ptxtools.machine import engines
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of, parse_checks, takes
+from ptxtools.machine.providers import engines
 from ptxtools.program.variant import Variant
 
 from . import services
@@ -88,8 +89,9 @@ class Device:
 
     @takes(DeviceOptions)
     def __init__(self, options: DeviceOptions) -> None:
-        if options.engine not in engines.names():
-            raise LaunchError(f"there is no engine '{options.engine}'; there are {' and '.join(engines.names())}")
+        known = engines.names()
+        if options.engine not in known:
+            raise LaunchError(f"there is no engine '{options.engine}'; there are {' and '.join(known)}")
         for option in options_of(options):
             problem = option.problem(getattr(options, option.name))
             if problem:
@@ -182,7 +184,14 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(variant, late=late, lines=not observers.LINES.isdisjoint(events))
         program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
-        registers.provide(program, lambda: module.lower(kernel.name, image, replace(variant, names=True)))
+        owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
+
+        def with_names() -> Program:
+            device = owner()
+            assert device is not None
+            return module.lower(kernel.name, device.load(module), replace(variant, names=True))
+
+        registers.provide(program, with_names)
         return program
 
     # --- launches -----------------------------------------------------------------------------------------------------

@@ -117,9 +117,9 @@ class Runtime:
         device = self.device
         if not device.checks:
             return []
-        from ptxtools.machine import observers
+        from ptxtools.machine.observers import makers
 
-        return [maker.make(device, names) for maker, names in observers.find(device.checks).items()]
+        return [maker.make(device, names) for maker, names in makers(device.checks).items()]
 
     def calls(self, program: Program) -> set[str]:
         """Functions of the runtime that a program calls."""
