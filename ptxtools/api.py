@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Severity, Source
-from ptxtools.machine import engines
+from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
+from ptxtools.machine.providers import engines, observers
 
 if TYPE_CHECKING:
     from ptxtools import ir
@@ -15,18 +16,20 @@ if TYPE_CHECKING:
     from ptxtools.launch.host import Module
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.machine.observers import Maker
+    from ptxtools.machine.providers import Engine
     from ptxtools.sim.device import RunResult
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
 
 
-def _native() -> engines.Engine:
+def _native() -> Engine:
     from ptxtools.native import run
 
     return run
 
 
-def _reference() -> engines.Engine:
+def _reference() -> Engine:
     from ptxtools.reference import run
 
     return run
@@ -34,6 +37,19 @@ def _reference() -> engines.Engine:
 
 engines.provide("native", _native)
 engines.provide("reference", _reference)
+
+
+def _maker(name: str) -> Callable[[], Maker]:
+    def load() -> Maker:
+        from ptxtools.observe import maker_of
+
+        return maker_of(name)
+
+    return load
+
+
+for _name in sorted(CHECKERS, key=lambda name: name is TrapKind.LEAKCHECK):  # leaks are told last
+    observers.provide(_name, _maker(_name))
 
 
 def _readable(data: Any, what: str) -> str | bytes:

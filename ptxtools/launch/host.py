@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
-from ptxtools.diagnostics import LaunchError, shown
+from ptxtools.diagnostics import LaunchError, TrapKind, shown
 from ptxtools.machine.options import DeviceOptions, Option, options_of, takes
 from ptxtools.sim.device import Request, RunResult
 from ptxtools.sim.kernel import Kernel as Entry
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ptxtools import ir
+    from ptxtools.observe.unwritten import Unwritten
 
     Array = NDArray[Any]
 
@@ -184,7 +185,9 @@ class Buffer:
         if not self._owned:
             raise LaunchError("a module variable cannot be freed")
         self._device.arena.free(self.address)
-        self._device.runtime.unwritten.remove(self._address)
+        unwritten = _unwritten(self._device)
+        if unwritten is not None:
+            unwritten.remove(self._address)
         self._device.runtime.textures.freed(self.address, self.size)
         self._free = True
 
@@ -230,6 +233,9 @@ class Device(sim.Device):
     the heap of `malloc` (None: 8 MB); stack: bytes of a thread's stack for recursion, indirect calls and `alloca`
     (None: 8 KB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
     as those of the target do ("chip"), or by a chain of f32 multiply-adds ("ieee").
+
+    observers: objects that are told what happens to warps (`ptxtools.Observer`); optimise: False runs kernels as they
+    are written, each register in a slot of its own.
 
     checks: names of run-time checkers, whose reports are in `RunResult.reports`; check_stop: memcheck's first error is
     a `Trap`. Raises `LaunchError` for values that make no device.
@@ -302,8 +308,9 @@ class Device(sim.Device):
         if nbytes < 0:
             raise LaunchError(f"a buffer cannot have {nbytes} bytes")
         address = self.arena.allocate(nbytes, zero=True).address
-        if "initcheck" in self.checks:
-            self.runtime.unwritten.add(address, nbytes)
+        unwritten = _unwritten(self)
+        if unwritten is not None:
+            unwritten.add(address, nbytes)
         return Buffer(self, address, np.dtype(np.uint8), (nbytes,))
 
     def upload(self, array: Array) -> Buffer:
@@ -322,7 +329,9 @@ class Device(sim.Device):
 
         if array.nbytes:
             np.copyto(self.array_at(address, array.dtype, array.shape), array)
-            self.runtime.unwritten.written(address, array.nbytes)
+            unwritten = _unwritten(self)
+            if unwritten is not None:
+                unwritten.written(address, array.nbytes)
 
     def array_at(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """Device memory as an array; writing to it writes device memory."""
@@ -463,12 +472,22 @@ class _Uploads:
             self._device.arena.free(address, reuse=True)
 
 
+def _unwritten(device: sim.Device) -> Unwritten | None:
+    """Which bytes of a device's buffers nobody has written, where initcheck is on."""
+    if TrapKind.INITCHECK not in device.checks:
+        return None
+    from ptxtools.observe.unwritten import unwritten_of
+
+    return unwritten_of(device)
+
+
 #: Types of options, and how they are called when a value has another.
 _TYPES: dict[str, tuple[Any, str]] = {
     "word": (str, "a word"),
     "target": (str, "a name such as 'sm_90a', or None"),
     "checks": (Iterable, "a list of names"),
     "function": (Callable, "a function"),
+    "objects": (Iterable, "a list of objects"),
 }
 
 

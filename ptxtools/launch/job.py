@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, TrapKind
 from ptxtools.isa.targets import FIRST_VERSION
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option
-from ptxtools.sim.checks import parse_checks
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option, parse_checks
 
 from .arguments import Argument, Content
 from .compare import Tolerance

@@ -11,7 +11,6 @@ from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.files.reading import read_all
 from ptxtools.machine.options import LaunchOptions, options_of, values_of
 from ptxtools.sim.arena import OutOfMemory
-from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ptxtools.diagnostics.findings import Finding
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
@@ -301,8 +301,12 @@ class _Runner:
 
     def findings(self) -> list[Finding]:
         """What checkers found in all launches; blocks of the heap count as leaked that are in use in the end."""
-        found = [f for result in self._report.results for f in result.reports if not isinstance(f, Leak)]
-        return found + (self._device.runtime.leaks() if "leakcheck" in self._device.checks else [])
+        found = [f for result in self._report.results for f in result.reports]
+        if TrapKind.LEAKCHECK not in self._device.checks:
+            return found
+        from ptxtools.observe.leakcheck import leaks
+
+        return [f for f in found if f.checker != TrapKind.LEAKCHECK] + leaks(self._device)
 
     def _finish(self, buffer: _Buffer, summarise: bool) -> None:
         plan, array = buffer.plan, buffer.array()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program, Slot
 
 if TYPE_CHECKING:
+    from .observers import Listeners
     from .products import Products
 
 Dim3 = tuple[int, int, int]
@@ -22,7 +23,8 @@ class AddressSpace:
     const: range of device addresses that `isspacep.const` answers yes for. open_host: the kernel may use host
     addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory, and
     `mapping(address)` gives the writable range around an address, as (start, end), if there is one. allowed: whether
-    bytes may be accessed (`bytes` asks; memcheck's); written: is told of what is about to be written through `bytes`.
+    bytes may be accessed (`bytes` asks); written: is told of what is about to be written through `bytes`. Both are of
+    observers.
     """
 
     host: int
@@ -69,8 +71,7 @@ class Launch:
     late: asynchronous work completes as late as it may, or, with a seed, some of it;
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
     "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
-    that serves a kind of event (`events.serves`); written: told of shared memory that such a function
-    writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device,
+    that serves a kind of event (`events.serves`); observers: who is told what happens, None: nobody; device,
     context: what sim makes of the device, and what its services bring along and give back (`sim.context`); provider:
     loads `products`, set by the engine that runs the launch.
     """
@@ -93,8 +94,7 @@ class Launch:
     local_bytes: int = 0
     specials: dict[str, int] = field(default_factory=dict)
     services: Callable[[str], None] | None = None
-    written: Callable[[Any, int, int], None] | None = None
-    written_local: Callable[[Any, int, int, int], None] | None = None
+    observers: Listeners | None = None
     device: Any = None
     context: Any = None
     provider: Callable[[], Products] | None = None

@@ -12,10 +12,12 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
+from ptxtools.diagnostics import LaunchError
 from ptxtools.diagnostics.kinds import CHECKERS
 
-#: Values are numbers, words, truth values, functions, the name of a target, names of checkers, or numbers (x, y, z).
-Kind = Literal["whole", "word", "flag", "function", "target", "checks", "shape"]
+#: Values are numbers, words, truth values, functions, the name of a target, names of checkers, numbers (x, y, z), or
+#: objects.
+Kind = Literal["whole", "word", "flag", "function", "target", "checks", "shape", "objects"]
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -76,7 +78,9 @@ def values_of(options: Any) -> dict[str, Any]:
 class DeviceOptions:
     """What a device is made of. target None: that of the first module loaded; memory: bytes; threads None: one a core;
     seed: shuffles, on one thread; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
-    `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it."""
+    `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it;
+    observers: who is told what happens to warps (`machine.observers`); optimise: False runs kernels as they are
+    written, each register in a slot of its own."""
 
     target: str | None = option(
         None, "target", "--device", key="device", metavar="TARGET",
@@ -114,6 +118,8 @@ class DeviceOptions:
     )
     stack: int | None = option(None, "whole")
     on_print: Callable[[str], None] | None = field(default=None, metadata={"option": Option("function")})
+    observers: Iterable[object] = option((), "objects")
+    optimise: bool = option(True, "flag")
 
 
 @dataclass(eq=False, repr=False)
@@ -131,6 +137,20 @@ class LaunchOptions:
         False, "flag", "--cooperative", key="cooperative", help="Refuse a grid that is not resident as a whole."
     )
     stack: int | None = option(None, "whole", "--stack", key="stack", metavar="BYTES", help="Stack of a thread.")
+
+
+def parse_checks(names: str | Iterable[str]) -> frozenset[str]:
+    """Checkers from "memcheck,racecheck", "all" or a list of names. Raises `LaunchError` for other names."""
+    words = names.split(",") if isinstance(names, str) else names
+    found: set[str] = set()
+    for word in (str(word).strip() for word in words):
+        if word == "all":
+            found.update(CHECKERS)
+        elif word in CHECKERS:
+            found.add(word)
+        elif word:
+            raise LaunchError(f"there is no checker '{word}'; there are {', '.join(CHECKERS)} and all")
+    return frozenset(found)
 
 
 def takes(options: Callable[P, T]) -> Callable[[Callable[[S, T], None]], Callable[Concatenate[S, P], None]]:

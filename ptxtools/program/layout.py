@@ -142,7 +142,7 @@ class Passed:
     storage: str
     size: int
     slots: tuple[Slot, ...] = ()
-    offset: ByteOffset = ByteOffset(0)
+    offset: ByteOffset = field(default=ByteOffset(0))
 
     @property
     def slot(self) -> Slot:

@@ -131,6 +131,8 @@ class Residents:
         if all(cta.ended for cta in cluster.ctas):
             self.m.schedule.forget(cluster)
             del self.clusters[slot - slot % self.m.cluster]
+        if self.m.launch.observers is not None:
+            self.m.launch.observers.tell("cta_ended", cta)
 
 
 @ends("event")

@@ -81,7 +81,8 @@ rcp rsqrt = approx ftz : f32 f64
 sin cos lg2 = approx ftz : f32
 ex2 = approx ftz : f32 bf16 bf16x2; approx : f16 f16x2
 tanh = approx : f32 $halves
-min max = : $words u16x2 u8x4 f64; relu : s32 s16x2 s8x4; ftz NaN xorsign abs : f32 f16 f16x2; NaN xorsign abs : bf16 bf16x2
+min max = : $words u16x2 u8x4 f64; relu : s32 s16x2 s8x4
+min max = ftz NaN xorsign abs : f32 f16 f16x2; NaN xorsign abs : bf16 bf16x2
 copysign = : f32 f64
 testp = finite infinite normal notanumber number subnormal : f32 f64
 popc clz brev bfi = : b32 b64
@@ -190,7 +191,8 @@ cp.async = ca cg global shared shared::cta L2::64B L2::128B L2::256B $hint :
 cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk.commit_group =
 cp.async.bulk.wait_group = read :
 cp.async.mbarrier.arrive = noinc shared shared::cta : b64
-cp.async.bulk = bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint weak :
+cp.async.bulk = bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint
+        weak :
     bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint relaxed $scope
         : b128
 cp.async.bulk.tensor = bulk_group $complete multicast::cluster global shared::cta shared::cluster $hint $pair $axes

@@ -7,10 +7,6 @@ from importlib import import_module
 #: Modules of this package by the kind of operation that they serve.
 HOMES: dict[str, str] = {
     "multimem": "multimem",
-    "check.access": "checks.looks",
-    "check.arrive": "checks.looks",
-    "check.fence": "checks.looks",
-    "check.leave": "checks.looks",
     "async.store": "asynchronous.bulk",
     "async.copy": "asynchronous.copies",
     "async.copy.arrive": "asynchronous.copies",

@@ -11,6 +11,7 @@ from ptxtools.ir import Module
 from ptxtools.machine.launch import AddressSpace, Launch, Outcome
 from ptxtools.program import Program, lower
 from ptxtools.program.layout import kernel_parameters
+from ptxtools.program.variant import Variant
 from ptxtools.syntax import parse
 
 BASE = 0x1000_0000
@@ -46,7 +47,7 @@ def module_of(text: str) -> Module:
 
 def lowered(text: str, *, optimise: bool = True, globals_at: int = BASE) -> Program:
     module = module_of(text)
-    return lower(module, module.entries[0].name, lambda name: globals_at, optimise=optimise)
+    return lower(module, module.entries[0].name, lambda name: globals_at, variant=Variant(optimise=optimise))
 
 
 def parameter_block(module: Module, values: list[int | bytes]) -> bytes:
@@ -62,7 +63,7 @@ def launch_of(
     text: str, memory: Memory, values: list[int | bytes], *, optimise: bool = True, globals_at: int = BASE, **shape: Any
 ) -> Launch:
     module = module_of(text)
-    program = lower(module, module.entries[0].name, lambda name: globals_at, optimise=optimise)
+    program = lower(module, module.entries[0].name, lambda name: globals_at, variant=Variant(optimise=optimise))
     options = {"grid": (1, 1, 1), "block": (32, 1, 1), **shape}
     return Launch(program=program, memory=memory.space, params=parameter_block(module, values), **options)
 

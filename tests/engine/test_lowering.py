@@ -10,6 +10,7 @@ from ptxtools.diagnostics import PtxError
 from ptxtools.machine.launch import constants
 from ptxtools.program import layout, lower
 from ptxtools.program.details import Constant
+from ptxtools.program.variant import Variant
 
 from .harness import Memory, launch_of, listing, lowered, module_of, results
 
@@ -147,7 +148,7 @@ def test_one_block_waits_for_shuffles_of_one_mask() -> None:
 def test_lines_point_at_the_text() -> None:
     text = (BENCH / "vecadd.ptx").read_text()
     module = module_of(text)
-    program = lower(module, "vecadd", lambda name: 0, optimise=False)
+    program = lower(module, "vecadd", lambda name: 0, variant=Variant(optimise=False))
     for block in program.blocks:
         for op in block.ops:
             _, start, line = program.lines[op.where]

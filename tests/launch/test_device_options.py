@@ -13,10 +13,10 @@ from click.testing import CliRunner
 import ptxtools
 from ptxtools import sim
 from ptxtools.cli import run
+from ptxtools.diagnostics.kinds import CHECKERS
 from ptxtools.launch.file import parse_launch_file
 from ptxtools.launch.job import FAILURES
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, option, options_of, takes
-from ptxtools.sim.checks import CHECKERS
 from ptxtools.sim.device import Request
 
 FILE = b'module = "k.ptx"\ngrid = 1\nblock = 1\n'

@@ -11,8 +11,8 @@ import ptxtools
 from ptxtools.sim.arena import BASE, Arena, OutOfMemory
 from ptxtools.sim.heap import Heap
 from ptxtools.sim.poison import ZONE, poison
-from tests.checkers.programs import HEAP, module, run
-from tests.checkers.test_memcheck import ALLOCATE, FREE
+from tests.observe.programs import HEAP, module, run
+from tests.observe.test_memcheck import ALLOCATE, FREE
 
 ENGINES = ("native", "reference")
 OWNER = ("k", (0, 0, 0), (1, 2, 3), "k.ptx", 7)

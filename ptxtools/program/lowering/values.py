@@ -7,7 +7,7 @@ assigned it becomes the slot, for all its users at once. Two values are made one
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ptxtools.ir import Alias, Element, Function, Immediate, Name, Negated, Operand, SymbolOffset, Variable
 from ptxtools.ir.statics import STATIC_SPACES
@@ -141,6 +141,12 @@ class Values:
             return None
         self.known[name] = vector[place]
         return vector[place]
+
+    def registers(self, names: Names) -> Iterator[tuple[str, Ref | tuple[Ref, ...]]]:
+        """The registers met so far that a scope sees."""
+        for (variable, name), found in self._by_variable.items():
+            if id(names.lookup(name)) == variable:
+                yield name, found
 
     def declared_type(self, operand: Operand) -> str | None:
         """Type of the register that an operand names."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ptxtools.isa.types import TYPES
+from ptxtools.machine.claims import Span, span_at
 from ptxtools.machine.events import View, serves
+from ptxtools.machine.observers import Access
 from ptxtools.program.details import Groups
-from ptxtools.sim.checks.asynccheck import Span, checker_of, span_at
+from ptxtools.program.program import RANK_SHIFT
 from ptxtools.sim.multimem import buffers
 from ptxtools.sim.poison import poison
 from ptxtools.sim.tensormap.boxes import Update
@@ -211,12 +213,13 @@ class _Store:
 @serves("bulk.clear")
 def clear(view: View) -> None:
     """st.bulk: zeros (9.7.9.13)."""
-    operands, check = Operands(view), checker_of(view)
+    operands, listeners = Operands(view), view.launch.observers
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 8:
             raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
         operands.memory("a", lane, size, write=True, align=8)[:] = 0
-        if check is not None:
+        if listeners is not None:
             cta, offset = operands.shared("a", lane, size, align=8)
-            check.generic(view, [(lane, cta, offset, size)])
+            place = np.array([cta.rank << RANK_SHIFT | offset], np.uint64)
+            listeners.tell("access", view, Access("shared", np.array([lane]), place, size, "write", ""))

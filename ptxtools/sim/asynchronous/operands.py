@@ -76,7 +76,7 @@ def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
 
 def bytes_of(cta: Cta, offset: int, size: int) -> Array:
     """Shared memory of a CTA, about to be written or read; shorter where it ends."""
-    written = cta.cluster.schedule.launch.written
-    if written is not None:
-        written(cta, offset, size)
+    listeners = cta.cluster.schedule.launch.observers
+    if listeners is not None:
+        listeners.tell("wrote_shared", cta, offset, size)
     return np.frombuffer(cta.shared[offset : offset + size], np.uint8)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from ptxtools.machine.claims import Claim, Span, announce, heard
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
-from ptxtools.sim.checks.asynccheck import Claim, Span, checker_of
 
 Step = Callable[[], None]
 Spans = Callable[[], list[list[Span]]]
@@ -29,7 +29,7 @@ class Work:
     steps: list[Step]
     text: str
     read: bool = False
-    claims: list[Claim] = field(default_factory=list)  # asynccheck's: one for each step
+    claims: list[Claim] = field(default_factory=list)  # one for each step, where somebody listens
 
     @property
     def done(self) -> bool:
@@ -63,13 +63,13 @@ class Queue:
     ) -> None:  # fmt: skip
         """Start one piece of work for several lanes; it belongs to the open groups of all of them, or to none.
 
-        spans: what each step reads and writes, asked for under asynccheck.
+        spans: what each step reads and writes, asked for where somebody listens.
         """
         threads = [(view.warp, lane) for lane in lanes]
         work = Work(steps, text)
-        check = checker_of(view)
-        if check is not None:
-            work.claims = [check.begin(view, threads[0][1], text, some) for some in spans()]
+        if heard(view):
+            claims = [announce(view, threads[0][1], text, lambda: some) for some in spans()]  # noqa: B023 - at once
+            work.claims = [claim for claim in claims if claim is not None]
         self.pending[work] = threads
         if grouped:
             for who in threads:

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from ptxtools.machine.claims import Span, span_of_rows
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
-from ptxtools.sim.checks.asynccheck import Span, span_of_rows
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
 from ptxtools.sim.tensormap.boxes import Memory, Region
 from ptxtools.sim.tensormap.descriptor import ALIGNMENT

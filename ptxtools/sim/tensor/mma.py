@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxtools.isa.chips import K96
+from ptxtools.machine.claims import Span, chunks, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.products import Numbers
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
-from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
 from . import direct, layout, shared, sparse
 from .instruction import Shape, Variant, decode

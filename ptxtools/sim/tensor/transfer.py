@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 
 from ptxtools.isa import Opcode
+from ptxtools.machine.claims import Span, chunks, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
-from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
 from . import queue, shared
 from .layout import LANES
@@ -82,8 +82,7 @@ def load(view: View) -> None:
     assert op is not None
     packed = op.has("pack::16b")
     cells, lanes, columns = _cells(view, packed)
-    if view.launch.late:
-        queue.load(view, _touched(view, lanes, columns, "read", packed))
+    queue.load(view, lambda: _touched(view, lanes, columns, "read", packed))
     values = cells[lanes, columns]
     if packed:
         values = values & np.uint32(0xFFFF) | cells[lanes, columns + 1] << np.uint32(16)
@@ -129,7 +128,7 @@ def store(view: View) -> None:
         cells[lanes, columns] = cells[lanes, columns] & high | values & ~high
         cells[lanes, columns + 1] = cells[lanes, columns + 1] & high | values >> np.uint32(16)
 
-    queue.store(view, work, _touched(view, lanes, columns, "write", unpacked))
+    queue.store(view, work, lambda: _touched(view, lanes, columns, "write", unpacked))
 
 
 def _touched(view: View, lanes: Array, columns: Array, kind: str, packed: bool) -> Span:

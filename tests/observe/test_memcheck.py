@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import ptxtools
-from ptxtools.sim.checks.findings import Finding
+from ptxtools.diagnostics.findings import Finding
+from ptxtools.observe.leakcheck import leaks
 
 from .programs import HEAD, HEAP, module, run
 
@@ -262,7 +263,7 @@ def test_a_block_that_a_later_launch_frees_is_no_leak_of_that_launch() -> None:
     out = np.zeros(1, np.int32)
     assert len(device.launch(kernel, 1, 1, [out, 8, 3]).reports) == 2
     assert len(device.launch(kernel, 1, 1, [out, 8, 1]).reports) == 0  # it frees its only one
-    assert len(device.runtime.leaks()) == 2
+    assert len(leaks(device)) == 2
 
 
 def test_without_checkers_nothing_is_added() -> None:

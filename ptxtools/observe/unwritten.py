@@ -5,14 +5,18 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ptxtools.diagnostics import TrapKind
+
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ptxtools.sim.device import Device
 
     Array: TypeAlias = npt.NDArray[Any]
 
 
 class Unwritten:
-    """Flags of such buffers, from launch to launch. There are none unless initcheck is on."""
+    """Flags of such buffers, from launch to launch."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -48,3 +52,10 @@ class Unwritten:
         found = self.find(address)
         if found is not None:
             found[0][found[1] : found[1] + size] = True
+
+
+def unwritten_of(device: Device) -> Unwritten:
+    """Those of a device on which initcheck is on."""
+    found = device.runtime.state.setdefault(TrapKind.INITCHECK, Unwritten())
+    assert isinstance(found, Unwritten)
+    return found
