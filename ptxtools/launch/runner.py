@@ -11,11 +11,9 @@ from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.files.reading import read_all
 from ptxtools.machine.options import LaunchOptions, options_of, values_of
 from ptxtools.sim.arena import OutOfMemory
-from ptxtools.sim.checks.findings import Finding, Leak
 from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
-from ptxtools.sim.textures.making import make
 
 from .arguments import (
     Argument,
@@ -33,12 +31,12 @@ from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import REFUSED, BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
-from .textures import complete
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ptxtools.sim.checks.findings import Finding
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
@@ -243,6 +241,12 @@ class _Runner:
 
     def _make_textures(self) -> None:
         """Textures by name; one that is called like a .texref or .surfref variable is bound to it."""
+        if not self._job.textures:
+            return
+        from ptxtools.sim.textures.making import make
+
+        from .textures import complete
+
         for plan in self._job.textures.values():
             buffer = self._buffers[plan.buffer]
             fields = complete(plan, buffer.initial, buffer.element.name)
@@ -301,6 +305,10 @@ class _Runner:
 
     def findings(self) -> list[Finding]:
         """What checkers found in all launches; blocks of the heap count as leaked that are in use in the end."""
+        if not self._device.checks:
+            return []
+        from ptxtools.sim.checks.findings import Leak
+
         found = [f for result in self._report.results for f in result.reports if not isinstance(f, Leak)]
         return found + (self._device.runtime.leaks() if "leakcheck" in self._device.checks else [])
 

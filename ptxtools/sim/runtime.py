@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind
 from ptxtools.program.details import Callee
 
-from .checks.findings import Finding, Leak, leak
 from .checks.unwritten import Unwritten
-from .context import LaunchContext, Work
+from .context import LaunchContext
 from .heap import Heap
 from .places import Places
 from .residency import ctas_per_sm
-from .textures.objects import Textures
+from .textures.handles import Textures
 
 if TYPE_CHECKING:
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.program.program import Program
 
+    from .checks.findings import Finding, Leak
     from .device import Device, Request, RunResult
     from .hostmap import HostMap
     from .image import Image
@@ -182,8 +182,18 @@ class Runtime:
         self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, result: RunResult
     ) -> None:
         """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
-        deadline = None if request.timeout is None else time.monotonic() + request.timeout - result.seconds
         context.collect()
+        if context.children:
+            self._run_children(module, request, host, context, result)
+        result.reports = self._reports(context)
+        result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
+
+    def _run_children(
+        self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, result: RunResult
+    ) -> None:
+        from .children import Work
+
+        deadline = None if request.timeout is None else time.monotonic() + request.timeout - result.seconds
         waiting = context.take_children()
         while waiting:
             work = waiting.pop()
@@ -203,8 +213,6 @@ class Runtime:
             result.seconds += more.seconds
             result.instructions += more.instructions
             waiting += context.take_children()
-        result.reports = self._reports(context)
-        result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
     def output(self, context: LaunchContext, data: bytes) -> None:
         """Take what a kernel printed."""
@@ -222,7 +230,11 @@ class Runtime:
 
     def leaks(self) -> list[Leak]:
         """The blocks of the heap in use, as findings of leakcheck."""
-        return [] if self._heap is None else [leak(block) for block in self._heap.live()]
+        if self._heap is None:
+            return []
+        from .checks.findings import leak
+
+        return [leak(block) for block in self._heap.live()]
 
     def _program(self, module: Loadable, kernel: Kernel) -> Program:
         with self._lock:
