@@ -32,10 +32,20 @@ import numpy.typing as npt
 
 from ptxtools.diagnostics import Cause, Trap
 from ptxtools.program.operations import OPERATIONS
-from ptxtools.program.program import LANES, LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, Op, Ref
+from ptxtools.program.program import (
+    LANES,
+    LOCAL_WINDOW,
+    OFFSET_MASK,
+    PARAM_WINDOW,
+    RANK_SHIFT,
+    SHARED_WINDOW,
+    Op,
+    Ref,
+    Slot,
+)
 
+from .issued import IssuedProducts
 from .residents import Cluster, Cta, Schedule, Wait
-from .warpgroup import Record
 
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
@@ -176,21 +186,21 @@ class View(ABC):
 
     def block(self, slots: Array) -> Array:
         """Many 32-bit registers at once, by their slots: registers x 32 lanes (u32)."""
-        return np.stack([self.values(Ref(int(slot), "b32")) for slot in slots])
+        return np.stack([self.values(Ref(Slot(int(slot)), "b32")) for slot in slots])
 
     def set_block(self, slots: Array, values: Array) -> None:
         """Write many 32-bit registers at once, for the lanes that run the operation."""
         for slot, row in zip(slots, values, strict=True):
-            self.set_values(Ref(int(slot), "b32"), row)
+            self.set_values(Ref(Slot(int(slot)), "b32"), row)
 
     # --- warpgroups ---------------------------------------------------------------------------------------------------
 
     def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
         """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""
 
-    def issued_by(self, warp: int) -> Record:
+    def issued_by(self, warp: int) -> IssuedProducts:
         """What a warp of the CTA has issued of wgmma."""
-        record: Record = self.cta.state.setdefault(f"wgmma of warp {warp}", Record.empty())
+        record: IssuedProducts = self.cta.state.setdefault(f"wgmma of warp {warp}", IssuedProducts.empty())
         return record
 
     # --- memory -------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program
+from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program, Slot
 
 if TYPE_CHECKING:
     from .products import Products
@@ -116,7 +116,7 @@ class Outcome:
     instructions: int = 0
 
 
-def constants(launch: Launch, function: FunctionCode) -> list[tuple[int, str, int]]:
+def constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, int]]:
     """(slot, type, value) of all constant slots of a frame of `function` in this launch."""
     known = function.constants
     if not function.launch_constants:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 if TYPE_CHECKING:
     from ptxtools.semantics.video import Selectors
 
+    from .program import Slot
+
 
 @dataclass_transform(frozen_default=True)
 class Detail:
@@ -219,6 +221,6 @@ class Run(Detail):
     kept in them: (number, slot, storage class); how the run goes round, or None."""
 
     steps: tuple[Any, ...]
-    read: tuple[tuple[int, int, str], ...]
-    kept: tuple[tuple[int, int, str], ...]
+    read: tuple[tuple[int, Slot, str], ...]
+    kept: tuple[tuple[int, Slot, str], ...]
     again: tuple[int, bool, bool] | None

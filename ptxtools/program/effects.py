@@ -7,7 +7,7 @@ from .program import Block, Op, Terminator
 
 def reads(op: Op) -> list[int]:
     """Values that an operation reads, guard included; a guarded write keeps the old value in the other lanes."""
-    found = [ref.slot for ref in op.src if ref is not None]
+    found: list[int] = [ref.slot for ref in op.src if ref is not None]
     if op.guard is not None:
         found.append(op.guard.slot)
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ptxtools.ir import CallPrototype, Function, Module, Variable
 from ptxtools.isa.types import TYPES
 
-from .program import CODE_BASE, CODE_STEP, FRAME_HEADER, SLOT_BYTES
+from .program import CODE_BASE, CODE_STEP, FRAME_HEADER, SLOT_BYTES, ByteOffset, Slot
 
 #: Alignment of a frame of local memory; more where a variable asks for it.
 LOCAL_ALIGNMENT = 16
@@ -22,7 +22,7 @@ class Placed:
     """A variable and the bytes that it takes, counted from the start of its block."""
 
     variable: Variable
-    offset: int
+    offset: ByteOffset
     size: int
     align: int
 
@@ -61,26 +61,26 @@ def align_up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def place(variables: Iterable[Variable], start: int = 0, gap: int = 0) -> tuple[list[Placed], int]:
+def lay_out(variables: Iterable[Variable], start: int = 0, gap: int = 0) -> tuple[list[Placed], int]:
     """Lay variables out in order, each at its alignment, `gap` bytes behind each; also the offset behind the last."""
     placed: list[Placed] = []
     for variable in variables:
         align = variable_alignment(variable)
         offset = align_up(start, align)
         size = variable_size(variable)
-        placed.append(Placed(variable, offset, size, align))
+        placed.append(Placed(variable, ByteOffset(offset), size, align))
         start = offset + size + gap
     return placed, start
 
 
 def kernel_parameters(function: Function) -> list[Placed]:
     """Offsets in the parameter block of a kernel: in order, each at its natural or declared alignment (5.1.6.1)."""
-    return place(function.params)[0]
+    return lay_out(function.params)[0]
 
 
 def parameter_bytes(function: Function) -> int:
     """Size of a kernel's parameter block."""
-    return place(function.params)[1]
+    return lay_out(function.params)[1]
 
 
 @dataclass(slots=True)
@@ -90,9 +90,9 @@ class SharedLayout:
     places: (name, offset, bytes) of each, of dynamic ones -1 bytes; padding: bytes that are there to keep them apart.
     """
 
-    offsets: dict[int, int]
+    offsets: dict[int, ByteOffset]
     size: int
-    dynamic: int
+    dynamic: ByteOffset
     places: list[tuple[str, int, int]] = field(default_factory=list)
     padding: int = 0
 
@@ -105,11 +105,12 @@ def shared_layout(variables: Sequence[Variable], apart: bool = False) -> SharedL
     static = [v for v in variables if v.linkage != "extern"]
     dynamic = [v for v in variables if v.linkage == "extern"]
     gap = min(_SHARED_GAP, _SHARED_GAPS // len(static)) if apart and static else 0
-    placed, size = place(static, gap=gap)
+    placed, size = lay_out(static, gap=gap)
     offsets = {id(p.variable): p.offset for p in placed}
-    base = align_up(size, max((variable_alignment(v) for v in dynamic), default=1))
+    base = ByteOffset(align_up(size, max((variable_alignment(v) for v in dynamic), default=1)))
     offsets.update((id(v), base) for v in dynamic)
-    places = [(p.name, p.offset, p.size) for p in placed] + [(v.name, base, -1) for v in dynamic]
+    places: list[tuple[str, int, int]] = [(p.name, p.offset, p.size) for p in placed]
+    places += [(v.name, base, -1) for v in dynamic]
     end = base if dynamic else size
     return SharedLayout(offsets, end, base, places, end - shared_layout(variables).size if gap else 0)
 
@@ -130,19 +131,20 @@ def storage_of(type_name: str) -> str:
 
 @dataclass(slots=True)
 class Passed:
-    """How one argument or result travels: in the callee's frame at `slot` (scalars, and the addresses of unsized
-    arrays in the caller's local memory), or, where `storage` is "", in the callee's local memory at stack pointer +
-    `slot`. A vector register has a slot for each component (`slots`)."""
+    """How one argument or result travels: in slots of the callee's frame (scalars, and the addresses of unsized arrays
+    in the caller's local memory; one slot for each component of a vector), or, where `storage` is "", in the callee's
+    local memory at stack pointer + `offset`."""
 
     variable: Variable
-    slot: int
     storage: str
     size: int
+    slots: tuple[Slot, ...] = ()
+    offset: ByteOffset = ByteOffset(0)
 
     @property
-    def slots(self) -> list[int]:
-        """Slots of its components, one after another; of a scalar the one."""
-        return [self.slot + n * align_up(SLOT_BYTES[self.storage], 64) for n in range(self.variable.vector)]
+    def slot(self) -> Slot:
+        """The first of its slots."""
+        return self.slots[0]
 
 
 @dataclass(slots=True)
@@ -151,26 +153,29 @@ class Signature:
 
     returns: list[Passed]
     params: list[Passed]
-    slot_end: int
-    memory_end: int
+    slot_end: Slot
+    memory_end: ByteOffset
 
 
 def signature(callee: Function | CallPrototype) -> Signature:
     """Places by type alone, so that a caller through a prototype agrees with any callee of that prototype."""
-    slot, memory = FRAME_HEADER, 0
+    slot: int = FRAME_HEADER
+    memory = 0
     passed: list[Passed] = []
     for variable in (*callee.returns, *callee.params):
         if is_unsized(variable):
-            passed.append(Passed(variable, slot, "b64", 8))
+            passed.append(Passed(variable, "b64", 8, (Slot(slot),)))
             slot += align_up(SLOT_BYTES["b64"], 64)
         elif variable.dims or (variable.vector > 1 and variable.space != "reg"):
             size = variable_size(variable)
             memory = align_up(memory, variable_alignment(variable))
-            passed.append(Passed(variable, memory, "", size))
+            passed.append(Passed(variable, "", size, offset=ByteOffset(memory)))
             memory += size
         else:
             storage = storage_of(variable.type)
-            passed.append(Passed(variable, slot, storage, element_bytes(variable)))
-            slot += align_up(SLOT_BYTES[storage], 64) * variable.vector
+            step = align_up(SLOT_BYTES[storage], 64)
+            slots = tuple(Slot(slot + step * component) for component in range(variable.vector))
+            passed.append(Passed(variable, storage, element_bytes(variable), slots))
+            slot += step * variable.vector
     results = len(callee.returns)
-    return Signature(passed[:results], passed[results:], slot, align_up(memory, LOCAL_ALIGNMENT))
+    return Signature(passed[:results], passed[results:], Slot(slot), ByteOffset(align_up(memory, LOCAL_ALIGNMENT)))

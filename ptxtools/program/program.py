@@ -22,7 +22,7 @@ caller's plus the caller's `local_bytes`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NewType, TypeVar
 
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
@@ -31,9 +31,14 @@ if TYPE_CHECKING:
 
 _D = TypeVar("_D", bound="Detail")
 
+#: Where a register lies: bytes from the start of a frame. Until slots are given out, the number of a value.
+Slot = NewType("Slot", int)
+#: Bytes from the start of anything else: local or shared memory, a parameter block, a record, a structure.
+ByteOffset = NewType("ByteOffset", int)
+
 LANES = 32
-FRAME_HEADER = 512
-RETURN_BLOCK, RETURN_FRAME, STACK_POINTER = 0, 128, 256
+FRAME_HEADER = Slot(512)
+RETURN_BLOCK, RETURN_FRAME, STACK_POINTER = Slot(0), Slot(128), Slot(256)
 SLOT_BYTES = {"pred": 4, "b16": 64, "b32": 128, "b64": 256, "b128": 512}
 
 #: Local memory that a call takes beside the callee's variables, for where to return and what it saves there; so that
@@ -58,7 +63,7 @@ OFFSET_MASK = (1 << RANK_SHIFT) - 1
 class Ref:
     """A slot in the current frame: byte offset and storage class ("pred", "b16", "b32", "b64", "b128")."""
 
-    slot: int
+    slot: Slot
     type: str
 
 
@@ -138,7 +143,7 @@ class LaunchConstant:
     for the whole grid. source: "param" (`name` its PTX type, read at `offset` of the parameter block and widened by
     that type to `storage`) or "sreg" (`name` such as "%ntid.x")."""
 
-    slot: int
+    slot: Slot
     storage: str
     source: str
     name: str
@@ -169,7 +174,7 @@ class FunctionCode:
     first: int
     frame_bytes: int
     local_bytes: int
-    constants: list[tuple[int, str, int]]
+    constants: list[tuple[Slot, str, int]]
     launch_constants: list[LaunchConstant] = field(default_factory=list)
     variables: list[tuple[str, int, int]] = field(default_factory=list)
 

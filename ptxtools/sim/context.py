@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .checks.session import Session
     from .children import Child, Prepared, Work
     from .kernel import Kernel
-    from .places import Places
+    from .program_lines import ProgramLines
 
 #: Handles of streams and events that kernels create follow this one.
 _FIRST_HANDLE = 0x100
@@ -31,7 +31,7 @@ class LaunchContext:
     each thread; prepared: grids to come, by the addresses of their parameters; handle: the last one given out.
     """
 
-    places: Places
+    places: ProgramLines
     kernels: dict[int, Kernel]
     program: Callable[[Kernel], Program]
     occupancy: Callable[[Kernel, int, int], int]

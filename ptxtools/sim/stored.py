@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools import cache
 from ptxtools.program.details import Detail
-from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Program, Ref, Terminator
+from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Program, Ref, Slot, Terminator
 from ptxtools.program.variant import PLAIN, Variant
 
 from .kernel import Bounds, Kernel, Parameter
@@ -224,7 +224,7 @@ class _Decoder:
             *rest,
         )
 
-    def ref(self, encoded: tuple[int, str] | None) -> Ref | None:
+    def ref(self, encoded: tuple[Slot, str] | None) -> Ref | None:
         try:
             return self._refs[encoded]
         except KeyError:

@@ -10,7 +10,7 @@ import pytest
 
 from ptxtools import isa
 from ptxtools.native.code import generate, jit, keys
-from ptxtools.native.code.templates import expand
+from ptxtools.native.code.emitter import expand
 from ptxtools.program import lower
 from ptxtools.program.program import Op, Ref
 from ptxtools.semantics.types import word_bits
@@ -91,9 +91,9 @@ def test_names_are_the_same_in_every_process_and_differ_by_key():
     assert all(name == keys.name_of(keys.key_of(op)) and name.isidentifier() for name, op in ops.items())
 
 
-def test_the_notation_of_templates():
+def test_the_notation():
     text = expand("%x = get warp.ready\nset ctx.slice, %x\n%m = lanes %x\nleave STATUS_IDLE")
     assert "getelementptr i8, ptr %warp, i64 0" in text
     assert "%m = bitcast i32 %x to <32 x i1>" in text
     assert text.endswith("ret void")
-    assert expand("  %a = add i32 %b, 1 ; STATUS_TRAP") == "  %a = add i32 %b, 1 ; 2"
+    assert expand("  %a = add i32 %b, STATUS_TRAP ; a comment") == "  %a = add i32 %b, 2"

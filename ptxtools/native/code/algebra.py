@@ -13,7 +13,7 @@ from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, is_signed, word_bits
 
 from .algebra_convert import Conversions
-from .emitter import Emitter
+from .emitter import ZERO, Emitter, splat
 
 WINDOWS = {"shared_window": SHARED_WINDOW, "local_window": LOCAL_WINDOW, "param_window": PARAM_WINDOW}
 
@@ -41,16 +41,13 @@ class LLVMAlgebra(Conversions):
         """A constant with the same element everywhere."""
         if not self.lanes:
             return literal
-        return "zeroinitializer" if literal in ("0", "false") else f"splat ({element} {literal})"
+        return ZERO if literal in ("0", "false") else splat(element, literal)
 
     def broadcast(self, element: str, scalar: str) -> str:
         """A run-time scalar in every lane."""
         if not self.lanes:
             return scalar
-        vector = self.vector(element)
-        first = self.emitter.value(f"insertelement {vector} poison, {element} {scalar}, i32 0")
-        mask = f"<{self.lanes} x i32> zeroinitializer"
-        return self.emitter.value(f"shufflevector {vector} {first}, {vector} poison, {mask}")
+        return self.emitter.spread(element, scalar, self.lanes)
 
     def const(self, t: str, value: int) -> Value:
         if t == "pred":

@@ -180,15 +180,7 @@ class FloatOperations(Algebra):
         return self._concatenate(result, parts, width)
 
     def _lanes(self, element: str, value: str, first: int, count: int) -> str:
-        vector = self.vector(element)
-        indices = ", ".join(f"i32 {first + i}" for i in range(count))
-        return self.emitter.value(f"shufflevector {vector} {value}, {vector} poison, <{count} x i32> <{indices}>")
+        return self.emitter.part(element, self.lanes, value, first, count)
 
     def _concatenate(self, element: str, parts: list[str], width: int) -> str:
-        while len(parts) > 1:
-            indices = ", ".join(f"i32 {i}" for i in range(2 * width))
-            shape, mask = f"<{width} x {element}>", f"<{2 * width} x i32> <{indices}>"
-            pairs = zip(parts[::2], parts[1::2], strict=True)
-            parts = [self.emitter.value(f"shufflevector {shape} {a}, {shape} {b}, {mask}") for a, b in pairs]
-            width *= 2
-        return parts[0]
+        return self.emitter.concatenate(element, parts, width)

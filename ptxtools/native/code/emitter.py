@@ -1,10 +1,38 @@
-"""LLVM IR as text: fresh names, lines of one function body at a time, declarations of the module."""
+"""Writes LLVM IR: the one builder of native code.
+
+It gives fresh names, knows the structures that native code and Python share, and emits what is wanted everywhere: a
+scalar in all lanes, a permutation, a loop, the jump to the next record. Text in `notation` is a second way to say the
+same: each of its lines is a call of a method here (`expand`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from . import modes
+from ptxtools.program.program import LANES
+
+from . import modes, notation
+from .structures import WARP, located
+
+#: A constant vector without bits.
+ZERO = "zeroinitializer"
+
+
+def splat(element: str, literal: object) -> str:
+    """A constant with the same element everywhere, in a vector of any length."""
+    return f"splat ({element} {literal})"
+
+
+def vector(element: str, lanes: int = LANES) -> str:
+    """The type of a vector."""
+    return f"<{lanes} x {element}>"
+
+
+def suffix_of(kind: str) -> str:
+    """How an intrinsic's name says the type of its operand: "v16f32" for <16 x float>."""
+    count, _, element = kind.strip("<>").rpartition(" x ")
+    short = {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(element, element)
+    return f"v{count}{short}" if count else short
 
 
 class Emitter:
@@ -19,19 +47,34 @@ class Emitter:
     def __init__(self, features: Iterable[str] = ()) -> None:
         self.features = frozenset(features)
         self.lines: list[str] = []
+        self._entry: list[str] = []
         self._names = 0
         self._module: dict[str, str] = {}
+
+    # --- lines --------------------------------------------------------------------------------------------------------
 
     def name(self, hint: str = "v") -> str:
         """A fresh local name, "%v17"."""
         self._names += 1
         return f"%{hint}{self._names}"
 
-    def value(self, expression: str) -> str:
-        """Emit `%name = expression` and return the name."""
-        name = self.name()
+    def value(self, expression: str, name: str = "") -> str:
+        """Emit `%name = expression` and return the name, a fresh one unless it is given."""
+        name = name or self.name()
         self.lines.append(f"  {name} = {expression}")
         return name
+
+    def line(self, text: str) -> None:
+        """Emit an instruction without a result, a label ("next:"), or what stands outside of functions."""
+        outside = text.endswith(":") or text.startswith(("define ", "declare ", "@", "}"))
+        self.lines.append(text if outside else f"  {text}")
+
+    def expand(self, text: str) -> None:
+        """Emit lines in `notation`; comments behind " ;" are left out."""
+        for line in text.splitlines():
+            stripped = line.split(" ;")[0].strip()
+            if stripped and not notation.expand(self, stripped):
+                self.line(notation.with_constants(stripped))
 
     def rounded(self, operation: str, result: str, arguments: Sequence[tuple[str, str]], mode: str) -> str:
         """Emit arithmetic that depends on the rounding mode, see `modes.Rounded`, and return its name."""
@@ -50,18 +93,148 @@ class Emitter:
         self.lines.append(modes.Rounded.assembly(name, template, constraints, result, arguments, mode))
         return name
 
-    def line(self, text: str) -> None:
-        """Emit an instruction without a result, or a label ("next:")."""
-        self.lines.append(text if text.endswith(":") else f"  {text}")
+    # --- structures ---------------------------------------------------------------------------------------------------
+
+    def address(self, field: str, base: str = "", name: str = "") -> str:
+        """Address of a field, "warp.pc"; base: the structure's, if that is not what it is called by (`notation`)."""
+        offset, _ = located(field)
+        return self.value(f"getelementptr i8, ptr {base or notation.base_of(field)}, i64 {offset}", name)
+
+    def field(self, field: str, base: str = "", name: str = "") -> str:
+        """The value of a field."""
+        return self.value(f"load {located(field)[1]}, ptr {self.address(field, base)}", name)
+
+    def set_field(self, field: str, value: str, base: str = "") -> None:
+        self.line(f"store {located(field)[1]} {value}, ptr {self.address(field, base)}")
+
+    def item(self, field: str, index: str, base: str = "", name: str = "") -> str:
+        """Address of an element of a field that is an array or a vector."""
+        element = located(field)[1].strip("<[]>").rpartition(" x ")[2]
+        return self.value(f"getelementptr {element}, ptr {self.address(field, base)}, i32 {index}", name)
+
+    def depth(self, frame: str, name: str = "") -> str:
+        """Frame offset of a frame's address."""
+        where, warp = (self.value(f"ptrtoint ptr {pointer} to i64") for pointer in (frame, "%warp"))
+        distance = self.value(f"sub i64 {self.value(f'sub i64 {where}, {warp}')}, {WARP.size}")
+        return self.value(f"trunc i64 {distance} to i32", name)
+
+    def guarded(self, mask: str, guard: str = "", name: str = "") -> str:
+        """Lanes of a mask whose guard holds: a slot, negated where the lowest bit is set. 0: there is none."""
+        guard = guard or self.field("rec.guard")
+        offset = self.value(f"and i32 {guard}, -2")
+        flags = self.value(f"load i32, ptr {self.value(f'getelementptr i8, ptr %fp, i32 {offset}')}")
+        turned = self.value(f"sub i32 0, {self.value(f'and i32 {guard}, 1')}")
+        held = self.value(f"xor i32 {flags}, {turned}")
+        none = self.value(f"icmp eq i32 {guard}, 0")
+        return self.value(f"and i32 {self.value(f'select i1 {none}, i32 -1, i32 {held}')}, {mask}", name)
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    def element(self, kind: str, base: str, *parts: str) -> str:
+        """Address of the element at the sum of some indices (i64)."""
+        index = parts[0]
+        for part in parts[1:]:
+            index = self.value(f"add i64 {index}, {part}")
+        return self.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
+
+    def room(self, kind: str) -> str:
+        """Memory on the stack for one value; only in functions that `function` finishes."""
+        name = self.name()
+        self._entry.append(f"  {name} = alloca {kind}, align 64")
+        return name
+
+    # --- vectors ------------------------------------------------------------------------------------------------------
+
+    def spread(self, element: str, scalar: str, lanes: int = LANES, name: str = "") -> str:
+        """A run-time scalar in every lane."""
+        kind = vector(element, lanes)
+        first = self.value(f"insertelement {kind} poison, {element} {scalar}, i32 0")
+        return self.value(f"shufflevector {kind} {first}, {kind} poison, {vector('i32', lanes)} {ZERO}", name)
+
+    def shuffle(self, kind: str, order: Iterable[int], first: str, second: str = "poison") -> str:
+        """Elements of two vectors, one behind the other, in this order."""
+        mask = ", ".join(f"i32 {i}" for i in order)
+        count = mask.count(",") + 1
+        return self.value(f"shufflevector {kind} {first}, {kind} {second}, {vector('i32', count)} <{mask}>")
+
+    def part(self, element: str, lanes: int, whole: str, first: int, count: int) -> str:
+        """Neighbouring elements of a vector, from number `first` on."""
+        return self.shuffle(vector(element, lanes), range(first, first + count), whole)
+
+    def concatenate(self, element: str, parts: Sequence[str], lanes: int) -> str:
+        """Vectors one behind the other: a power of two of them."""
+        while len(parts) > 1:
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self.shuffle(vector(element, lanes), range(2 * lanes), *pair) for pair in pairs]
+            lanes *= 2
+        return parts[0]
+
+    def apply(self, intrinsic: str, kind: str, *arguments: str) -> str:
+        """An intrinsic whose operands and result are of one type, "smax": `llvm.smax.v16i32`."""
+        return self.call(f"llvm.{intrinsic}.{suffix_of(kind)}", kind, [(kind, argument) for argument in arguments])
+
+    # --- control flow -------------------------------------------------------------------------------------------------
+
+    def label(self, hint: str = "l") -> str:
+        """A fresh label, not yet begun."""
+        return self.name(hint + ".")[1:]
+
+    def begin(self, label: str) -> None:
+        """What follows stands at this label."""
+        self.line(f"{label}:")
+
+    def branch(self, condition: str, yes: str, no: str, *, likely: bool = False) -> None:
+        hint = ", !prof !0" if likely else ""
+        self.line(f"br i1 {condition}, label %{yes}, label %{no}{hint}")
+
+    def jump(self, label: str) -> None:
+        self.line(f"br label %{label}")
+
+    def repeat(self, limit: str, step: int, inner: Callable[[str], None]) -> None:
+        """for (i64 i = 0; i < limit; i += step)"""
+        head, body, done = (self.label() for _ in range(3))
+        counter = self.room("i64")
+        self.line(f"store i64 0, ptr {counter}")
+        self.jump(head)
+        self.begin(head)
+        now = self.value(f"load i64, ptr {counter}")
+        self.branch(self.value(f"icmp ult i64 {now}, {limit}"), body, done)
+        self.begin(body)
+        inner(now)
+        self.line(f"store i64 {self.value(f'add i64 {now}, {step}')}, ptr {counter}")
+        self.jump(head)
+        self.begin(done)
+
+    def goto(self, frame: str, record: str, mask: str) -> None:
+        """Go on with a record; ends the function."""
+        self.tail(self.value(f"load ptr, ptr {record}"), frame, record, mask)
+
+    def tail(self, handler: str, frame: str, record: str, mask: str) -> None:
+        """Go on in another handler; ends the function."""
+        self.line(f"musttail {notation.call_of(handler, frame, record, mask)}")
+        self.line("ret void")
+
+    def leave(self, status: str) -> None:
+        """Back to the loop; ends the function."""
+        self.set_field("ctx.status", status)
+        self.line("ret void")
+
+    # --- functions and the module -------------------------------------------------------------------------------------
 
     def take(self) -> str:
         """The body emitted so far; the next body starts empty."""
-        lines, self.lines = self.lines, []
+        lines, self.lines, self._entry = [*self._entry, *self.lines], [], []
         if modes.changes(lines):
             lines, declarations = modes.settle(lines)
             for symbol, text in declarations.items():
                 self.declare(symbol, text)
         return "\n".join(lines)
+
+    def function(self, name: str, parameters: str, answer: str = "") -> str:
+        """The body emitted so far as a function; answer: an i32 that it returns, if any."""
+        result, end = ("i32", f"ret i32 {answer}") if answer else ("void", "ret void")
+        self.line(end)
+        return f"define {result} @{name}({parameters}) #0 {{\n{self.take()}\n}}\n"
 
     def declare(self, symbol: str, text: str) -> None:
         """A module-level line for `symbol`, once."""
@@ -85,3 +258,16 @@ class Emitter:
     def declarations(self) -> str:
         """Everything that stands at module level: declarations and constant tables."""
         return "\n".join(self._module.values())
+
+
+def expand(text: str) -> str:
+    """IR of a text in `notation`: whole functions."""
+    code = Emitter()
+    code.expand(text)
+    return code.take()
+
+
+def module_of(functions: Iterable[str], declarations: str, *attributes: str) -> str:
+    """A module: functions, and the attributes of those marked #0, #1 and so on; !0 weighs branches that are likely."""
+    groups = [f"attributes #{number} = {{ {group} }}" for number, group in enumerate(attributes)]
+    return "\n".join([*functions, declarations, *groups, '!0 = !{!"branch_weights", i32 100000, i32 1}', ""])

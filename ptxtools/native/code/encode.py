@@ -7,14 +7,14 @@ inside block b where lanes may have to go on: behind its barrier, or at its indi
 from __future__ import annotations
 
 import ctypes
-import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NewType, TypeAlias
 
 from ptxtools.native.loop.cells import Cell
 from ptxtools.program.details import Action, HostMemory, MatrixProduct, SpecialRegister, ThreadCopy
 from ptxtools.program.operations import LANE_ACCESS
-from ptxtools.program.program import CALL_BYTES, Block, FunctionCode, Op, Program, Ref, Terminator
+from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 
 from . import library, runs, structures
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
@@ -24,13 +24,24 @@ _OPEN_SPACES = frozenset({"global", "const", "generic"})
 #: Most bytes that the frames of one warp may take.
 _MOST_FRAMES = 1 << 30
 
-_RECORD = struct.Struct("<Q10iIiq")
-_FUNCTION = struct.Struct("<4iQ40x")
-_CONSTANT = struct.Struct("<iiQQ8x")
+_RECORD, _FUNCTION, _CONSTANT = (s.packed() for s in (structures.RECORD, structures.FUNCTION, structures.CONSTANT))
 _KINDS = {"pred": 1, "b16": 16, "b32": 32, "b64": 64, "b128": 128}
-assert _RECORD.size == RECORD_BYTES
-assert _FUNCTION.size == structures.FUNCTION.size
-assert _CONSTANT.size == structures.CONSTANT.size
+
+
+#: Number of a block, or of the place inside of one, as native code counts them.
+BlockNumber = NewType("BlockNumber", int)
+#: What stands in the words of a record for operands: a slot, a block, bytes from this record to another, a count.
+Word: TypeAlias = Slot | BlockNumber | ByteOffset | int
+
+
+def _start(block: int) -> BlockNumber:
+    """Number of a block of the program."""
+    return BlockNumber(2 * block)
+
+
+def _inside(block: int) -> BlockNumber:
+    """Number of the place inside of a block."""
+    return BlockNumber(2 * block + 1)
 
 
 @dataclass(slots=True)
@@ -72,7 +83,7 @@ class _Encoder:
 
     def encode(self) -> Encoded:
         program = self.program
-        bodies = [[self._named(op) for op in ops] for ops in runs.fuse(program, everywhere=self.everywhere)]
+        bodies = [[self._named(op) for op in ops] for ops in runs.form_runs(program, everywhere=self.everywhere)]
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses = library.addresses(self.handlers)
         self.starts, self.ends = self._places(bodies, results)
@@ -148,16 +159,18 @@ class _Encoder:
         return at + 1
 
     def _record(
-        self, at: int, name: str | None, slots: list[int], guard: int, extra: int, imm: int, where: int
+        self, at: int, name: str | None, words: Sequence[int], guard: int, extra: int, imm: int, where: int
     ) -> None:
         address = self.addresses[name] if name is not None else 0
-        padded = slots + [0] * (OPERANDS_PER_RECORD - len(slots))
+        padded = [*words, *[0] * (OPERANDS_PER_RECORD - len(words))]
         _RECORD.pack_into(self.code, at * RECORD_BYTES, address, *padded, guard, extra, _signed(imm))
         self.where[at] = where
 
-    def _distance(self, at: int, block: int) -> list[int]:
+    def _distance(self, at: int, block: int) -> list[BlockNumber | ByteOffset]:
         """Number of a block, and bytes from a record to it; nothing for a block that is never reached."""
-        return [2 * block, (self.starts[block] - at) * RECORD_BYTES] if block >= 0 else [0, 0]
+        if block < 0:
+            return [BlockNumber(0), ByteOffset(0)]
+        return [_start(block), ByteOffset((self.starts[block] - at) * RECORD_BYTES)]
 
     def _terminator(self, number: int, block: Block, result: tuple[str, Op] | None) -> None:
         end = block.terminator
@@ -173,55 +186,55 @@ class _Encoder:
             after = self._operation(at + 1, *result)
             self._record(after, "t_jump", self._distance(after, end.other), 0, 0, 0, end.where)
 
-    def _jump(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _jump(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         return "t_jump", self._distance(at, end.target), 0
 
-    def _branch(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _branch(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         return "t_branch", self._distance(at, end.target) + self._distance(at, end.other), 0
 
-    def _switch(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _switch(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         assert end.index is not None
-        return "t_switch", [end.index.slot, len(end.targets)], self._table([2 * t for t in end.targets])
+        return "t_switch", [end.index.slot, len(end.targets)], self._table([_start(target) for target in end.targets])
 
-    def _exit(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _exit(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         return "t_exit" if end.guard is None else "t_exit_some", self._distance(at, end.other), 0
 
-    def _ret(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _ret(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         return "t_ret", self._distance(at, end.other), 0
 
-    def _call(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _call(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         here = self._function_of(number)
-        sizes = [here.frame_bytes, here.local_bytes, 2 * end.other]
+        sizes = [here.frame_bytes, here.local_bytes, _start(end.other)]
         if end.callee >= 0:
             return "t_call", [end.callee, *sizes], 0
         assert end.index is not None
         table = self._table(list(end.targets))
-        return "t_call_indirect", [end.index.slot, *sizes, len(end.targets), 2 * number + 1], table
+        return "t_call_indirect", [end.index.slot, *sizes, len(end.targets), _inside(number)], table
 
-    def _barrier(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _barrier(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         op = end.op
         assert op is not None
         if op.kind == "cluster_barrier":
             return f"t_cluster_{op.of(Action).name}", self._distance(at, end.other), 0
         identity, count, predicate = (*op.src, None, None)[:3]
-        place = [2 * number + 1, RECORD_BYTES] if op.dst else self._distance(at, end.other)
+        place = [_inside(number), RECORD_BYTES] if op.dst else self._distance(at, end.other)
         slots = [ref.slot if ref is not None else 0 for ref in (identity, count, predicate)]
         return f"t_bar_{op.of(Action).name}{'_n' if count is not None else ''}", slots + place, 0
 
-    def _trap(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _trap(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         return "t_trap", self._distance(at, end.other), structures.TRAP_INSTRUCTION
 
-    def _brkpt(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _brkpt(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         return "t_jump", self._distance(at, end.other), 0
 
-    def _warpsync(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _warpsync(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         assert end.index is not None
-        return "t_warpsync", [end.index.slot, *self._distance(at, end.other), 2 * number], 0
+        return "t_warpsync", [end.index.slot, *self._distance(at, end.other), _start(number)], 0
 
-    def _event(self, at: int, number: int, end: Terminator) -> tuple[str, list[int], int]:
+    def _event(self, at: int, number: int, end: Terminator) -> tuple[str, Sequence[Word], int]:
         assert end.op is not None
         cell = self.cells.setdefault(id(end.op), Cell())
-        return "t_event", [*self._distance(at, end.other), 2 * number + 1], cell.address
+        return "t_event", [*self._distance(at, end.other), _inside(number)], cell.address
 
     # --- tables -------------------------------------------------------------------------------------------------------
 
@@ -239,23 +252,23 @@ class _Encoder:
             table = constant_table(function.constants)
             self.keep.append(table)
             _FUNCTION.pack_into(
-                rows, number * _FUNCTION.size, 2 * function.first, function.frame_bytes,
+                rows, number * _FUNCTION.size, _start(function.first), function.frame_bytes,
                 function.local_bytes, len(function.constants), ctypes.addressof(table),
             )  # fmt: skip
         return rows
 
 
-_WRITERS: dict[str, Callable[[_Encoder, int, int, Terminator], tuple[str, list[int], int]]] = {
+_WRITERS: dict[str, Callable[[_Encoder, int, int, Terminator], tuple[str, Sequence[Word], int]]] = {
     kind: getattr(_Encoder, "_" + kind)
     for kind in ("jump", "branch", "switch", "exit", "ret", "call", "barrier", "trap", "brkpt", "warpsync", "event")
 }
 
 
-def constant_table(constants: list[tuple[int, str, int]]) -> ctypes.Array[ctypes.c_char]:
+def constant_table(constants: list[tuple[Slot, str, int]]) -> ctypes.Array[ctypes.c_char]:
     """Rows of (slot, kind, value), as the native code fills a frame with them."""
     table = ctypes.create_string_buffer(_CONSTANT.size * max(1, len(constants)))
     for number, (slot, storage, value) in enumerate(constants):
-        low, high = value & (1 << 64) - 1, value >> 64 & (1 << 64) - 1
+        low, high = _signed(value), _signed(value >> 64)
         _CONSTANT.pack_into(table, number * _CONSTANT.size, slot, _KINDS[storage], low, high)
     return table
 

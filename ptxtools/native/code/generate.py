@@ -9,9 +9,9 @@ from ptxtools.native.loop import barriers, calls, clusters, control, loop
 from ptxtools.program.program import LANES, Op
 
 from . import jit, modes
-from .builder import Handler
-from .emitter import Emitter
-from .templates import CONVENTION
+from .emitter import Emitter, module_of
+from .handler import Handler
+from .notation import CONVENTION
 
 _DECLARATIONS = """
 declare i32 @llvm.ctpop.i32(i32)
@@ -27,17 +27,9 @@ declare i32 @llvm.cttz.i32(i32, i1)
 
 def _module(bodies: Iterable[str], declarations: str) -> str:
     numbers = ", ".join(f"i32 {lane}" for lane in range(LANES))
-    return "\n".join(
-        [
-            *bodies,
-            declarations,
-            f"@lane_numbers = internal unnamed_addr constant <{LANES} x i32> <{numbers}>, align 64",
-            f"attributes #0 = {{ {jit.attributes()} }}",
-            f"attributes #1 = {{ {jit.attributes()} noinline }}",
-            f"attributes #2 = {{ {jit.attributes(widest=True)} }}",
-            '!0 = !{!"branch_weights", i32 100000, i32 1}',
-        ]
-    )
+    lanes = f"@lane_numbers = internal unnamed_addr constant <{LANES} x i32> <{numbers}>, align 64"
+    plain = jit.attributes()
+    return module_of(bodies, f"{declarations}\n{lanes}", plain, f"{plain} noinline", jit.attributes(widest=True))
 
 
 def base_symbols() -> list[str]:

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import NewType
 
-from ptxtools.program.program import Op, Ref
+from ptxtools.program.program import ByteOffset, Op, Ref
 
-RECORD_BYTES = 64
+from .structures import RECORD
+
+#: Number of an operand in record order.
+Operand = NewType("Operand", int)
+
+RECORD_BYTES = RECORD.size
 #: Operand slots of one record; an operation with more has extension records behind its first.
-OPERANDS_PER_RECORD = 10
-_FIRST_OPERAND = 8
+OPERANDS_PER_RECORD = sum(name[0] == "s" for name in RECORD.fields)
 
 
 def operands_of(op: Op) -> list[Ref]:
@@ -21,10 +26,10 @@ def operands_of(op: Op) -> list[Ref]:
     return [ref for ref in (*op.dst, *op.src) if ref is not None]
 
 
-def operand_offset(place: int) -> int:
-    """Where the offset of an operand's slot stands, from the start of the first record."""
-    record, column = divmod(place, OPERANDS_PER_RECORD)
-    return record * RECORD_BYTES + _FIRST_OPERAND + 4 * column
+def operand_offset(operand: Operand) -> ByteOffset:
+    """Where the slot of an operand stands, from the start of the operation's first record."""
+    record, column = divmod(operand, OPERANDS_PER_RECORD)
+    return ByteOffset(record * RECORD_BYTES + RECORD.offset(f"s{column}"))
 
 
 def record_count(op: Op) -> int:

@@ -1,21 +1,39 @@
 """Where everything lies in the memory that the native code and Python share.
 
-Four structures, each a table of fields (name: IR type). Templates name fields as `ctx.slice`; Python reads and writes
-them through `Structure.offset`.
+Structures, each a table of fields (name: IR type). Native code names fields as `ctx.slice`; Python reads and
+writes them through `Structure`.
 
     ctx     one per worker: the launch, tables of the program, what remains of the time slices, why the loop returned
     cta     one per resident CTA: who it is, its barriers, its warps; then shared memory, warps, local memory
     warp    one per warp: which lanes can run, where each lane is, thread numbers; then its frames
     record  one per operation or terminator of the program: handler, operand slots, guard, constants
+    event   one per event of the program, its cell: who serves it natively; behind that header a payload of its kind
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ctypes
+import struct
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NewType, get_type_hints
+
+from ptxtools.program.program import ByteOffset, Slot
+
+#: A host address; a number of 64 bits.
+Address = NewType("Address", int)
+Long = NewType("Long", int)
 
 _SIZES = {
     "i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[8 x i32]": 32, "[16 x i32]": 64, "[16 x i64]": 128, "<32 x i32>": 128,
 }  # fmt: skip
+#: How Python reads a field, and how it writes several at once.
+_FORMATS = {
+    "i8": struct.Struct("<B"),
+    "i32": struct.Struct("<I"),
+    "i64": struct.Struct("<Q"),
+    "ptr": struct.Struct("<Q"),
+}
+_PACKED = {"i8": "b", "i32": "i", "i64": "q", "ptr": "Q"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +41,37 @@ class Structure:
     """Offsets and IR types of the fields of one structure; pairs: of neighbouring fields that can be read as one."""
 
     name: str
-    fields: dict[str, tuple[int, str]]
+    fields: dict[str, tuple[ByteOffset, str]]
     size: int
-    pairs: dict[str, tuple[int, str]]
+    pairs: dict[str, tuple[ByteOffset, str]] = field(default_factory=dict)
 
-    def place(self, field: str) -> tuple[int, str]:
+    def field(self, name: str) -> tuple[ByteOffset, str]:
         """Offset and IR type of a field or pair."""
-        return self.pairs[field] if field in self.pairs else self.fields[field]
+        return self.pairs[name] if name in self.pairs else self.fields[name]
 
-    def offset(self, field: str) -> int:
-        return self.fields[field][0]
+    def offset(self, name: str) -> ByteOffset:
+        return self.fields[name][0]
+
+    def read(self, memory: Any, at: int, name: str) -> int:
+        """A field of the structure at an offset of some memory (a buffer), as an unsigned number."""
+        offset, type_ = self.fields[name]
+        return int(_FORMATS[type_].unpack_from(memory, at + offset)[0])
+
+    def at_address(self, address: int, name: str) -> int:
+        """A field of the structure at a host address."""
+        offset, type_ = self.fields[name]
+        return int.from_bytes(ctypes.string_at(address + offset, _SIZES[type_]), "little")
+
+    def write(self, memory: Any, at: int, name: str, value: int) -> None:
+        """Set a field likewise; a negative number in two's complement."""
+        offset, type_ = self.fields[name]
+        form = _FORMATS[type_]
+        form.pack_into(memory, at + offset, value & (1 << 8 * form.size) - 1)
+
+    def packed(self) -> struct.Struct:
+        """All fields in order, which have no gaps between them: numbers are signed, addresses are not."""
+        form = struct.Struct("<" + "".join(_PACKED[type_] for _, type_ in self.fields.values()))
+        return struct.Struct(f"{form.format}{self.size - form.size}x")
 
 
 def size_of(type_: str) -> int:
@@ -40,20 +79,20 @@ def size_of(type_: str) -> int:
     return _SIZES[type_]
 
 
-def _structure(name: str, size: int, text: str, pairs: str = "") -> Structure:
+def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0) -> Structure:
     """Fields in order, each at its natural alignment; `pairs`: i64 fields that read two i32 at once, the named one low.
 
-    A pair is called by its first field's name with "_pair" behind.
+    A pair is called by its first field's name with "_pair" behind. start: offset of the first field.
     """
-    fields: dict[str, tuple[int, str]] = {}
-    at = 0
+    fields: dict[str, tuple[ByteOffset, str]] = {}
+    at = start
     for line in text.strip().splitlines():
         type_, _, names = line.partition(": ")
-        for field in names.split():
+        for one in names.split():
             step = _SIZES[type_.strip()]
             align = min(step, 64)
             at = -(-at // align) * align
-            fields[field] = (at, type_.strip())
+            fields[one] = (ByteOffset(at), type_.strip())
             at += step
     assert at <= size, f"{name} needs {at} bytes"
     both = {f"{first}_pair": (fields[first][0], "i64") for first in pairs.split()}
@@ -148,7 +187,7 @@ CTA = _structure(
 #: to wait while others of its warp could run.
 #: waiting: lanes at each barrier; result: value of its reduction. counted: lanes that a barrier with a thread count has
 #: counted. cl_pending: lanes that came to the cluster barrier, which is not complete yet; cl_waiting: those that wait.
-#: wg_*: `ptxtools.machine.warpgroup`.
+#: wg_*: `ptxtools.machine.issued`.
 WARP = _structure(
     "warp",
     1344,
@@ -195,24 +234,96 @@ FUNCTION = _structure("fun", 64, "i32: first frame_bytes local_bytes constants\n
 #: kind: bits of the storage class, 1 for predicates.
 CONSTANT = _structure("con", 32, "i32: slot kind\ni64: low high")
 
-#: An event's cell. serve: the function that does the event's work without leaving the loop, null if there is none;
-#: it is called as (ctx, warp, frame, lanes, cell) and answers SERVED_*. The rest is for wgmma. factor_a, factor_b,
-#: product: functions of `tiles.factors` and `tiles.blocks`. registers: places of A's chunks in the frame, null for A in
-#: memory; offsets: of D's registers; tables_a, tables_b: TABLES rows of TABLE. *_slot: of descriptors, scale-d (`flag`:
-#: a predicate) and the number of groups. groups: of 16 columns; a_bytes: of a warp's part of a table of A; sign: is
-#: added to A's; key: bits for the layout of B. The last four: `tiles.Rounding`.
-CELL = _structure(
-    "cell",
-    192,
-    """
-    ptr: serve factor_a factor_b product expand
-    ptr: registers offsets tables_a tables_b
-    i32: a_slot b_slot scale_slot flag
-    i32: columns groups k a_bytes
-    i32: sign fraction least n_slot
-    i64: key mask odd
-    """,
-)
+#: The header of an event's cell. serve: the function that does the event's work without leaving the loop, null if there
+#: is none; it is called as (ctx, warp, frame, lanes, cell) and answers SERVED_*. A payload follows, `Payload`.
+EVENT = _structure("event", 8, "ptr: serve")
+#: Bytes of a cell.
+CELL_BYTES = 192
+#: In a payload: an operand that there is not.
+NO_SLOT = Slot(-1)
+
+
+class WgmmaProduct(NamedTuple):
+    """The payload of a product of wgmma. factor_a, factor_b, product, expand: functions of `tiles.factors` and
+    `tiles.blocks`. registers: slots of A's chunks, null for A in memory; offsets: slots of D's registers; tables_a,
+    tables_b: TABLES rows of TABLE. *_slot: of descriptors, and of scale-d (`flag`: a predicate). groups: of 16 columns;
+    a_bytes: of a warp's part of a table of A; sign: is added to A's; key: bits for the layout of B. fraction, least,
+    mask, odd: `tiles.Rounding`."""
+
+    factor_a: Address
+    factor_b: Address
+    product: Address
+    expand: Address
+    offsets: Address
+    tables_b: Address
+    b_slot: Slot
+    scale_slot: Slot
+    flag: bool
+    columns: int
+    groups: int
+    k: int
+    sign: int
+    fraction: int
+    least: int
+    key: Long
+    mask: Long
+    odd: Long
+    registers: Address = Address(0)
+    tables_a: Address = Address(0)
+    a_slot: Slot = NO_SLOT
+    a_bytes: int = 0
+
+
+class WgmmaWait(NamedTuple):
+    """The payload of wgmma.wait_group: the slot of the number of groups."""
+
+    n_slot: Slot
+
+
+class TextureFetch(NamedTuple):
+    """The payload of a texture fetch. kind: bit of the geometry; whole: coordinates are whole texels; axes: of a layer;
+    levels: the fetch names a level; halves: 0 for 32-bit results, 1 for f16, 2 for f16x2; wanted: bits of the channels
+    that have a destination. Slots: of coordinates (place_*), their offsets, and results (to_*)."""
+
+    handle_slot: Slot
+    sampler_slot: Slot
+    layer_slot: Slot
+    resident_slot: Slot
+    place_x: Slot
+    place_y: Slot
+    place_z: Slot
+    offset_x: Slot
+    offset_y: Slot
+    offset_z: Slot
+    to_r: Slot
+    to_g: Slot
+    to_b: Slot
+    to_a: Slot
+    kind: int
+    axes: int
+    whole: bool
+    levels: bool
+    halves: int
+    wanted: int
+
+
+Payload = WgmmaProduct | WgmmaWait | TextureFetch
+_PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
+
+
+def _payload(name: str, sort: type[Payload]) -> Structure:
+    """The structure of a payload, behind the header of its cell."""
+    types = ((_PAYLOAD_TYPES[of], one) for one, of in get_type_hints(sort).items())
+    text = "\n".join(f"{type_}: {one}" for type_, one in types)
+    return _structure(name, CELL_BYTES, text, start=EVENT.size)
+
+
+#: By the type that Python writes; native code says `wgmma.columns` and so on.
+PAYLOADS: dict[type[Payload], Structure] = {
+    WgmmaProduct: _payload("wgmma", WgmmaProduct),
+    WgmmaWait: _payload("wait", WgmmaWait),
+    TextureFetch: _payload("fetch", TextureFetch),
+}
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
 TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
@@ -236,27 +347,19 @@ TEXTURE = _structure(
     ptr: load_r load_g load_b load_a
     """,
 )
-#: The cell of a texture fetch. Slots are offsets in the frame, -1 for none. kind: bit of the geometry; whole:
-#: coordinates are whole texels; axes: of a layer; levels: the fetch names a level; halves: 0 for 32-bit results, 1 for
-#: f16, 2 for f16x2; wanted: bits of the channels that have a destination.
-FETCH = _structure(
-    "fetch",
-    CELL.size,
-    """
-    ptr: serve
-    i32: handle_slot sampler_slot layer_slot kind
-    i32: whole axes levels halves wanted
-    i32: place_x place_y place_z resident_slot
-    i32: offset_x offset_y offset_z
-    i32: to_r to_g to_b to_a
-    """,
-)
-
 #: What a fetch tells the code for its lanes: texels and the border's colour in host memory, address modes as they
 #: count, whether coordinates are normalized.
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
-STRUCTURES = {s.name: s for s in (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, CELL, TABLE, TEXTURE, FETCH, LOOK)}
+_ALL = (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, TEXTURE, LOOK)
+STRUCTURES = {s.name: s for s in _ALL}
+
+
+def located(name: str) -> tuple[ByteOffset, str]:
+    """Offset and IR type of a field or pair by its full name, "warp.pc"."""
+    structure, _, one = name.partition(".")
+    return STRUCTURES[structure].field(one)
+
 
 #: What a native service answers: the event is left to Python; done; others first, then again.
 SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)

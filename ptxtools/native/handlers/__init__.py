@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 
 from . import atomics, copies, matrix, mbarrier, memory, plain, products, run, special, warp
 

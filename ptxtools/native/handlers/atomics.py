@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ptxtools import semantics
 from ptxtools.native.code.algebra import LLVMAlgebra
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of
@@ -52,7 +52,7 @@ def atomic(h: Handler) -> None:
 
 def _pointers(h: Handler, size: int) -> str:
     """Array of host addresses, one for each lane that runs."""
-    e = h.e
+    e = h.code
     addresses, pointers = array(h, 64), array(h, 64)
     e.line(f"store <32 x i64> {Address(h).vector()}, ptr {addresses}, align 64")
     lanes = Lanes(h)
@@ -68,11 +68,11 @@ def _pointers(h: Handler, size: int) -> str:
         window = e.value(f"lshr i64 {one}, 56")
         local = e.value(f"icmp eq i64 {window}, {LOCAL_WINDOW >> 56}")
         pointer = e.value(f"select i1 {local}, ptr null, ptr {pointer}")
-    go, bad = h.label("go"), h.label("bad")
-    h.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
-    h.place(bad)
+    go, bad = h.code.label("go"), h.code.label("bad")
+    h.code.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
+    h.code.begin(bad)
     refuse(h, lanes.lane, one, size, write=True)
-    h.place(go)
+    h.code.begin(go)
     e.line(f"store ptr {pointer}, ptr {element(h, pointers, 64, lanes.lane)}")
     lanes.again()
     return pointers
@@ -80,7 +80,7 @@ def _pointers(h: Handler, size: int) -> str:
 
 def _element(h: Handler, name: str, t: str, operands: list[Value], pointers: str, at: int) -> Value:
     """One element of the memory operand, for all lanes in turn; what was there before."""
-    e, bits = h.e, bits_of(t)
+    e, bits = h.code, bits_of(t)
     room = e.value(f"alloca [32 x i{bits}], align 64")
     rooms = [_spread(h, value, bits) for value in operands]
     lanes = Lanes(h)
@@ -97,20 +97,18 @@ def _element(h: Handler, name: str, t: str, operands: list[Value], pointers: str
 
 
 def _every_other(h: Handler, whole: Value, first: int) -> Value:
-    order = ", ".join(f"i32 {2 * i + first}" for i in range(32))
-    return h.e.value(f"shufflevector <64 x i64> {whole}, <64 x i64> poison, <32 x i32> <{order}>")
+    return h.code.shuffle("<64 x i64>", range(first, 64, 2), whole)
 
 
 def _spread(h: Handler, value: Value, bits: int) -> str:
     """A value in memory, lane after lane."""
-    e = h.e
+    e = h.code
     room = e.value(f"alloca [32 x i{bits}], align 64")
     if bits < 128:
         e.line(f"store <32 x i{bits}> {value}, ptr {room}, align 64")
         return room
-    order = ", ".join(f"i32 {lane}, i32 {lane + 32}" for lane in range(32))
-    both = f"<32 x i64> {value[0]}, <32 x i64> {value[1]}"
-    e.line(f"store <64 x i64> {e.value(f'shufflevector {both}, <64 x i32> <{order}>')}, ptr {room}, align 64")
+    both = e.shuffle("<32 x i64>", (i // 2 + 32 * (i % 2) for i in range(64)), *value)
+    e.line(f"store <64 x i64> {both}, ptr {room}, align 64")
     return room
 
 
@@ -122,7 +120,7 @@ def _ordering(h: Handler) -> str:
 
 def _once(h: Handler, name: str, t: str, pointer: str, operands: list[str]) -> str:
     """The operation for one lane; what was in memory before."""
-    e, bits, order = h.e, bits_of(t), _ordering(h)
+    e, bits, order = h.code, bits_of(t), _ordering(h)
     integer = f"i{bits}"
     if name == "cas":
         failure = "acquire" if order == "acq_rel" else "monotonic"
@@ -136,13 +134,13 @@ def _once(h: Handler, name: str, t: str, pointer: str, operands: list[str]) -> s
 
 def _compare_and_swap(h: Handler, name: str, t: str, pointer: str, operand: str) -> str:
     """Arithmetic that the machine has no atomic instruction for: until nobody came between."""
-    e, integer, order = h.e, f"i{bits_of(t)}", _ordering(h)
-    start, retry, done = h.label("begin"), h.label("retry"), h.label("done")
-    h.jump(start)
-    h.place(start)
+    e, integer, order = h.code, f"i{bits_of(t)}", _ordering(h)
+    start, retry, done = h.code.label("begin"), h.code.label("retry"), h.code.label("done")
+    h.code.jump(start)
+    h.code.begin(start)
     first = e.value(f"load atomic {integer}, ptr {pointer} monotonic, align {bits_of(t) // 8}")
-    h.jump(retry)
-    h.place(retry)
+    h.code.jump(retry)
+    h.code.begin(retry)
     old = e.name("old")
     place = len(e.lines)
     e.line("")
@@ -152,12 +150,12 @@ def _compare_and_swap(h: Handler, name: str, t: str, pointer: str, operand: str)
     answer = e.value(f"cmpxchg ptr {pointer}, {pair}")
     seen = e.value(f"extractvalue {{{integer}, i1}} {answer}, 0")
     stored = e.value(f"extractvalue {{{integer}, i1}} {answer}, 1")
-    last = h.label("last")
-    h.jump(last)
-    h.place(last)
+    last = h.code.label("last")
+    h.code.jump(last)
+    h.code.begin(last)
     e.lines[place] = f"  {old} = phi {integer} [{first}, %{start}], [{seen}, %{last}]"
-    h.branch(stored, done, retry, likely=True)
-    h.place(done)
+    h.code.branch(stored, done, retry, likely=True)
+    h.code.begin(done)
     return old
 
 
@@ -167,4 +165,4 @@ def _arithmetic(h: Handler, name: str, t: str, old: str, operand: str) -> str:
     rule = semantics.atomic(opcode) if opcode is not None else None
     if rule is None:
         raise LookupError(f"no semantics for the atomic operation {name!r}")
-    return str(rule(LLVMAlgebra(h.e, lanes=0), t, old, operand))
+    return str(rule(LLVMAlgebra(h.code, lanes=0), t, old, operand))

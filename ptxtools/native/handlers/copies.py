@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.structures import TRAP_ADDRESS, TRAP_MISALIGNED
 from ptxtools.program.details import ThreadCopy
 from ptxtools.semantics.algebra import Value
 
 from . import lanewise
 from .lanewise import Lanes, array, element
-from .parts import Address
+from .parts import Address, in_units
 
 
 class _Copy:
     """Operands of the lanes in arrays: where to, where from, and how many bytes before zeros follow."""
 
     def __init__(self, h: Handler) -> None:
-        self.h = h
+        self.handler = h
         detail = h.op.of(ThreadCopy)
         self.size, rule = detail.size, detail.rule
         for ref in h.op.src:
@@ -25,7 +25,7 @@ class _Copy:
         self.address = Address(h)
         self.source = self.address.vector()
         self.target = h.source(1)
-        A = h.A  # noqa: N806
+        A = h.algebra  # noqa: N806
         whole = A.const("u32", self.size)
         if rule == "size":
             self.count: Value = A.minimum("u32", h.source(2), whole)
@@ -39,43 +39,43 @@ class _Copy:
 def copy(h: Handler) -> None:
     """All lanes inside the arena, each with all its bytes or none; else lane by lane."""
     c = _Copy(h)
-    e, A, size = h.e, h.A, c.size  # noqa: N806
-    base = h.field("ctx.base")
-    offset = A.sub("u64", c.source, h.splat(64, base))
-    inside = _inside(h, offset, h.field("ctx.size"), size)
+    e, A, size = h.code, h.algebra, c.size  # noqa: N806
+    base = h.code.field("ctx.base")
+    offset = A.sub("u64", c.source, h.code.spread("i64", base))
+    inside = _inside(h, offset, h.code.field("ctx.size"), size)
     nothing = A.is_zero("u32", c.count)
     if not c.plain:
         full = A.compare("eq", "u32", c.count, A.const("u32", size))
         inside = A.or_("pred", A.and_("pred", inside, full), nothing)
-    shared_bytes = e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64")
+    shared_bytes = e.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64")
     good = A.and_("pred", inside, _inside(h, c.target, shared_bytes, size))
     bits = e.value(f"or i32 {e.value(f'bitcast <32 x i1> {good} to i32')}, {e.value('xor i32 %m, -1')}")
-    fast, slow = h.label("fast"), h.label("slow")
-    h.branch(e.value(f"icmp eq i32 {bits}, -1"), fast, slow, likely=True)
-    h.place(fast)
-    host = A.add("u64", c.source, h.splat(64, h.field("ctx.arena")))
+    fast, slow = h.code.label("fast"), h.code.label("slow")
+    h.code.branch(e.value(f"icmp eq i32 {bits}, -1"), fast, slow, likely=True)
+    h.code.begin(fast)
+    host = A.add("u64", c.source, h.code.spread("i64", h.code.field("ctx.arena")))
     if not c.plain:
         e.declare("@copy_zeros", "@copy_zeros = internal unnamed_addr constant [16 x i8] zeroinitializer, align 16")
-        host = A.select("u64", nothing, h.splat(64, e.value("ptrtoint ptr @copy_zeros to i64")), host)
+        host = A.select("u64", nothing, h.code.spread("i64", e.value("ptrtoint ptr @copy_zeros to i64")), host)
     _all(h, host, c.target, size)
-    h.place(slow)
+    h.code.begin(slow)
     _each(h, c)
 
 
 def _inside(h: Handler, offset: Value, limit: str, size: int) -> Value:
     """Lanes whose offset is aligned, with the access below the limit."""
     shift = size.bit_length() - 1
-    kind = "<32 x i64>"
-    rotated = h.e.call("llvm.fshr.v32i64", kind, [(kind, offset)] * 2 + [(kind, h.A.const("u64", shift))])
-    return h.e.value(f"icmp ult {kind} {rotated}, {h.splat(64, h.e.value(f'lshr i64 {limit}, {shift}'))}")
+    units = in_units(h, offset, shift)
+    many = h.code.spread("i64", h.code.value(f"lshr i64 {limit}, {shift}"))
+    return h.code.value(f"icmp ult <32 x i64> {units}, {many}")
 
 
 def _shared(h: Handler) -> str:
-    return h.field("cta.shared", h.field("warp.cta"))
+    return h.code.field("cta.shared", h.code.field("warp.cta"))
 
 
 def _all(h: Handler, host: Value, target: Value, size: int) -> None:
-    e = h.e
+    e = h.code
     sources, targets = array(h, 64), array(h, 64)
     e.line(f"store <32 x i64> {host}, ptr {sources}, align 64")
     e.line(f"store <32 x i64> {target}, ptr {targets}, align 64")
@@ -91,13 +91,13 @@ def _all(h: Handler, host: Value, target: Value, size: int) -> None:
 
 def _each(h: Handler, c: _Copy) -> None:
     """Any lane: byte by byte from wherever the source is, zeros behind."""
-    e, size = h.e, c.size
+    e, size = h.code, c.size
     sources, targets, counts = array(h, 64), array(h, 64), array(h, 32)
     for kind, value, room in (("i64", c.source, sources), ("i64", c.target, targets), ("i32", c.count, counts)):
         e.line(f"store <32 x {kind}> {value}, ptr {room}, align 64")
     data = e.value("alloca [16 x i8], align 16")
     shared = _shared(h)
-    limit = e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64")
+    limit = e.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64")
     lanes = Lanes(h)
     source = e.value(f"load i64, ptr {element(h, sources, 64, lanes.lane)}")
     target = e.value(f"load i64, ptr {element(h, targets, 64, lanes.lane)}")
@@ -113,59 +113,59 @@ def _each(h: Handler, c: _Copy) -> None:
 
 
 def _stop(h: Handler, lane: str, address: str, code: str) -> None:
-    h.expand(f"set ctx.stop_address, {address}")
-    h.trap(code, h.e.value(f"shl i32 1, {lane}"))
+    h.code.expand(f"set ctx.stop_address, {address}")
+    h.trap(code, h.code.value(f"shl i32 1, {lane}"))
 
 
 def _check_target(h: Handler, lane: str, target: str, limit: str, size: int) -> None:
-    e = h.e
+    e = h.code
     low = e.value(f"and i64 {target}, {size - 1}")
     crooked = e.value(f"icmp ne i64 {low}, 0")
     fits = e.value(f"icmp ult i64 {e.value(f'lshr i64 {target}, {size.bit_length() - 1}')}, "
                    f"{e.value(f'lshr i64 {limit}, {size.bit_length() - 1}')}")  # fmt: skip
     good = e.value(f"and i1 {fits}, {e.value(f'xor i1 {crooked}, true')}")
-    go, bad = h.label("go"), h.label("bad")
-    h.branch(good, go, bad, likely=True)
-    h.place(bad)
+    go, bad = h.code.label("go"), h.code.label("bad")
+    h.code.branch(good, go, bad, likely=True)
+    h.code.begin(bad)
     _stop(h, lane, target, e.value(f"select i1 {crooked}, i32 {TRAP_MISALIGNED}, i32 {TRAP_ADDRESS}"))
-    h.place(go)
+    h.code.begin(go)
 
 
 def _check_alignment(h: Handler, lane: str, source: str, count: str, size: int) -> None:
-    e = h.e
+    e = h.code
     low = e.value(f"icmp ne i64 {e.value(f'and i64 {source}, {size - 1}')}, 0")
     some = e.value(f"icmp ne i32 {count}, 0")
-    go, bad = h.label("go"), h.label("bad")
-    h.branch(e.value(f"and i1 {low}, {some}"), bad, go)
-    h.place(bad)
+    go, bad = h.code.label("go"), h.code.label("bad")
+    h.code.branch(e.value(f"and i1 {low}, {some}"), bad, go)
+    h.code.begin(bad)
     _stop(h, lane, source, str(TRAP_MISALIGNED))
-    h.place(go)
+    h.code.begin(go)
 
 
 def _read(h: Handler, lane: str, source: str, count: str, data: str) -> None:
     """The first `count` bytes at the source."""
-    e = h.e
-    start, top, body, on = h.label("start"), h.label("top"), h.label("byte"), h.label("on")
+    e = h.code
+    start, top, body, on = h.code.label("start"), h.code.label("top"), h.code.label("byte"), h.code.label("on")
     index, following = e.name("i"), e.name("i")
-    h.jump(start)
-    h.place(start)
-    h.jump(top)
-    h.place(top)
-    last = h.label("last")
+    h.code.jump(start)
+    h.code.begin(start)
+    h.code.jump(top)
+    h.code.begin(top)
+    last = h.code.label("last")
     e.line(f"{index} = phi i32 [0, %{start}], [{following}, %{last}]")
-    h.branch(e.value(f"icmp ult i32 {index}, {count}"), body, on)
-    h.place(body)
+    h.code.branch(e.value(f"icmp ult i32 {index}, {count}"), body, on)
+    h.code.begin(body)
     address = e.value(f"add i64 {source}, {e.value(f'zext i32 {index} to i64')}")
     pointer = lanewise.translate(h, lane, address, 1, generic=False)
-    go, bad = h.label("go"), h.label("bad")
-    h.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
-    h.place(bad)
+    go, bad = h.code.label("go"), h.code.label("bad")
+    h.code.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
+    h.code.begin(bad)
     lanewise.refuse(h, lane, address, 1)
-    h.place(go)
+    h.code.begin(go)
     byte = e.value(f"load i8, ptr {pointer}")
     e.line(f"store i8 {byte}, ptr {e.value(f'getelementptr i8, ptr {data}, i32 {index}')}")
-    h.jump(last)
-    h.place(last)
+    h.code.jump(last)
+    h.code.begin(last)
     e.line(f"{following} = add i32 {index}, 1")
-    h.jump(top)
-    h.place(on)
+    h.code.jump(top)
+    h.code.begin(on)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.emitter import expand
+from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.structures import TRAP_ADDRESS, TRAP_MISALIGNED
-from ptxtools.native.code.templates import expand
 from ptxtools.program.details import HostMemory, ThreadCopy
 from ptxtools.program.program import LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
@@ -143,31 +143,31 @@ bad:
 
 def translate(h: Handler, lane: str, address: str, size: int, *, generic: bool) -> str:
     """Host pointer of one lane's address; null when it cannot be accessed."""
-    h.e.declare("@translate", expand(TRANSLATE))
+    h.code.declare("@translate", expand(TRANSLATE))
     flag = "true" if generic else "false"
     arguments = f"ptr %ctx, ptr %warp, i32 {lane}, i64 {address}, i64 {size}, i1 {flag}"
-    return h.e.value(f"call ptr @translate({arguments})")
+    return h.code.value(f"call ptr @translate({arguments})")
 
 
 def in_window(h: Handler, address: str, window: int) -> str:
     """The generic address of an address below 2**56 of a window; what is none becomes an address of nothing."""
-    e = h.e
+    e = h.code
     small = e.value(f"icmp ult i64 {address}, {1 << 56}")
     return e.value(f"select i1 {small}, i64 {e.value(f'or i64 {address}, {window}')}, i64 -1")
 
 
 def refuse(h: Handler, lane: str, address: str, size: int, *, write: bool = False) -> None:
     """This lane's address cannot be accessed: a trap, unless Python can open host memory there. Ends the path."""
-    h.expand(f"set ctx.stop_address, {address}")
-    bit = h.e.value(f"shl i32 1, {lane}")
-    low = h.e.value(f"and i64 {address}, {size - 1}")
-    crooked = h.e.value(f"icmp ne i64 {low}, 0")
+    h.code.expand(f"set ctx.stop_address, {address}")
+    bit = h.code.value(f"shl i32 1, {lane}")
+    low = h.code.value(f"and i64 {address}, {size - 1}")
+    crooked = h.code.value(f"icmp ne i64 {low}, 0")
     if opens_host(h):
-        host, trap = h.label("host"), h.label("trap")
-        h.branch(crooked, trap, host)
-        h.place(host)
-        depth = h.e.name()
-        h.expand(f"""
+        host, trap = h.code.label("host"), h.code.label("trap")
+        h.code.branch(crooked, trap, host)
+        h.code.begin(host)
+        depth = h.code.name()
+        h.code.expand(f"""
             {depth} = depth %fp
             set warp.group_frame, {depth}
             set ctx.resume_ip, %ip
@@ -179,8 +179,8 @@ def refuse(h: Handler, lane: str, address: str, size: int, *, write: bool = Fals
             set ctx.stop_code, {size * 2 + write}
             leave STATUS_HOST
         """)
-        h.place(trap)
-    h.trap(h.e.value(f"select i1 {crooked}, i32 {TRAP_MISALIGNED}, i32 {TRAP_ADDRESS}"), bit)
+        h.code.begin(trap)
+    h.trap(h.code.value(f"select i1 {crooked}, i32 {TRAP_MISALIGNED}, i32 {TRAP_ADDRESS}"), bit)
 
 
 def opens_host(h: Handler) -> bool:
@@ -193,54 +193,54 @@ class Lanes:
     """A loop over the lanes that run: `lane` is the number of the one at hand, `top` and `after` are its labels."""
 
     def __init__(self, h: Handler) -> None:
-        self.h = h
-        start, self.top, self.after = h.label("start"), h.label("lane"), h.label("after")
-        self._left = h.e.name("left")
-        h.jump(start)
-        h.place(start)
-        h.jump(self.top)
-        h.place(self.top)
-        self._phi = len(h.e.lines)
+        self.handler = h
+        start, self.top, self.after = h.code.label("start"), h.code.label("lane"), h.code.label("after")
+        self._left = h.code.name("left")
+        h.code.jump(start)
+        h.code.begin(start)
+        h.code.jump(self.top)
+        h.code.begin(self.top)
+        self._phi = len(h.code.lines)
         self._start = start
-        h.e.line("")
-        self.lane = h.e.call("llvm.cttz.i32", "i32", [("i32", self._left), ("i1", "true")])
+        h.code.line("")
+        self.lane = h.code.call("llvm.cttz.i32", "i32", [("i32", self._left), ("i1", "true")])
 
     def again(self) -> None:
         """End of the body: the next lane, or on behind the loop."""
-        h = self.h
-        last = h.label("last")
-        h.jump(last)
-        h.place(last)
-        less = h.e.value(f"sub i32 {self._left}, 1")
-        rest = h.e.value(f"and i32 {self._left}, {less}")
-        h.e.lines[self._phi] = f"  {self._left} = phi i32 [%m, %{self._start}], [{rest}, %{last}]"
-        h.branch(h.e.value(f"icmp eq i32 {rest}, 0"), self.after, self.top)
-        h.place(self.after)
+        h = self.handler
+        last = h.code.label("last")
+        h.code.jump(last)
+        h.code.begin(last)
+        less = h.code.value(f"sub i32 {self._left}, 1")
+        rest = h.code.value(f"and i32 {self._left}, {less}")
+        h.code.lines[self._phi] = f"  {self._left} = phi i32 [%m, %{self._start}], [{rest}, %{last}]"
+        h.code.branch(h.code.value(f"icmp eq i32 {rest}, 0"), self.after, self.top)
+        h.code.begin(self.after)
 
 
 def array(h: Handler, bits: int) -> str:
     """Room for one value of each lane."""
-    return h.e.value(f"alloca <32 x i{bits}>, align 64")
+    return h.code.value(f"alloca <32 x i{bits}>, align 64")
 
 
 def element(h: Handler, base: str, bits: int, lane: str) -> str:
-    return h.e.value(f"getelementptr i{bits}, ptr {base}, i32 {lane}")
+    return h.code.value(f"getelementptr i{bits}, ptr {base}, i32 {lane}")
 
 
 def _stride(h: Handler, address: str, generic: bool) -> str:
     """Distance of the words of one lane's access."""
     if not generic:
         return "4"
-    window = h.e.value(f"lshr i64 {address}, 56")
-    inside = h.e.value(f"icmp eq i64 {window}, {LOCAL_WINDOW >> 56}")
-    return h.e.value(f"select i1 {inside}, i64 128, i64 4")
+    window = h.code.value(f"lshr i64 {address}, 56")
+    inside = h.code.value(f"icmp eq i64 {window}, {LOCAL_WINDOW >> 56}")
+    return h.code.value(f"select i1 {inside}, i64 128, i64 4")
 
 
 def access(
     h: Handler, access: Access, stored: list[Value] | None, address: Address, *, generic: bool, window: int = 0
 ) -> None:
     """Load or store with an address check for each lane. Ends the path. window: where addresses lie that have none."""
-    e = h.e
+    e = h.code
     places = array(h, 64)
     e.line(f"store <32 x i64> {address.vector()}, ptr {places}, align 64")
     rooms = [array(h, part.bits) for part in access.parts]
@@ -251,11 +251,11 @@ def access(
     one = e.value(f"load i64, ptr {element(h, places, 64, lanes.lane)}")
     where = in_window(h, one, window) if window else one
     pointer = translate(h, lanes.lane, where, access.size, generic=generic)
-    go, bad = h.label("go"), h.label("bad")
-    h.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
-    h.place(bad)
+    go, bad = h.code.label("go"), h.code.label("bad")
+    h.code.branch(e.value(f"icmp ne ptr {pointer}, null"), go, bad, likely=True)
+    h.code.begin(bad)
     refuse(h, lanes.lane, one, access.size, write=stored is not None)
-    h.place(go)
+    h.code.begin(go)
     stride = _stride(h, one, generic)
     for room, part in zip(rooms, access.parts, strict=True):
         own = element(h, room, part.bits, lanes.lane)
@@ -270,7 +270,7 @@ def access(
 
 def _move(h: Handler, pointer: str, stride: str, offset: int, bits: int, own: str, *, store: bool) -> None:
     """Copy one piece, word by word, between memory and the lane's place in an array."""
-    e = h.e
+    e = h.code
     width = min(bits, 32)
     for word in range(max(1, bits // 32)):
         index, byte = divmod(offset + 4 * word, 4)
@@ -283,13 +283,13 @@ def _move(h: Handler, pointer: str, stride: str, offset: int, bits: int, own: st
 
 def trap(h: Handler, access: Access, address: Address, bad: str) -> None:
     """Stop at the first of the lanes in `bad`, whose address cannot be accessed. Ends the path."""
-    lane = h.e.call("llvm.cttz.i32", "i32", [("i32", bad), ("i1", "true")])
+    lane = h.code.call("llvm.cttz.i32", "i32", [("i32", bad), ("i1", "true")])
     refuse(h, lane, address.lane(lane), access.size)
 
 
 def scatter(h: Handler, start: str, offsets: Value, bits: int, value: Value) -> None:
     """Store words at any addresses, by the machine's own instruction."""
-    e, vector, name = h.e, f"<32 x i{bits}>", f"llvm.masked.scatter.v32i{bits}.v32p0"
+    e, vector, name = h.code, f"<32 x i{bits}>", f"llvm.masked.scatter.v32i{bits}.v32p0"
     pointers = e.value(f"getelementptr i8, ptr {start}, <32 x i64> {offsets}")
     e.declare(name, f"declare void @{name}({vector}, <32 x ptr>, <32 x i1>)")
     e.line(f"call void @{name}({vector} {value}, <32 x ptr> align {bits // 8} {pointers}, <32 x i1> %lanes)")
@@ -297,7 +297,7 @@ def scatter(h: Handler, start: str, offsets: Value, bits: int, value: Value) -> 
 
 def scatter_each(h: Handler, start: str, offsets: Value, bits: int, value: Value) -> None:
     """Store pieces at any addresses, one after the other."""
-    e = h.e
+    e = h.code
     places, data = array(h, 64), array(h, bits)
     e.line(f"store <32 x i64> {offsets}, ptr {places}, align 64")
     e.line(f"store <32 x i{bits}> {value}, ptr {data}, align 64")

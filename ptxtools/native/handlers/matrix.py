@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.program.program import LANES, SHARED_WINDOW
 from ptxtools.semantics import fragments
 from ptxtools.semantics.algebra import Value
 
 from . import lanewise
-from .parts import Access, Address, Part
+from .parts import Access, Address, Part, in_units
 
 #: Bytes of one row, which is also its alignment.
 ROW = 16
@@ -21,75 +21,65 @@ class _Rows:
     """Host addresses of the rows that the lanes name, checked. `count` rows are used: those of the first lanes."""
 
     def __init__(self, h: Handler, count: int) -> None:
-        self.h = h
-        e = h.e
+        self.handler = h
+        e = h.code
         address = Address(h)
         base = "0"
         if h.op.space != "shared":  # the CTA may be one of a cluster
-            base = h.field("cta.window", h.field("warp.cta"))
+            base = h.code.field("cta.window", h.code.field("warp.cta"))
             if h.op.space == "generic":
                 base = e.value(f"or i64 {base}, {SHARED_WINDOW}")
-        offsets = h.A.sub("u64", address.vector(), h.splat(64, base))
+        offsets = h.algebra.sub("u64", address.vector(), h.code.spread("i64", base))
         kind = "<32 x i64>"
-        rotated = e.call("llvm.fshr.v32i64", kind, [(kind, offsets)] * 2 + [(kind, h.A.const("u64", 4))])
-        size = e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64")
-        limit = h.splat(64, e.value(f"lshr i64 {size}, 4"))
+        rotated = in_units(h, offsets, 4)
+        size = e.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64")
+        limit = h.code.spread("i64", e.value(f"lshr i64 {size}, 4"))
         outside = e.value(f"icmp uge {kind} {rotated}, {limit}")
         bits = e.value(f"bitcast <32 x i1> {outside} to i32")
         used = e.value(f"and i32 {bits}, {(1 << count) - 1 if count < LANES else -1}")
         bad = e.value(f"and i32 {used}, %m")
-        stop, go = h.label("stop"), h.label("go")
-        h.branch(e.value(f"icmp eq i32 {bad}, 0"), go, stop, likely=True)
-        h.place(stop)
+        stop, go = h.code.label("stop"), h.code.label("go")
+        h.code.branch(e.value(f"icmp eq i32 {bad}, 0"), go, stop, likely=True)
+        h.code.begin(stop)
         lanewise.trap(h, _ACCESS, address, bad)
-        h.place(go)
+        h.code.begin(go)
         # A lane that does not run has no address: its row is the CTA's first bytes, whatever they are.
-        offsets = h.A.select("u64", "%lanes", offsets, h.A.const("u64", 0))
+        offsets = h.algebra.select("u64", "%lanes", offsets, h.algebra.const("u64", 0))
         room = lanewise.array(h, 64)
         e.line(f"store {kind} {offsets}, ptr {room}, align 64")
         self.room = room
-        self.shared = h.field("cta.shared", h.field("warp.cta"))
+        self.shared = h.code.field("cta.shared", h.code.field("warp.cta"))
 
     def pointer(self, number: int) -> str:
-        e = self.h.e
-        offset = e.value(f"load i64, ptr {lanewise.element(self.h, self.room, 64, str(number))}")
+        e = self.handler.code
+        offset = e.value(f"load i64, ptr {lanewise.element(self.handler, self.room, 64, str(number))}")
         return e.value(f"getelementptr i8, ptr {self.shared}, i64 {offset}")
 
     def load(self, number: int) -> Value:
-        return self.h.e.value(f"load <16 x i8>, ptr {self.pointer(number)}, align 1")
+        return self.handler.code.value(f"load <16 x i8>, ptr {self.pointer(number)}, align 1")
 
     def store(self, number: int, row: Value) -> None:
-        self.h.e.line(f"store <16 x i8> {row}, ptr {self.pointer(number)}, align 1")
+        self.handler.code.line(f"store <16 x i8> {row}, ptr {self.pointer(number)}, align 1")
 
 
 def _join(h: Handler, rows: Sequence[Value]) -> Value:
     """Rows one behind the other: a power of two of them."""
-    width = ROW
-    parts = list(rows)
-    while len(parts) > 1:
-        order = ", ".join(f"i32 {i}" for i in range(2 * width))
-        kind = f"<{width} x i8>"
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [h.e.value(f"shufflevector {kind} {a}, {kind} {b}, <{2 * width} x i32> <{order}>") for a, b in pairs]
-        width *= 2
-    return parts[0]
+    return h.code.concatenate("i8", rows, ROW)
 
 
 def _pick(h: Handler, whole: Value, count: int, unit: int, order: Sequence[int]) -> Value:
     """A vector of `count` bytes, its elements of `unit` bits rearranged: element i of the result is order[i]."""
-    e = h.e
+    e = h.code
     elements = 8 * count // unit
     source = whole
     if unit != 8:
         source = e.value(f"bitcast <{count} x i8> {whole} to <{elements} x i{unit}>")
-    text = ", ".join(f"i32 {i}" for i in order)
-    kind = f"<{elements} x i{unit}>"
-    return e.value(f"shufflevector {kind} {source}, {kind} poison, <{len(order)} x i32> <{text}>")
+    return e.shuffle(f"<{elements} x i{unit}>", order, source)
 
 
 def _word(h: Handler, value: Value, unit: int) -> Value:
     """32 words out of a vector of 128 bytes."""
-    return h.e.value(f"bitcast <{1024 // unit} x i{unit}> {value} to <32 x i32>")
+    return h.code.value(f"bitcast <{1024 // unit} x i{unit}> {value} to <32 x i32>")
 
 
 def _halves(transposed: bool) -> list[int]:
@@ -136,11 +126,10 @@ def _expanded(h: Handler, form: str, row: Value) -> Value:
     """A row of packed 4- or 6-bit elements with each in a byte of its own, in the low bits."""
     if not form:
         return row
-    e = h.e
+    e = h.code
     bits = 4 if form.startswith("b4") else 6
     number = e.value(f"bitcast <16 x i8> {row} to i128")
-    first = e.value(f"insertelement <16 x i128> poison, i128 {number}, i32 0")
-    everywhere = e.value(f"shufflevector <16 x i128> {first}, <16 x i128> poison, <16 x i32> zeroinitializer")
+    everywhere = e.spread("i128", number, 16)
     amounts = ", ".join(f"i128 {bits * i}" for i in range(16))
     moved = e.value(f"lshr <16 x i128> {everywhere}, <{amounts}>")
     narrow = e.value(f"trunc <16 x i128> {moved} to <16 x i8>")
@@ -159,10 +148,10 @@ def store(h: Handler) -> None:
     else:
         unit, order = 8, _inverse(_bytes(fragments.byte_store_16x8))
     for matrix, value in enumerate(values):
-        flat = h.e.value(f"bitcast <32 x i32> {value} to <128 x i8>")
+        flat = h.code.value(f"bitcast <32 x i32> {value} to <128 x i8>")
         whole = _pick(h, flat, 128, unit, order)
         if unit != 8:
-            whole = h.e.value(f"bitcast <64 x i16> {whole} to <128 x i8>")
+            whole = h.code.value(f"bitcast <64 x i16> {whole} to <128 x i8>")
         for row in range(8):
             _store_row(h, rows, 8 * matrix + row, _pick(h, whole, 128, 8, range(ROW * row, ROW * (row + 1))))
     h.go_on()
@@ -170,13 +159,13 @@ def store(h: Handler) -> None:
 
 def _store_row(h: Handler, rows: _Rows, number: int, row: Value) -> None:
     """A row whose lane does not run is not stored."""
-    write, on = h.label("write"), h.label("on")
-    bit = h.e.value(f"and i32 %m, {1 << number if number < 31 else -(1 << 31)}")
-    h.branch(h.e.value(f"icmp ne i32 {bit}, 0"), write, on, likely=True)
-    h.place(write)
+    write, on = h.code.label("write"), h.code.label("on")
+    bit = h.code.value(f"and i32 %m, {1 << number if number < 31 else -(1 << 31)}")
+    h.code.branch(h.code.value(f"icmp ne i32 {bit}, 0"), write, on, likely=True)
+    h.code.begin(write)
     rows.store(number, row)
-    h.jump(on)
-    h.place(on)
+    h.code.jump(on)
+    h.code.begin(on)
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
@@ -188,5 +177,5 @@ def _inverse(order: Sequence[int]) -> list[int]:
 
 def transpose(h: Handler) -> None:
     """movmatrix.trans of an 8 x 8 matrix of 16-bit elements."""
-    flat = h.e.value(f"bitcast <32 x i32> {h.source(0)} to <128 x i8>")
+    flat = h.code.value(f"bitcast <32 x i32> {h.source(0)} to <128 x i8>")
     h.results([_word(h, _pick(h, flat, 128, 16, _halves(transposed=True)), 16)])

@@ -6,7 +6,7 @@ barrier, lanes to be woken, misuse, and a wait that is not over. A CTA belongs t
 
 from __future__ import annotations
 
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.program import mbarrier as word
 from ptxtools.program.details import Action
 from ptxtools.program.program import SHARED_WINDOW
@@ -25,7 +25,7 @@ class _Operation:
     """One handler: arrays for operands and results, and the loop over lanes."""
 
     def __init__(self, h: Handler) -> None:
-        self.h, self.e = h, h.e
+        self.handler, self.code = h, h.code
         self.action = h.op.of(Action).name
         for ref in (*h.op.dst, *h.op.src):
             if ref is not None:
@@ -33,59 +33,59 @@ class _Operation:
         self.result = len(h.op.dst) == 2
         self.waits = "_wait" in self.action
         places = array(h, 64)
-        self.e.line(f"store <32 x i64> {Address(h).vector()}, ptr {places}, align 64")
+        self.code.line(f"store <32 x i64> {Address(h).vector()}, ptr {places}, align 64")
         self.amounts = self._amounts()
         self.results = array(h, 64)
-        self.slow = self.e.value("alloca i32, align 4")
-        self.done = self.e.value("alloca i32, align 4")
-        self.e.line(f"store i32 0, ptr {self.slow}")
-        self.e.line(f"store i32 0, ptr {self.done}")
-        self.shared = h.field("cta.shared", h.field("warp.cta"))
-        self.room = self.e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64")
-        window = h.field("cta.window", h.field("warp.cta"))
-        self.window = self.e.value(f"add i64 {window}, {SHARED_WINDOW}") if h.op.space == "generic" else window
+        self.slow = self.code.value("alloca i32, align 4")
+        self.done = self.code.value("alloca i32, align 4")
+        self.code.line(f"store i32 0, ptr {self.slow}")
+        self.code.line(f"store i32 0, ptr {self.done}")
+        self.shared = h.code.field("cta.shared", h.code.field("warp.cta"))
+        self.room = self.code.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64")
+        window = h.code.field("cta.window", h.code.field("warp.cta"))
+        self.window = self.code.value(f"add i64 {window}, {SHARED_WINDOW}") if h.op.space == "generic" else window
         self.lanes = Lanes(h)
         self.lane = self.lanes.lane
-        self.bit = self.e.value(f"shl i32 1, {self.lane}")
-        self.place = self.e.value(f"load i64, ptr {element(h, places, 64, self.lane)}")
+        self.bit = self.code.value(f"shl i32 1, {self.lane}")
+        self.place = self.code.value(f"load i64, ptr {element(h, places, 64, self.lane)}")
 
     def _amounts(self) -> str | None:
         """src[1] of all lanes as 64-bit numbers."""
-        if len(self.h.op.src) < 2:
+        if len(self.handler.op.src) < 2:
             return None
-        value, room = self.h.source(1), array(self.h, 64)
-        if self.h.op.src_types[1] == "u32":
-            value = self.h.A.resize("u32", "u64", value)
-        self.e.line(f"store <32 x i64> {value}, ptr {room}, align 64")
+        value, room = self.handler.source(1), array(self.handler, 64)
+        if self.handler.op.src_types[1] == "u32":
+            value = self.handler.algebra.resize("u32", "u64", value)
+        self.code.line(f"store <32 x i64> {value}, ptr {room}, align 64")
         return room
 
     def amount(self) -> str:
         assert self.amounts is not None
-        return self.e.value(f"load i64, ptr {element(self.h, self.amounts, 64, self.lane)}")
+        return self.code.value(f"load i64, ptr {element(self.handler, self.amounts, 64, self.lane)}")
 
     def all_of(self, *conditions: str) -> str:
         """Conjunction of i1 values."""
         found = conditions[0]
         for condition in conditions[1:]:
-            found = self.e.value(f"and i1 {found}, {condition}")
+            found = self.code.value(f"and i1 {found}, {condition}")
         return found
 
     def check(self, condition: str) -> None:
         """On if the condition holds; else the lane is Python's."""
-        go, slow = self.h.label("go"), self.h.label("python")
-        self.h.branch(condition, go, slow, likely=True)
-        self.h.place(slow)
+        go, slow = self.handler.code.label("go"), self.handler.code.label("python")
+        self.handler.code.branch(condition, go, slow, likely=True)
+        self.handler.code.begin(slow)
         self._mark(self.slow)
-        self.h.jump(self.next)
-        self.h.place(go)
+        self.handler.code.jump(self.next)
+        self.handler.code.begin(go)
 
     def _mark(self, room: str) -> None:
-        old = self.e.value(f"load i32, ptr {room}")
-        self.e.line(f"store i32 {self.e.value(f'or i32 {old}, {self.bit}')}, ptr {room}")
+        old = self.code.value(f"load i32, ptr {room}")
+        self.code.line(f"store i32 {self.code.value(f'or i32 {old}, {self.bit}')}, ptr {room}")
 
     def emit(self) -> None:
-        e, h = self.e, self.h
-        self.next = h.label("next")
+        e, h = self.code, self.handler
+        self.next = h.code.label("next")
         offset = e.value(f"sub i64 {self.place}, {self.window}")
         inside = e.value(f"icmp ult i64 {offset}, {e.value(f'sub i64 {self.room}, 7')}")
         some = e.value(f"icmp ugt i64 {self.room}, 7")
@@ -100,13 +100,13 @@ class _Operation:
             self._test(pointer)
         else:
             self._change(pointer)
-        h.jump(self.next)
-        h.place(self.next)
+        h.code.jump(self.next)
+        h.code.begin(self.next)
         self.lanes.again()
         self._finish()
 
     def _finish(self) -> None:
-        h, e = self.h, self.e
+        h, e = self.handler, self.code
         slow = e.value(f"bitcast i32 {e.value(f'load i32, ptr {self.slow}')} to <32 x i1>")
         if self.waits:
             h.results([e.value(f"bitcast i32 {e.value(f'load i32, ptr {self.done}')} to <32 x i1>"), slow])
@@ -116,7 +116,7 @@ class _Operation:
             h.results([slow])
 
     def _init(self, pointer: str) -> None:
-        e, count = self.e, self.amount()
+        e, count = self.code, self.amount()
         less = e.value(f"sub i64 {count}, 1")
         self.check(e.value(f"icmp ult i64 {less}, {word.MAX_COUNT}"))
         minus = e.value(f"and i64 {e.value(f'sub i64 0, {count}')}, {word.COUNT_MASK}")
@@ -126,7 +126,7 @@ class _Operation:
 
     def _test(self, pointer: str) -> None:
         """Whether the phase is over; try_wait leaves waiting to Python."""
-        e = self.e
+        e = self.code
         now = e.value(f"load i64, ptr {pointer}")
         wanted = self.amount()
         if self.action.endswith("parity"):
@@ -136,14 +136,14 @@ class _Operation:
             self.check(over)
             self._mark(self.done)
             return
-        yes = self.h.label("yes")
-        self.h.branch(over, yes, self.next)
-        self.h.place(yes)
+        yes = self.handler.code.label("yes")
+        self.handler.code.branch(over, yes, self.next)
+        self.handler.code.begin(yes)
         self._mark(self.done)
 
     def _change(self, pointer: str) -> None:
         """Arrivals and transactions: `ptxtools.program.mbarrier` in IR."""
-        e, amount = self.e, self.amount()
+        e, amount = self.code, self.amount()
         now = e.value(f"load i64, ptr {pointer}")
         pending, expected = self._count(now, word.PENDING_SHIFT), self._count(now, word.EXPECTED_SHIFT)
         tx = e.value(f"ashr i64 {e.value(f'shl i64 {now}, {64 - word.TX_SHIFT - word.TX_BITS}')}, {64 - word.TX_BITS}")
@@ -164,11 +164,11 @@ class _Operation:
         self._complete(pointer, now, pending, expected, tx, good)
 
     def _count(self, now: str, shift: int) -> str:
-        return self.e.value(f"and i64 {self.e.value(f'lshr i64 {now}, {shift}')}, {word.COUNT_MASK}")
+        return self.code.value(f"and i64 {self.code.value(f'lshr i64 {now}, {shift}')}, {word.COUNT_MASK}")
 
     def _arrive(self, minus: str, arrivals: str) -> tuple[str, list[str]]:
         """A count (stored as its negative) less `arrivals`; conditions under which that is defined."""
-        e = self.e
+        e = self.code
         left = e.value(f"and i64 {e.value(f'sub i64 0, {minus}')}, {word.COUNT_MASK}")
         enough = e.value(f"icmp ule i64 {arrivals}, {left}")
         some = e.value(f"icmp ne i64 {arrivals}, 0")
@@ -176,7 +176,7 @@ class _Operation:
 
     def _complete(self, pointer: str, now: str, pending: str, expected: str, tx: str, good: list[str]) -> None:
         """Store the word, in its next phase if this one is complete; waking others is Python's."""
-        e = self.e
+        e = self.code
         phase = e.value(f"and i64 {now}, {-1 << word.PHASE_SHIFT}")
         complete = e.value(f"icmp eq i64 {e.value(f'or i64 {pending}, {tx}')}, 0")
         if self.action.endswith(".noComplete"):
@@ -198,7 +198,7 @@ class _Operation:
         e.line(f"store i64 {new}, ptr {pointer}")
         if self.result:
             state = e.value(f"and i64 {now}, {~word.WAITED}")
-            e.line(f"store i64 {state}, ptr {element(self.h, self.results, 64, self.lane)}")
+            e.line(f"store i64 {state}, ptr {element(self.handler, self.results, 64, self.lane)}")
 
 
 def mbarrier(h: Handler) -> None:
@@ -210,7 +210,7 @@ def mbarrier(h: Handler) -> None:
 
 def give_way(h: Handler) -> None:
     """The warp's slice ends with its block, and what is left of it is not charged."""
-    left = h.field("ctx.slice")
-    used = h.e.value(f"sub i64 {h.field('ctx.given')}, {h.e.value(f'sext i32 {left} to i64')}")
-    h.expand(f"set ctx.given, {used}\nset ctx.slice, 0")
+    left = h.code.field("ctx.slice")
+    used = h.code.value(f"sub i64 {h.code.field('ctx.given')}, {h.code.value(f'sext i32 {left} to i64')}")
+    h.code.expand(f"set ctx.given, {used}\nset ctx.slice, 0")
     h.go_on()

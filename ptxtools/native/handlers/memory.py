@@ -9,7 +9,7 @@ goes through `lanewise`.
 
 from __future__ import annotations
 
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 
@@ -24,15 +24,15 @@ POLL = 64
 
 def _window(h: Handler, space: str) -> Window:
     if space in ("shared", "cluster"):
-        cta = h.field("warp.cta")
-        host = h.e.value(f"ptrtoint ptr {h.field('cta.shared', cta)} to i64")
-        base = h.field("cta.window", cta) if space == "cluster" else "0"
-        return Window(host, base, h.e.value(f"zext i32 {h.field('ctx.shared_bytes')} to i64"))
+        cta = h.code.field("warp.cta")
+        host = h.code.value(f"ptrtoint ptr {h.code.field('cta.shared', cta)} to i64")
+        base = h.code.field("cta.window", cta) if space == "cluster" else "0"
+        return Window(host, base, h.code.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64"))
     if space == "param":
-        host = h.e.value(f"ptrtoint ptr {h.field('ctx.params')} to i64")
-        return Window(host, "0", h.e.value(f"zext i32 {h.field('ctx.param_bytes')} to i64"))
-    base = h.field("ctx.base")
-    return Window(h.e.value(f"add i64 {h.field('ctx.arena')}, {base}"), base, h.field("ctx.size"))
+        host = h.code.value(f"ptrtoint ptr {h.code.field('ctx.params')} to i64")
+        return Window(host, "0", h.code.value(f"zext i32 {h.code.field('ctx.param_bytes')} to i64"))
+    base = h.code.field("ctx.base")
+    return Window(h.code.value(f"add i64 {h.code.field('ctx.arena')}, {base}"), base, h.code.field("ctx.size"))
 
 
 def load(h: Handler) -> None:
@@ -50,7 +50,7 @@ def store(h: Handler) -> None:
     """Memory at src[0] + imm = src[1:]."""
     opcode = h.op.opcode
     if opcode is not None and opcode.has("release"):
-        h.e.line("fence release")
+        h.code.line("fence release")
     access = Access.of(h.op.src_types[1:], h.op.src[1:])
     written = [number for number in range(1, len(h.op.src)) if h.op.src[number] is not None]
     values = [h.source(number) for number in written]
@@ -66,9 +66,9 @@ def _access(h: Handler, access: Access, stored: list[Value] | None) -> None:
     if space == "local":
         local.access(h, access, stored, address, "0")
         return
-    slow = h.label("slow")
+    slow = h.code.label("slow")
     bad = Ranged(h, access, stored, address, _window(h, space), slow).emit()
-    h.place(slow)
+    h.code.begin(slow)
     if space == "generic":
         _other_windows(h, access, stored, address)
     elif space == "cluster":
@@ -81,20 +81,20 @@ def _access(h: Handler, access: Access, stored: list[Value] | None) -> None:
 
 def _other_windows(h: Handler, access: Access, stored: list[Value] | None, address: Address) -> None:
     """All lanes in the shared window, or all in the local one; else each lane by itself."""
-    high = h.A.shr_by("u64", address.vector(), 56)
-    outside = h.e.value("xor i32 %m, -1")
+    high = h.algebra.shr_by("u64", address.vector(), 56)
+    outside = h.code.value("xor i32 %m, -1")
     for space, window in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
-        here, on = h.label(space), h.label("on")
-        same = h.e.value(f"icmp eq <32 x i64> {high}, {h.A.const('u64', window >> 56)}")
-        bits = h.e.value(f"bitcast <32 x i1> {same} to i32")
-        everybody = h.e.value(f"icmp eq i32 {h.e.value(f'or i32 {bits}, {outside}')}, -1")
-        h.branch(everybody, here, on)
-        h.place(here)
+        here, on = h.code.label(space), h.code.label("on")
+        same = h.code.value(f"icmp eq <32 x i64> {high}, {h.algebra.const('u64', window >> 56)}")
+        bits = h.code.value(f"bitcast <32 x i1> {same} to i32")
+        everybody = h.code.value(f"icmp eq i32 {h.code.value(f'or i32 {bits}, {outside}')}, -1")
+        h.code.branch(everybody, here, on)
+        h.code.begin(here)
         if space == "shared":
             inside = _window(h, "cluster")
-            base = h.e.value(f"or i64 {inside.base}, {window}")
+            base = h.code.value(f"or i64 {inside.base}, {window}")
             Ranged(h, access, stored, address, Window(inside.host, base, inside.size), on).emit()
         else:
             local.access(h, access, stored, address, str(window))
-        h.place(on)
+        h.code.begin(on)
     lanewise.access(h, access, stored, address, generic=True)

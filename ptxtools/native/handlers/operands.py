@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ptxtools.native.code.algebra import LLVMAlgebra
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.program.details import MatrixProduct
 from ptxtools.program.program import LANES, Ref
 from ptxtools.semantics import tensorcore
@@ -41,17 +41,17 @@ class Tile:
 
     def __init__(self, h: Handler) -> None:
         assert h.op.opcode is not None
-        self.h, self.e = h, h.e
+        self.handler, self.code = h, h.code
         self.product: Product = product_of(h.op.opcode.text)
         detail = h.op.of(MatrixProduct)
         self.selector, self.numerics = detail.selector, detail.numerics
         self.suspects: list[str] = []  # i1: some scale factor is a NaN
         self.element = _ELEMENT[self.product.kind]
-        self.A = LLVMAlgebra(h.e, lanes=8)
+        self.algebra = LLVMAlgebra(h.code, lanes=8)
         self.chip = self.product.kind == "float"
         self.rule = rule_of(self.product.sum, self.numerics) if self.chip else None
         self.powers_wanted = self.rule is not None and self.rule.fraction > 0 and self.rule.group == 1
-        self.highest = h.A.const("u64", 0)
+        self.highest = h.algebra.const("u64", 0)
         self.sources = list(h.op.src)
         self.first_b = self.product.factor_registers[0]
         self.first_c = sum(self.product.factor_registers)
@@ -59,7 +59,7 @@ class Tile:
 
     def source(self, number: int) -> Value:
         """A whole register, as its slot holds it."""
-        return self.h.content(self.operand(number))
+        return self.handler.content(self.operand(number))
 
     def operand(self, number: int) -> Ref:
         """The slot of a source."""
@@ -69,33 +69,33 @@ class Tile:
 
     def room(self, element: str, count: int) -> str:
         """An array on the stack."""
-        return self.e.value(f"alloca [{count} x {element}], align 64")
+        return self.code.value(f"alloca [{count} x {element}], align 64")
 
     def at(self, base: str, element: str, index: int | str) -> str:
         """Address of an element of an array."""
         kind = "i64" if isinstance(index, int) else "i32"
-        return self.e.value(f"getelementptr {element}, ptr {base}, {kind} {index}")
+        return self.code.value(f"getelementptr {element}, ptr {base}, {kind} {index}")
 
     def loop(self, count: int) -> tuple[str, Callable[[], None]]:
         """Open a loop; its counter, and what closes it."""
-        h, e = self.h, self.e
-        start, top, after = h.label("start"), h.label("row"), h.label("after")
+        h, e = self.handler, self.code
+        start, top, after = h.code.label("start"), h.code.label("row"), h.code.label("after")
         index, following = e.name("i"), e.name("i")
-        h.jump(start)
-        h.place(start)
-        h.jump(top)
-        h.place(top)
+        h.code.jump(start)
+        h.code.begin(start)
+        h.code.jump(top)
+        h.code.begin(top)
         place = len(e.lines)
         e.line("")
 
         def close() -> None:
-            last = h.label("last")
-            h.jump(last)
-            h.place(last)
+            last = h.code.label("last")
+            h.code.jump(last)
+            h.code.begin(last)
             e.line(f"{following} = add i32 {index}, 1")
             e.lines[place] = f"  {index} = phi i32 [0, %{start}], [{following}, %{last}]"
-            h.branch(e.value(f"icmp ult i32 {following}, {count}"), top, after)
-            h.place(after)
+            h.code.branch(e.value(f"icmp ult i32 {following}, {count}"), top, after)
+            h.code.begin(after)
 
         return index, close
 
@@ -116,20 +116,18 @@ def decode(t: Tile, type_name: str, fragment: Fragment, first: int, *, turned: b
         for part in range(per):
             value = _value(t, type_name, word, fragment, part)
             where = (register * per + part) * LANES
-            t.e.line(f"store <32 x {t.element}> {value}, ptr {t.at(values, t.element, where)}, align 64")
+            t.code.line(f"store <32 x {t.element}> {value}, ptr {t.at(values, t.element, where)}, align 64")
             if t.chip:
                 _note_power(t, type_name, value, powers, where)
     return _table_of(fragment, values, powers, per, turned=turned)
 
 
 def _turn(t: Tile, word: Value, element: str) -> Value:
-    order = ", ".join(f"i32 {i}" for i in _TURNED)
-    kind = f"<32 x {element}>"
-    return t.e.value(f"shufflevector {kind} {word}, {kind} poison, <32 x i32> <{order}>")
+    return t.code.shuffle(f"<32 x {element}>", _TURNED, word)
 
 
 def _value(t: Tile, type_name: str, word: Value, fragment: Fragment, part: int) -> Value:
-    A = t.h.A  # noqa: N806
+    A = t.handler.algebra  # noqa: N806
     if t.product.kind in ("double", "bits"):
         return word
     bits = fragment.bits
@@ -140,11 +138,11 @@ def _value(t: Tile, type_name: str, word: Value, fragment: Fragment, part: int) 
 
 def _note_power(t: Tile, type_name: str, value: Value, powers: str, where: int) -> None:
     """Keep the power of two, and the highest of all: it is infinite if some element is not finite."""
-    A = t.h.A  # noqa: N806
+    A = t.handler.algebra  # noqa: N806
     own = tensorcore.power(A, value, tensorcore.LEAST[type_name])
     t.highest = tensorcore.greater(A, t.highest, own)
     if powers:
-        t.e.line(f"store <32 x i64> {own}, ptr {t.at(powers, 'i64', where)}, align 64")
+        t.code.line(f"store <32 x i64> {own}, ptr {t.at(powers, 'i64', where)}, align 64")
 
 
 def _table_of(fragment: Fragment, values: str, powers: str, per: int, *, turned: bool) -> Table:
@@ -166,11 +164,11 @@ def copied(t: Tile, table: Table, spots: Sequence[Sequence[int]], name: str) -> 
     """The elements at these indices, row by row."""
     order = [spot for row in spots for spot in row]
     width = len(spots[0])
-    indices = t.e.constant_table(f"order.{name}", "i32", order)
+    indices = t.code.constant_table(f"order.{name}", "i32", order)
     values = t.room(t.element, len(order))
     powers = t.room("i64", len(order)) if table.powers else ""
     index, close = t.loop(len(order))
-    source = t.e.value(f"load i32, ptr {t.at(indices, 'i32', index)}")
+    source = t.code.value(f"load i32, ptr {t.at(indices, 'i32', index)}")
     _copy_element(t, table, Table(values, powers, table.spot, width), source, index)
     close()
     return Table(values, powers, lambda row, column: row * width + column, width)
@@ -179,13 +177,13 @@ def copied(t: Tile, table: Table, spots: Sequence[Sequence[int]], name: str) -> 
 def _copy_element(t: Tile, table: Table, target: Table, source: str, index: str) -> None:
     for old, new, element in ((table.values, target.values, t.element), (table.powers, target.powers, "i64")):
         if old:
-            one = t.e.value(f"load {element}, ptr {t.at(old, element, source)}")
-            t.e.line(f"store {element} {one}, ptr {t.at(new, element, index)}")
+            one = t.code.value(f"load {element}, ptr {t.at(old, element, source)}")
+            t.code.line(f"store {element} {one}, ptr {t.at(new, element, index)}")
 
 
 def expanded(t: Tile, table: Table, stored: Sequence[Stored]) -> Table:
     """A sparse A in full: each stored element goes to the column that its metadata names (9.7.14.6.1)."""
-    e, product = t.e, t.product
+    e, product = t.code, t.product
     count = product.m * product.k
     rows = []
     for s in stored:

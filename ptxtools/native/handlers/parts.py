@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ptxtools.native.code.builder import Handler
-from ptxtools.program.program import Ref
+from ptxtools.native.code.handler import Handler
+from ptxtools.program.program import LANES, Ref
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, word_bits
 
@@ -63,22 +63,22 @@ class Address:
     """The address operand: one register of all lanes plus a constant of the record, or only that constant."""
 
     def __init__(self, h: Handler) -> None:
-        self.h = h
+        self.handler = h
         self.ref: Ref | None = h.op.src[0]
         self.bits = 32 if self.ref is not None and self.ref.type == "b32" else 64
         self.register: Value = h.content(self.ref) if self.ref is not None else None
-        self.imm = h.field("rec.imm")
+        self.imm = h.code.field("rec.imm")
 
     def vector(self) -> Value:
         """Effective addresses as 64-bit values."""
-        offset = self.h.splat(64, self.imm)
+        offset = self.handler.code.spread("i64", self.imm)
         if self.register is None:
             return offset
         wide = self.register
         if self.bits == 32:  # a 32-bit address wraps at 32 bits
-            narrow = self.h.splat(32, self.h.e.value(f"trunc i64 {self.imm} to i32"))
-            return self.h.A.resize("u32", "u64", self.h.A.add("u32", wide, narrow))
-        return self.h.A.add("u64", wide, offset)
+            narrow = self.handler.code.spread("i32", self.handler.code.value(f"trunc i64 {self.imm} to i32"))
+            return self.handler.algebra.resize("u32", "u64", self.handler.algebra.add("u32", wide, narrow))
+        return self.handler.algebra.add("u64", wide, offset)
 
     def lane(self, index: str) -> str:
         """Effective address of one lane, as i64."""
@@ -89,14 +89,20 @@ class Address:
     def raw(self, lane: str) -> str:
         """One lane's register, without the constant."""
         assert self.ref is not None
-        return self.h.lane(self.ref, lane)
+        return self.handler.lane(self.ref, lane)
 
     def effective(self, raw: str) -> str:
         """The address that a register's content means, as i64."""
         if self.bits == 32:
-            low = self.h.e.value(f"trunc i64 {self.imm} to i32")
-            return self.h.e.value(f"zext i32 {self.h.e.value(f'add i32 {raw}, {low}')} to i64")
-        return self.h.e.value(f"add i64 {raw}, {self.imm}")
+            low = self.handler.code.value(f"trunc i64 {self.imm} to i32")
+            return self.handler.code.value(f"zext i32 {self.handler.code.value(f'add i32 {raw}, {low}')} to i64")
+        return self.handler.code.value(f"add i64 {raw}, {self.imm}")
+
+
+def in_units(h: Handler, offset: Value, shift: int, kind: str = "<32 x i64>") -> Value:
+    """Offsets in units of 2**shift bytes, by a rotation: one that is not aligned is beyond any limit."""
+    amount = str(shift) if kind == "i64" else h.algebra.const("u64", shift)
+    return h.code.apply("fshr", kind, offset, offset, amount)
 
 
 def load_values(h: Handler, access: Access, loaded: Sequence[Value]) -> list[Value]:
@@ -108,7 +114,7 @@ def load_values(h: Handler, access: Access, loaded: Sequence[Value]) -> list[Val
         if bits_of(t) == 128:
             values.append((piece, next(pieces)))
         elif access.bits == 8:
-            values.append(h.e.value(f"zext <32 x i8> {piece} to <32 x i16>"))
+            values.append(h.code.value(f"zext <32 x i8> {piece} to <32 x i16>"))
         else:
             values.append(piece)
     return values
@@ -121,7 +127,7 @@ def store_parts(h: Handler, access: Access, types: Sequence[str], values: Sequen
         if word_bits(t) == 128:
             pieces.extend(value)
         elif access.bits == 8:
-            pieces.append(h.e.value(f"trunc <32 x i16> {value} to <32 x i8>"))
+            pieces.append(h.code.value(f"trunc <32 x i16> {value} to <32 x i8>"))
         else:
             pieces.append(value)
     return pieces
@@ -129,9 +135,7 @@ def store_parts(h: Handler, access: Access, types: Sequence[str], values: Sequen
 
 def half(h: Handler, value: Value, element: str, side: int) -> Value:
     """Lanes 0 to 15, or 16 to 31."""
-    order = ", ".join(f"i32 {16 * side + i}" for i in range(16))
-    vector = f"<32 x {element}>"
-    return h.e.value(f"shufflevector {vector} {value}, {vector} poison, <16 x i32> <{order}>")
+    return h.code.part(element, LANES, value, 16 * side, 16)
 
 
 def join(h: Handler, bits: int, pieces: Sequence[Value]) -> Value:
@@ -141,17 +145,16 @@ def join(h: Handler, bits: int, pieces: Sequence[Value]) -> Value:
         return pieces[0]
     middle = count // 2
     first, second = join(h, bits, pieces[:middle]), join(h, bits, pieces[middle:])
-    vector, order = f"<{16 * middle} x i{bits}>", []
+    vector, order = f"<{16 * middle} x i{bits}>", list[int]()
     for lane in range(16):
         order += [middle * lane + i for i in range(middle)]
         order += [16 * middle + middle * lane + i for i in range(middle)]
-    text = ", ".join(f"i32 {i}" for i in order)
-    return h.e.value(f"shufflevector {vector} {first}, {vector} {second}, <{16 * count} x i32> <{text}>")
+    return h.code.shuffle(vector, order, first, second)
 
 
 def word_gather(h: Handler, start: str, offsets: Value, lanes: Value, bits: int) -> Value:
     """16 lanes from any addresses; narrow elements come out of the aligned words that hold them."""
-    e = h.e
+    e = h.code
     wide = max(bits, 32)
     where = offsets
     if bits < 32:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxtools import semantics
 from ptxtools.isa import Opcode
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.program.details import Action, Constant, Detail, Suffixes, Truncated
 from ptxtools.semantics.algebra import Value
 
@@ -30,7 +30,7 @@ def compute(h: Handler, opcode: Opcode, detail: Detail | None, inputs: list[Valu
         options["truncated"] = True
     elif isinstance(detail, Suffixes):
         options["selectors"] = detail.selectors()
-    return function(h.A, opcode, *inputs, **options)
+    return function(h.algebra, opcode, *inputs, **options)
 
 
 def copy(h: Handler) -> None:
@@ -44,12 +44,12 @@ def copy(h: Handler) -> None:
 
 def pack(h: Handler) -> None:
     """mov of a vector into a wider scalar (9.7.9.4)."""
-    h.results([h.A.pack(h.op.src_types[0], h.sources())])
+    h.results([h.algebra.pack(h.op.src_types[0], h.sources())])
 
 
 def unpack(h: Handler) -> None:
     """mov of a scalar into a vector of narrower elements (9.7.9.4)."""
-    h.results(h.A.unpack(h.op.dst_types[0], len(h.op.dst), h.source(0)))
+    h.results(h.algebra.unpack(h.op.dst_types[0], len(h.op.dst), h.source(0)))
 
 
 def barrier_result(h: Handler) -> None:
@@ -57,23 +57,23 @@ def barrier_result(h: Handler) -> None:
     number = h.op.src[0]
     assert number is not None
     identity = h.lane(number, h.leader())
-    where = h.e.name()
-    h.expand(f"{where} = item warp.result, {identity}")
-    value = h.splat(32, h.e.value(f"load i32, ptr {where}"))
+    where = h.code.name()
+    h.code.expand(f"{where} = item warp.result, {identity}")
+    value = h.code.spread("i32", h.code.value(f"load i32, ptr {where}"))
     action = h.op.of(Action).name
     if action != "popc":
-        value = h.A.is_zero("u32", value) if action == "and" else h.A.is_nonzero("u32", value)
+        value = h.algebra.is_zero("u32", value) if action == "and" else h.algebra.is_nonzero("u32", value)
     h.results([value])
 
 
 def fence(h: Handler) -> None:
     """membar and fence order this worker's accesses against those of the others."""
-    h.e.line("fence seq_cst")
+    h.code.line("fence seq_cst")
     h.go_on()
 
 
 def spend(h: Handler, records: int) -> None:
     """Charge the warp for something that it may do over and over while it waits for others."""
-    old = h.field("ctx.slice")
-    new = h.e.value(f"sub i32 {old}, {records}")
-    h.expand(f"set ctx.slice, {new}")
+    old = h.code.field("ctx.slice")
+    new = h.code.value(f"sub i32 {old}, {records}")
+    h.code.expand(f"set ctx.slice, {new}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.program.program import LANES
 from ptxtools.semantics import tensorcore
 from ptxtools.semantics.algebra import Value
@@ -52,7 +52,7 @@ def _operands(t: Tile, part: Part, number: int) -> tuple[Table, Table]:
         a = expanded(t, a, sparse_elements(32 if product.atype == "tf32" else product.a_bits, product.m, product.k,
                                             t.selector))  # fmt: skip
     if quads:
-        layouts = t.h.op.opcode.text.split(".")  # type: ignore[union-attr]
+        layouts = t.handler.op.opcode.text.split(".")  # type: ignore[union-attr]
         name = f"{number}.{'.'.join(w for w in layouts if w in ('row', 'col'))}"
         a = copied(t, a, [[a.spot(m, k) for k in range(4)] for m in range(8)], "a" + name)
         b = plain_b(t, b, part.b, "b" + name)
@@ -76,15 +76,13 @@ def _stored_tile(t: Tile, c: Fragment, register: int) -> tuple[str, str]:
         element = "i16"
         room = t.room(element, 64)
         word = t.source(t.first_c + register)
-        t.e.line(f"store <32 x i32> {word}, ptr {room}, align 64")
+        t.code.line(f"store <32 x i32> {word}, ptr {room}, align 64")
         return room, element
     element = f"i{c.bits}"
     room = t.room(element, 64)
     pair = [t.source(t.first_c + register + i) for i in (0, 1)]
-    order = ", ".join(f"i32 {i // 2 + 32 * (i % 2)}" for i in range(64))
-    kind = f"<32 x {element}>"
-    both = t.e.value(f"shufflevector {kind} {pair[0]}, {kind} {pair[1]}, <64 x i32> <{order}>")
-    t.e.line(f"store <64 x {element}> {both}, ptr {room}, align 64")
+    both = t.code.shuffle(f"<32 x {element}>", (i // 2 + 32 * (i % 2) for i in range(64)), *pair)
+    t.code.line(f"store <64 x {element}> {both}, ptr {room}, align 64")
     return room, element
 
 
@@ -95,15 +93,15 @@ def _quad_addend(t: Tile, c: Fragment, number: int) -> tuple[str, str]:
     whole = t.room("i32", c.registers * LANES)
     for register in range(c.registers):
         where = t.at(whole, "i32", register * LANES)
-        t.e.line(f"store <32 x i32> {t.source(t.first_c + register)}, ptr {where}, align 64")
+        t.code.line(f"store <32 x i32> {t.source(t.first_c + register)}, ptr {where}, align 64")
     spots = [(register * LANES + lane) * per + bit // c.bits
              for row in c.places() for lane, register, bit in row]  # fmt: skip
-    order = t.e.constant_table(f"order.c{number}.{c.bits}", "i32", spots)
+    order = t.code.constant_table(f"order.c{number}.{c.bits}", "i32", spots)
     room = t.room(element, 64)
     index, close = t.loop(64)
-    spot = t.e.value(f"load i32, ptr {t.at(order, 'i32', index)}")
-    one = t.e.value(f"load {element}, ptr {t.at(whole, element, spot)}")
-    t.e.line(f"store {element} {one}, ptr {t.at(room, element, index)}")
+    spot = t.code.value(f"load i32, ptr {t.at(order, 'i32', index)}")
+    one = t.code.value(f"load {element}, ptr {t.at(whole, element, spot)}")
+    t.code.line(f"store {element} {one}, ptr {t.at(room, element, index)}")
     close()
     return room, element
 
@@ -119,12 +117,12 @@ def _result_tiles(t: Tile, part: Part) -> dict[tuple[int, int], tuple[str, str]]
 
 def _special(t: Tile) -> str:
     """i1: some factor is NaN or infinite."""
-    A = t.h.A  # noqa: N806
+    A = t.handler.algebra  # noqa: N806
     infinite = A.compare("eq", "u64", t.highest, A.const("u64", 0x7FF0_0000_0000_0000))
-    bits = t.e.value(f"bitcast <32 x i1> {infinite} to i32")
-    found = t.e.value(f"icmp ne i32 {bits}, 0")
+    bits = t.code.value(f"bitcast <32 x i1> {infinite} to i32")
+    found = t.code.value(f"icmp ne i32 {bits}, 0")
     for suspect in t.suspects:
-        found = t.e.value(f"or i1 {found}, {suspect}")
+        found = t.code.value(f"or i1 {found}, {suspect}")
     return found
 
 
@@ -135,8 +133,8 @@ def _rows(
     """One row of every tile."""
     uppers = range(t.product.m // 8)
     a, b = tables
-    offset = t.e.value(f"mul i32 {index}, {a.stride}")
-    column = t.e.value(f"mul i32 {index}, 8")
+    offset = t.code.value(f"mul i32 {index}, {a.stride}")
+    column = t.code.value(f"mul i32 {index}, 8")
     for block in range(t.product.n // 8):
         given = [_load_row(t, addends[upper, block], column) for upper in uppers]
         if t.product.kind == "float":
@@ -149,59 +147,59 @@ def _rows(
             computed = _integer(t, a, b, offset, block, given)
         for upper in uppers:
             room, element = outputs[upper, block]
-            t.e.line(f"store <8 x {element}> {computed[upper]}, ptr {t.at(room, element, column)}, align 16")
+            t.code.line(f"store <8 x {element}> {computed[upper]}, ptr {t.at(room, element, column)}, align 16")
 
 
 def _load_row(t: Tile, tile: tuple[str, str], column: str) -> Value:
     room, element = tile
-    return t.e.value(f"load <8 x {element}>, ptr {t.at(room, element, column)}, align 16")
+    return t.code.value(f"load <8 x {element}>, ptr {t.at(room, element, column)}, align 16")
 
 
 def _columns(t: Tile, base: str, b: Table, element: str, k: int, block: int) -> Value:
     where = t.at(base, element, b.spot(k, 8 * block))
-    return t.e.value(f"load <8 x {element}>, ptr {where}, align 32")
+    return t.code.value(f"load <8 x {element}>, ptr {where}, align 32")
 
 
 def _row_element(t: Tile, base: str, a: Table, element: str, offset: str, upper: int, k: int) -> Value:
     """The element of A at this row of a tile, for all columns."""
     where = t.at(base, element, a.spot(8 * upper, k))
-    scalar = t.e.value(f"load {element}, ptr {t.at(where, element, offset)}")
-    return t.A.broadcast(element, scalar)
+    scalar = t.code.value(f"load {element}, ptr {t.at(where, element, offset)}")
+    return t.algebra.broadcast(element, scalar)
 
 
 def _float(t: Tile, factors: Factors, given: list[Value], special: str) -> list[Value]:
     """Rows of one block of eight columns, by the chip's rule."""
     assert t.rule is not None
-    rule, A = t.rule, t.A  # noqa: N806
+    rule, A = t.rule, t.algebra  # noqa: N806
     addends = [tensorcore.decode_addend(A, t.product, value) for value in given]
     results = tensorcore.accumulate(A, rule, t.product.k, factors, addends)
     kind = "i16" if rule.result == "f16" else "i32"
-    ordinary, exceptional, after = t.h.label("fine"), t.h.label("special"), t.h.label("after")
+    ordinary, exceptional, after = t.code.label("fine"), t.code.label("special"), t.code.label("after")
     finite = _finite(t, addends)
-    t.h.branch(t.e.value(f"or i1 {special}, {finite}"), exceptional, ordinary)
-    t.h.place(exceptional)
+    t.code.branch(t.code.value(f"or i1 {special}, {finite}"), exceptional, ordinary)
+    t.code.begin(exceptional)
     fixed = tensorcore.exceptional(A, rule, t.product.k, factors, addends, results)
-    end = t.h.label("fixed")
-    t.h.jump(end)
-    t.h.place(end)
-    t.h.jump(after)
-    t.h.place(ordinary)
-    t.h.jump(after)
-    t.h.place(after)
+    end = t.code.label("fixed")
+    t.code.jump(end)
+    t.code.begin(end)
+    t.code.jump(after)
+    t.code.begin(ordinary)
+    t.code.jump(after)
+    t.code.begin(after)
     return [
-        t.e.value(f"phi <8 x {kind}> [{new}, %{end}], [{old}, %{ordinary}]")
+        t.code.value(f"phi <8 x {kind}> [{new}, %{end}], [{old}, %{ordinary}]")
         for new, old in zip(fixed, results, strict=True)
     ]
 
 
 def _finite(t: Tile, addends: Sequence[Value]) -> str:
     """i1: some addend is NaN or infinite."""
-    A, some = t.A, None  # noqa: N806
+    A, some = t.algebra, None  # noqa: N806
     for c in addends:
         exponent = A.and_with("u64", c, 0x7FF0_0000_0000_0000)
         bad = A.compare("eq", "u64", exponent, A.const("u64", 0x7FF0_0000_0000_0000))
         some = bad if some is None else A.or_("pred", some, bad)
-    return t.e.value(f"icmp ne i8 {t.e.value(f'bitcast <8 x i1> {some} to i8')}, 0")
+    return t.code.value(f"icmp ne i8 {t.code.value(f'bitcast <8 x i1> {some} to i8')}, 0")
 
 
 def _factors(t: Tile, a: Table, b: Table, offset: str, block: int, scale: ScaleOf | None) -> Factors:
@@ -217,7 +215,7 @@ def _factors(t: Tile, a: Table, b: Table, offset: str, block: int, scale: ScaleO
 
 def _double(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
     return tensorcore.accumulate_doubles(
-        t.A, t.product.rounding, t.product.k,
+        t.algebra, t.product.rounding, t.product.k,
         lambda upper, k: _row_element(t, a.values, a, "i64", offset, upper, k),
         lambda k: _columns(t, b.values, b, "i64", k, block), given,
     )  # fmt: skip
@@ -226,7 +224,7 @@ def _double(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Va
 def _integer(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
     step = 32 if t.product.kind == "bits" else 1  # single bits are taken as words, by which A's table counts
     return tensorcore.accumulate_whole(
-        t.A, t.product.k // step,
+        t.algebra, t.product.k // step,
         lambda upper, k: _row_element(t, a.values, a, "i32", offset, upper, k),
         lambda k: _columns(t, b.values, b, "i32", step * k, block), given,
         saturate=t.product.saturate, bits=t.product.bit_operation,
@@ -242,14 +240,11 @@ def _registers(t: Tile, part: Part, outputs: dict[tuple[int, int], tuple[str, st
     for (upper, block), (room, element) in outputs.items():
         _, register, _ = part.d.place(8 * upper, 8 * block)
         if element == "i16":
-            found[register] = t.e.value(f"load <32 x i32>, ptr {room}, align 64")
+            found[register] = t.code.value(f"load <32 x i32>, ptr {room}, align 64")
             continue
-        whole = t.e.value(f"load <64 x {element}>, ptr {room}, align 64")
+        whole = t.code.value(f"load <64 x {element}>, ptr {room}, align 64")
         for odd in (0, 1):
-            order = ", ".join(f"i32 {2 * lane + odd}" for lane in range(LANES))
-            kind = f"<64 x {element}>"
-            picked = f"shufflevector {kind} {whole}, {kind} poison, <32 x i32> <{order}>"
-            found[register + odd] = t.e.value(picked)
+            found[register + odd] = t.code.shuffle(f"<64 x {element}>", range(odd, 2 * LANES, 2), whole)
     return [found[register] for register in sorted(found)]
 
 
@@ -262,12 +257,12 @@ def _quad_registers(t: Tile, outputs: Sequence[dict[tuple[int, int], tuple[str, 
     for number, part in enumerate(t.product.parts):
         spots = [(register * LANES + lane) * per + bit // d.bits
                  for row in part.d.places() for lane, register, bit in row]  # fmt: skip
-        order = t.e.constant_table(f"order.c{number}.{d.bits}", "i32", spots)
+        order = t.code.constant_table(f"order.c{number}.{d.bits}", "i32", spots)
         room, _ = outputs[number][0, 0]
         index, close = t.loop(64)
-        spot = t.e.value(f"load i32, ptr {t.at(order, 'i32', index)}")
-        one = t.e.value(f"load {element}, ptr {t.at(room, element, index)}")
-        t.e.line(f"store {element} {one}, ptr {t.at(whole, element, spot)}")
+        spot = t.code.value(f"load i32, ptr {t.at(order, 'i32', index)}")
+        one = t.code.value(f"load {element}, ptr {t.at(room, element, index)}")
+        t.code.line(f"store {element} {one}, ptr {t.at(whole, element, spot)}")
         close()
     registers = [t.at(whole, "i32", register * LANES) for register in range(d.registers)]
-    return [t.e.value(f"load <32 x i32>, ptr {where}, align 64") for where in registers]
+    return [t.code.value(f"load <32 x i32>, ptr {where}, align 64") for where in registers]

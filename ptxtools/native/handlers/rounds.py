@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ptxtools.native.code import jit
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.runs import Key, words_of
 from ptxtools.program.program import SLOT_BYTES
 from ptxtools.semantics.algebra import Value
@@ -56,14 +56,14 @@ done:
 
 def begin(h: Handler, *, to_target: bool) -> None:
     """Start of each round; to_target: whether the branch's way back is its target."""
-    h.e.declare("llvm.ctpop.i32", "declare i32 @llvm.ctpop.i32(i32)")
-    h.expand(_BEGIN.format(target="s0" if to_target else "s2"))
+    h.code.declare("llvm.ctpop.i32", "declare i32 @llvm.ctpop.i32(i32)")
+    h.code.expand(_BEGIN.format(target="s0" if to_target else "s2"))
 
 
 def end(h: Handler, guard: Value, *, wanted: bool) -> None:
     """End of each round: lanes go back whose guard is as `wanted`."""
-    bits = h.e.value(f"bitcast <32 x i1> {guard} to i32")
-    h.expand(_END.format(out=h.e.value(f"xor i32 {bits}, -1") if wanted else bits))
+    bits = h.code.value(f"bitcast <32 x i1> {guard} to i32")
+    h.code.expand(_END.format(out=h.code.value(f"xor i32 {bits}, -1") if wanted else bits))
 
 
 def carried(read: Collection[Key], kept: Collection[Key]) -> list[Key]:

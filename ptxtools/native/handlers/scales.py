@@ -20,14 +20,14 @@ class Scales:
     """Tables of both operands' factors, block after block along K: 16 rows of A, or 8 columns of B."""
 
     def __init__(self, t: Tile) -> None:
-        self.t = t
+        self.tile = t
         self.rows = self._table(t.first_extra + t.product.sparse, scale_lane_a, 16, 2)
         self.columns = self._table(t.first_extra + t.product.sparse + 3, scale_lane_b, 8, 4)
 
     def _table(self, first: int, lane_of: Callable[[int, int], int], count: int, threads: int) -> tuple[str, str]:
         """Values and powers. Operand `first` is the register; the selectors of byte and thread follow, the same in all
         lanes: lane 0 has them."""
-        t, e, A = self.t, self.t.e, self.t.A  # noqa: N806
+        t, e, A = self.tile, self.tile.code, self.tile.algebra  # noqa: N806
         room = t.room("i32", LANES)
         e.line(f"store <32 x i32> {t.source(first)}, ptr {room}, align 64")
         byte, thread = (self._selector(first + place, most) for place, most in ((1, 3), (2, threads - 1)))
@@ -47,13 +47,13 @@ class Scales:
         return values, powers
 
     def _selector(self, place: int, most: int) -> str:
-        e = self.t.e
-        one = self.t.h.lane(self.t.operand(place), "0")
+        e = self.tile.code
+        one = self.tile.handler.lane(self.tile.operand(place), "0")
         return e.value(f"and i32 {e.value(f'zext i16 {one} to i32')}, {most}")
 
     def _words(self, room: str, lanes: str, start: str, first: int) -> Value:
         """The registers of the lanes that have eight rows' factors."""
-        t, e = self.t, self.t.e
+        t, e = self.tile, self.tile.code
         vector = "poison"
         for row in range(8):
             at = e.value(f"add i32 {start}, {first + row}")
@@ -63,13 +63,13 @@ class Scales:
         return vector
 
     def _suspect(self, scale: Value) -> None:
-        nan = self.t.A.fcompare("nan", "f64", scale, scale)
-        bits = self.t.e.value(f"bitcast <8 x i1> {nan} to i8")
-        self.t.suspects.append(self.t.e.value(f"icmp ne i8 {bits}, 0"))
+        nan = self.tile.algebra.fcompare("nan", "f64", scale, scale)
+        bits = self.tile.code.value(f"bitcast <8 x i1> {nan} to i8")
+        self.tile.suspects.append(self.tile.code.value(f"icmp ne i8 {bits}, 0"))
 
     def of_row(self, index: str) -> ScaleOf:
         """For row `index` of a tile."""
-        t, A = self.t, self.t.A  # noqa: N806
+        t, A = self.tile, self.tile.algebra  # noqa: N806
         blocks, k_size = t.product.blocks, t.product.k
 
         def scale(upper: int, k: int) -> tuple[Value, Value]:
@@ -77,8 +77,8 @@ class Scales:
             both = []
             for rows, columns in zip(self.rows, self.columns, strict=True):
                 place = t.at(t.at(rows, "i64", 16 * block + 8 * upper), "i64", index)
-                row = A.broadcast("i64", t.e.value(f"load i64, ptr {place}"))
-                column = t.e.value(f"load <8 x i64>, ptr {t.at(columns, 'i64', 8 * block)}, align 64")
+                row = A.broadcast("i64", t.code.value(f"load i64, ptr {place}"))
+                column = t.code.value(f"load <8 x i64>, ptr {t.at(columns, 'i64', 8 * block)}, align 64")
                 both.append(A.fmul("f64", row, column))
             return both[0], both[1]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxtools.native.code.builder import Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.program.details import SpecialRegister
 from ptxtools.semantics.algebra import Value
 
@@ -25,24 +25,24 @@ def special_register(h: Handler) -> None:
     name = h.op.of(SpecialRegister).name
     value = _value(h, name)
     if h.op.dst_types[0].endswith("16"):  # %tid and its kin as in PTX 1.x
-        value = h.e.value(f"trunc <32 x i32> {value} to <32 x i16>")
+        value = h.code.value(f"trunc <32 x i32> {value} to <32 x i16>")
     h.results([value])
 
 
 def _value(h: Handler, name: str) -> Value:
     wide = "64" in h.op.dst_types[0]
     if name in _PER_LANE:
-        return h.field(_PER_LANE[name])
+        return h.code.field(_PER_LANE[name])
     if name == "%laneid":
-        return h.e.value("load <32 x i32>, ptr @lane_numbers")
+        return h.code.value("load <32 x i32>, ptr @lane_numbers")
     if name in _SHARED:
-        return h.splat(32, h.field(_SHARED[name]))
+        return h.code.spread("i32", h.code.field(_SHARED[name]))
     if name in _OF_CTA:
-        return h.splat(32, h.field(_OF_CTA[name], h.field("warp.cta")))
+        return h.code.spread("i32", h.code.field(_OF_CTA[name], h.code.field("warp.cta")))
     if ("cluster" in name and name.count(".") == 1) or name == "%cluster_ctarank":
-        return h.splat(32, _cluster(h, name))
+        return h.code.spread("i32", _cluster(h, name))
     if name == "%cta_window":
-        return h.splat(64, h.field("cta.window", h.field("warp.cta")))
+        return h.code.spread("i64", h.code.field("cta.window", h.code.field("warp.cta")))
     if name.startswith("%lanemask_"):
         return _lane_mask(h, name.removeprefix("%lanemask_"))
     if name.startswith(("%clock", "%globaltimer")):
@@ -53,51 +53,51 @@ def _value(h: Handler, name: str) -> Value:
 def _cluster(h: Handler, name: str) -> str:
     """Place of the CTA in its cluster, or of the cluster in the grid (10.11 and on)."""
     base, _, axis = name.partition(".")
-    e, cta = h.e, h.field("warp.cta")
+    e, cta = h.code, h.code.field("warp.cta")
     if base == "%cluster_ctarank":
         x, y, z = (_cluster(h, f"%cluster_ctaid.{axis}") for axis in "xyz")
-        rows = e.value(f"add i32 {e.value(f'mul i32 {z}, ' + h.field('ctx.cluster_y'))}, {y}")
-        return e.value(f"add i32 {e.value(f'mul i32 {rows}, ' + h.field('ctx.cluster_x'))}, {x}")
-    size = h.field(f"ctx.cluster_{axis}")
+        rows = e.value(f"add i32 {e.value(f'mul i32 {z}, ' + h.code.field('ctx.cluster_y'))}, {y}")
+        return e.value(f"add i32 {e.value(f'mul i32 {rows}, ' + h.code.field('ctx.cluster_x'))}, {x}")
+    size = h.code.field(f"ctx.cluster_{axis}")
     if base == "%nclusterid":
-        return e.value(f"udiv i32 {h.field(f'ctx.grid_{axis}')}, {size}")
+        return e.value(f"udiv i32 {h.code.field(f'ctx.grid_{axis}')}, {size}")
     if base == "%cluster_nctaid":
         return size
     instruction = "urem" if base == "%cluster_ctaid" else "udiv"
-    return e.value(f"{instruction} i32 {h.field(f'cta.{axis}', cta)}, {size}")
+    return e.value(f"{instruction} i32 {h.code.field(f'cta.{axis}', cta)}, {size}")
 
 
 def _lane_mask(h: Handler, relation: str) -> Value:
     base, inverted = _LANE_MASKS[relation]
-    lanes = h.e.value("load <32 x i32>, ptr @lane_numbers")
-    mask = h.A.shl("u32", h.A.const("u32", base), lanes)
-    return h.A.not_("u32", mask) if inverted else mask
+    lanes = h.code.value("load <32 x i32>, ptr @lane_numbers")
+    mask = h.algebra.shl("u32", h.algebra.const("u32", base), lanes)
+    return h.algebra.not_("u32", mask) if inverted else mask
 
 
 def _time(h: Handler, name: str) -> Value:
     """Virtual time: what this worker has executed, plus one for each look at the clock."""
-    left = h.field("ctx.slice")
-    spent = h.e.value(f"sub i32 {left}, 1")
-    h.expand(f"set ctx.slice, {spent}")
-    h.expand("set ctx.timed, 1")
-    given = h.field("ctx.given")
-    used = h.e.value(f"sub i64 {given}, {h.e.value(f'sext i32 {spent} to i64')}")
-    records = h.e.value(f"add i64 {h.field('ctx.clock')}, {used}")
-    cycles = h.e.value(f"mul i64 {records}, {_CYCLES_PER_RECORD}")
+    left = h.code.field("ctx.slice")
+    spent = h.code.value(f"sub i32 {left}, 1")
+    h.code.expand(f"set ctx.slice, {spent}")
+    h.code.expand("set ctx.timed, 1")
+    given = h.code.field("ctx.given")
+    used = h.code.value(f"sub i64 {given}, {h.code.value(f'sext i32 {spent} to i64')}")
+    records = h.code.value(f"add i64 {h.code.field('ctx.clock')}, {used}")
+    cycles = h.code.value(f"mul i64 {records}, {_CYCLES_PER_RECORD}")
     if name.startswith("%globaltimer"):
-        cycles = h.e.value(f"add i64 {cycles}, {h.field('ctx.epoch')}")
+        cycles = h.code.value(f"add i64 {cycles}, {h.code.field('ctx.epoch')}")
     if name.endswith("_hi"):
-        cycles = h.e.value(f"lshr i64 {cycles}, 32")
+        cycles = h.code.value(f"lshr i64 {cycles}, 32")
     if name in ("%clock64", "%globaltimer"):
-        return h.splat(64, cycles)
-    return h.splat(32, h.e.value(f"trunc i64 {cycles} to i32"))
+        return h.code.spread("i64", cycles)
+    return h.code.spread("i32", h.code.value(f"trunc i64 {cycles} to i32"))
 
 
 def _from_table(h: Handler, wide: bool) -> Value:
     """A value that the launch supplies; the record's constant is its place in the table."""
-    table = h.field("ctx.specials")
-    place = h.field("rec.imm")
-    value = h.e.value(f"load i64, ptr {h.e.value(f'getelementptr i64, ptr {table}, i64 {place}')}")
+    table = h.code.field("ctx.specials")
+    place = h.code.field("rec.imm")
+    value = h.code.value(f"load i64, ptr {h.code.value(f'getelementptr i64, ptr {table}, i64 {place}')}")
     if h.op.dst_types[0] == "pred":
-        return h.A.is_nonzero("u64", h.splat(64, value))
-    return h.splat(64, value) if wide else h.splat(32, h.e.value(f"trunc i64 {value} to i32"))
+        return h.algebra.is_nonzero("u64", h.code.spread("i64", value))
+    return h.code.spread("i64", value) if wide else h.code.spread("i32", h.code.value(f"trunc i64 {value} to i32"))

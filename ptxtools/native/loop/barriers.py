@@ -7,7 +7,7 @@ may be when its last living lane arrives or when those that have not arrived exi
 
 from __future__ import annotations
 
-from ptxtools.native.code.templates import expand
+from ptxtools.native.code.emitter import expand
 
 from .control import ACCOUNT, WAIT_AT, land
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxtools.native.code.templates import expand
+from ptxtools.native.code.emitter import expand
 
 from .control import ACCOUNT
 
@@ -48,10 +48,9 @@ word:
   br label %stored
 half:
   %half.value = trunc i64 %low to i16
-  %half.one = insertelement <32 x i16> poison, i16 %half.value, i32 0
-  %half.all = shufflevector <32 x i16> %half.one, <32 x i16> poison, <32 x i32> zeroinitializer
+  %half.all = splat16 %half.value
   %half.old = load <32 x i16>, ptr %p, align 64
-  %half.new = select <32 x i1> %who, <32 x i16> %half.all, <32 x i16> %half.old
+  %half.new = blend16 %who, %half.all, %half.old
   store <32 x i16> %half.new, ptr %p, align 64
   br label %stored
 pred:
@@ -72,7 +71,7 @@ wide:
   br i1 %double, label %upper, label %stored
 upper:
   %high = get con.high
-  %q = getelementptr i8, ptr %p, i64 256
+  %q = getelementptr <32 x i64>, ptr %p, i32 1
   %high.all = splat64 %high
   %high.old = load <32 x i64>, ptr %q, align 64
   %high.new = blend64 %who, %high.all, %high.old

@@ -1,46 +1,48 @@
-"""Cells of events: what a service leaves for native code, which then does the event's work (`structures.CELL`)."""
+"""Cells of events: what a service leaves for native code, which then does the event's work (`structures.EVENT`)."""
 
 from __future__ import annotations
 
 import ctypes
-import struct
 import threading
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.native.code.structures import CELL, TABLE, TABLES, Structure
-
-_FORMATS = {"i32": struct.Struct("<I"), "i64": struct.Struct("<Q"), "ptr": struct.Struct("<Q")}
+from ptxtools.native.code.structures import CELL_BYTES, EVENT, PAYLOADS, TABLE, TABLES, Address, Payload
 
 
 class Cell:
-    """The cell of one event of a program, for all that run it. lock: for who changes it; kept: what it points to."""
+    """The cell of one event of a program, for all that run it. lock: for who changes it; payload: as it was written;
+    refused: native code can never do this event; tables: of the descriptors of A and B, for a product."""
 
     def __init__(self) -> None:
-        self.memory = (ctypes.c_uint64 * (CELL.size // 8))()
+        self.memory = (ctypes.c_uint64 * (CELL_BYTES // 8))()
         self.lock = threading.Lock()
-        self.kept: dict[str, Any] = {}
+        self.payload: Payload | None = None
+        self.refused = False
+        self.tables: tuple[Tables, Tables] | None = None
+        self._kept: list[object] = []
 
     @property
     def address(self) -> int:
         return ctypes.addressof(self.memory)
 
-    def set(self, name: str, value: int, structure: Structure = CELL) -> None:
-        """Write a field; structure: what the cell's function makes of it."""
-        offset, type_ = structure.fields[name]
-        form = _FORMATS[type_]
-        form.pack_into(self.memory, offset, value & (1 << 8 * form.size) - 1)
+    def write(self, payload: Payload) -> None:
+        """Set all fields behind the header, once."""
+        structure = PAYLOADS[type(payload)]
+        for name, value in zip(payload._fields, payload, strict=True):
+            structure.write(self.memory, 0, name, value)
+        self.payload = payload
 
-    def point(self, name: str, array: npt.NDArray[Any]) -> None:
-        """Let a field point to an array, which stays as it is."""
-        self.kept[name] = array
-        self.set(name, array.__array_interface__["data"][0])
+    def keep(self, array: npt.NDArray[Any]) -> Address:
+        """The address of an array for the payload; the array stays as long as the cell."""
+        self._kept.append(array)
+        return Address(array.__array_interface__["data"][0])
 
     def serve(self, function: int) -> None:
-        """From now on native code does the work; all other fields have been set."""
-        self.memory[0] = function
+        """From now on native code does the work; the payload has been written."""
+        EVENT.write(self.memory, 0, "serve", function)
 
 
 class Tables:
@@ -66,11 +68,10 @@ class Tables:
 
 
 assert [TABLE.offset(name) for name in ("descriptor", "places", "end")] == [0, 8, 16]
-assert CELL.offset("serve") == 0
 
 
 def _slot_of(descriptor: int) -> tuple[int, int]:
-    """As `warpgroups.slot_of`, which loads with the first product: few kernels have any."""
-    from ptxtools.native.tiles.warpgroups import slot_of
+    """As `wgmma.slot_of`, which loads with the first product: few kernels have any."""
+    from ptxtools.native.tiles.wgmma import slot_of
 
     return slot_of(descriptor)

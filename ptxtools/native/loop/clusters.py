@@ -6,7 +6,7 @@ waiting is for the completion of the phase in which it arrived.
 
 from __future__ import annotations
 
-from ptxtools.native.code.templates import expand
+from ptxtools.native.code.emitter import expand
 
 from .control import ACCOUNT, WAIT_AT, land
 

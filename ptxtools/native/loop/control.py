@@ -10,7 +10,7 @@ the lowest block. A warp that agrees has nobody pending and goes from block to b
 
 from __future__ import annotations
 
-from ptxtools.native.code.templates import expand
+from ptxtools.native.code.emitter import expand
 
 #: Charge the block that ends here: its weight, `extra` of its terminator is its number of instructions.
 _CHARGE = """
@@ -371,12 +371,13 @@ handler @t_event {{                               ; s0 s1: where the lanes go on
   %next = getelementptr i8, ptr %ip, i32 %step
   %who = guarded %mask
   %imm = get rec.imm
-  %cell = inttoptr i64 %imm to ptr
-  %serve = load atomic ptr, ptr %cell acquire, align 8
+  %event = inttoptr i64 %imm to ptr
+  %serve.p = addr event.serve
+  %serve = load atomic ptr, ptr %serve.p acquire, align 8
   %foreign = icmp eq ptr %serve, null
   br i1 %foreign, label %python, label %native
 native:
-  %answer = call i32 %serve(ptr %ctx, ptr %warp, ptr %fp, i32 %who, ptr %cell)
+  %answer = call i32 %serve(ptr %ctx, ptr %warp, ptr %fp, i32 %who, ptr %event)
   switch i32 %answer, label %python [
     i32 SERVED_DONE, label %land
     i32 SERVED_LATER, label %later

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from .worker import Worker
 
-_WIDTHS = {"i32": 4, "i64": 8, "ptr": 8}
 _WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WINDOW >> 56: "param"}
 BARRIERS = 16
 
@@ -43,14 +42,12 @@ def read(address: int, size: int) -> int:
 
 def warp_field(warp: int, name: str) -> int:
     """A field of a warp, by the warp's address."""
-    offset, type_ = WARP.fields[name]
-    return read(warp + offset, _WIDTHS[type_])
+    return WARP.at_address(warp, name)
 
 
 def cta_field(cta: int, name: str) -> int:
     """A field of a CTA, by its address."""
-    offset, type_ = CTA.fields[name]
-    return read(cta + offset, _WIDTHS[type_])
+    return CTA.at_address(cta, name)
 
 
 def record_of(worker: Worker, ip: int) -> int:

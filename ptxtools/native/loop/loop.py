@@ -7,7 +7,8 @@ may wait for another one, and memory is needed for resident CTAs only.
 
 from __future__ import annotations
 
-from ptxtools.native.code.templates import CONVENTION, expand
+from ptxtools.native.code.emitter import expand
+from ptxtools.native.code.notation import CONVENTION
 
 from .residency import RUN
 

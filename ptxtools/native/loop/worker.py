@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import struct
 import sys
 import threading
 import time
@@ -43,7 +42,6 @@ _NEVER = (1 << 63) - 1
 _RANGES = 64
 
 _PAGE = 4096
-_FORMATS = {"i32": struct.Struct("<I"), "i64": struct.Struct("<Q"), "ptr": struct.Struct("<Q")}
 _spare: list[mmap.mmap] = []
 _spare_lock = threading.Lock()
 
@@ -165,14 +163,11 @@ class Worker:
 
     def set(self, name: str, value: int) -> None:
         """Write a field of this worker's context."""
-        offset, type_ = CTX.fields[name]
-        form = _FORMATS[type_]
-        form.pack_into(self.memory, offset, value & (1 << 8 * form.size) - 1)
+        CTX.write(self.memory, 0, name, value)
 
     def get(self, name: str) -> int:
         """Read a field of this worker's context, as an unsigned number."""
-        offset, type_ = CTX.fields[name]
-        return int(_FORMATS[type_].unpack_from(self.memory, offset)[0])
+        return CTX.read(self.memory, 0, name)
 
     def lend(self, size: int) -> None:
         """Give native services memory to work in."""
@@ -192,14 +187,11 @@ class Worker:
 
     def field(self, at: int, structure: Structure, name: str) -> int:
         """A field of a structure at an offset in the worker's memory."""
-        offset, type_ = structure.fields[name]
-        return int(_FORMATS[type_].unpack_from(self.memory, at + offset)[0])
+        return structure.read(self.memory, at, name)
 
     def set_field(self, at: int, structure: Structure, name: str, value: int) -> None:
         """Write a field of a structure at an offset in the worker's memory."""
-        offset, type_ = structure.fields[name]
-        form = _FORMATS[type_]
-        form.pack_into(self.memory, at + offset, value & (1 << 8 * form.size) - 1)
+        structure.write(self.memory, at, name, value)
 
     @property
     def instructions(self) -> int:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from ptxtools.native.tiles.parts import Body
+from ptxtools.native.code.emitter import Emitter, splat
 from ptxtools.program.program import LANES
 
-from .texels import DOUBLES, FLAGS, LONGS, WIDTH, WORDS, splat
+from .texels import DOUBLES, FLAGS, LONGS, WIDTH, WORDS
 
 #: Axes of the functions for lanes, and how these filter.
 AXES, HOW = (1, 2, 3), ("whole", "point", "linear")
@@ -22,45 +22,42 @@ _SIZES, _STRIDES = ("width", "height", "depth"), ("texel", "row", "plane")
 class _Lanes:
     """Emits the code for the lanes of a warp, eight at a time."""
 
-    def __init__(self, axes: int, how: str) -> None:
-        self.b, self.axes, self.how = Body(), axes, how
-
-    def get(self, field: str) -> str:
-        return self.b.value(f"get {field}")
+    def __init__(self, code: Emitter, axes: int, how: str) -> None:
+        self.code, self.axes, self.how = code, axes, how
 
     def spread(self, kind: str, scalar: str) -> str:
         """A scalar in every lane."""
-        one = self.b.value(f"insertelement <{WIDTH} x {kind}> poison, {kind} {scalar}, i32 0")
-        return self.b.value(
-            f"shufflevector <{WIDTH} x {kind}> {one}, <{WIDTH} x {kind}> poison, <{WIDTH} x i32> zeroinitializer"
-        )
+        return self.code.spread(kind, scalar, WIDTH)
 
     def operand(self, field: str) -> str:
         """Where an operand's 32 values are; of an absent one zeros, for results room that nobody reads."""
-        slot = self.get(field)
-        place = self.b.value(f"getelementptr i8, ptr %fp, i32 {slot}")
-        absent = self.b.value(f"icmp slt i32 {slot}, 0")
-        nowhere = "%nowhere" if ".to_" in field else "@zeros"
-        return self.b.value(f"select i1 {absent}, ptr {nowhere}, ptr {place}")
+        slot = self.code.field(field)
+        place = self.code.value(f"getelementptr i8, ptr %fp, i32 {slot}")
+        absent = self.code.value(f"icmp slt i32 {slot}, 0")
+        nowhere = self.nowhere if ".to_" in field else "@zeros"
+        return self.code.value(f"select i1 {absent}, ptr {nowhere}, ptr {place}")
 
     def wide(self, field: str) -> str:
         """An i32 field as i64."""
-        return self.b.value(f"zext i32 {self.get(field)} to i64")
+        return self.code.value(f"zext i32 {self.code.field(field)} to i64")
 
     def prologue(self) -> None:
-        b, xyz = self.b, "xyz"[: self.axes]
-        b.entry += [f"  %parts = alloca [4 x {WORDS}], align 64", f"  %nowhere = alloca [{4 * LANES} x i8], align 64"]
-        self.data, self.border = self.get("look.data"), self.get("look.border")
+        b, xyz = self.code, "xyz"[: self.axes]
+        self.parts, self.nowhere = b.room(f"[4 x {WORDS}]"), b.room(f"[{4 * LANES} x i8]")
+        self.data, self.border = self.code.field("look.data"), self.code.field("look.border")
         self.places = [self.operand(f"fetch.place_{axis}") for axis in xyz]
         self.offsets = [self.operand(f"fetch.offset_{axis}") for axis in xyz]
         self.layers = self.operand("fetch.layer_slot")
         self.targets = [self.operand(f"fetch.to_{channel}") for channel in "rgba"]
-        self.modes = [self.get(f"look.mode_{axis}") for axis in xyz]
+        self.modes = [self.code.field(f"look.mode_{axis}") for axis in xyz]
         self.extents = [self.wide(f"tex.{size}") for size in _SIZES[: self.axes]]
-        self.strides = [self.spread("i64", self.get(f"tex.{stride}")) for stride in _STRIDES[: self.axes]]
+        self.strides = [self.spread("i64", self.code.field(f"tex.{stride}")) for stride in _STRIDES[: self.axes]]
         layers = b.value(f"sub i64 {self.wide('tex.layers')}, 1")
-        self.last_layer, self.layer_stride = self.spread("i64", layers), self.spread("i64", self.get("tex.layer"))
-        scaled = b.value(f"icmp ne i32 {self.get('look.scaled')}, 0")
+        self.last_layer, self.layer_stride = (
+            self.spread("i64", layers),
+            self.spread("i64", self.code.field("tex.layer")),
+        )
+        scaled = b.value(f"icmp ne i32 {self.code.field('look.scaled')}, 0")
         self.factors = []
         for extent in self.extents:
             size = b.value(f"uitofp i64 {extent} to double")
@@ -68,24 +65,24 @@ class _Lanes:
         self.bordered = "false"
         for mode in self.modes:
             self.bordered = b.value(f"or i1 {self.bordered}, {b.value(f'icmp eq i32 {mode}, 4')}")
-        self.channel_bytes = self.get("tex.channel_bytes")
-        self.integers = b.value(f"icmp ne i32 {self.get('tex.integers')}, 0")
-        self.wanted, self.halves = self.get("fetch.wanted"), self.get("fetch.halves")
+        self.channel_bytes = self.code.field("tex.channel_bytes")
+        self.integers = b.value(f"icmp ne i32 {self.code.field('tex.integers')}, 0")
+        self.wanted, self.halves = self.code.field("fetch.wanted"), self.code.field("fetch.halves")
 
     def at(self, base: str, kind: str) -> str:
         """Eight values of an operand."""
-        return self.b.value(f"load {kind}, ptr {self.b.value(f'getelementptr i8, ptr {base}, i32 %at')}")
+        return self.code.value(f"load {kind}, ptr {self.code.value(f'getelementptr i8, ptr {base}, i32 %at')}")
 
     def held(self, number: str, limit: str, compare: str) -> str:
-        beyond = self.b.value(f"fcmp {compare} {DOUBLES} {number}, {limit}")
-        return self.b.value(f"select {FLAGS} {beyond}, {DOUBLES} {limit}, {DOUBLES} {number}")
+        beyond = self.code.value(f"fcmp {compare} {DOUBLES} {number}, {limit}")
+        return self.code.value(f"select {FLAGS} {beyond}, {DOUBLES} {limit}, {DOUBLES} {number}")
 
     def floor(self, number: str) -> str:
-        return self.b.value(f"call {DOUBLES} @llvm.floor.v{WIDTH}f64({DOUBLES} {number})")
+        return self.code.apply("floor", DOUBLES, number)
 
     def texels(self, axis: int) -> str:
         """A floating-point coordinate in texels; not a number counts as 0."""
-        b = self.b
+        b = self.code
         wide = b.value(f"fpext <{WIDTH} x float> {self.at(self.places[axis], f'<{WIDTH} x float>')} to {DOUBLES}")
         scaled = b.value(f"fmul {DOUBLES} {wide}, {self.factors[axis]}")
         none = b.value(f"fcmp uno {DOUBLES} {scaled}, {scaled}")
@@ -95,7 +92,7 @@ class _Lanes:
 
     def index(self, axis: int) -> tuple[str, str]:
         """Index along an axis, of a linear filter the lower one, and the weight of the upper one."""
-        b = self.b
+        b = self.code
         weight = ""
         if self.how == "whole":
             first = b.value(f"sext {WORDS} {self.at(self.places[axis], WORDS)} to {LONGS}")
@@ -115,7 +112,7 @@ class _Lanes:
 
     def along(self, axis: int, index: str) -> tuple[str, str]:
         """Byte offset of an index along an axis, and whether it is inside."""
-        b = self.b
+        b = self.code
         call = f"call {LONGS} @addressed(i32 {self.modes[axis]}, {LONGS} {index}, i64 {self.extents[axis]})"
         found = b.value(call)
         inside = b.value(f"icmp sge {LONGS} {found}, zeroinitializer")
@@ -124,7 +121,7 @@ class _Lanes:
 
     def corners(self) -> list[tuple[str, str, str]]:
         """Byte offset, whether it is inside, and weight of each texel that counts."""
-        b = self.b
+        b = self.code
         layer = b.value(f"zext {WORDS} {self.at(self.layers, WORDS)} to {LONGS}")
         beyond = b.value(f"icmp ugt {LONGS} {layer}, {self.last_layer}")
         held = b.value(f"select {FLAGS} {beyond}, {LONGS} {self.last_layer}, {LONGS} {layer}")
@@ -149,9 +146,9 @@ class _Lanes:
         return found
 
     def channel(self, corners: list[tuple[str, str, str]]) -> None:
-        """A channel's values to %parts, as bits of single precision or as integers."""
-        b = self.b
-        b.line(f"""br label %channel
+        """A channel's values to `parts`, as bits of single precision or as integers."""
+        b = self.code
+        b.expand(f"""br label %channel
 channel:
   %c = phi i32 [0, %work], [%c.next, %channel.end]
   %bit = shl i32 1, %c
@@ -166,21 +163,22 @@ load:
   %is.alpha = icmp eq i32 %c, 3
   %usual = select i1 %is.alpha, double 1.0, double 0.0""")
         usual = self.spread("double", "%usual")
-        b.line(f"""br i1 %missing, label %without, label %there
+        b.expand(f"""br i1 %missing, label %without, label %there
 without:                                          ; weights add up to 1 exactly
   br i1 {self.bordered}, label %mix, label %constant
 constant:
   %one.bits = select i1 {self.integers}, i32 1, i32 1065353216
   %usual.bits = select i1 %is.alpha, i32 %one.bits, i32 0""")
         constant = self.spread("i32", "%usual.bits")
-        b.line(f"""br label %keep
+        b.expand(f"""br label %keep
 there:
   %skip = mul i32 %c, {self.channel_bytes}
   %data.c = getelementptr i8, ptr {self.data}, i32 %skip""")
         loaded = [b.value(f"call {DOUBLES} %loader(ptr %data.c, {LONGS} {offset})") for offset, _, _ in corners]
-        b.line("br label %mix\nmix:")
+        b.jump("mix")
+        b.begin("mix")
         texels = [b.value(f"phi {DOUBLES} [{usual}, %without], [{value}, %there]") for value in loaded]
-        b.line(f"""%border.p = getelementptr double, ptr {self.border}, i32 %c
+        b.expand(f"""%border.p = getelementptr double, ptr {self.border}, i32 %c
   %border = load double, ptr %border.p""")
         colour = self.spread("double", "%border")
         values = [
@@ -195,7 +193,7 @@ there:
                 term = b.value(f"fmul {DOUBLES} {weight}, {value}")
                 own = b.value(f"select {FLAGS} {counts}, {DOUBLES} {term}, {DOUBLES} zeroinitializer")
                 total = b.value(f"fadd {DOUBLES} {total}, {own}")
-        b.line(f"""br i1 {self.integers}, label %as.integers, label %as.floats
+        b.expand(f"""br i1 {self.integers}, label %as.integers, label %as.floats
 as.integers:
   %longs = fptosi {DOUBLES} {total} to {LONGS}
   %words = trunc {LONGS} %longs to {WORDS}
@@ -206,7 +204,7 @@ as.floats:
   br label %keep
 keep:
   %result = phi {WORDS} [%words, %as.integers], [%bits, %as.floats], [{constant}, %constant]
-  %part.p = getelementptr {WORDS}, ptr %parts, i32 %c
+  %part.p = getelementptr {WORDS}, ptr {self.parts}, i32 %c
   store {WORDS} %result, ptr %part.p
   br label %channel.end
 channel.end:
@@ -217,26 +215,26 @@ channels.done:""")
 
     def store(self, kind: str, value: str, target: str, at: str) -> None:
         """Set the lanes of a destination that run."""
-        b = self.b
+        b = self.code
         place = b.value(f"getelementptr i8, ptr {target}, i32 {at}")
         old = b.value(f"load {kind}, ptr {place}")
         b.line(f"store {kind} {b.value(f'select {FLAGS} %lanes, {kind} {value}, {kind} {old}')}, ptr {place}")
 
     def part(self, number: int) -> str:
-        place = self.b.value(f"getelementptr {WORDS}, ptr %parts, i32 {number}")
-        return self.b.value(f"load {WORDS}, ptr {place}")
+        place = self.code.value(f"getelementptr {WORDS}, ptr {self.parts}, i32 {number}")
+        return self.code.value(f"load {WORDS}, ptr {place}")
 
     def half(self, number: int) -> str:
-        b = self.b
+        b = self.code
         singles = b.value(f"bitcast {WORDS} {self.part(number)} to <{WIDTH} x float>")
         halves = b.value(f"fptrunc <{WIDTH} x float> {singles} to <{WIDTH} x half>")
         return b.value(f"bitcast <{WIDTH} x half> {halves} to <{WIDTH} x i16>")
 
     def results(self, halves: bool) -> None:
-        """%parts to the destinations."""
-        b = self.b
+        """`parts` to the destinations."""
+        b = self.code
         if halves:
-            b.line(f"""switch i32 {self.halves}, label %to.words [
+            b.expand(f"""switch i32 {self.halves}, label %to.words [
     i32 1, label %to.halves
     i32 2, label %to.pairs
   ]
@@ -244,23 +242,24 @@ to.halves:
   %at.half = lshr i32 %at, 1""")
             for number, target in enumerate(self.targets):
                 self.store(f"<{WIDTH} x i16>", self.half(number), target, "%at.half")
-            b.line("br label %next\nto.pairs:")
+            b.jump("next")
+            b.begin("to.pairs")
             for number, target in enumerate(self.targets[:2]):
                 low, high = (b.value(f"zext <{WIDTH} x i16> {self.half(2 * number + k)} to {WORDS}") for k in range(2))
                 upper = b.value(f"shl {WORDS} {high}, {splat('i32', 16)}")
                 self.store(WORDS, b.value(f"or {WORDS} {low}, {upper}"), target, "%at")
-            b.line("br label %next\nto.words:")
+            b.jump("next")
+            b.begin("to.words")
         for number, target in enumerate(self.targets):
             self.store(WORDS, self.part(number), target, "%at")
-        b.line("br label %next")
+        b.jump("next")
 
 
-def lanes_function(axes: int, how: str, halves: bool) -> str:
+def lanes_function(code: Emitter, axes: int, how: str, halves: bool) -> str:
     """The function for the lanes of a warp."""
-    code = _Lanes(axes, how)
-    b = code.b
-    code.prologue()
-    b.line(f"""br label %chunks
+    lanes = _Lanes(code, axes, how)
+    lanes.prologue()
+    code.expand(f"""br label %chunks
 chunks:
   br label %chunk
 chunk:
@@ -273,11 +272,11 @@ chunk:
   br i1 %idle, label %next, label %work
 work:
   %at = mul i32 %k, {4 * WIDTH}""")
-    code.channel(code.corners())
-    code.results(halves)
-    b.line(f"""next:
+    lanes.channel(lanes.corners())
+    lanes.results(halves)
+    code.expand(f"""next:
   %k.next = add i32 %k, 1
   %more = icmp ult i32 %k.next, {LANES // WIDTH}
   br i1 %more, label %chunk, label %end
 end:""")
-    return b.function(f"lanes_{axes}_{how}", "ptr %look, ptr %tex, ptr %fp, ptr %fetch, i32 %mask")
+    return code.function(f"lanes_{axes}_{how}", "ptr %look, ptr %tex, ptr %fp, ptr %event, i32 %mask")

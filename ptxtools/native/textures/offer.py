@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.native.code.structures import FETCH, TEXTURE
+from ptxtools.native.code.structures import NO_SLOT, TEXTURE, TextureFetch
 from ptxtools.program.details import TexturePlace
 
 from . import sampling
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ptxtools.machine.textures import TextureFacts, TextureTable
-    from ptxtools.native.loop.cells import Cell
     from ptxtools.native.loop.events import NativeView
-    from ptxtools.program.program import Ref
+    from ptxtools.program.program import Ref, Slot
 
     Array = npt.NDArray[Any]
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 _KINDS = {"1d": 1, "linear": 1, "a1d": 2, "2d": 4, "a2d": 8, "3d": 16}
 _GEOMETRIES = {"1d": (1, 1), "a1d": (2, 1), "2d": (4, 2), "a2d": (8, 2), "3d": (16, 3)}
 _HALVES = {"f16": 1, "f16x2": 2}
-_FORMATS = {"i32": np.uint32, "i64": np.uint64, "ptr": np.uint64}
 
 
 class Rows:
@@ -87,8 +85,7 @@ def _fill(row: Array, texture: TextureFacts, functions: dict[str, int]) -> None:
 
 
 def _set(row: Array, name: str, value: int) -> None:
-    offset, type_ = TEXTURE.fields[name]
-    row[offset : offset + np.dtype(_FORMATS[type_]).itemsize].view(_FORMATS[type_])[0] = value
+    TEXTURE.write(row, 0, name, value)
 
 
 def offer(view: NativeView, textures: TextureTable) -> None:
@@ -101,9 +98,12 @@ def offer(view: NativeView, textures: TextureTable) -> None:
     if functions is None:
         return
     with cell.lock:
-        if "fetch" not in cell.kept:
-            cell.kept["fetch"] = _cell(view, cell, *geometry)
-        if not cell.kept["fetch"]:
+        if cell.payload is None and not cell.refused:
+            payload = _payload(view, *geometry)
+            cell.refused = payload is None
+            if payload is not None:
+                cell.write(payload)
+        if cell.refused:
             return
         rows = textures.kept
         if not isinstance(rows, Rows):
@@ -113,43 +113,49 @@ def offer(view: NativeView, textures: TextureTable) -> None:
         cell.serve(functions[sampling.NAME])
 
 
-def _cell(view: NativeView, cell: Cell, kind: int, axes: int) -> bool:
-    """Fill the cell of a fetch; false where native code cannot do it."""
+def _payload(view: NativeView, kind: int, axes: int) -> TextureFetch | None:
+    """What native code needs to know of a fetch; None where it cannot do it."""
     op = view.op
     mods = op.opcode.mods  # type: ignore[union-attr]
     count, extra, offsets, _ = op.of(TexturePlace).values()
     halves = _HALVES.get(mods["dtype"], 0)
     results = {0: 4, 1: 4, 2: 2}[halves]
     if halves and sampling.loader_of("f16", False, False) not in (sampling.addresses() or ()):
-        return False
+        return None
     words: list[Ref | None] = [*op.src[2:], *([] if halves == 1 else op.dst[:results])]
     if any(ref is not None and ref.type != "b32" for ref in words):
-        return False
+        return None
     if halves == 1 and any(ref is not None and ref.type != "b16" for ref in op.dst[:results]):
-        return False
+        return None
     if op.src[0] is None or op.src[0].type != "b64" or (op.src[1] is not None and op.src[1].type != "b64"):
-        return False
+        return None
     places = list(op.src[2 : 2 + count])
     layer = places.pop(0) if mods["geom"].startswith("a") else None
     moved = op.src[2 + count + extra : 2 + count + extra + offsets]
     slots = {
-        "handle_slot": op.src[0], "sampler_slot": op.src[1], "layer_slot": layer,
-        "resident_slot": op.dst[results] if len(op.dst) > results else None,
         **_named("place", "xyz", places), **_named("offset", "xyz", moved), **_named("to", "rgba", op.dst[:results]),
     }  # fmt: skip
-    for name, ref in slots.items():
-        cell.set(name, -1 if ref is None else ref.slot, FETCH)
     channels = [n for n in range(4) if halves == 2 or op.dst[n] is not None]
-    numbers = {
-        "kind": kind, "axes": axes, "whole": mods.get("ctype") == "s32", "levels": extra > 0, "halves": halves,
-        "wanted": sum(1 << n for n in channels),
-    }  # fmt: skip
-    for name, value in numbers.items():
-        cell.set(name, int(value), FETCH)
-    return True
+    return TextureFetch(
+        handle_slot=_slot(op.src[0]),
+        sampler_slot=_slot(op.src[1]),
+        layer_slot=_slot(layer),
+        resident_slot=_slot(op.dst[results] if len(op.dst) > results else None),
+        kind=kind,
+        axes=axes,
+        whole=mods.get("ctype") == "s32",
+        levels=extra > 0,
+        halves=halves,
+        wanted=sum(1 << n for n in channels),
+        **slots,
+    )
 
 
-def _named(prefix: str, letters: str, refs: Iterable[Ref | None]) -> dict[str, Ref | None]:
-    """Operands by the fields for their slots; those that there are not are None."""
+def _slot(ref: Ref | None) -> Slot:
+    return NO_SLOT if ref is None else ref.slot
+
+
+def _named(prefix: str, letters: str, refs: Iterable[Ref | None]) -> dict[str, Slot]:
+    """Slots of operands by the fields for them."""
     given = [*refs, None, None, None, None]
-    return {f"{prefix}_{letter}": ref for letter, ref in zip(letters, given, strict=False)}
+    return {f"{prefix}_{letter}": _slot(ref) for letter, ref in zip(letters, given, strict=False)}

@@ -1,9 +1,9 @@
 """Native service for `tex`: fetches from 1D, 2D and 3D textures and arrays of them in compiled code (9.7.10.3).
 
 It is called with the worker, the warp, its frame, the lanes, and the cell of its event, which a service has filled
-(`structures.FETCH`), and finds textures in the table that the service has shown (`structures.TEXTURE`). It answers
-SERVED_DONE, or SERVED_NOT: then the service does the work, which also knows what is wrong with it. Every index is held
-to the texture's extents before it is used, and the extents to device memory, so that no operand leads outside.
+(`structures.TextureFetch`), and finds textures in the table that the service has shown (`structures.TEXTURE`). It
+answers SERVED_DONE, or SERVED_NOT: then the service does the work, which also knows what is wrong with it. Every index
+is held to the texture's extents before it is used, and the extents to device memory, so that no operand leads outside.
 
 What is computed is that of `ptxtools.sim.textures.sampling`, operation by operation, eight lanes at a time.
 """
@@ -13,11 +13,11 @@ from __future__ import annotations
 from functools import cache
 
 from ptxtools.native.code import structures
-from ptxtools.native.code.templates import expand
+from ptxtools.native.code.emitter import Emitter, expand, module_of
 from ptxtools.program.program import LANES
 
 from .lanes import AXES, HOW, lanes_function
-from .texels import ADDRESSED, DOUBLES, MODULO, WIDTH, loader_name, loader_names, loaders
+from .texels import ADDRESSED, MODULO, loader_name, loader_names, loaders
 
 #: Handles of textures and samplers begin with these bits (`sim.textures.objects`).
 _HANDLE, _OBJECT, _SAMPLER = 0x7E58, 0x7E580100, 0x7E580200
@@ -45,12 +45,11 @@ def module(attributes: str, halves: bool) -> str:
     """All functions as LLVM IR. halves: the CPU converts half precision."""
     from ptxtools.semantics.colour import linear_light
 
-    lanes = [lanes_function(axes, how, halves) for axes in AXES for how in HOW]
-    functions = [*loaders(halves, linear_light().tolist()), MODULO, ADDRESSED, *lanes, _HELD, _USUAL, _FETCH]
-    zeros = f"@zeros = internal constant [{4 * LANES} x i32] zeroinitializer, align 64\n"
-    declaration = f"declare {DOUBLES} @llvm.floor.v{WIDTH}f64({DOUBLES})\n"
-    text = zeros + declaration + "\n".join(expand(function) for function in functions)
-    return f"{text}\nattributes #0 = {{ {attributes} }}\nattributes #1 = {{ nounwind }}\n"
+    code = Emitter()
+    code.declare("@zeros", f"@zeros = internal constant [{4 * LANES} x i32] zeroinitializer, align 64")
+    lanes = [lanes_function(code, axes, how, halves) for axes in AXES for how in HOW]
+    texts = [*loaders(halves, linear_light().tolist()), MODULO, ADDRESSED, _HELD, _USUAL, _FETCH]
+    return module_of([*lanes, *map(expand, texts)], code.declarations, attributes)
 
 
 #: What a handle's register holds, or the variable at the address in it, which all lanes share; else 0.
@@ -115,14 +114,14 @@ _VARIANTS = [(axes, number, how) for axes in AXES for number, how in enumerate(H
 _CASES = "".join(f"    i32 {len(HOW) * axes + number}, label %{how}.{axes}\n" for axes, number, how in _VARIANTS)
 _CALLS = "".join(
     f"""{how}.{axes}:
-  call void @lanes_{axes}_{how}(ptr %look, ptr %tex, ptr %fp, ptr %fetch, i32 %mask)
+  call void @lanes_{axes}_{how}(ptr %look, ptr %tex, ptr %fp, ptr %event, i32 %mask)
   br label %done
 """
     for axes, _, how in _VARIANTS
 )
 
 _FETCH = f"""
-define i32 @{NAME}(ptr %ctx, ptr %warp, ptr %fp, i32 %mask, ptr %fetch) #0 {{
+service @{NAME} {{
   %look = alloca [{structures.LOOK.size} x i8], align 64
   %handle.slot = get fetch.handle_slot
   %handle = call i64 @held(ptr %ctx, ptr %fp, i32 %mask, i32 %handle.slot)

@@ -6,14 +6,11 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ptxtools.native.code.emitter import splat
+
 #: Lanes that are sampled together: a vector of as many doubles.
 WIDTH = 8
 DOUBLES, WORDS, LONGS, FLAGS = (f"<{WIDTH} x {kind}>" for kind in ("double", "i32", "i64", "i1"))
-
-
-def splat(kind: str, value: object) -> str:
-    """A constant in every lane."""
-    return "<" + ", ".join([f"{kind} {value}"] * WIDTH) + ">"
 
 
 _DOUBLE = struct.Struct(">d")
@@ -149,8 +146,7 @@ define internal {LONGS} @modulo({LONGS} %i, {LONGS} %n) #0 {{
 #: Indices just outside, as filters and offsets make them, need no division.
 ADDRESSED = f"""
 define internal {LONGS} @addressed(i32 %mode, {LONGS} %i, i64 %extent) #0 {{
-  %one = insertelement {LONGS} poison, i64 %extent, i32 0
-  %n = shufflevector {LONGS} %one, {LONGS} poison, <{WIDTH} x i32> zeroinitializer
+  %n = splat64x8 %extent
   %last = sub {LONGS} %n, {splat("i64", 1)}
   %below = icmp slt {LONGS} %i, zeroinitializer
   %above = icmp sge {LONGS} %i, %n

@@ -14,8 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ptxtools.native.code.emitter import Emitter, splat
+
+from .decode import SHORT, SINGLE, SIZE, WORD, everywhere
 from .factors import NO_EXPONENT
-from .parts import STEP, Body, Kernel, chain_elements, element_of, elements, loop, repeat, splat
+from .sums import STEP, VectorSums, chain_elements, elements, loop
 
 #: Elements of D in a block; vectors of 16 that it has.
 BLOCK, VECTORS = 64, 4
@@ -35,7 +38,6 @@ PARAMETERS = {
     "warp": _FACTORS + "ptr %out, i64 %columns, i64 %k, " + _COMMON,
     "rows": _FACTORS + "ptr %out, i64 %rows, i64 %columns, i64 %k, i64 %stride.c, i64 %stride.out, " + _COMMON,
 }
-_WORD, _SINGLE = "<16 x i32>", "<16 x float>"
 
 
 def name_of(layout: str, *, plain: bool) -> str:
@@ -47,7 +49,7 @@ EXPAND = "tile_expand"
 NAMES = (EXPAND, *(name_of(layout, plain=plain) for layout in PARAMETERS for plain in (False, True)))
 
 
-def functions() -> list[str]:
+def functions(code: Emitter) -> list[str]:
     """IR of all of them.
 
     warp (a [k][64], their exponents, b, its exponents, i64 offsets of registers, frame, N, K, …): A's 16 rows stand
@@ -55,15 +57,15 @@ def functions() -> list[str]:
     force: compute all blocks in f64. expand (values, exponents, K, sign bit to be turned, values and exponents for
     "warp"): a group of 16 rows with each four times.
     """
-    return [_expand()] + [
-        make(name_of(layout, plain=plain), plain)
+    return [_expand(code)] + [
+        make(code, name_of(layout, plain=plain), plain)
         for layout, make in (("warp", _warp), ("rows", _rows))
         for plain in (False, True)
     ]
 
 
 @dataclass(frozen=True)
-class _Places:
+class _BlockOperands:
     """A block's operands: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones, the
     same for all; their exponents (i16) for the whole block. Addresses of D and C: one for each vector."""
 
@@ -75,10 +77,10 @@ class _Places:
     c: list[str]
 
 
-def _warp(name: str, plain: bool) -> str:
+def _warp(code: Emitter, name: str, plain: bool) -> str:
     """%c: offsets of the registers."""
-    b = Body()
-    k = _kernel(b)
+    b = code
+    k = _sums_of_64(b)
 
     def block(pair: str) -> None:  # columns of B stand in fours: even ones of eight, odd ones of eight
         group, quad = b.value(f"lshr i64 {pair}, 2"), b.value(f"and i64 {pair}, 3")
@@ -89,65 +91,63 @@ def _warp(name: str, plain: bool) -> str:
 
         def value_b(at: str) -> str:
             line = b.value(f"add i64 {b.value(f'mul i64 {group}, %k')}, {at}")
-            place = element_of(b, "float", "%b", b.value(f"shl i64 {line}, 4"), quad)
+            place = b.element("float", "%b", b.value(f"shl i64 {line}, 4"), quad)
             return _four_times(b, "float", b.value(f"load <4 x float>, ptr {place}, align 16"), 16)
 
         def exponents_b(at: str) -> str:
             line = b.value(f"add i64 {b.value(f'mul i64 {four}, %k')}, {at}")
-            place = element_of(b, "i16", "%bp", b.value(f"shl i64 {line}, 6"), within)
+            place = b.element("i16", "%bp", b.value(f"shl i64 {line}, 6"), within)
             return _four_times(b, "i16", b.value(f"load <4 x i16>, ptr {place}, align 8"), BLOCK)
 
         def value_a(vector: int, at: str) -> str:
             line = b.value(f"shl i64 {at}, 6")
-            return b.value(f"load {_SINGLE}, ptr {element_of(b, 'float', '%a', line, str(16 * vector))}, align 64")
+            return b.value(f"load {SINGLE}, ptr {b.element('float', '%a', line, str(16 * vector))}, align 64")
 
         def exponents_a(at: str) -> str:
-            return b.value(f"load <64 x i16>, ptr {element_of(b, '<64 x i16>', '%ap', at)}, align 64")
+            return b.value(f"load <64 x i16>, ptr {b.element('<64 x i16>', '%ap', at)}, align 64")
 
         tile = b.value(f"shl i64 {b.value(f'lshr i64 {pair}, 1')}, 2")
         first = b.value(f"add i64 {tile}, {b.value(f'and i64 {pair}, 1')}")
         places = []
         for half in range(2):
-            offset = b.value(f"load i64, ptr {element_of(b, 'i64', '%c', first, str(2 * half))}")
+            offset = b.value(f"load i64, ptr {b.element('i64', '%c', first, str(2 * half))}")
             register = b.value(f"getelementptr i8, ptr %out, i64 {offset}")
             places += [register, b.value(f"getelementptr i8, ptr {register}, i64 64")]
-        _block(k, _Places(value_a, value_b, exponents_a, exponents_b, places, places), plain, VECTORS)
+        _block(k, _BlockOperands(value_a, value_b, exponents_a, exponents_b, places, places), plain, VECTORS)
 
     pairs = b.value("lshr i64 %columns, 2")
-    repeat(b, pairs, 1, block)
+    b.repeat(pairs, 1, block)
     return b.function(name, PARAMETERS["warp"])
 
 
-def _expand() -> str:
-    b = Body()
+def _expand(code: Emitter) -> str:
+    b = code
 
     def column(at: str) -> None:
         line = b.value(f"shl i64 {at}, 6")
         for quad in range(4):
-            place = element_of(b, "i32", "%a", b.value(f"shl i64 {at}, 4"), str(4 * quad))
-            turned = b.value("insertelement <4 x i32> poison, i32 %sign, i64 0")
-            turned = b.value(f"shufflevector <4 x i32> {turned}, <4 x i32> poison, <4 x i32> zeroinitializer")
+            place = b.element("i32", "%a", b.value(f"shl i64 {at}, 4"), str(4 * quad))
+            turned = b.spread("i32", "%sign", 4)
             four = b.value(f"xor <4 x i32> {b.value(f'load <4 x i32>, ptr {place}, align 16')}, {turned}")
-            place = element_of(b, "i32", "%out", line, str(16 * quad))
-            b.line(f"store {_WORD} {_each_four_times(b, 'i32', four)}, ptr {place}, align 64")
-            place = element_of(b, "i16", "%ap", line, str(4 * quad))
+            place = b.element("i32", "%out", line, str(16 * quad))
+            b.line(f"store {WORD} {_each_four_times(b, 'i32', four)}, ptr {place}, align 64")
+            place = b.element("i16", "%ap", line, str(4 * quad))
             four = b.value(f"load <4 x i16>, ptr {place}, align 8")
-            place = element_of(b, "i16", "%outp", line, str(16 * quad))
-            b.line(f"store <16 x i16> {_each_four_times(b, 'i16', four)}, ptr {place}, align 32")
+            place = b.element("i16", "%outp", line, str(16 * quad))
+            b.line(f"store {SHORT} {_each_four_times(b, 'i16', four)}, ptr {place}, align 32")
 
-    repeat(b, "%k", 1, column)
+    b.repeat("%k", 1, column)
     return b.function(EXPAND, "ptr %a, ptr %ap, i64 %k, i32 %sign, ptr %out, ptr %outp")
 
 
-def _each_four_times(b: Body, kind: str, four: str) -> str:
-    order = ", ".join(f"i32 {i // 4}" for i in range(16))
-    return b.value(f"shufflevector <4 x {kind}> {four}, <4 x {kind}> poison, <16 x i32> <{order}>")
+def _each_four_times(b: Emitter, kind: str, four: str) -> str:
+    return b.shuffle(f"<4 x {kind}>", (i // 4 for i in range(16)), four)
 
 
-def _rows(name: str, plain: bool) -> str:
+def _rows(code: Emitter, name: str, plain: bool) -> str:
     """Columns are a multiple of 16."""
-    b = Body()
-    k = _kernel(b)
+    b = code
+    k = _sums_of_64(b)
 
     def block(row: str, column: str, vectors: int) -> None:
         group_a, place_a = b.value(f"lshr i64 {row}, 4"), b.value(f"and i64 {row}, 15")
@@ -161,42 +161,39 @@ def _rows(name: str, plain: bool) -> str:
             return b.value(f"shl i64 {b.value(f'add i64 {line}, {at}')}, {shift}")
 
         def value_a(at: str) -> str:
-            place = element_of(b, "float", "%a", line_of(group_a, at, 4), place_a)
+            place = b.element("float", "%a", line_of(group_a, at, 4), place_a)
             return k.spread("float", b.value(f"load float, ptr {place}"))
 
         def exponents_a(at: str) -> str:
-            place = element_of(b, "i16", "%ap", line_of(four_a, at, 6), within_a)
-            one, kind = b.value(f"load i16, ptr {place}"), f"<{16 * vectors} x i16>"
-            first = b.value(f"insertelement {kind} poison, i16 {one}, i64 0")
-            return b.value(f"shufflevector {kind} {first}, {kind} poison, <{16 * vectors} x i32> zeroinitializer")
+            place = b.element("i16", "%ap", line_of(four_a, at, 6), within_a)
+            return b.spread("i16", b.value(f"load i16, ptr {place}"), 16 * vectors)
 
         def value_b(vector: int, at: str) -> str:
             line = b.value(f"add i64 {lines[vector]}, {at}")
-            return b.value(f"load {_SINGLE}, ptr {element_of(b, _SINGLE, '%b', line)}, align 64")
+            return b.value(f"load {SINGLE}, ptr {b.element(SINGLE, '%b', line)}, align 64")
 
         def exponents_b(at: str) -> str:
-            place = element_of(b, "i16", "%bp", line_of(four_b, at, 6), within_b)
+            place = b.element("i16", "%bp", line_of(four_b, at, 6), within_b)
             return b.value(f"load <{16 * vectors} x i16>, ptr {place}, align 32")
 
         def places(base: str, stride: str) -> list[str]:
             line = b.value(f"add i64 {b.value(f'mul i64 {row}, {stride}')}, {column}")
-            return [element_of(b, "float", base, line, str(16 * i)) for i in range(vectors)]
+            return [b.element("float", base, line, str(16 * i)) for i in range(vectors)]
 
         d, c = places("%out", "%stride.out"), places("%c", "%stride.c")
-        _block(k, _Places(value_b, value_a, exponents_b, exponents_a, d, c), plain, vectors)
+        _block(k, _BlockOperands(value_b, value_a, exponents_b, exponents_a, d, c), plain, vectors)
 
     whole = b.value("and i64 %columns, -64")
     rest = b.value(f"sub i64 %columns, {whole}")
-    repeat(b, whole, BLOCK, lambda column: repeat(b, "%rows", 1, lambda row: block(row, column, VECTORS)))
-    repeat(
-        b, rest, 16,
-        lambda more: repeat(b, "%rows", 1, lambda row: block(row, b.value(f"add i64 {whole}, {more}"), 1)),
+    b.repeat(whole, BLOCK, lambda column: b.repeat("%rows", 1, lambda row: block(row, column, VECTORS)))
+    b.repeat(rest, 16,
+        lambda more: b.repeat("%rows", 1, lambda row: block(row, b.value(f"add i64 {whole}, {more}"), 1)),
     )  # fmt: skip
     return b.function(name, PARAMETERS["rows"])
 
 
-def _kernel(b: Body) -> Kernel:
-    k = Kernel(b, 16, wide=True)
+def _sums_of_64(b: Emitter) -> VectorSums:
+    k = VectorSums(b, 16, wide=True)
     k.constants()
     b.line("%bias = add i32 %fraction, 127")
     b.line(f"%cut = trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
@@ -205,102 +202,100 @@ def _kernel(b: Body) -> Kernel:
     return k
 
 
-def _four_times(b: Body, kind: str, four: str, width: int) -> str:
+def _four_times(b: Emitter, kind: str, four: str, width: int) -> str:
     """Four elements again and again."""
-    order = ", ".join(f"i32 {i % 4}" for i in range(width))
-    return b.value(f"shufflevector <4 x {kind}> {four}, <4 x {kind}> poison, <{width} x i32> <{order}>")
+    return b.shuffle(f"<4 x {kind}>", (i % 4 for i in range(width)), four)
 
 
 # --- one block --------------------------------------------------------------------------------------------------------
 
 
-def _block(k: Kernel, at: _Places, plain: bool, vectors: int) -> None:
+def _block(k: VectorSums, at: _BlockOperands, plain: bool, vectors: int) -> None:
     addends = [k.addend(c) for c in at.c]
     if plain:
-        narrow = Kernel(k.b, 16, wide=False)
+        narrow = VectorSums(k.code, 16, wide=False)
         results = chain_elements(
             narrow, vectors, addends, lambda _, i, where: at.own(i, where), lambda _, where: at.common(where)
         )
-        _store(k.b, results, at.d)
+        _store(k.code, results, at.d)
     else:
         _Sums(k, at, vectors, addends).emit()
 
 
-def _store(b: Body, results: list[str], places: list[str]) -> None:
+def _store(b: Emitter, results: list[str], places: list[str]) -> None:
     for result, place in zip(results, places, strict=True):
-        b.line(f"store {_SINGLE} {result}, ptr {place}, align 4")
+        b.line(f"store {SINGLE} {result}, ptr {place}, align 4")
 
 
 class _Sums:
-    """The quick way, and the way in f64 for what it cannot do."""
+    """The fast way, and the way in f64 for what it cannot do."""
 
-    def __init__(self, k: Kernel, at: _Places, vectors: int, addends: list[str]) -> None:
-        self.k, self.b, self.at, self.vectors, self.addends = k, k.b, at, vectors, addends
+    def __init__(self, k: VectorSums, at: _BlockOperands, vectors: int, addends: list[str]) -> None:
+        self.sums, self.code, self.at, self.vectors, self.addends = k, k.code, at, vectors, addends
         self.short = f"<{16 * vectors} x i16>"
 
     def emit(self) -> None:
-        b = self.b
-        quick, slow, done, sums = (b.name()[1:] for _ in range(4))
+        b = self.code
+        fast, slow, done, sums = (b.label() for _ in range(4))
         exponents, bad = self._exponents()
-        b.line(f"br i1 {b.value(f'or i1 %force, {bad}')}, label %{slow}, label %{quick}")
-        b.line(f"{quick}:")
+        b.line(f"br i1 {b.value(f'or i1 %force, {bad}')}, label %{slow}, label %{fast}")
+        b.begin(fast)
         totals, over = self._totals(exponents)
-        b.line(f"br i1 {over}, label %{slow}, label %{sums}")
-        b.line(f"{sums}:")
+        b.branch(over, slow, sums)
+        b.begin(sums)
         results = [self._result(i, totals[i], exponents[i]) for i in range(self.vectors)]
         _store(b, results, self.at.d)
-        b.line(f"br label %{done}")
-        b.line(f"{slow}:")
-        _store(b, elements(self.k, self.vectors, self.addends, self._wide_own, self._wide_common), self.at.d)
-        b.line(f"br label %{done}")
-        b.line(f"{done}:")
+        b.jump(done)
+        b.begin(slow)
+        _store(b, elements(self.sums, self.vectors, self.addends, self._wide_own, self._wide_common), self.at.d)
+        b.jump(done)
+        b.begin(done)
 
     def _exponents(self) -> tuple[list[str], str]:
         """The largest exponent of each element, as i32, and whether there is one that is too low."""
-        b, kind = self.b, self.short
+        b, kind = self.code, self.short
 
         def step(at: str, now: list[str]) -> list[str]:
             found = now[0]
             for i in range(STEP):
                 place = b.value(f"add i64 {at}, {i}")
                 total = b.value(f"add {kind} {self.at.own_exponents(place)}, {self.at.common_exponents(place)}")
-                found = _call(b, "smax", kind, total, found)
+                found = b.apply("smax", kind, total, found)
             return [found]
 
-        (largest,) = loop(b, 1, kind, splat(str(2 * NO_EXPONENT), "i16", 16 * self.vectors), step)
+        (largest,) = loop(b, 1, kind, splat("i16", 2 * NO_EXPONENT), step)
         exponents, low = [], []
         for i, addend in enumerate(self.addends):
-            order = ", ".join(f"i32 {16 * i + lane}" for lane in range(16))
-            part = b.value(f"shufflevector {kind} {largest}, {kind} poison, <16 x i32> <{order}>")
-            found = _call(b, "smax", _WORD, b.value(f"sext <16 x i16> {part} to {_WORD}"), self._own(addend))
-            raised = _call(b, "smax", _WORD, found, _all(LOWEST))
-            some = b.value(f"icmp sgt {_WORD} {found}, {_all(_NOTHING)}")
-            below = b.value(f"icmp slt {_WORD} {found}, {_all(LOWEST)}")
+            part = b.part("i16", 16 * self.vectors, largest, 16 * i, 16)
+            found = b.apply("smax", WORD, b.value(f"sext {SHORT} {part} to {WORD}"), self._own(addend))
+            raised = b.apply("smax", WORD, found, everywhere(LOWEST))
+            some = b.value(f"icmp sgt {WORD} {found}, {everywhere(_NOTHING)}")
+            below = b.value(f"icmp slt {WORD} {found}, {everywhere(LOWEST)}")
             low.append(b.value(f"and <16 x i1> {some}, {below}"))
             exponents.append(raised)
         return exponents, _any(b, low)
 
     def _own(self, addend: str) -> str:
         """Exponents of the addend; of zero that of nothing."""
-        b = self.b
-        bits = b.value(f"bitcast {_SINGLE} {addend} to {_WORD}")
-        size = b.value(f"and {_WORD} {bits}, {_all(0x7FFF_FFFF)}")
-        own = b.value(f"sub {_WORD} {b.value(f'lshr {_WORD} {size}, {_all(23)}')}, {_all(127)}")
-        own = _call(b, "smax", _WORD, own, self.k.spread("i32", "%least.exponent"))
-        zero = b.value(f"icmp eq {_WORD} {size}, zeroinitializer")
-        return b.value(f"select <16 x i1> {zero}, {_WORD} {_all(NO_EXPONENT)}, {_WORD} {own}")
+        b = self.code
+        bits = b.value(f"bitcast {SINGLE} {addend} to {WORD}")
+        size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
+        own = b.value(f"sub {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')}, {everywhere(127)}")
+        own = b.apply("smax", WORD, own, self.sums.spread("i32", "%least.exponent"))
+        zero = b.value(f"icmp eq {WORD} {size}, zeroinitializer")
+        return b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(NO_EXPONENT)}, {WORD} {own}")
 
     def _totals(self, exponents: list[str]) -> tuple[list[str], str]:
         """Sums of the terms in units of 2**-fraction of the largest exponent, and whether one is too large."""
-        b = self.b
-        bias = self.k.spread("i32", "%bias")
-        units = [self._scale(b.value(f"sub {_WORD} {bias}, {exponent}")) for exponent in exponents]
+        b = self.code
+        bias = self.sums.spread("i32", "%bias")
+        units = [self._scale(b.value(f"sub {WORD} {bias}, {exponent}")) for exponent in exponents]
         starts = []
         for addend, unit in zip(self.addends, units, strict=True):
-            size = _call(b, "fabs", _SINGLE, addend)
-            finite = b.value(f"fcmp olt {_SINGLE} {size}, {splat('0x7FF0000000000000', 'float', 16)}")
-            safe = b.value(f"select <16 x i1> {finite}, {_SINGLE} {addend}, {_SINGLE} zeroinitializer")
-            starts.append(b.value(f"fptosi {_SINGLE} {b.value(f'fmul {_SINGLE} {safe}, {unit}')} to {_WORD}"))
+            size = b.apply("fabs", SINGLE, addend)
+            finite = b.value(f"fcmp olt {SINGLE} {size}, {splat('float', '0x7FF0000000000000')}")
+            safe = b.value(f"select <16 x i1> {finite}, {SINGLE} {addend}, {SINGLE} zeroinitializer")
+            starts.append(b.value(f"fptosi {SINGLE} {b.value(f'fmul {SINGLE} {safe}, {unit}')} to {WORD}"))
 
         def step(at: str, now: list[str]) -> list[str]:
             parts: list[str] = []
@@ -308,113 +303,84 @@ class _Sums:
                 place = b.value(f"add i64 {at}, {i}")
                 common = self.at.common(place)
                 for v in range(self.vectors):
-                    product = b.value(f"fmul {_SINGLE} {self.at.own(v, place)}, {common}")
-                    scaled = b.value(f"fmul {_SINGLE} {product}, {units[v]}")
-                    whole = b.value(f"fptosi {_SINGLE} {scaled} to {_WORD}")
+                    product = b.value(f"fmul {SINGLE} {self.at.own(v, place)}, {common}")
+                    scaled = b.value(f"fmul {SINGLE} {product}, {units[v]}")
+                    whole = b.value(f"fptosi {SINGLE} {scaled} to {WORD}")
                     if i:
-                        parts[v] = b.value(f"add {_WORD} {parts[v]}, {whole}")
+                        parts[v] = b.value(f"add {WORD} {parts[v]}, {whole}")
                     else:
                         parts.append(whole)
-            sums = [b.value(f"add {_WORD} {x}, {y}") for x, y in zip(now, parts, strict=False)]
+            sums = [b.value(f"add {WORD} {x}, {y}") for x, y in zip(now, parts, strict=False)]
             # Where both have one sign and the sum has the other, it has overflowed; eight terms alone never do.
             over = now[-1]
             for x, y, z in zip(now, parts, sums, strict=False):
-                signs = b.value(f"and {_WORD} {b.value(f'xor {_WORD} {x}, {z}')}, {b.value(f'xor {_WORD} {y}, {z}')}")
-                over = b.value(f"or {_WORD} {over}, {signs}")
+                signs = b.value(f"and {WORD} {b.value(f'xor {WORD} {x}, {z}')}, {b.value(f'xor {WORD} {y}, {z}')}")
+                over = b.value(f"or {WORD} {over}, {signs}")
             return [*sums, over]
 
-        found = loop(b, self.vectors + 1, _WORD, [*starts, "zeroinitializer"], step)
-        flags = [b.value(f"icmp slt {_WORD} {found[-1]}, zeroinitializer")]
+        found = loop(b, self.vectors + 1, WORD, [*starts, "zeroinitializer"], step)
+        flags = [b.value(f"icmp slt {WORD} {found[-1]}, zeroinitializer")]
         for total in found[:-1]:
             size = _size(b, total)
-            flags.append(b.value(f"icmp ugt {_WORD} {size}, {_all(_LARGEST_SUM)}"))
+            flags.append(b.value(f"icmp ugt {WORD} {size}, {everywhere(_LARGEST_SUM)}"))
         return found[:-1], _any(b, flags)
 
     def _result(self, i: int, total: str, exponent: str) -> str:
         """The sum cut off to the result's precision, at its size."""
-        b = self.b
+        b = self.code
         size = _size(b, total)
-        nearest = b.value(f"sitofp {_WORD} {size} to {_SINGLE}")
-        back = b.value(f"fptosi {_SINGLE} {nearest} to {_WORD}")
-        above = b.value(f"sext <16 x i1> {b.value(f'icmp sgt {_WORD} {back}, {size}')} to {_WORD}")
-        bits = b.value(f"add {_WORD} {b.value(f'bitcast {_SINGLE} {nearest} to {_WORD}')}, {above}")
-        kept = b.value(f"and {_WORD} {bits}, {self.k.spread('i32', '%cut')}")
-        lost = b.value(f"or <16 x i1> {b.value(f'icmp ne {_WORD} {back}, {size}')}, "
-                       f"{b.value(f'icmp ne {_WORD} {bits}, {kept}')}")  # fmt: skip
-        odd = self.k.spread("i32", "%inexact")
-        odd = b.value(f"select <16 x i1> {lost}, {_WORD} {odd}, {_WORD} zeroinitializer")
-        kept = b.value(f"or {_WORD} {kept}, {odd}")
-        sign = b.value(f"and {_WORD} {total}, {_all(-(1 << 31))}")
-        single = b.value(f"bitcast {_WORD} {b.value(f'or {_WORD} {kept}, {sign}')} to {_SINGLE}")
-        field = b.value(f"add {_WORD} {exponent}, {_all(127)}")
-        down = self._scale(b.value(f"sub {_WORD} {field}, {self.k.spread('i32', '%fraction')}"))
-        return self.k.special(b.value(f"fmul {_SINGLE} {single}, {down}"), self.addends[i])
+        nearest = b.value(f"sitofp {WORD} {size} to {SINGLE}")
+        back = b.value(f"fptosi {SINGLE} {nearest} to {WORD}")
+        above = b.value(f"sext <16 x i1> {b.value(f'icmp sgt {WORD} {back}, {size}')} to {WORD}")
+        bits = b.value(f"add {WORD} {b.value(f'bitcast {SINGLE} {nearest} to {WORD}')}, {above}")
+        kept = b.value(f"and {WORD} {bits}, {self.sums.spread('i32', '%cut')}")
+        lost = b.value(f"or <16 x i1> {b.value(f'icmp ne {WORD} {back}, {size}')}, "
+                       f"{b.value(f'icmp ne {WORD} {bits}, {kept}')}")  # fmt: skip
+        odd = self.sums.spread("i32", "%inexact")
+        odd = b.value(f"select <16 x i1> {lost}, {WORD} {odd}, {WORD} zeroinitializer")
+        kept = b.value(f"or {WORD} {kept}, {odd}")
+        sign = b.value(f"and {WORD} {total}, {everywhere(-(1 << 31))}")
+        single = b.value(f"bitcast {WORD} {b.value(f'or {WORD} {kept}, {sign}')} to {SINGLE}")
+        field = b.value(f"add {WORD} {exponent}, {everywhere(127)}")
+        down = self._scale(b.value(f"sub {WORD} {field}, {self.sums.spread('i32', '%fraction')}"))
+        return self.sums.special(b.value(f"fmul {SINGLE} {single}, {down}"), self.addends[i])
 
     def _scale(self, field: str) -> str:
         """Powers of two of f32 from their biased exponents."""
-        return self.b.value(f"bitcast {_WORD} {self.b.value(f'shl {_WORD} {field}, {_all(23)}')} to {_SINGLE}")
+        return self.code.value(f"bitcast {WORD} {self.code.value(f'shl {WORD} {field}, {everywhere(23)}')} to {SINGLE}")
 
     # --- in f64 -------------------------------------------------------------------------------------------------------
 
     def _wide_own(self, kind: str, vector: int, at: str) -> str:
         if kind == "power":
             return self._power(self.at.own_exponents(at), vector)
-        return self.b.value(f"fpext {_SINGLE} {self.at.own(vector, at)} to <16 x double>")
+        return self.code.value(f"fpext {SINGLE} {self.at.own(vector, at)} to <16 x double>")
 
     def _wide_common(self, kind: str, at: str) -> str:
         if kind == "power":
             return self._power(self.at.common_exponents(at), 0)
-        return self.b.value(f"fpext {_SINGLE} {self.at.common(at)} to <16 x double>")
+        return self.code.value(f"fpext {SINGLE} {self.at.common(at)} to <16 x double>")
 
     def _power(self, exponents: str, vector: int) -> str:
         """Powers of two of a vector's part of some exponents."""
-        b, kind = self.b, self.short
-        order = ", ".join(f"i32 {16 * vector + lane}" for lane in range(16))
-        part = b.value(f"shufflevector {kind} {exponents}, {kind} poison, <16 x i32> <{order}>")
-        wide = b.value(f"sext <16 x i16> {part} to <16 x i64>")
-        field = b.value(f"add <16 x i64> {wide}, {splat('1023', 'i64', 16)}")
-        bits = b.value(f"shl <16 x i64> {field}, {splat('52', 'i64', 16)}")
-        none = b.value(f"icmp eq <16 x i64> {wide}, {splat(str(NO_EXPONENT), 'i64', 16)}")
+        b = self.code
+        part = b.part("i16", 16 * self.vectors, exponents, 16 * vector, 16)
+        wide = b.value(f"sext {SHORT} {part} to <16 x i64>")
+        field = b.value(f"add <16 x i64> {wide}, {splat('i64', '1023')}")
+        bits = b.value(f"shl <16 x i64> {field}, {splat('i64', '52')}")
+        none = b.value(f"icmp eq <16 x i64> {wide}, {splat('i64', NO_EXPONENT)}")
         bits = b.value(f"select <16 x i1> {none}, <16 x i64> zeroinitializer, <16 x i64> {bits}")
         return b.value(f"bitcast <16 x i64> {bits} to <16 x double>")
 
 
-def _all(number: int) -> str:
-    return splat(str(number), "i32", 16)
+def _size(b: Emitter, total: str) -> str:
+    return b.call("llvm.abs.v16i32", WORD, [(WORD, total), ("i1", "false")])
 
 
-def _call(b: Body, function: str, kind: str, *arguments: str) -> str:
-    width, element = kind[1:-1].split(" x ")
-    suffix = f"v{width}{element.replace('float', 'f32')}"
-    return b.value(f"call {kind} @llvm.{function}.{suffix}({', '.join(f'{kind} {x}' for x in arguments)})")
-
-
-def _size(b: Body, total: str) -> str:
-    return b.value(f"call {_WORD} @llvm.abs.v16i32({_WORD} {total}, i1 false)")
-
-
-def _any(b: Body, flags: list[str]) -> str:
+def _any(b: Emitter, flags: list[str]) -> str:
     """Whether any of these vectors of 16 flags has one."""
     found = flags[0]
     for more in flags[1:]:
         found = b.value(f"or <16 x i1> {found}, {more}")
     bits = b.value(f"bitcast <16 x i1> {found} to i16")
     return b.value(f"icmp ne i16 {bits}, 0")
-
-
-def declarations() -> str:
-    """Intrinsics that these functions and those of `tilefactors` call."""
-    word, wide, short = "<16 x i32>", "<64 x i16>", "<16 x i16>"
-    return (
-        "\n".join(
-            [
-                f"declare {word} @llvm.smax.v16i32({word}, {word})",
-                f"declare {wide} @llvm.smax.v64i16({wide}, {wide})",
-                f"declare {short} @llvm.smax.v16i16({short}, {short})",
-                f"declare {word} @llvm.abs.v16i32({word}, i1)",
-                f"declare {_SINGLE} @llvm.fabs.v16f32({_SINGLE})",
-                f"declare i32 @llvm.vector.reduce.smax.v16i32({word})",
-            ]
-        )
-        + "\n"
-    )

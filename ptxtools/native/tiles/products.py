@@ -14,7 +14,7 @@ from ptxtools.machine.products import Array, Numbers, Products, TensorProduct, U
 from ptxtools.program.program import Ref
 from ptxtools.semantics.accumulation import SCALED_GROUP, Rule
 
-from . import direct, factors, numbers, takeover
+from . import decode, direct, numbers, takeover
 from . import interface as tiles
 from .numbers import TileNumbers
 
@@ -26,7 +26,7 @@ Matrix = TypeVar("Matrix", bound=Numbers)
 class TileProducts(Products):
     """`Products` over the functions of `native.tiles`. Its `Numbers` are `TileNumbers`."""
 
-    direct = frozenset(factors.TYPES)
+    direct = frozenset(decode.TYPES)
 
     def numbers(self, t: str, codes: Array) -> Numbers:
         return numbers.numbers(t, codes)

@@ -1,4 +1,4 @@
-"""What lets native code do wgmma without its services (`warpgroups`): cells of events, filled after the first time.
+"""What lets native code do wgmma without its services (`wgmma`): cells of events, filled after the first time.
 
 Native code takes dense products of f16, bf16, tf32 and 8-bit floats with f32 sums, whose factors are finite; all else
 stays with the services. Nothing is left to it where work completes late.
@@ -12,12 +12,13 @@ import numpy as np
 
 from ptxtools.machine.events import View
 from ptxtools.machine.products import GROUP, Array, WarpgroupProduct
+from ptxtools.native.code.structures import Address, Long, WgmmaProduct, WgmmaWait
 from ptxtools.native.loop.cells import Cell, Tables
 from ptxtools.native.loop.events import NativeView
 from ptxtools.program.program import Ref
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors, warpgroups
+from . import blocks, decode, factors, wgmma
 from . import interface as tiles
 
 #: Rows of a core matrix, and of a warp's part of A; bytes of a chunk.
@@ -40,7 +41,7 @@ def wait(view: View, n: Ref | None) -> None:
     """From now on wait_group is native, as long as nobody has to wait long."""
     cell = _cell(view)
     if cell is not None and n is not None:
-        cell.set("n_slot", n.slot)
+        cell.write(WgmmaWait(n.slot))
         cell.serve(tiles.addresses()["wgmma_wait"])
 
 
@@ -50,49 +51,52 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
     if cell is None:
         return
     product = make()
-    if product.atype not in factors.TYPES or product.btype not in factors.TYPES or not tiles.suits(rule, product.k):
+    if product.atype not in decode.TYPES or product.btype not in decode.TYPES or not tiles.suits(rule, product.k):
         return
     assert isinstance(view, NativeView)
-    view.lend(warpgroups.SCRATCH_BYTES)
+    view.lend(wgmma.SCRATCH_BYTES)
     with cell.lock:
-        if not cell.kept:
-            _fill(cell, product, rule)
-        for which, operand in (("a", product.a), ("b", product.b)):
+        tables = cell.tables
+        if tables is None:
+            tables = cell.tables = Tables(), Tables()
+            cell.write(_payload(cell, tables, product, rule))
+        for known, which, operand in zip(tables, "ab", (product.a, product.b), strict=True):
             if isinstance(operand, Ref):
-                _learn(cell.kept[which], which, view.read(operand, view.leader), product)
+                _learn(known, which, view.read(operand, view.leader), product)
         cell.serve(tiles.addresses()["wgmma_product"])
 
 
-def _fill(cell: Cell, product: WarpgroupProduct, rule: Rule) -> None:
-    known = tiles.addresses()
+def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduct, rule: Rule) -> WgmmaProduct:
+    functions = {name: Address(where) for name, where in tiles.addresses().items()}
     major_a, major_b = ("mn" if leads else "k" for leads in product.mn_major)
-    cell.set("factor_a", known[factors.name_of(product.atype, major_a)])
-    cell.set("factor_b", known[factors.name_of(product.btype, "mn_pairs" if major_b == "mn" else "k")])
-    cell.set("product", known[blocks.name_of("warp", plain=not rule.fraction)])
-    cell.set("expand", known[blocks.EXPAND])
-    if isinstance(product.a, Ref):
-        _point_to_tables(cell, "a", product.a)
-        cell.set("a_bytes", 4 * (2 * _ROWS if major_a == "k" else 2 * product.k))
-    else:
-        cell.point("registers", _registers(product.a))
-    _point_to_tables(cell, "b", product.b)
-    cell.point("offsets", product.d)
-    cell.set("scale_slot", product.scale.slot)
-    cell.set("flag", product.scale.type == "pred")
-    cell.set("columns", product.n)
-    cell.set("groups", -(-product.n // GROUP))
-    cell.set("k", product.k)
-    cell.set("sign", product.negated << 31)
     rounding = tiles.rounding_of(rule)
-    for name in ("fraction", "mask", "odd", "least"):
-        cell.set(name, getattr(rounding, name))
-    cell.set("key", product.layout)
-
-
-def _point_to_tables(cell: Cell, which: str, descriptor: Ref) -> None:
-    cell.set(f"{which}_slot", descriptor.slot)
-    tables = cell.kept[which] = Tables()
-    cell.point(f"tables_{which}", tables.rows)
+    payload = WgmmaProduct(
+        factor_a=functions[factors.name_of(product.atype, major_a)],
+        factor_b=functions[factors.name_of(product.btype, "mn_pairs" if major_b == "mn" else "k")],
+        product=functions[blocks.name_of("warp", plain=not rule.fraction)],
+        expand=functions[blocks.EXPAND],
+        offsets=cell.keep(product.d),
+        tables_b=cell.keep(tables[1].rows),
+        b_slot=product.b.slot,
+        scale_slot=product.scale.slot,
+        flag=product.scale.type == "pred",
+        columns=product.n,
+        groups=-(-product.n // GROUP),
+        k=product.k,
+        sign=product.negated << 31,
+        fraction=rounding.fraction,
+        least=rounding.least,
+        key=Long(product.layout),
+        mask=Long(rounding.mask),
+        odd=Long(rounding.odd),
+    )
+    if not isinstance(product.a, Ref):
+        return payload._replace(registers=cell.keep(_registers(product.a)))
+    return payload._replace(
+        tables_a=cell.keep(tables[0].rows),
+        a_slot=product.a.slot,
+        a_bytes=4 * (2 * _ROWS if major_a == "k" else 2 * product.k),
+    )
 
 
 def _registers(a: Array) -> Array:

@@ -33,7 +33,7 @@ class _Sources:
     """Source operands of one event."""
 
     def __init__(self, f: FunctionLowering) -> None:
-        self.f = f
+        self.lowering = f
         self.refs: list[Ref] = []
         self.types: list[str] = []
         self.names: list[tuple[str, str]] = []
@@ -48,11 +48,11 @@ class _Sources:
             self.address(operand, spec)
             return
         type_name = spec.type or "b32"
-        for item in elements(self.f, operand):
-            self.add(spec.name, self.f.source(item, type_name), type_name)
+        for item in elements(self.lowering, operand):
+            self.add(spec.name, self.lowering.source(item, type_name), type_name)
 
     def address(self, operand: Operand, spec: OperandSpec) -> None:
-        f = self.f
+        f = self.lowering
         space = spec.space
         if space is not None and space.startswith("shared"):
             space = "shared"

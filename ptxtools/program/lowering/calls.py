@@ -135,7 +135,7 @@ def argument(f: FunctionLowering, operand: Operand, passed: Passed) -> Ref:
     if isinstance(operand, Name):
         symbol = f.names.lookup(operand.name)
         if is_unsized(passed.variable):
-            return f.array_places.get(id(symbol)) or _address_of(f, operand)
+            return f.array_addresses.get(id(symbol)) or _address_of(f, operand)
         value = f.passed.get(id(symbol))
         if value is not None:
             return value
@@ -187,7 +187,7 @@ def _copy_memory(f: FunctionLowering, home: tuple[Variable, int], passed: Passed
         value = f.new("b16" if step <= 2 else f"b{8 * step}")
         type_name = f"b{8 * step}"
         first = access("ld", type_name, f.stack_pointer, offset + done, value, f.where)
-        second = access("st", type_name, f.stack_pointer, passed.slot + done, value, f.where)
+        second = access("st", type_name, f.stack_pointer, passed.offset + done, value, f.where)
         if not to_callee:
             first.imm, second.imm = second.imm, first.imm
         f.outgoing_local.append(second if to_callee else first)

@@ -25,7 +25,7 @@ from ptxtools.ir.text import instruction_text
 from ptxtools.isa.implied import reader_for
 from ptxtools.program.layout import SharedLayout, function_addresses, shared_layout
 from ptxtools.program.passes.frames import unify
-from ptxtools.program.program import SLOT_BYTES, Block, FunctionCode, Program
+from ptxtools.program.program import SLOT_BYTES, Block, ByteOffset, FunctionCode, Program
 from ptxtools.program.variant import Variant
 
 from .finish import finish
@@ -46,7 +46,7 @@ class Linker:
         self.code = function_addresses(module)
         self.flows: list[ControlFlow] = []
         self.lines: list[tuple[int, int, str]] = []
-        self.shared = SharedLayout({}, 0, 0)
+        self.shared = SharedLayout({}, 0, ByteOffset(0))
         self.statics: dict[int, str] = {}  # identity of a variable of a function -> its name on the device
         self._numbers: dict[str, int] = {}
         self.calls: list[set[int]] = []  # by function number: the functions that it may call

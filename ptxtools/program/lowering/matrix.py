@@ -109,7 +109,7 @@ class _Tile:
     """
 
     def __init__(self, f: FunctionLowering, op: Opcode, place: Located, stride: Ref | int | None) -> None:
-        self.f, self.place = f, place
+        self.lowering, self.place = f, place
         self.fragment = _fragment_of(op)
         self.bits = self.fragment.bits
         self.by_row = op.mods["layout"] == "row"
@@ -131,7 +131,7 @@ class _Tile:
 
     def _lane_part(self) -> Ref:
         """Address of the first element of each lane."""
-        f = self.f
+        f = self.lowering
         lane = f.special("%laneid", "u32")
         g = f.compute("shr.u32", ("u32", "u32"), (lane, f.constant(2, "b32")), "u32")
         t = f.compute("and.b32", ("b32", "b32"), (lane, f.constant(3, "b32")), "b32")
@@ -148,19 +148,19 @@ class _Tile:
         return f.compute("add.u64", ("u64", "u64"), (base, place), "u64")
 
     def _scaled_by_stride(self, index: Ref) -> Ref:
-        f = self.f
+        f = self.lowering
         stride = f.constant(self.stride, "b32") if isinstance(self.stride, int) else self.stride
         return f.compute("mul.wide.u32", ("u32", "u32"), (index, stride), "u64")
 
     def _times(self, value: Ref, factor: int) -> Ref:
         if factor == 1:
             return value
-        f = self.f
+        f = self.lowering
         return f.compute("mul.lo.u64", ("u64", "u64"), (value, f.constant(factor, "b64")), "u64")
 
     def _bytes(self, count: Ref) -> Ref:
         """Elements to bytes."""
-        f = self.f
+        f = self.lowering
         if self.bits < 8:
             shift = self.unit.bit_length() - 1
             return f.compute("shr.u64", ("u64", "u32"), (count, f.constant(shift, "b32")), "u64")
@@ -176,7 +176,7 @@ class _Tile:
             return self.base, offset
         known = self.bases.get(major)
         if known is None:
-            f = self.f
+            f = self.lowering
             far = self._bytes(self._scaled_by_stride(f.constant(major, "b32")))
             known = self.bases[major] = f.compute("add.u64", ("u64", "u64"), (self.base, far), "u64")
         return known, offset

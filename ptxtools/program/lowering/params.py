@@ -18,7 +18,7 @@ from ptxtools.program.layout import (
     variable_alignment,
     variable_size,
 )
-from ptxtools.program.program import Op, Ref
+from ptxtools.program.program import ByteOffset, Op, Ref
 
 from .registry import Unsupported
 
@@ -48,11 +48,11 @@ def lay_out_parameters(f: FunctionLowering) -> None:
         for passed in (*f.signature.returns, *f.signature.params):
             variable = passed.variable
             if is_unsized(variable):
-                f.array_places[id(variable)] = f.at(passed.slot, passed.storage)
+                f.array_addresses[id(variable)] = f.at(passed.slot, passed.storage)
             elif variable.space == "reg":
                 f.bind(variable, [f.at(slot, passed.storage) for slot in passed.slots])
             elif not passed.storage:
-                f.local_offsets[id(variable)] = passed.slot
+                f.local_offsets[id(variable)] = passed.offset
             elif id(variable) in in_memory:
                 offset = _home(f, variable, offset)
             else:
@@ -67,7 +67,7 @@ def lay_out_parameters(f: FunctionLowering) -> None:
 
 def _home(f: FunctionLowering, variable: Variable, offset: int) -> int:
     offset = align_up(offset, variable_alignment(variable))
-    f.local_offsets[id(variable)] = offset
+    f.local_offsets[id(variable)] = ByteOffset(offset)
     return offset + variable_size(variable)
 
 

@@ -30,22 +30,22 @@ class _Sources:
     """Sources of an event under construction."""
 
     def __init__(self, f: FunctionLowering) -> None:
-        self.f = f
+        self.lowering = f
         self.refs: list[Ref | None] = []
         self.types: list[str] = []
 
     def add(self, operand: Operand, type_name: str) -> None:
-        self.refs.append(self.f.source(operand, type_name))
+        self.refs.append(self.lowering.source(operand, type_name))
         self.types.append(type_name)
 
     def handle(self, base: Name | Immediate | Element | None) -> None:
         """A texture, surface or sampler; None: there is none."""
-        self.refs.append(None if base is None else _handle(self.f, base))
+        self.refs.append(None if base is None else _handle(self.lowering, base))
         self.types.append("u64")
 
     def several(self, operand: Operand, types: tuple[str, ...]) -> int:
         """As many elements of a vector as there are types; what a longer vector has more is padding."""
-        items = elements(self.f, operand)
+        items = elements(self.lowering, operand)
         if len(items) < len(types):
             raise Unsupported(f"{len(items)} elements where {len(types)} are needed")
         for item, type_name in zip(items, types, strict=False):
@@ -76,14 +76,14 @@ def _handle(f: FunctionLowering, base: Name | Immediate | Element) -> Ref:
         symbol = f.names.lookup(base.name)
         if isinstance(symbol, Variable) and symbol.space == "param" and f.entry:
             value = f.new("b64")
-            offset = f.place_of(base).offset
+            offset = f.pointer_to(base).offset
             types = (("u64",), ("u64",))
             load = Op(
                 "ld", resolve("ld.param.u64"), (value,), (None,), *types, imm=offset, space="param", where=f.where
             )
             f.ops.append(load)
             return value
-    return f.address_value(f.place_of(base), "u64")
+    return f.address_value(f.pointer_to(base), "u64")
 
 
 def _end(f: FunctionLowering, kind: str, op: Opcode, targets: list[Ref | None], types: list[str], sources: _Sources,

@@ -14,17 +14,21 @@ from ptxtools.ir.liveness import solve
 from ptxtools.program.effects import reads, successors, terminator_reads, terminator_writes, writes
 from ptxtools.program.layout import align_up
 from ptxtools.program.operations import READ_FIRST
-from ptxtools.program.program import SLOT_BYTES, Block, LaunchConstant, Ref, Terminator
+from ptxtools.program.program import SLOT_BYTES, Block, LaunchConstant, Ref, Slot, Terminator
 
 _CLASSES = ("b128", "b64", "b32", "b16", "pred")
+
+
+#: What a value gets that no operation has.
+_UNUSED = Slot(0)
 
 
 class ValueTable(Protocol):
     """What is known of a function's values, by number."""
 
     refs: list[Ref]
-    fixed: dict[int, int]
-    outgoing: dict[int, int]
+    fixed: dict[int, Slot]
+    outgoing: dict[int, Slot]
     constants: dict[int, int]
     launch: dict[int, tuple[str, str, int]]
 
@@ -41,7 +45,7 @@ class Frame:
 
     size: int = 0
     variables: int = 0
-    constants: list[tuple[int, str, int]] = field(default_factory=list)
+    constants: list[tuple[Slot, str, int]] = field(default_factory=list)
     launch_constants: list[LaunchConstant] = field(default_factory=list)
 
 
@@ -65,18 +69,18 @@ def assign(blocks: list[Block], values: ValueTable, *, start: int, share: bool) 
     for number in sorted(used):
         if number in values.constants or number in values.launch:
             size = align_up(size, min(64, SLOT_BYTES[storage[number]]))
-            slots[number] = size
-            _describe(frame, number, size, storage[number], values)
+            slots[number] = Slot(size)
+            _describe(frame, number, Slot(size), storage[number], values)
             size += SLOT_BYTES[storage[number]]
     frame.size = align_up(size, 64)
     slots.update(values.fixed)
-    slots.update((number, frame.size + slot) for number, slot in values.outgoing.items())
+    slots.update((number, Slot(frame.size + slot)) for number, slot in values.outgoing.items())
     for ref in values.refs:
-        ref.slot = slots.get(ref.slot, 0)
+        ref.slot = slots.get(ref.slot, _UNUSED)
     return frame
 
 
-def _describe(frame: Frame, number: int, slot: int, storage: str, values: ValueTable) -> None:
+def _describe(frame: Frame, number: int, slot: Slot, storage: str, values: ValueTable) -> None:
     if number in values.constants:
         frame.constants.append((slot, storage, values.constants[number]))
     else:
@@ -240,7 +244,7 @@ def _scan(intervals: Intervals, storage: list[str]) -> dict[int, int]:
     return colours
 
 
-def _lay_out(colours: dict[int, int], storage: list[str], start: int) -> tuple[dict[int, int], int]:
+def _lay_out(colours: dict[int, int], storage: list[str], start: int) -> tuple[dict[int, Slot], int]:
     """Slots from colours: one run of slots for each storage class, wide ones first."""
     count = dict.fromkeys(_CLASSES, 0)
     for number, colour in colours.items():
@@ -250,4 +254,4 @@ def _lay_out(colours: dict[int, int], storage: list[str], start: int) -> tuple[d
     for name in _CLASSES:
         base[name] = size
         size = align_up(size + count[name] * SLOT_BYTES[name], 64)
-    return {n: base[storage[n]] + SLOT_BYTES[storage[n]] * c for n, c in colours.items()}, size
+    return {n: Slot(base[storage[n]] + SLOT_BYTES[storage[n]] * c) for n, c in colours.items()}, size

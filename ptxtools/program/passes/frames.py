@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ptxtools.program.layout import align_up
-from ptxtools.program.program import FRAME_HEADER, SLOT_BYTES, FunctionCode, Ref
+from ptxtools.program.program import FRAME_HEADER, SLOT_BYTES, FunctionCode, Ref, Slot
 
 _CLASSES = ("b128", "b64", "b32", "b16", "pred")
 
@@ -21,33 +21,33 @@ class Lowered(Protocol):
     """A function whose values have slots: parameters below `slot_start`, values for callees behind its own frame."""
 
     refs: list[Ref]
-    outgoing: dict[int, int]
-    slot_start: int
+    outgoing: dict[int, Slot]
+    slot_start: Slot
 
 
 def unify(functions: Sequence[Lowered], codes: Sequence[FunctionCode]) -> None:
     """Give the slots of all functions but the first, and the slots through which values are passed, common places."""
     if len(functions) < 3:
         return
-    parameters: dict[str, set[int]] = {name: set() for name in _CLASSES}
-    variables: list[dict[str, list[int]]] = []
+    parameters: dict[str, set[Slot]] = {name: set() for name in _CLASSES}
+    variables: list[dict[str, list[Slot]]] = []
     for function, code in zip(functions, codes, strict=True):
-        own: dict[str, set[int]] = {name: set() for name in _CLASSES}
+        own: dict[str, set[Slot]] = {name: set() for name in _CLASSES}
         for number, ref in enumerate(function.refs):
             if number in function.outgoing:
-                parameters[ref.type].add(ref.slot - code.frame_bytes)
+                parameters[ref.type].add(Slot(ref.slot - code.frame_bytes))
             elif FRAME_HEADER <= ref.slot < function.slot_start:
                 parameters[ref.type].add(ref.slot)
             elif ref.slot >= FRAME_HEADER:
                 own[ref.type].add(ref.slot)
         variables.append({name: sorted(slots) for name, slots in own.items()})
-    passed: dict[tuple[str, int], int] = {}
+    passed: dict[tuple[str, Slot], Slot] = {}
     base: dict[str, int] = {}
-    size = FRAME_HEADER
+    size: int = FRAME_HEADER
     for name in _CLASSES:
         base[name] = size = align_up(size, 64)
         for index, slot in enumerate(sorted(parameters[name])):
-            passed[name, slot] = size + index * SLOT_BYTES[name]
+            passed[name, slot] = Slot(size + index * SLOT_BYTES[name])
         count = len(parameters[name]) + max(len(table[name]) for table in variables[1:])
         size += count * SLOT_BYTES[name]
     size = align_up(size, 64)
@@ -57,11 +57,11 @@ def unify(functions: Sequence[Lowered], codes: Sequence[FunctionCode]) -> None:
 
 
 def _places(
-    slots: dict[str, list[int]], parameters: dict[str, set[int]], base: dict[str, int]
-) -> dict[tuple[str, int], int]:
+    slots: dict[str, list[Slot]], parameters: dict[str, set[Slot]], base: dict[str, int]
+) -> dict[tuple[str, Slot], Slot]:
     """New place of each slot of one function's own variables and constants."""
     return {
-        (name, slot): base[name] + (len(parameters[name]) + index) * SLOT_BYTES[name]
+        (name, slot): Slot(base[name] + (len(parameters[name]) + index) * SLOT_BYTES[name])
         for name in _CLASSES
         for index, slot in enumerate(slots[name])
     }
@@ -70,14 +70,14 @@ def _places(
 def _move(
     function: Lowered,
     code: FunctionCode,
-    places: dict[tuple[str, int], int] | None,
-    passed: dict[tuple[str, int], int],
+    places: dict[tuple[str, Slot], Slot] | None,
+    passed: dict[tuple[str, Slot], Slot],
     size: int,
 ) -> None:
     """Rewrite a function's slots; `places` is None for the kernel, whose own slots stay."""
     for number, ref in enumerate(function.refs):
         if number in function.outgoing:
-            ref.slot = size + passed[ref.type, ref.slot - code.frame_bytes]
+            ref.slot = Slot(size + passed[ref.type, Slot(ref.slot - code.frame_bytes)])
         elif places is not None and ref.slot >= FRAME_HEADER:
             own = ref.slot >= function.slot_start
             ref.slot = places[ref.type, ref.slot] if own else passed[ref.type, ref.slot]

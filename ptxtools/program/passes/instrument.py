@@ -21,7 +21,7 @@ from itertools import groupby
 
 from ptxtools.program.details import Action, Look, Meeting, ThreadCopy
 from ptxtools.program.operations import LANE_ACCESS, OPERATIONS, strength
-from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Terminator
+from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
 _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
@@ -50,7 +50,7 @@ def _wider(program: Program) -> Program:
 
 def _moved(block: Block, frame: int) -> Block:
     def moved(ref: Ref | None) -> Ref | None:
-        return ref if ref is None or ref.slot < frame else Ref(ref.slot + _SLOT, ref.type)
+        return ref if ref is None or ref.slot < frame else Ref(Slot(ref.slot + _SLOT), ref.type)
 
     def op_moved(op: Op) -> Op:
         dst, src = tuple(map(moved, op.dst)), tuple(map(moved, op.src))
@@ -72,7 +72,7 @@ class _Rewriter:
         for place, block in enumerate(program.blocks):
             self._number = firsts.get(place, self._number)
             if place in firsts:
-                self._allowed = Ref(program.functions[self._number].frame_bytes - _SLOT, "pred")
+                self._allowed = Ref(Slot(program.functions[self._number].frame_bytes - _SLOT), "pred")
             self._starts.append(len(self.blocks))
             self._block(block)
         for block in self.blocks:

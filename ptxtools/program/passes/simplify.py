@@ -13,7 +13,7 @@ from ptxtools.ir.dominators import DominatorTree, dominators
 from ptxtools.program.details import SpecialRegister
 from ptxtools.program.effects import reads, successors, terminator_reads, terminator_writes, writes
 from ptxtools.program.operations import PURE
-from ptxtools.program.program import Block, Op, Ref
+from ptxtools.program.program import Block, Op, Ref, Slot
 
 from .colouring import ValueTable
 
@@ -175,7 +175,7 @@ class Simplifier:
         if self.alias:
             for ref in refs:
                 if ref.slot in self.alias:
-                    ref.slot = self.find(ref.slot)
+                    ref.slot = Slot(self.find(ref.slot))
             for block in self.blocks:  # a copy between values that became one
                 block.ops[:] = [op for op in block.ops if not _moves_nothing(op)]
         drop_dead(self.blocks, self.values)

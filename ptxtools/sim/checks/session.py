@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
     from ..device import Device
-    from ..places import Places
+    from ..program_lines import ProgramLines
     from .asynccheck import AsyncCheck
     from .initcheck import InitCheck
     from .memcheck import MemCheck
@@ -30,7 +30,7 @@ _MOST = 100
 class Session:
     """Checkers that are on are objects, others None. Workers share it."""
 
-    def __init__(self, device: Device, places: Places, known: dict[Any, Finding]) -> None:
+    def __init__(self, device: Device, places: ProgramLines, known: dict[Any, Finding]) -> None:
         """known: what was found before in the same launch, by key, by the grids that led to this one."""
         self.device = device
         self._places = places

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from ptxtools.machine.events import View
-from ptxtools.program.program import Ref
+from ptxtools.program.program import Ref, Slot
 
 from .numbers import Array
 
@@ -37,4 +37,4 @@ class _Issued:
         return int(self.values(ref)[lane])
 
     def block(self, slots: Array) -> Array:
-        return np.stack([self.values(Ref(int(slot), "b32")) for slot in slots])
+        return np.stack([self.values(Ref(Slot(int(slot)), "b32")) for slot in slots])

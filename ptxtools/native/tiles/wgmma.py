@@ -1,15 +1,15 @@
 """Native services for wgmma: a product, commit_group and wait_group without leaving the loop (9.7.15).
 
 Each is called with the worker, the warp, its frame, the lanes, and the cell of its event, which a service has filled
-(`structures.CELL`). It answers SERVED_DONE, SERVED_LATER (others first, then again), or SERVED_NOT: then the service
+(`structures.Payload`). It answers SERVED_DONE, SERVED_LATER (others first, then again), or SERVED_NOT: then the service
 does the work, which also knows what is wrong with it.
 """
 
 from __future__ import annotations
 
-from ptxtools.machine.warpgroup import KEYS, MARKS, PATIENCE, WARPS
+from ptxtools.machine.issued import KEYS, MARKS, PATIENCE, WARPS
+from ptxtools.native.code.emitter import expand
 from ptxtools.native.code.structures import TABLES
-from ptxtools.native.code.templates import expand
 
 from .blocks import HIGHEST
 from .factors import NOT_FINITE
@@ -24,8 +24,6 @@ SCRATCH_BYTES = sum(_PARTS)
 _HIGH, _MULTIPLIER, _SHIFT = 0x3FC0, 0x9E3779B97F4A7C15, 64 - TABLES.bit_length() + 1
 
 NAMES = ("wgmma_product", "wgmma_commit", "wgmma_wait")
-
-_SIGNATURE = "ptr %ctx, ptr %warp, ptr %fp, i32 %mask, ptr %cell"
 
 #: A warp's number in its warpgroup, and whether the warpgroup is whole; needs the labels "complete" and "slow".
 _PLACE = f"""
@@ -116,22 +114,22 @@ differs:
 """
 
 _PRODUCT = f"""
-define i32 @wgmma_product({_SIGNATURE}) #0 {{
+service @wgmma_product {{
   {_PLACE}
 complete:
   %scratch = get ctx.scratch
   %lent = icmp ne ptr %scratch, null
   br i1 %lent, label %ready, label %slow
 ready:
-  %b.slot = get cell.b_slot
+  %b.slot = get wgmma.b_slot
   %b.p = getelementptr i8, ptr %fp, i32 %b.slot
   %b.code = load i64, ptr %b.p
-  %b.tables = get cell.tables_b
+  %b.tables = get wgmma.tables_b
   %b.entry = call ptr @table_of(ptr %ctx, ptr %b.tables, i64 %b.code)
   %b.known = icmp ne ptr %b.entry, null
   br i1 %b.known, label %agree, label %slow
 agree:
-  %layout = get cell.key
+  %layout = get wgmma.key
   %key = xor i64 %b.code, %layout
   %issued = get warp.wg_issued
   %bad = call i1 @disagree(ptr %ctx, ptr %warp, i32 %place, i32 %issued, i64 %key)
@@ -143,14 +141,14 @@ where:
   %b.start = shl i64 %b.high, 4
   %b.base = getelementptr i8, ptr %shared, i64 %b.start
   %b.places = get tab.places of %b.entry
-  %registers = get cell.registers
+  %registers = get wgmma.registers
   %in.memory = icmp eq ptr %registers, null
   br i1 %in.memory, label %memory, label %factors
 memory:
-  %a.slot = get cell.a_slot
+  %a.slot = get wgmma.a_slot
   %a.p = getelementptr i8, ptr %fp, i32 %a.slot
   %a.code = load i64, ptr %a.p
-  %a.tables = get cell.tables_a
+  %a.tables = get wgmma.tables_a
   %a.entry = call ptr @table_of(ptr %ctx, ptr %a.tables, i64 %a.code)
   %a.known = icmp ne ptr %a.entry, null
   br i1 %a.known, label %part, label %slow
@@ -159,24 +157,24 @@ part:                                             ; the warp's 16 rows
   %a.start = shl i64 %a.high, 4
   %a.shared = getelementptr i8, ptr %shared, i64 %a.start
   %a.all = get tab.places of %a.entry
-  %a.bytes = get cell.a_bytes
+  %a.bytes = get wgmma.a_bytes
   %a.skip = mul i32 %place, %a.bytes
   %a.part = getelementptr i8, ptr %a.all, i32 %a.skip
   br label %factors
 factors:
   %a.base = phi ptr [%fp, %where], [%a.shared, %part]
   %a.places = phi ptr [%registers, %where], [%a.part, %part]
-  %k = get cell.k
+  %k = get wgmma.k
   %k64 = zext i32 %k to i64
   %a = getelementptr i8, ptr %scratch, i64 {_A}
   %a.exponents = getelementptr i8, ptr %scratch, i64 {_A_EXPONENTS}
-  %take.a = get cell.factor_a
+  %take.a = get wgmma.factor_a
   %a.most = call i32 %take.a(ptr %a.base, ptr %a.places, i64 1, i64 %k64, ptr %a, ptr %a.exponents)
   %b = getelementptr i8, ptr %scratch, i64 {_B}
   %b.exponents = getelementptr i8, ptr %scratch, i64 {_B_EXPONENTS}
-  %groups = get cell.groups
+  %groups = get wgmma.groups
   %groups64 = zext i32 %groups to i64
-  %take.b = get cell.factor_b
+  %take.b = get wgmma.factor_b
   %b.most = call i32 %take.b(ptr %b.base, ptr %b.places, i64 %groups64, i64 %k64, ptr %b, ptr %b.exponents)
   %a.less = icmp slt i32 %a.most, %b.most
   %most = select i1 %a.less, i32 %b.most, i32 %a.most
@@ -185,27 +183,27 @@ factors:
 multiply:
   %four = getelementptr i8, ptr %scratch, i64 {_FOUR}
   %four.exponents = getelementptr i8, ptr %scratch, i64 {_FOUR_EXPONENTS}
-  %sign = get cell.sign
-  %spread = get cell.expand
+  %sign = get wgmma.sign
+  %spread = get wgmma.expand
   call void %spread(ptr %a, ptr %a.exponents, i64 %k64, i32 %sign, ptr %four, ptr %four.exponents)
-  %scale.slot = get cell.scale_slot
+  %scale.slot = get wgmma.scale_slot
   %scale.p = getelementptr i8, ptr %fp, i32 %scale.slot
   %scale = load i32, ptr %scale.p
-  %is.flag = get cell.flag
+  %is.flag = get wgmma.flag
   %not.flag = icmp eq i32 %is.flag, 0
   %bits = select i1 %not.flag, i32 -1, i32 1
   %scale.own = and i32 %scale, %bits
   %zero = icmp eq i32 %scale.own, 0
   %keep = select i1 %zero, i32 0, i32 -1
   %force = icmp sgt i32 %most, {HIGHEST}
-  %offsets = get cell.offsets
-  %columns = get cell.columns
+  %offsets = get wgmma.offsets
+  %columns = get wgmma.columns
   %columns64 = zext i32 %columns to i64
-  %fraction = get cell.fraction
-  %cut = get cell.mask
-  %odd = get cell.odd
-  %least = get cell.least
-  %product = get cell.product
+  %fraction = get wgmma.fraction
+  %cut = get wgmma.mask
+  %odd = get wgmma.odd
+  %least = get wgmma.least
+  %product = get wgmma.product
   call void %product(ptr %four, ptr %four.exponents, ptr %b, ptr %b.exponents, ptr %offsets, ptr %fp, i64 %columns64,
     i64 %k64, i32 %fraction, i64 %cut, i64 %odd, i32 %least, i32 %keep, i1 %force)
   %keys = addr warp.wg_keys
@@ -222,7 +220,7 @@ slow:
 """
 
 _COMMIT = f"""
-define i32 @wgmma_commit({_SIGNATURE}) #0 {{
+service @wgmma_commit {{
   {_PLACE}
 complete:
   %watched = get warp.wg_watched
@@ -243,14 +241,14 @@ slow:
 """
 
 _WAIT = f"""
-define i32 @wgmma_wait({_SIGNATURE}) #0 {{
+service @wgmma_wait {{
   {_PLACE}
 complete:
   %tries = get warp.wg_tries
   %patient = icmp ule i32 %tries, {PATIENCE}
   br i1 %patient, label %count, label %slow
 count:
-  %n.slot = get cell.n_slot
+  %n.slot = get wait.n_slot
   %n.p = getelementptr i8, ptr %fp, i32 %n.slot
   %n = load i32, ptr %n.p
   %commits = get warp.wg_commits
@@ -296,7 +294,7 @@ slow:
 
 
 def functions() -> list[str]:
-    """IR of the services and of what they call; a function of `tilecode.module`."""
+    """IR of the services and of what they call; a function of `rows.module`."""
     return [expand(part) for part in (_TABLE, _DISAGREE, _PRODUCT, _COMMIT, _WAIT)]
 
 
