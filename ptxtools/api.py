@@ -118,14 +118,17 @@ def modules_in(data: str | bytes, name: str, *, target: str | None = None,
 
     target, version: check as if the modules declared them. Raises `PtxError`.
     """
-    from ptxtools.container import read
-    from ptxtools.inputs import best, detect, embedded
+    from ptxtools.inputs import detect
 
     kind = "text" if isinstance(data, str) else detect(data)
     if isinstance(data, str) or kind not in ("ptxo", "fatbin", "elf"):
         return [_checked(data, name, target=target, version=version)]
     if kind != "ptxo":
+        from ptxtools.inputs.fatbin import best, embedded
+
         return [_checked(e.text, name, target=target, version=version) for e in best(embedded(data, name))]
+    from ptxtools.container import read
+
     module = read(data, name, canonical=canonical)
     if target is not None or version is not None:  # containers are checked when they are written
         _check(canonical(module), [], target=target, version=version)
@@ -134,9 +137,8 @@ def modules_in(data: str | bytes, name: str, *, target: str | None = None,
 
 def parsed(data: str | bytes, name: str) -> list[tuple[ir.Module, list[Diagnostic]]]:
     """The modules in a file, each with its syntax errors; nothing else is checked. Raises `PtxError`."""
-    from ptxtools.container import read
     from ptxtools.diagnostics.decode import decode
-    from ptxtools.inputs import detect, embedded
+    from ptxtools.inputs import detect
     from ptxtools.syntax import parse
 
     kind = "text" if isinstance(data, str) else detect(data)
@@ -144,7 +146,11 @@ def parsed(data: str | bytes, name: str) -> list[tuple[ir.Module, list[Diagnosti
         result = parse(data if isinstance(data, str) else decode(data, name), name)
         return [(result.module, result.diagnostics)]
     if kind == "ptxo":
+        from ptxtools.container import read
+
         return [(canonical(read(data, name)), [])]
+    from ptxtools.inputs.fatbin import embedded
+
     found = []
     for entry in embedded(data, name):
         inner = f"{name}({entry.target})" if entry.target else name
@@ -265,7 +271,8 @@ def disassemble(data: bytes, name: str = "<memory>") -> str:
     """The PTX text of a container, or all PTX text embedded in a binary. Raises `PtxError`."""
     from ptxtools.container import decode_all, read
     from ptxtools.diagnostics.decode import decode
-    from ptxtools.inputs import detect, embedded
+    from ptxtools.inputs import detect
+    from ptxtools.inputs.fatbin import embedded
     from ptxtools.launch.errors import demand
 
     demand(data, (bytes, bytearray, memoryview), "a container", "bytes")
@@ -297,7 +304,7 @@ def container_of(data: bytes, name: str) -> bytes:
 
 def fatbin_of(module: ir.Module, *, debug: bool = False, compress: bool = False) -> bytes:
     """An NVIDIA fatbin that contains the module's text."""
-    from ptxtools.inputs import write_fatbin
+    from ptxtools.inputs.fatbin import write_fatbin
     from ptxtools.syntax import print_module
 
     return write_fatbin(print_module(module), module.target, module.version, address_size=module.address_size,

@@ -25,7 +25,7 @@ MAKERS = {
 
 #: Bytes of the checksum at the start of a file.
 SEAL_BYTES = 4
-_PACKAGE = os.path.dirname(__file__)
+_PACKAGE = os.path.join(os.path.dirname(__file__), "")
 _states: dict[str, str] = {}
 
 
@@ -69,7 +69,7 @@ def scan(folder: str) -> list[tuple[str, int, int]]:
 
 
 def _entry(path: str, state: os.stat_result) -> tuple[str, int, int]:
-    return os.path.relpath(path, _PACKAGE), state.st_size, state.st_mtime_ns
+    return path.removeprefix(_PACKAGE), state.st_size, state.st_mtime_ns
 
 
 def read_sealed(path: str, key: str, most: int) -> bytes | None:

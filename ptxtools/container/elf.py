@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from .errors import Damage
+from .magic import ELF, MACHINE
 
-MAGIC = b"\x7fELF"
-#: Machine number of our containers, unused by any processor; its bytes read "PT".
-MACHINE = 0x5450
 ET_REL = 1
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS = 0, 1, 2, 3, 4, 7, 8
 SHT_SYMTAB_SHNDX = 18
@@ -165,7 +163,7 @@ class ElfWriter:
 
     def _file_header(self, out: bytearray, table: int) -> None:
         count, strtab = len(self.sections), len(self.sections) - 1
-        ident = MAGIC + bytes((2, 1, 1, 0)) + bytes(8)
+        ident = ELF + bytes((2, 1, 1, 0)) + bytes(8)
         _EHDR.pack_into(out, 0, ident, ET_REL, MACHINE, 1, 0, 0, table, 0, _EHDR.size, 0, 0, _SHDR.size,
                         count if count < SHN_LORESERVE else 0,
                         strtab if strtab < SHN_LORESERVE else SHN_XINDEX)  # fmt: skip
@@ -299,7 +297,7 @@ def parse_elf(data: bytes) -> ElfFile:
     if len(data) < _EHDR.size:
         raise Damage(f"the file ends after {len(data)} bytes, within its header")
     ident, _, machine, _, _, _, table, _, _, _, _, entry, count, strings = _EHDR.unpack_from(data)
-    if ident[:6] != MAGIC + b"\x02\x01":
+    if ident[:6] != ELF + b"\x02\x01":
         raise Damage("not a 64-bit little-endian ELF file")
     if table == 0:
         return ElfFile(machine, [])

@@ -24,6 +24,7 @@ from .codec import Cursor, decode_numbers, decode_plain_strings, decode_strings,
 from .errors import DAMAGE, DAMAGED, NEWER, Damage, fail
 from .layout import REGISTER_CLASSES, Descriptor
 from .lazy import LazyFunction, LazySection
+from .magic import MACHINE
 from .pool import OperandPool
 from .records import FUNCTION, LINKAGE, read_attributes, read_directives
 from .recordtable import RecordTable
@@ -244,8 +245,8 @@ class Container:
 def _verified(data: bytes, name: str) -> elf.ElfFile:
     """The ELF file after format version and content hash were checked."""
     file = elf.parse_elf(data)
-    if file.machine != elf.MACHINE:
-        raise Damage(f"its machine number is {file.machine:#x}, not {elf.MACHINE:#x}")
+    if file.machine != MACHINE:
+        raise Damage(f"its machine number is {file.machine:#x}, not {MACHINE:#x}")
     section = file.find(note.SECTION)
     notes = note.decode_notes(bytes(section.data))
     if len(notes.get(note.NT_FORMAT, (0, b""))[1]) != 4 or note.NT_SHA256 not in notes:

@@ -1,23 +1,21 @@
-"""What a file is, told by its content."""
+"""What a file is, told by its content. Nothing that reads such files is loaded for it."""
 
 from __future__ import annotations
 
-import struct
+from ptxtools.container.magic import ELF, MACHINE
 
-from ptxtools.container import elf
-
-from .fatbin import MAGIC
-
+#: First bytes of a fatbin.
+FATBIN = b"\x50\xed\x55\xba"
 #: First bytes of a static library.
 _ARCHIVE = b"!<arch>\n"
 
 
 def detect(data: bytes) -> str:
     """ "text", "ptxo" (ours), "fatbin", "elf" (a cubin, object, archive, library or executable), or "unknown"."""
-    if data[:4] == elf.MAGIC:
-        machine = struct.unpack_from("<H", data, 18)[0] if len(data) >= 20 and data[5:6] == b"\x01" else 0
-        return "ptxo" if machine == elf.MACHINE else "elf"
-    if len(data) >= 4 and struct.unpack_from("<I", data)[0] == MAGIC:
+    if data[:4] == ELF:
+        little = len(data) >= 20 and data[5:6] == b"\x01"
+        return "ptxo" if little and int.from_bytes(data[18:20], "little") == MACHINE else "elf"
+    if data[:4] == FATBIN:
         return "fatbin"
     if data[:8] == _ARCHIVE:
         return "elf"

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from ptxtools.container import elf
 from ptxtools.container.errors import COMPRESSION, DAMAGE, DAMAGED, NO_PTX, Damage, fail
+from ptxtools.container.magic import ELF
 
-MAGIC = 0xBA55ED50
-_MAGIC_BYTES = struct.pack("<IHH", MAGIC, 1, 16)
+from .detection import FATBIN
+
+_BEGINNING = FATBIN + struct.pack("<HH", 1, 16)
 #: Magic, version, header size, bytes of all entries.
-_HEADER = struct.Struct("<IHHQ")
+_HEADER = struct.Struct("<4sHHQ")
 #: Kind, version, header size, payload bytes (padded), compressed bytes, offset of options, PTX version minor and
 #: major, architecture, offset and length of the name, flags, zero, bytes when decompressed.
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
@@ -52,7 +54,7 @@ def embedded(data: bytes, name: str) -> list[Embedded]:
         if not found:  # debugging data of machine code may hold its PTX
             for start in starts:
                 found += _entries(data, start, name, _KIND_MACHINE_CODE)
-        if not found and data[:4] == elf.MAGIC:
+        if not found and data[:4] == ELF:
             found = _from_cubin(data)
     except DAMAGE as error:
         why = str(error) if isinstance(error, Damage) else "its content makes no sense"
@@ -64,7 +66,7 @@ def embedded(data: bytes, name: str) -> list[Embedded]:
 
 def _fatbins(data: bytes) -> Iterator[int]:
     """Where fatbins start. They are looked for in the whole file: stripped executables have no section names."""
-    at = data.find(_MAGIC_BYTES)
+    at = data.find(_BEGINNING)
     while at >= 0:
         end = at + 16
         if len(data) - at >= 16:
@@ -76,7 +78,7 @@ def _fatbins(data: bytes) -> Iterator[int]:
                 raise Damage(f"the fatbin has {size} bytes of entries, but the file only {len(data) - 16}")
         elif at == 0:
             raise Damage("the file ends within its header")
-        at = data.find(_MAGIC_BYTES, end)
+        at = data.find(_BEGINNING, end)
 
 
 def _entries(data: bytes, start: int, name: str, wanted: int) -> Iterator[Embedded]:
@@ -107,7 +109,7 @@ def _ptx_entry(data: bytes, at: int, fields: tuple[int, ...], name: str) -> Embe
 
 def _machine_code(data: bytes, at: int, fields: tuple[int, ...], name: str) -> list[Embedded]:
     payload = _payload(data, at, fields, name)
-    return _from_cubin(payload) if payload[:4] == elf.MAGIC else []
+    return _from_cubin(payload) if payload[:4] == ELF else []
 
 
 def _payload(data: bytes, at: int, fields: tuple[int, ...], name: str) -> bytes:
@@ -199,4 +201,4 @@ def write_fatbin(text: str, target: str, version: tuple[int, int], *, address_si
                         int(number[1]), 0, 0, flags, 0, unpacked)  # fmt: skip
     options = struct.pack("<II8x", _ENTRY.size + 8, 0)
     content = entry + options + payload
-    return _HEADER.pack(MAGIC, 1, 16, len(content)) + content
+    return _HEADER.pack(FATBIN, 1, 16, len(content)) + content

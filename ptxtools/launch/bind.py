@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from shlex import quote
 
 from ptxtools.diagnostics import LaunchError, shown
 from ptxtools.diagnostics.text import join_words
@@ -38,11 +37,11 @@ def check_count(kernel: Kernel, given: int, others: Iterable[Kernel] = ()) -> No
         fitting = [shown(other.name) for other in others if len(other.parameters) == given and other is not kernel]
         one = len(fitting) == 1
         names = join_words(fitting[:3], "and") + (" and others" if len(fitting) > 3 else "")
-        hint = (
-            f"; kernel{'' if one else 's'} {names} take{'s' if one else ''} {given}: -k {quote(fitting[0])}"
-            if fitting
-            else ""
-        )
+        hint = ""
+        if fitting:
+            from shlex import quote
+
+            hint = f"; kernel{'' if one else 's'} {names} take{'s' if one else ''} {given}: -k {quote(fitting[0])}"
         raise LaunchError(f"kernel {shown(kernel.name)} {takes}, {given} given{hint}")
 
 

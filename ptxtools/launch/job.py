@@ -46,7 +46,7 @@ class GlobalPlan:
 
 @dataclass(slots=True)
 class TexturePlan:
-    """A texture or surface over a buffer. fields: arguments of `ptxtools.sim.textures.objects.make`."""
+    """A texture or surface over a buffer. fields: arguments of `ptxtools.sim.textures.making.make`."""
 
     name: str
     kind: str

@@ -14,7 +14,6 @@ from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
-from ptxtools.sim.textures.making import make
 
 from .arguments import (
     Argument,
@@ -32,7 +31,6 @@ from .elements import ELEMENTS, ElementType
 from .errors import SpecError, nearest
 from .job import REFUSED, BufferPlan, GlobalPlan, Job, LaunchPlan
 from .output import save_array
-from .textures import complete
 
 if TYPE_CHECKING:
     import numpy as np
@@ -243,6 +241,12 @@ class _Runner:
 
     def _make_textures(self) -> None:
         """Textures by name; one that is called like a .texref or .surfref variable is bound to it."""
+        if not self._job.textures:
+            return
+        from ptxtools.sim.textures.making import make
+
+        from .textures import complete
+
         for plan in self._job.textures.values():
             buffer = self._buffers[plan.buffer]
             fields = complete(plan, buffer.initial, buffer.element.name)

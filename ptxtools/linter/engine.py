@@ -11,7 +11,7 @@ from ptxtools.ir.nodes import Module
 from ptxtools.isa.targets import check_target, check_version
 
 from .context import LintContext
-from .registry import load
+from .registry import LineCheck, checks
 from .suppress import chosen, suppressed, without_echoes
 
 
@@ -87,20 +87,23 @@ def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int
 
 def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
     """What the warning rules find, in no particular order."""
-    checks = load()
-    by_family = checks.lines
+    rules = checks()
+    by_family: dict[str, list[LineCheck]] = {}
     context = LintContext(module, Context(module, target, version).declared)
     for facts in context.facts.functions:
         for line in facts.lines:
             family = line.plan.family
-            if family in by_family:
-                for check_line in by_family[family]:
-                    check_line(context, facts, line)
-        for check_body in checks.bodies:
+            line_checks = by_family.get(family)
+            if line_checks is None:
+                line_checks = by_family[family] = rules.lines(family)
+            for check_line in line_checks:
+                check_line(context, facts, line)
+        for check_body in rules.bodies:
             check_body(context, facts)
     for function in module.functions:
-        for check_function in checks.functions:
-            check_function(context, function)
-    for check_module in checks.modules:
+        if function.directives:
+            for check_directives in rules.directives:
+                check_directives(context, function)
+    for check_module in rules.modules:
         check_module(context)
     return context.diagnostics

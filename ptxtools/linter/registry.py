@@ -1,15 +1,16 @@
 """How rules join the linter: each file of `linter/rules/` is a rule, and says with a decorator what it looks at.
 
-The files are loaded when a module is first checked; the linter itself names none of them.
+A rule's file is loaded when a module has something that it looks at: its decorators are read from its text before
+that, so they are written out. The linter itself names no rule.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ptxtools.ir.nodes import Function
 
@@ -30,26 +31,11 @@ _Body = TypeVar("_Body", bound=BodyCheck)
 _Function = TypeVar("_Function", bound=FunctionCheck)
 _Module = TypeVar("_Module", bound=ModuleCheck)
 
-
-class Checks:
-    """What the rules loaded so far look at. lines: by the first word of the opcode."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, list[LineCheck]] = {family: [self._accesses] for family in ACCESSING}
-        self.variable_accesses: list[AccessCheck] = []
-        self.register_accesses: list[AccessCheck] = []
-        self.bodies: list[BodyCheck] = []
-        self.functions: list[FunctionCheck] = []
-        self.modules: list[ModuleCheck] = []
-
-    def _accesses(self, context: LintContext, facts: FunctionFacts, line: Line) -> None:
-        for access in accesses_of(line):
-            checks = self.register_accesses if access.symbol.space == "reg" else self.variable_accesses
-            for check in checks:
-                check(context, line, access)
+#: The checks of the rules loaded so far, by what they look at: a decorator's name, or the first word of an opcode.
+registered: dict[str, list[Any]] = {}
 
 
-_checks = Checks()
+# --- what a rule looks at ---------------------------------------------------------------------------------------------
 
 
 def instructions(*families: str) -> Callable[[LineCheck], LineCheck]:
@@ -57,7 +43,7 @@ def instructions(*families: str) -> Callable[[LineCheck], LineCheck]:
 
     def add(check: LineCheck) -> LineCheck:
         for family in families:
-            _checks.lines.setdefault(family, []).append(check)
+            registered.setdefault(family, []).append(check)
         return check
 
     return add
@@ -65,47 +51,114 @@ def instructions(*families: str) -> Callable[[LineCheck], LineCheck]:
 
 def variable_accesses(check: AccessCheck) -> AccessCheck:
     """The rule sees each load, store and atomic operation at an address that names a variable."""
-    _checks.variable_accesses.append(check)
+    registered.setdefault("@variable_accesses", []).append(check)
     return check
 
 
 def register_accesses(check: AccessCheck) -> AccessCheck:
     """The rule sees each load, store and atomic operation at an address in a register."""
-    _checks.register_accesses.append(check)
+    registered.setdefault("@register_accesses", []).append(check)
     return check
 
 
 def bodies(check: _Body) -> _Body:
     """The rule sees each function that has a body, with the facts about it."""
-    _checks.bodies.append(check)
+    registered.setdefault("@bodies", []).append(check)
     return check
 
 
-def functions(check: _Function) -> _Function:
-    """The rule sees each function, those without a body included."""
-    _checks.functions.append(check)
+def directives(check: _Function) -> _Function:
+    """The rule sees each function that has directives (11.4), those without a body included."""
+    registered.setdefault("@directives", []).append(check)
     return check
 
 
 def modules(check: _Module) -> _Module:
     """The rule sees the module once."""
-    _checks.modules.append(check)
+    registered.setdefault("@modules", []).append(check)
     return check
 
 
+# --- the checks, loaded as they are asked for -------------------------------------------------------------------------
+
+
+class Checks:
+    """What the rules look at; asking for the checks of one thing loads the rules that look at it."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, list[str]] = {}
+        for name, path in files().items():
+            for key in looks_of(path):
+                self._rules.setdefault(key, []).append(name)
+
+    def _of(self, key: str) -> list[Any]:
+        for name in self._rules.get(key, ()):
+            import_module(f"{RULES}.{name}")
+        return registered.get(key, [])
+
+    def lines(self, family: str) -> list[LineCheck]:
+        """Checks of instructions whose opcode begins with a word."""
+        return [self._accesses, *self._of(family)] if family in ACCESSING else self._of(family)
+
+    @cached_property
+    def bodies(self) -> list[BodyCheck]:
+        return self._of("@bodies")
+
+    @cached_property
+    def directives(self) -> list[FunctionCheck]:
+        return self._of("@directives")
+
+    @cached_property
+    def modules(self) -> list[ModuleCheck]:
+        return self._of("@modules")
+
+    @cached_property
+    def _variable_accesses(self) -> list[AccessCheck]:
+        return self._of("@variable_accesses")
+
+    @cached_property
+    def _register_accesses(self) -> list[AccessCheck]:
+        return self._of("@register_accesses")
+
+    def _accesses(self, context: LintContext, facts: FunctionFacts, line: Line) -> None:
+        for access in accesses_of(line):
+            checks = self._register_accesses if access.symbol.space == "reg" else self._variable_accesses
+            for check in checks:
+                check(context, line, access)
+
+
 @cache
-def load() -> Checks:
+def checks() -> Checks:
     """The checks of all rules."""
-    for name in names():
-        import_module(f"{RULES}.{name}")
-    return _checks
+    return Checks()
+
+
+def looks_of(path: str) -> list[str]:
+    """What the rule in a file looks at, by the decorators in its text: keys as in `registered`."""
+    with open(path, encoding="utf-8") as file:
+        _, *decorated = file.read().split("\n@")
+    found: list[str] = []
+    for text in decorated:
+        name, _, families = text.partition("\n")[0].partition("(")
+        found += [word.strip(' "') for word in families[:-1].split(",")] if families else [f"@{name}"]
+    return found
+
+
+def files() -> dict[str, str]:
+    """The modules of all rules in the order of their codes, and their files."""
+    folders = import_module(RULES).__path__
+    files = {
+        file: folder
+        for folder in folders
+        for file in os.listdir(folder)
+        if file.startswith("ptx") and file.endswith(".py")
+    }
+    return {file.removesuffix(".py"): os.path.join(files[file], file) for file in sorted(files)}
 
 
 def names() -> list[str]:
     """The modules of all rules, in the order of their codes."""
-    folders = import_module(RULES).__path__
-    files = {file.partition(".")[0] for folder in folders for file in os.listdir(folder) if file.startswith("ptx")}
-    return sorted(files)
+    return list(files())
 
 
 def pages() -> dict[str, tuple[str, str]]:

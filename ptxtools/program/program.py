@@ -41,6 +41,10 @@ FRAME_HEADER = Slot(512)
 RETURN_BLOCK, RETURN_FRAME, STACK_POINTER = Slot(0), Slot(128), Slot(256)
 SLOT_BYTES = {"pred": 4, "b16": 64, "b32": 128, "b64": 256, "b128": 512}
 
+#: Local memory that a call takes beside the callee's variables, for where to return and what it saves there; so that
+#: endless recursion runs out of stack, as on chips.
+CALL_BYTES = 16
+
 #: Functions have addresses: CODE_BASE + CODE_STEP * (place of the function in the module, first mention counts).
 CODE_BASE, CODE_STEP = 0x1000, 16
 

@@ -18,7 +18,8 @@ from ptxtools.diagnostics import LaunchError
 from ptxtools.machine.events import View
 from ptxtools.program.program import LANES
 
-from .context import Child, Prepared, Work, context_of
+from .children import Child, Prepared, Work
+from .context import context_of
 from .shape import check_block, check_grid
 from .syscalls import owner_of, provides, runtime_of
 

@@ -11,41 +11,12 @@ if TYPE_CHECKING:
     from ptxtools.machine.observers import Watch
     from ptxtools.program.program import Program
 
-    from .kernel import Dim3, Kernel
+    from .children import Child, Prepared, Work
+    from .kernel import Kernel
     from .program_lines import ProgramLines
 
 #: Handles of streams and events that kernels create follow this one.
 _FIRST_HANDLE = 0x100
-
-
-@dataclass(slots=True)
-class Child:
-    """A child grid in the queue of its parent."""
-
-    kernel: Kernel
-    grid: Dim3
-    block: Dim3
-    shared: int
-    params: bytes
-    tail: bool = False
-
-
-@dataclass(slots=True)
-class Work:
-    """A copy or a fill in the queue: `run` does it."""
-
-    run: Callable[[], None]
-    tail: bool = False
-
-
-@dataclass(slots=True)
-class Prepared:
-    """What `GetParameterBufferV2` was told about the grid to come."""
-
-    kernel: Kernel
-    grid: Dim3
-    block: Dim3
-    shared: int
 
 
 @dataclass(slots=True)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind
 from ptxtools.program.details import Callee
 
-from .context import LaunchContext, Work
+from .context import LaunchContext
 from .heap import Heap
 from .program_lines import ProgramLines
 from .residency import ctas_per_sm
-from .textures.objects import Textures
+from .textures.handles import Textures
 
 if TYPE_CHECKING:
     from ptxtools.machine.observers import Watch
@@ -170,6 +170,16 @@ class Runtime:
         self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, result: RunResult
     ) -> None:
         """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
+        if context.children:
+            self._run_children(module, request, host, context, result)
+        result.reports = [finding for watch in context.watches for finding in watch.end()]
+        result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
+
+    def _run_children(
+        self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, result: RunResult
+    ) -> None:
+        from .children import Work
+
         deadline = None if request.timeout is None else time.monotonic() + request.timeout - result.seconds
         waiting = context.take_children()
         while waiting:
@@ -189,8 +199,6 @@ class Runtime:
                 result.seconds += more.seconds
             result.instructions += more.instructions
             waiting += context.take_children()
-        result.reports = [finding for watch in context.watches for finding in watch.end()]
-        result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
     def output(self, context: LaunchContext, data: bytes) -> None:
         """Take what a kernel printed."""

@@ -10,7 +10,8 @@ import pytest
 
 from ptxtools.cli import assemble
 from ptxtools.container import read
-from ptxtools.inputs import detect, embedded
+from ptxtools.inputs import detect
+from ptxtools.inputs.fatbin import embedded
 from ptxtools.syntax import parse
 from tests.container.samples import BINARIES, EVERYTHING, ROOT
 

@@ -14,7 +14,8 @@ from ptxtools.container.errors import Damage
 from ptxtools.container.pool import OperandPool
 from ptxtools.container.tables import encode_tables
 from ptxtools.diagnostics import PtxError, Severity
-from ptxtools.inputs import detect, embedded
+from ptxtools.inputs import detect
+from ptxtools.inputs.fatbin import embedded
 from ptxtools.program import lower
 from ptxtools.sim.tree import contents_of
 from ptxtools.syntax import print_module

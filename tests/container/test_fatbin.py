@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from ptxtools.diagnostics import PtxError
-from ptxtools.inputs import best, detect, embedded, write_fatbin
+from ptxtools.inputs import detect
+from ptxtools.inputs.fatbin import best, embedded, write_fatbin
 from ptxtools.syntax import parse
 
 from .samples import BINARIES

@@ -11,7 +11,6 @@ from ptxtools.check import check
 from ptxtools.container import describe_info, info, read, write
 from ptxtools.container.code import flatten
 from ptxtools.container.elf import (
-    MACHINE,
     SHT_PROGBITS,
     STB_GLOBAL,
     STT_FUNC,
@@ -21,6 +20,7 @@ from ptxtools.container.elf import (
     parse_elf,
 )
 from ptxtools.container.layout import describe
+from ptxtools.container.magic import MACHINE
 from ptxtools.container.records import KINDS
 from ptxtools.syntax import parse
 

@@ -113,9 +113,39 @@ def loaded(code):
     return done.stdout.split()
 
 
-def test_rules_are_loaded_when_a_module_is_checked_and_pages_are_not_read():
-    start = "from ptxtools.linter import lint\n"
-    assert not any(name.startswith(registry.RULES) for name in loaded(start))
-    found = loaded(f"{start}from ptxtools.syntax import parse\nlint(parse({KERNEL!r}, 'k.ptx').module)")
-    assert {f"{registry.RULES}.{name}" for name in registry.names()} <= set(found)
+def rules_loaded(module):
+    """The rules that checking a module's text loads; the pages are never read for it."""
+    found = loaded(
+        f"from ptxtools.linter import lint\nfrom ptxtools.syntax import parse\nlint(parse({module!r}, 'k.ptx').module)"
+    )
     assert not any(name.startswith("ptxtools.check.pages") for name in found)
+    return {name.removeprefix(f"{registry.RULES}.") for name in found if name.startswith(f"{registry.RULES}.")}
+
+
+def looking_at(*keys):
+    return {name for name, path in registry.files().items() if {*keys} & {*registry.looks_of(path)}}
+
+
+EVERYWHERE = ("@modules", "@bodies")
+
+
+def test_rules_are_loaded_when_a_module_has_what_they_look_at():
+    assert not any(name.startswith(registry.RULES) for name in loaded("import ptxtools.linter"))
+    assert rules_loaded(KERNEL) == looking_at(*EVERYWHERE, "mov", "ret")
+    divides = KERNEL.replace("mov.b32 %r1, 1;", "div.u32 %r1, 1, 3;")
+    assert rules_loaded(divides) == looking_at(*EVERYWHERE, "mov", "ret", "div")
+    assert looking_at("div") and looking_at("@directives") - looking_at(*EVERYWHERE)
+    assert rules_loaded(KERNEL.replace("k()", "k() .maxntid 32")) == looking_at(*EVERYWHERE, "@directives")
+    loads = KERNEL.replace("mov.b32 %r1, 1;", "ld.global.b32 %r1, [%r2];")
+    assert rules_loaded(loads) == looking_at(*EVERYWHERE, "@register_accesses")
+
+
+def test_only_rules_about_modules_are_loaded_where_there_is_no_body():
+    assert rules_loaded(".version 8.0\n.target sm_80\n.address_size 64\n") == looking_at("@modules")
+
+
+@pytest.mark.parametrize(("name", "path"), registry.files().items())
+def test_what_a_rule_looks_at_stands_in_its_text(name, path):
+    module = importlib.import_module(f"{registry.RULES}.{name}").__name__
+    looks = {key for key, found in registry.registered.items() for check in found if check.__module__ == module}
+    assert looks and {*registry.looks_of(path)} == looks

@@ -15,14 +15,14 @@ from math import prod
 from ptxtools.ir.nodes import Directive, Function
 
 from ..context import LintContext
-from ..registry import functions
+from ..registry import directives
 
 _MAX_THREADS = 1024
 
 CODE = "PTX550"
 
 
-@functions
+@directives
 def check(context: LintContext, function: Function) -> None:
     for item in function.directives:
         if not isinstance(item, Directive) or item.name not in (".maxntid", ".reqntid"):

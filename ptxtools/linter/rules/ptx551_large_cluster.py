@@ -14,14 +14,14 @@ from ptxtools.ir.nodes import Function
 
 from ..context import LintContext
 from ..limits import cluster_sizes
-from ..registry import functions
+from ..registry import directives
 
 _PORTABLE, _MOST = 8, 16
 
 CODE = "PTX551"
 
 
-@functions
+@directives
 def check(context: LintContext, function: Function) -> None:
     for item, total in cluster_sizes(function):
         if total > _PORTABLE:

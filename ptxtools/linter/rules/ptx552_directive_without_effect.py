@@ -14,12 +14,12 @@ from ptxtools.ir.nodes import Directive, Function
 
 from ..context import LintContext
 from ..limits import cluster_sizes
-from ..registry import functions
+from ..registry import directives
 
 CODE = "PTX552"
 
 
-@functions
+@directives
 def check(context: LintContext, function: Function) -> None:
     for item, total in cluster_sizes(function):
         if not total:

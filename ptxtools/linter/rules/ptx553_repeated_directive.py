@@ -13,12 +13,12 @@ from __future__ import annotations
 from ptxtools.ir.nodes import Directive, Function
 
 from ..context import LintContext
-from ..registry import functions
+from ..registry import directives
 
 CODE = "PTX553"
 
 
-@functions
+@directives
 def check(context: LintContext, function: Function) -> None:
     seen: set[str] = set()
     for item in function.directives:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ptxtools.ir.nodes import Directive, Function
 
 from ..context import LintContext
-from ..registry import functions
+from ..registry import directives
 
 #: 256 is the same as no limit.
 _LEAST, _MOST = 16, 256
@@ -21,7 +21,7 @@ _LEAST, _MOST = 16, 256
 CODE = "PTX554"
 
 
-@functions
+@directives
 def check(context: LintContext, function: Function) -> None:
     for item in function.directives:
         if isinstance(item, Directive) and item.name == ".maxnreg":

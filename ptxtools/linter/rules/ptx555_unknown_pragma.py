@@ -15,12 +15,12 @@ from ptxtools.isa.directives import PRAGMAS
 
 from ..context import LintContext
 from ..facts import FunctionFacts
-from ..registry import bodies, functions
+from ..registry import bodies, directives
 
 CODE = "PTX555"
 
 
-@functions
+@directives
 def check_head(context: LintContext, function: Function) -> None:
     for item in function.directives:
         if isinstance(item, Pragma):

@@ -27,7 +27,7 @@ _REPLACEMENTS = {"shfl": "shfl.sync", "vote": "vote.sync"}
 CODE = "PTX601"
 
 
-@instructions(*_REPLACEMENTS)
+@instructions("shfl", "vote")
 def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     op = line.plan.op
     if op is None or "deprecated" not in op.marks:

@@ -13,9 +13,8 @@ from typing import NewType, TypeAlias
 
 from ptxtools.native.loop.cells import Cell
 from ptxtools.program.details import Action, HostMemory, MatrixProduct, SpecialRegister, ThreadCopy
-from ptxtools.program.layout import CALL_BYTES
 from ptxtools.program.operations import LANE_ACCESS
-from ptxtools.program.program import Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
+from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 
 from . import library, runs, structures
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count

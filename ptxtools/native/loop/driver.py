@@ -7,7 +7,6 @@ import time
 from math import prod
 from typing import TYPE_CHECKING
 
-from ptxtools.machine.deadlock import above
 from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
 
@@ -188,4 +187,6 @@ class _GridRun:
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions
         if limit is not None and total > limit:
+            from ptxtools.machine.deadlock import above
+
             raise interrupted(above(limit))

@@ -14,7 +14,6 @@ from ptxtools.isa.registers import lookup as special_register
 from ptxtools.isa.types import TYPES
 from ptxtools.program.details import Guard, SpecialRegister
 from ptxtools.program.layout import (
-    CALL_BYTES,
     LOCAL_ALIGNMENT,
     LOCAL_GAP,
     Signature,
@@ -24,7 +23,16 @@ from ptxtools.program.layout import (
     variable_alignment,
     variable_size,
 )
-from ptxtools.program.program import FRAME_HEADER, Block, ByteOffset, Op, Ref, Terminator, is_launch_special
+from ptxtools.program.program import (
+    CALL_BYTES,
+    FRAME_HEADER,
+    Block,
+    ByteOffset,
+    Op,
+    Ref,
+    Terminator,
+    is_launch_special,
+)
 
 from .registry import Unsupported, lowerer_of
 from .settle import Placed, settled

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from ptxtools.machine.events import View
 
-from .objects import Sampler, Texture, Textures, is_handle, sampler_of
+from .handles import Textures, is_handle
+from .objects import Sampler, Texture, sampler_of
 
 Array: TypeAlias = npt.NDArray[Any]
 

@@ -1,18 +1,13 @@
-"""Textures, surfaces and samplers of a device, and the 64-bit handles that kernels know them by."""
+"""What textures, surfaces and samplers are."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
-if TYPE_CHECKING:
-    from ptxtools.machine.textures import TextureKeeper
-
-#: Handles have these 16 bits on top, where no address has them.
-_TAG = 0x7E58
-_OBJECT, _SAMPLER = 1 << 40, 2 << 40
+from .handles import SAMPLER, TAG
 
 #: Values of txq.addr_mode (9.7.10.5). "clamp" is clamp_to_edge; clamp_ogl acts like it here.
 ADDRESS_MODES = {"wrap": 0, "mirror": 1, "clamp_ogl": 2, "clamp": 3, "border": 4}
@@ -205,39 +200,6 @@ class Texture:
         return self.channel.is_float or self.read == "normalized_float"
 
 
-class Textures:
-    """The textures and surfaces of a device by handle."""
-
-    def __init__(self) -> None:
-        self.known: list[Texture] = []
-        self.kept: TextureKeeper | None = None  # what an engine keeps with them
-
-    def add(self, texture: Texture) -> int:
-        """The handle of a new texture or surface."""
-        self.known.append(texture)
-        return _TAG << 48 | _OBJECT | len(self.known)
-
-    def freed(self, address: int, size: int) -> None:
-        """Memory has been given back: textures that lie in it are of no more use."""
-        for number, texture in enumerate(self.known):
-            if texture.address < address + size and address < texture.address + texture.bytes and not texture.freed:
-                self.known[number] = replace(texture, freed=True)
-                if self.kept is not None:
-                    self.kept.drop(number)
-
-    def find(self, handle: int) -> Texture | None:
-        """The texture of a handle; None for any other number."""
-        number = handle & (1 << 32) - 1
-        if handle & ~((1 << 32) - 1) == _TAG << 48 | _OBJECT and 0 < number <= len(self.known):
-            return self.known[number - 1]
-        return None
-
-
-def is_handle(value: int) -> bool:
-    """Whether a number is a handle, not the address of a .texref, .samplerref or .surfref variable."""
-    return value >> 48 == _TAG
-
-
 # --- samplers: the content of a .samplerref variable is the sampler itself --------------------------------------------
 
 
@@ -251,14 +213,14 @@ def sampler_handle(fields: dict[str, str | int]) -> int:
         packed |= (modes.index(word) if word in modes else modes.index("clamp")) << 4 * axis
     packed |= (_WORDS.get(str(fields.get("filter_mode")), str(fields.get("filter_mode"))) == "linear") << 12
     packed |= bool(fields.get("force_unnormalized_coords", 0)) << 13
-    return _TAG << 48 | _SAMPLER | packed
+    return TAG << 48 | SAMPLER | packed
 
 
 def sampler_of(handle: int) -> Sampler | None:
     """The sampler that a .samplerref variable holds; None for any other number."""
     modes = list(ADDRESS_MODES)
     numbers = [handle >> 4 * axis & 15 for axis in range(3)]
-    if handle >> 14 << 14 != _TAG << 48 | _SAMPLER or max(numbers) >= len(modes):
+    if handle >> 14 << 14 != TAG << 48 | SAMPLER or max(numbers) >= len(modes):
         return None
     axes = [modes[number] for number in numbers]
     return Sampler(

@@ -1,0 +1,40 @@
+"""What a kernel queues behind itself: grids, copies and fills. Loaded when one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .kernel import Dim3, Kernel
+
+
+@dataclass(slots=True)
+class Child:
+    """A child grid in the queue of its parent."""
+
+    kernel: Kernel
+    grid: Dim3
+    block: Dim3
+    shared: int
+    params: bytes
+    tail: bool = False
+
+
+@dataclass(slots=True)
+class Work:
+    """A copy or a fill in the queue: `run` does it."""
+
+    run: Callable[[], None]
+    tail: bool = False
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What `GetParameterBufferV2` was told about the grid to come."""
+
+    kernel: Kernel
+    grid: Dim3
+    block: Dim3
+    shared: int
