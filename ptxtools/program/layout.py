@@ -12,6 +12,9 @@ from .program import CODE_BASE, CODE_STEP, FRAME_HEADER, SLOT_BYTES, ByteOffset,
 
 #: Alignment of a frame of local memory; more where a variable asks for it.
 LOCAL_ALIGNMENT = 16
+#: Local memory that a call takes beside the callee's variables, for where to return and what it saves there; so that
+#: endless recursion runs out of stack, as on chips.
+CALL_BYTES = 16
 #: Bytes between local variables that are laid out apart. (Shared ones: as many, and up to so many in all.)
 LOCAL_GAP = 64
 _SHARED_GAP, _SHARED_GAPS = 256, 16384
@@ -129,6 +132,9 @@ def storage_of(type_name: str) -> str:
     return "b16" if bits <= 16 else f"b{bits}"
 
 
+_START = ByteOffset(0)
+
+
 @dataclass(slots=True)
 class Passed:
     """How one argument or result travels: in slots of the callee's frame (scalars, and the addresses of unsized arrays
@@ -139,7 +145,7 @@ class Passed:
     storage: str
     size: int
     slots: tuple[Slot, ...] = ()
-    offset: ByteOffset = field(default=ByteOffset(0))
+    offset: ByteOffset = _START
 
     @property
     def slot(self) -> Slot:
