@@ -38,17 +38,19 @@ class Term(NamedTuple):
     negated: bool
 
     def holds(self, context: Context) -> bool:
-        if self.kind == "atom":
-            found = any(value in context.atoms or value in context.mods for value in self.values)
-        elif self.kind == "slot":
-            found = context.mods.get(self.key) in self.values
-        elif self.kind == "suffix":
-            found = any(atom.endswith(self.key) for atom in context.atoms)
-        elif self.kind == "name":
-            found = context.name == self.key
+        kind, key, values, negated = self
+        name, mods, atoms = context
+        if kind == "atom":
+            found = not atoms.isdisjoint(values) or any(value in mods for value in values)
+        elif kind == "slot":
+            found = mods.get(key) in values
+        elif kind == "suffix":
+            found = any(atom.endswith(key) for atom in atoms)
+        elif kind == "name":
+            found = name == key
         else:
             return True  # operands are judged by whoever has them
-        return found != self.negated
+        return found != negated
 
     def describe(self, context: Context) -> str:
         """The term as it is met: of several values, those that are there."""
@@ -82,7 +84,10 @@ class Condition:
         if not self.alternatives:
             return ()
         for alternative in self.alternatives:
-            if all(term.holds(context) for term in alternative):
+            for term in alternative:
+                if not term.holds(context):
+                    break
+            else:
                 return alternative
         return None
 

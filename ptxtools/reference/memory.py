@@ -222,9 +222,7 @@ def _one_by_one(
 ) -> Any:
     """In each round the first thread that is left at each address; returns what each found there."""
     found = _empty(size, len(offsets))
-    left = np.arange(len(offsets))
-    while len(left):
-        first = left[np.unique(offsets[left], return_index=True)[1]]
+    for first in _turns(offsets):
         at = offsets[first]
         old = (buffer.load(at, 8), buffer.load(at + 8, 8)) if size == 16 else buffer.load(at, size)
         new = rule(m.algebra, type_name, old, *[_take(value, first) for value in operands])
@@ -234,12 +232,18 @@ def _one_by_one(
             buffer.store(at + 8, 8, new[1])
         else:
             buffer.store(at, size, new)
-        if len(first) == len(left):
-            break
-        remaining = np.ones(len(offsets), np.bool_)
-        remaining[first] = False
-        left = left[remaining[left]]
     return found
+
+
+def _turns(offsets: Array) -> list[Array]:
+    """Numbers of the first thread at each address, then of the second ones, and so on."""
+    order = np.argsort(offsets, kind="stable")
+    same = np.diff(offsets[order]) == 0
+    if not same.any():
+        return [order]
+    place = np.arange(len(order))
+    turn = place - np.maximum.accumulate(np.where(np.append(False, same), 0, place))
+    return [order[turn == number] for number in range(int(turn.max()) + 1)]
 
 
 @executes("fence")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,17 @@ def parameter_block(module: Module, values: list[int | bytes]) -> bytes:
     return bytes(block)
 
 
+@functools.lru_cache(32)
+def _known(text: str, optimise: bool, globals_at: int) -> tuple[Module, Program]:
+    """A kernel that is launched again and again is made ready once, as a device does."""
+    module = module_of(text)
+    return module, lower(module, module.entries[0].name, lambda name: globals_at, variant=Variant(optimise=optimise))
+
+
 def launch_of(
     text: str, memory: Memory, values: list[int | bytes], *, optimise: bool = True, globals_at: int = BASE, **shape: Any
 ) -> Launch:
-    module = module_of(text)
-    program = lower(module, module.entries[0].name, lambda name: globals_at, variant=Variant(optimise=optimise))
+    module, program = _known(text, optimise, globals_at)
     options = {"grid": (1, 1, 1), "block": (32, 1, 1), **shape}
     return Launch(program=program, memory=memory.space, params=parameter_block(module, values), **options)
 
