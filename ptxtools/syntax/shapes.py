@@ -45,8 +45,6 @@ _INSTRUCTION, _LOC, _LABEL = 3, 6, 7  # the last group of each alternative
 _PIECE = r"((?:[^,{}\[\]]++|\{[^{}\[\]]*+\}|\[(?:[^{}\[\]]++|\{[^{}\[\]]*+\})*+\])+)"
 #: The operands of a statement with brackets: pieces between commas outside of them.
 _PIECES = re.compile(_PIECE, re.ASCII)
-#: The same where each comma has a blank behind it.
-_SPACED_PIECES = re.compile(rf"(?:,\ )?+{_PIECE}", re.ASCII)
 #: What may stand around an operand.
 _BLANKS = " \t\r\n\f\v"
 
@@ -113,7 +111,7 @@ class _Heads(dict[str, tuple[str, Layout]]):
     def __init__(self, separator: str) -> None:
         super().__init__()
         self.separator = separator
-        self.pieces = _PIECES if separator == "," else _SPACED_PIECES
+        self.pieces = re.compile(f"(?:{re.escape(separator)})?+{_PIECE}", re.ASCII)
 
     def split(self, rest: str) -> list[str]:
         """Operands with vectors among them."""
@@ -126,6 +124,12 @@ class _Heads(dict[str, tuple[str, Layout]]):
         opcode = text.rstrip(_BLANKS)
         head = self[text] = opcode, Layout(0, len(text) - len(opcode), len(self.separator))
         return head
+
+
+class _Separators(dict[str, _Heads]):
+    def __missing__(self, separator: str) -> _Heads:
+        heads = self[separator] = _Heads(separator)
+        return heads
 
 
 class _Moved(dict[tuple[Layout, int], Layout]):
@@ -177,7 +181,9 @@ class ShapeParser:
         self._moved = _Moved()
         self._layouts: dict[Layout, Layout] = {}
         self._extents: dict[Extent, Extent] = {}
-        self._heads = {separator: _Heads(separator) for separator in (", ", ",")}
+        self._heads = _Separators()
+        #: What stood between the operands of the last statement that had other blanks than those before it.
+        self._separator = ", "
         self._store = templates.store()
         self._ply: UnitParser | None = None
         # Text without `;` is looked through for one from each of its lines, unless the way to it is remembered.
@@ -200,7 +206,8 @@ class ShapeParser:
             return begin
         match, add = _STATEMENT.match, items.append
         guards, moved, operand = self._guards, self._moved, self._operands.__getitem__
-        separator, heads = ", ", self._heads[", "]
+        separator = self._separator
+        heads = self._heads[separator]
         at = begin
         while found := match(text, at):
             kind, after = found.lastindex, found.end()
@@ -219,9 +226,8 @@ class ShapeParser:
                             last = found.start(2) + len(opcode)
                     except _SpacingError:
                         operands, layout, last = self._spaced(found)
-                        if rest.count(separator) != rest.count(","):
-                            separator = ", " if separator == "," else ","
-                            heads = self._heads[separator]
+                        separator = self._separator
+                        heads = self._heads[separator]
                 except _NoShapeError:
                     self._slow_until = after
                     return at
@@ -255,6 +261,10 @@ class ShapeParser:
             operands.append(self._operands[text])
             spans.append((first, first + len(text)))
             at += len(piece) + 1
+        if len(spans) > 1:
+            separator = rest[spans[0][1] - begin : spans[1][0] - begin]
+            if separator.join(map(str.strip, pieces)) == rest:
+                self._separator = separator
         start = found.start(2)
         layout = layout_of(start, [(start, start + len(opcode))], spans)
         return tuple(operands), self.layout(layout), spans[-1][1]
