@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import (
     Alias,
     Arguments,
@@ -18,6 +17,7 @@ from ptxtools.ir.nodes import (
     Operand,
     Variable,
 )
+from ptxtools.ir.positions import part_span
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
 
@@ -245,16 +245,5 @@ def _report(
     section: str = SECTION,
     past_range: bool = False,
 ) -> None:
-    subjects, span = names_of(item, operand, part), _place(context, item, operand, part)
+    subjects, span = names_of(item, operand, part), part_span(item, operand, part)
     context.report(code, message, span, help=help, section=section, subjects=subjects, past_range=past_range)
-
-
-def _place(context: Context, item: Instruction, operand: int, part: int | None) -> Span:
-    parts = context.parts(item.span)
-    if not 0 <= operand < len(parts.operands):
-        return parts.opcode
-    span = parts.operands[operand]
-    if part is not None:
-        pieces = context.pieces(span)
-        return pieces[part] if part < len(pieces) else span
-    return span

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Fix, Requires, Source, Span
 from ptxtools.ir.nodes import Module
@@ -12,10 +12,6 @@ from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, describe, version_text
 from . import codes
 from .availability import AnyNeed, Declared, is_gone, lack
 from .problems import Setting
-
-if TYPE_CHECKING:
-    from .locate import Parts
-
 
 #: More findings help nobody.
 MOST_FINDINGS = 1000
@@ -140,21 +136,9 @@ class Context:
         self.undeclared.add(key)
         return known
 
-    def parts(self, span: Span) -> Parts:
-        """Where guard, opcode and operands of the instruction at `span` stand."""
-        from .locate import statement_parts  # only findings need it
-
-        return statement_parts(self.text, span)
-
-    def pieces(self, span: Span) -> tuple[Span, ...]:
-        """Where the comma-separated parts of the operand at `span` stand."""
-        from .locate import operand_pieces
-
-        return operand_pieces(self.text, span)
-
     def word(self, span: Span, word: str) -> Span:
-        """Where a word stands inside a span."""
-        from .locate import word_span
+        """Where a word stands inside the span of a directive."""
+        from .locate import word_span  # only findings need it
 
         return word_span(self.text, span, word) if self.text else span
 

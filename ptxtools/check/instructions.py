@@ -24,6 +24,7 @@ from ptxtools.ir.nodes import (
 from ptxtools.ir.nodes import (
     Scope as ScopeNode,
 )
+from ptxtools.ir.positions import name_span, part_span, parts_of, word_of_opcode
 from ptxtools.isa import Need, Opcode, OpcodeError, resolve
 from ptxtools.isa.index import CHAPTERS
 
@@ -153,15 +154,14 @@ class BodyChecker:
         try:
             op = resolve(item.opcode)
         except OpcodeError as error:
-            span = context.parts(item.span).opcode
-            span = context.word(span, error.word) if error.word else span
+            span = word_of_opcode(item, error.word)
             if item.operands and _LABEL_LINE.match(context.text, *item.span):
                 context.report_label(item.opcode, span)
             else:
                 context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
         if "const[" in item.opcode:
-            span = context.parts(item.span).opcode
+            span = parts_of(item).opcode
             if refuse_banks(context, span) and "const[0]" not in item.opcode:
                 context.require_addition(BANK, span)
         if op.family == "call":
@@ -208,7 +208,7 @@ class BodyChecker:
             self.context.report(codes.GUARD, message, self._guard_span(item), section="9.3", subjects=(guard.name,))
 
     def _guard_span(self, item: Instruction) -> Span:
-        return self.context.parts(item.span).guard or item.span
+        return parts_of(item).guard or item.span
 
     def _report(self, item: Instruction, op: Opcode, problem: Problem) -> None:
         span = self.problem_span(item, problem)
@@ -229,23 +229,16 @@ class BodyChecker:
     def _line_without_end(self, item: Instruction) -> int:
         """The line before an instruction that was read as an operand; 0 without one."""
         line_of = self.context.source.line_of
-        for operand, span in zip(item.operands, self.context.parts(item.span).operands, strict=False):
+        for operand, span in zip(item.operands, parts_of(item).operands, strict=False):
             if isinstance(operand, Name) and operand.name.partition(".")[0] in CHAPTERS:
                 return line_of(span[0]) - 1 if line_of(span[0]) > line_of(item.span[0]) else 0
         return 0
 
     def problem_span(self, item: Instruction, problem: Problem) -> Span:
         """The text that a problem is about: an operand, a part of it, or the opcode."""
-        parts = self.context.parts(item.span)
-        if not 0 <= problem.operand < len(parts.operands):
-            return parts.opcode
-        span = parts.operands[problem.operand]
         if problem.name:
-            return self.context.word(span, problem.name)
-        if problem.part is not None:
-            pieces = self.context.pieces(span)
-            return pieces[problem.part] if problem.part < len(pieces) else span
-        return span
+            return name_span(item, problem.name, problem.operand)
+        return part_span(item, problem.operand, problem.part)
 
     # --- version and target -------------------------------------------------------------------------------------------
 
@@ -258,13 +251,12 @@ class BodyChecker:
         lacking = [need for need in needs if gathering or _fails(need, context)]
         if lacking:
             atoms = next((need.atoms for need in lacking if need.atoms), ())
-            opcode = context.parts(item.span).opcode
-            span = context.word(opcode, atoms[0]) if atoms else opcode
+            span = word_of_opcode(item, atoms[0] if atoms else "")
             subject = f"'{''.join(atoms)}' in '{op.name}'" if atoms else f"'{op.name}'"
             context.require(subject, tuple(needs), span, op.section)
         for need in op.removals:
             if gathering or is_gone(need, *context.declared[:2]):
-                context.refuse_removed(f"'{op.name}'", need, context.parts(item.span).opcode, section=op.section)
+                context.refuse_removed(f"'{op.name}'", need, parts_of(item).opcode, section=op.section)
         for name in _special_names(item, scope):
             self._special(item, name)
 
@@ -273,7 +265,7 @@ class BodyChecker:
 
         found = registers.lookup(name)
         if found is not None:
-            span = self.context.word(item.span, name)
+            span = name_span(item, name)
             register = found.register
             needs = (Need((), register.ptx, (register.target,)),)
             self.context.require(f"special register '{name}'", needs, span, register.section)

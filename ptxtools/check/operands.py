@@ -185,7 +185,9 @@ class _Fit(VectorFit):
             if isinstance(half, Name) and (unknown := self._undeclared(half, part)) is not None:
                 yield unknown
             elif part == 0 and isinstance(half, Vector):  # `{r, g, b, a}|p` of texture fetches (9.7.10.3)
-                yield from self._vector(half)
+                for problem in self._vector(half):
+                    inside = (problem.part,) if isinstance(problem.part, int) else ()
+                    yield problem._replace(part=(part, *inside))
             else:
                 yield from self._scalar(half, wanted, None if part == 0 and spec.vector else part)
 

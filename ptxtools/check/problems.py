@@ -17,6 +17,7 @@ from ptxtools.ir.nodes import (
     SymbolOffset,
     Vector,
 )
+from ptxtools.ir.positions import Part
 from ptxtools.ir.references import operand_names
 
 from . import codes
@@ -45,13 +46,13 @@ _SHAPES: dict[type, str] = {
 
 
 class Problem(NamedTuple):
-    """What is wrong with one operand. operand: its index; part: index inside its brackets or braces, or None; name: the
-    name that it is about, where that is not the operand; past_range: that lies past the end of a declared range."""
+    """What is wrong with one operand. operand: its index; part: which one inside its brackets or braces, or None; name:
+    that it is about, where it is not the operand; past_range: that lies past the end of a declared range."""
 
     code: str
     message: str
     operand: int
-    part: int | None = None
+    part: Part | None = None
     help: tuple[str, ...] = ()
     section: str | None = None
     name: str = ""

@@ -248,6 +248,7 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
             item = blank(Instruction)
             item.opcode, item.operands, item.guard = opcode
             item.place = place
+            item.layout = None
             add(item)
         elif kind <= GUARDED:
             item = blank(Instruction)
@@ -255,6 +256,7 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
             item.operands = operands[at:end]
             item.guard = guards[extra()] if kind else None
             item.place = place
+            item.layout = None
             add(item)
         elif kind == RECORD:
             add(records[extra()](span_at(place)))

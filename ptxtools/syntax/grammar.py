@@ -43,11 +43,13 @@ from ptxtools.ir import (
     SymbolValue,
     Vector,
 )
+from ptxtools.ir.layout import guarded, layout_of
 
 from . import constants, declarations
 from .constants import ConstantError
 from .faults import Fault
 from .limits import MOST_RANGE_LABELS
+from .placed import Placed, listed, spans_of
 from .words import TUNING
 
 _VERSION = re.compile(r"\d+\.\d+", re.ASCII)
@@ -338,23 +340,31 @@ class Actions:
 
     @rule("instruction : opcode | opcode operand_list | call_opcode call_operands")
     def p_instruction(self, p: Any) -> None:
-        p[0] = Instruction(p[1], tuple(p[2]) if len(p) == 3 else (), None, self._whole(p))
+        (opcode, pieces), whole = p[1], self._whole(p)
+        operands: list[Placed] = p[2] if len(p) == 3 else []
+        layout = layout_of(whole[0], pieces, [operand.spans[0] for operand in operands])
+        p[0] = Instruction(opcode, tuple([operand.measured() for operand in operands]), None, whole, layout)
 
     @rule("instruction : guard instruction")
     def p_guarded(self, p: Any) -> None:
         if p[2].guard is not None:
             raise Fault("PTX108", "an instruction has one guard", self._span(p, 1))
-        p[0] = p[2]
-        p[0].guard, p[0].place = p[1], self._whole(p)
+        p[0], whole = p[2], self._whole(p)
+        guard, name = p[1]
+        offset = name - whole[0]
+        usual = 0 if offset == 1 + guard.negated else offset
+        p[0].layout = guarded(p[2].layout, usual, p[2].place[0] - whole[0])
+        p[0].guard, p[0].place = guard, whole
 
     @rule("guard : '@' WORD | '@' '!' WORD")
     def p_guard(self, p: Any) -> None:
-        p[0] = Guard(p[len(p) - 1], len(p) == 4)
+        p[0] = Guard(p[len(p) - 1], len(p) == 4), p.lexpos(len(p) - 1)
 
     @rule("""opcode : WORD | opcode modifier
              call_opcode : CALL | call_opcode modifier""")
     def p_opcode(self, p: Any) -> None:
-        p[0] = "".join(p[1:])
+        text, pieces = p[1] if len(p) == 3 else ("", [])
+        p[0] = text + p[len(p) - 1], [*pieces, self._span(p, len(p) - 1)]
 
     @rule("modifier : DOTWORD | TYPE | SPACE | VECTOR | LINKAGE | ALIGN")
     def p_modifier(self, p: Any) -> None:
@@ -362,70 +372,81 @@ class Actions:
 
     @rule("call_operand : WORD")
     def p_call_name(self, p: Any) -> None:
-        p[0] = Name(p[1])
+        p[0] = Placed(Name(p[1]), (self._whole(p),))
 
     @rule("call_operand : '(' ')' | '(' operand_list ')'")
     def p_call_arguments(self, p: Any) -> None:
-        p[0] = Arguments(tuple(p[2]) if len(p) == 4 else ())
+        p[0] = listed(Arguments, p[2] if len(p) == 4 else [], self._whole(p))
 
     # --- operands (6) -------------------------------------------------------------------------------------------------
 
-    @rule("operand : plain | expression | address")
+    @rule("operand : plain | address")
     def p_operand(self, p: Any) -> None:
         p[0] = p[1]
 
+    @rule("operand : expression")
+    def p_constant(self, p: Any) -> None:
+        p[0] = Placed(p[1], (self._whole(p),))
+
     @rule("plain : WORD")
     def p_name(self, p: Any) -> None:
-        p[0] = Name(p[1])
+        p[0] = Placed(Name(p[1]), (self._whole(p),))
 
     @rule("plain : WORD DOTWORD")
     def p_component(self, p: Any) -> None:
         """A component behind a blank: `%tid .x`."""
         if p[2] not in _COMPONENTS:
             raise Fault("PTX119", f"'{p[2]}' is no component of a vector", self._span(p, 2), (".x, .y, .z or .w",))
-        p[0] = Name(p[1] + p[2])
+        p[0] = Placed(Name(p[1] + p[2]), (self._whole(p),))
 
     @rule("plain : '{' operand_list '}'")
     def p_vector(self, p: Any) -> None:
-        p[0] = Vector(tuple(p[2]))
+        p[0] = listed(Vector, p[2], self._whole(p))
 
     @rule("operand : plain '|' plain")
     def p_pair(self, p: Any) -> None:
-        p[0] = Pair(p[1], p[3])
+        p[0] = Placed(Pair(p[1].node, p[3].node), (self._whole(p), *p[1].spans, *p[3].spans))
 
     @rule("operand : '!' WORD | '-' WORD")
     def p_negated(self, p: Any) -> None:
-        p[0] = Negated(Name(p[2]), p[1])
+        p[0] = Placed(Negated(Name(p[2]), p[1]), (self._whole(p), self._span(p, 2)))
 
     @rule("operand : WORD '+' expression")
     def p_symbol_offset(self, p: Any) -> None:
-        p[0] = SymbolOffset(p[1], self._offset(p, 3))
+        p[0] = Placed(SymbolOffset(p[1], self._offset(p, 3)), (self._whole(p), self._span(p, 1), self._span(p, 3)))
 
     @rule("operand : WORD '[' expression ']'")
     def p_element(self, p: Any) -> None:
-        p[0] = Element(p[1], self._fold(p, 3, constants.as_integer, p[3]))
+        index = self._span(p, 3)
+        element = Element(p[1], self._fold(p, 3, constants.as_integer, p[3]))
+        p[0] = Placed(element, (self._whole(p), self._span(p, 1), (index[0], index[0]), index))
 
     @rule("operand : WORD '[' WORD ']' | WORD '[' WORD '+' expression ']' | WORD '[' WORD '-' expression ']'")
     def p_element_register(self, p: Any) -> None:
         index = self._offset(p, 5) if len(p) > 5 else 0
-        p[0] = Element(p[1], -index if len(p) > 5 and p[4] == "-" else index, p[3])
+        element = Element(p[1], -index if len(p) > 5 and p[4] == "-" else index, p[3])
+        spans = self._whole(p), self._span(p, 1), self._span(p, 3), self._optional(p, 5 if len(p) > 5 else 0, 3)
+        p[0] = Placed(element, spans)
 
     @rule("""address : brackets | brackets DOTWORD""")
     def p_address(self, p: Any) -> None:
-        p[0] = p[1]
+        address, (_, *spans) = p[1]
         if len(p) == 3:
             if p[2] != ".unified":
                 raise Fault("PTX108", f"only .unified may follow an address, not {p[2]}", self._span(p, 2))
-            p[0].suffix = p[2][1:]
+            address.suffix = p[2][1:]
+        p[0] = Placed(address, (self._whole(p), *spans, self._optional(p, 2 if len(p) == 3 else 0, 1)))
 
     @rule("brackets : '[' base ']' | '[' base ',' operand_list ']'")
     def p_brackets(self, p: Any) -> None:
-        base, offset = p[2]
-        p[0] = Address(base, offset, tuple(p[4]) if len(p) == 6 else ())
+        (base, offset, spans), extra = p[2], p[4] if len(p) == 6 else []
+        address = Address(base, offset, tuple([part.node for part in extra]))
+        p[0] = Placed(address, (self._whole(p), *spans, *spans_of(extra)))
 
     @rule("base : WORD | WORD '+' expression")
     def p_base(self, p: Any) -> None:
-        p[0] = (Name(p[1]), self._offset(p, 3))
+        spans = self._span(p, 1), self._optional(p, 3 if len(p) == 4 else 0, 1)
+        p[0] = (Name(p[1]), self._offset(p, 3), spans)
 
     @rule("base : WORD '-' expression")
     def p_base_minus(self, p: Any) -> None:
@@ -436,7 +457,7 @@ class Actions:
     @rule("base : expression")
     def p_base_constant(self, p: Any) -> None:
         self._fold(p, 1, constants.as_integer, p[1])
-        p[0] = (p[1], 0)
+        p[0] = (p[1], 0, (self._span(p, 1), self._optional(p, 0, 1)))
 
     # --- constant expressions (4.5.4) ---------------------------------------------------------------------------------
 
@@ -524,6 +545,13 @@ class Actions:
     def _whole(self, p: Any) -> Span:
         """Where the whole right-hand side stands."""
         return p.lexspan(1)[0], self.ends[p.lexspan(len(p) - 1)[1]]
+
+    def _optional(self, p: Any, i: int, before: int) -> Span:
+        """Where symbol `i` stands; for 0 the end of the symbol `before`, without a length."""
+        if i:
+            return self._span(p, i)
+        end = self._span(p, before)[1]
+        return end, end
 
     def _fold(self, p: Any, i: int, function: Callable[..., Any], *operands: Any) -> Any:
         """Evaluate; a mistake is reported at symbol `i`, or at the whole right-hand side (0)."""

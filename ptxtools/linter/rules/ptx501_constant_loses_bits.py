@@ -11,6 +11,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
@@ -32,4 +33,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         bits = TYPES[spec.type].bits if spec.type else 32
         result = operand.value & ((1 << bits) - 1)
         message = f"{operand.value} does not fit .{spec.type}: '{op.text}' gets {result}"
-        context.warn(CODE, message, context.operand(line.item, index), section="4.5.1")
+        context.warn(CODE, message, part_span(line.item, index), section="4.5.1")

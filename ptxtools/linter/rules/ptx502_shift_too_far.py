@@ -11,6 +11,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
@@ -29,4 +30,4 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if isinstance(amount, Immediate) and (amount.value & 0xFFFFFFFF) >= bits:
         left = "copies of the sign bit" if op.type.startswith("s") and op.family == "shr" else "zero"
         message = f"a shift of .{op.type} by {amount.value} leaves {left}"
-        context.warn(CODE, message, context.operand(line.item, 2), section=op.section)
+        context.warn(CODE, message, part_span(line.item, 2), section=op.section)

@@ -15,6 +15,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Label
+from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line
@@ -36,7 +37,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         elif isinstance(item, Line):
             if dead and item.plan.family not in _FILLER:
                 message = "this instruction is unreachable: it follows an unconditional jump and has no label"
-                context.warn(CODE, message, context.parts(item.item).opcode, section="9.7.12")
+                context.warn(CODE, message, parts_of(item.item).opcode, section="9.7.12")
                 dead = False
             elif item.plan.family in ENDING and item.item.guard is None:
                 dead = True

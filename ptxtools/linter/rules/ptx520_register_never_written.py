@@ -15,6 +15,8 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import name_span
+
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..registry import bodies
@@ -31,4 +33,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         copies = item.opcode.startswith(("mov.", "prmt."))
         if key not in facts.writes and declaration not in parameters and not copies:
             message = f"register '{name}' is read here but never written"
-            context.warn(CODE, message, context.word(item.span, name), section="5.1.1")
+            context.warn(CODE, message, name_span(item, name), section="5.1.1")

@@ -13,6 +13,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate, Name
+from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line, register_key
@@ -34,7 +35,7 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if aligned and guard is not None and _splits_warps(facts, line, guard.name):
         message = f"only some threads of a warp reach this '{op.text}'"
         help = ("all threads of a warp must execute an aligned barrier together",)
-        context.warn(CODE, message, context.parts(item).guard or item.span, help=help, section=op.section)
+        context.warn(CODE, message, parts_of(item).guard or item.span, help=help, section=op.section)
 
 
 def _splits_warps(facts: FunctionFacts, line: Line, predicate: str) -> bool:

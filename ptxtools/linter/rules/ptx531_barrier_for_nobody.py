@@ -11,6 +11,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
@@ -28,4 +29,4 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if isinstance(count, Immediate) and count.value == 0:
         message = "this barrier waits for 0 threads"
         help = ("omit the count to wait for the whole CTA",)
-        context.warn(CODE, message, context.operand(item, 1), help=help, section=op.section)
+        context.warn(CODE, message, part_span(item, 1), help=help, section=op.section)

@@ -12,6 +12,8 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import part_span
+
 from ..accesses import Access, variable_bytes
 from ..context import LintContext
 from ..facts import Line
@@ -30,4 +32,4 @@ def check(context: LintContext, line: Line, access: Access) -> None:
         message = (
             f"'{op.text}' accesses bytes {first} to {first + size - 1} of '{symbol.name}', which has {total} bytes"
         )
-        context.warn(CODE, message, context.operand(line.item, access.operand), section="6.4.1")
+        context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")

@@ -12,6 +12,8 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import part_span
+
 from ..accesses import Access
 from ..context import LintContext
 from ..facts import Line
@@ -25,4 +27,4 @@ def check(context: LintContext, line: Line, access: Access) -> None:
     if access.misaligned:
         where = f"'{access.symbol.name}{access.offset:+d}'"
         message = f"{where} is not aligned to the {access.size} bytes that '{access.op.text}' accesses"
-        context.warn(CODE, message, context.operand(line.item, access.operand), section="6.4.1")
+        context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")

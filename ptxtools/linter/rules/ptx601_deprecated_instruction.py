@@ -16,6 +16,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import parts_of
 from ptxtools.isa.targets import describe, provides_any, version_text
 
 from ..context import LintContext
@@ -40,5 +41,5 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
             return  # already an error
         where = f" for {describe(gone.targets)}" if gone.targets else ""
         when = f": PTX ISA {version_text(gone.ptx)} removed it{where}"
-    opcode, help = context.parts(line.item).opcode, (f"use {_REPLACEMENTS[op.family]}",)
+    opcode, help = parts_of(line.item).opcode, (f"use {_REPLACEMENTS[op.family]}",)
     context.warn(CODE, f"'{op.name}' is deprecated{when}", opcode, help=help, section=op.section)

@@ -13,6 +13,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.diagnostics import Fix
+from ptxtools.ir.positions import parts_of
 
 from ..accesses import Access
 from ..context import LintContext
@@ -32,7 +33,7 @@ def check(context: LintContext, line: Line, access: Access) -> None:
     if op.space is not None or symbol.space not in _SPACES or op.family not in ("ld", "st"):
         return
     message = f"'{symbol.name}' is in .{symbol.space}: a generic '{op.family}' determines the space at run time"
-    opcode = context.parts(line.item).opcode
+    opcode = parts_of(line.item).opcode
     head = opcode[0] + len(op.family)
     fix = None
     if not any(op.has(word) for word in _UNFIXED):

@@ -10,6 +10,8 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import part_span
+
 from ..constants import constant_divisor
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
@@ -27,4 +29,4 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         shift = divisor.bit_length() - 1
         better = f"shr.{op.type} by {shift}" if op.family == "div" else f"and.b{op.type[1:]} with {divisor - 1}"
         message = f"'{op.text}' by {divisor} is a division by a power of two"
-        context.warn(CODE, message, context.operand(line.item, 2), help=(f"use {better}",), section=op.section)
+        context.warn(CODE, message, part_span(line.item, 2), help=(f"use {better}",), section=op.section)
