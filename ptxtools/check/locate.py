@@ -1,4 +1,4 @@
-"""Where the parts of a statement stand in the source text. Only findings need it, so nothing is kept while parsing."""
+"""Locate the parts of a statement in the source text. Only findings need this, so the parser stores nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 
 class Parts(NamedTuple):
-    """Spans in the source text; `guard` is None where there is none."""
+    """Spans in the source text; `guard` is None if there is none."""
 
     guard: Span | None
     opcode: Span
@@ -22,12 +22,12 @@ class Parts(NamedTuple):
 
 
 def blanked(text: str) -> str:
-    """The text with its comments turned into blanks of the same length."""
+    """The text with its comments replaced by blanks of the same length."""
     return _COMMENT.sub(lambda found: " " * len(found[0]), text)
 
 
 def statement_parts(text: str, span: Span) -> Parts:
-    """Guard, opcode and operands of the instruction that stands at `span`."""
+    """Guard, opcode and operands of the instruction at `span`."""
     start = span[0]
     statement = blanked(text[start : span[1]])
     head = _HEAD.match(statement)
@@ -41,7 +41,8 @@ def statement_parts(text: str, span: Span) -> Parts:
 
 
 def operand_pieces(text: str, span: Span) -> tuple[Span, ...]:
-    """The comma-separated parts inside the brackets, braces or parentheses of one operand; itself without any."""
+    """The comma-separated parts inside the brackets, braces or parentheses of one operand; the operand itself without
+    any."""
     operand = blanked(text[span[0] : span[1]])
     if operand[:1] in tuple(_OPEN):
         return tuple(_pieces(operand[: len(operand.rstrip()) - 1], 1, span[0]))
@@ -49,7 +50,7 @@ def operand_pieces(text: str, span: Span) -> tuple[Span, ...]:
 
 
 def _pieces(statement: str, at: int, start: int) -> list[Span]:
-    """Spans of the parts between commas that no bracket encloses, up to the semicolon."""
+    """Spans of the parts between commas outside brackets, up to the semicolon."""
     pieces: list[Span] = []
     depth, first = 0, at
     end = len(statement)
@@ -79,7 +80,7 @@ def _trimmed(statement: str, piece: Span, start: int) -> Span | None:
 
 
 def word_span(text: str, span: Span, word: str) -> Span:
-    """The first occurrence of `word` as a whole name inside the span; the span itself when there is none."""
+    """The first occurrence of `word` as a whole name inside the span; the span itself if there is none."""
     statement = blanked(text[span[0] : span[1]])
     if _WORD.fullmatch(word.replace(".", "")):
         found = re.search(rf"(?<![\w$%]){re.escape(word)}(?![\w$])", statement)

@@ -164,7 +164,7 @@ class Shapes:
         """joined: guards and records count among the operands (format 1)."""
         numbers = decode_numbers(data)
         if len(numbers) % 3:
-            raise Damage("the shape table is cut off")
+            raise Damage("the shape table is truncated")
         self.rows: list[tuple[int, Any, int]] = []
         opcodes: list[str] = []
         for kind, text, count in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
@@ -175,16 +175,16 @@ class Shapes:
             if kind <= GUARDED:
                 opcodes.append(opcode)
             elif opcode:
-                raise Damage("an opcode where none can be")
+                raise Damage("an unexpected opcode")
             self.rows.append((kind, opcode, count))
         if not all_match(_OPCODES, opcodes):
-            raise Damage("an opcode that is none")
+            raise Damage("an invalid opcode")
 
     def repeat(self, instructions: Iterable[Any]) -> None:
         """Let numbers behind those of the shapes stand for these. Raises Damage."""
         for i in instructions:
             if type(i) is not Instruction:
-                raise Damage("what is repeated is no instruction")
+                raise Damage("a repeated item is not an instruction")
             self.rows.append((REPEATED, (i.opcode, i.operands, i.guard), 0))
 
 
@@ -199,7 +199,7 @@ def decode_columns(data: memoryview) -> Columns:
     second = first + operands * operand_width
     end = second + extras * extra_width
     if end > len(data):
-        raise Damage("a function body reaches beyond its section")
+        raise Damage("a function body extends past its section")
     return (unpack_column(data[_HEADER.size : first], head_width), unpack_column(data[first:second], operand_width),
             unpack_column(data[second:end], extra_width))  # fmt: skip
 
@@ -210,7 +210,7 @@ def decode_joined_columns(data: memoryview, shapes: Shapes, pool: OperandPool) -
     middle = _JOINED_HEADER.size + heads * head_width
     end = middle + operands * operand_width
     if end > len(data):
-        raise Damage("a function body reaches beyond its section")
+        raise Damage("a function body extends past its section")
     head_column = unpack_column(data[_JOINED_HEADER.size : middle], head_width)
     numbers = iter(unpack_column(data[middle:end], operand_width))
     plain: list[int] = []
@@ -220,7 +220,7 @@ def decode_joined_columns(data: memoryview, shapes: Shapes, pool: OperandPool) -
         if kind in (GUARDED, RECORD):
             guards, first = len(pool.guards), next(numbers) - len(pool.operands)
             if first < 0 or (first < guards) != (kind == GUARDED):
-                raise Damage("a guard or a record that is none")
+                raise Damage("an invalid guard or record")
             extras.append(first if kind == GUARDED else pool.records[first - guards])
         plain += islice(numbers, count)
     return head_column, [*plain, *numbers], extras
@@ -260,7 +260,7 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
             add(records[extra()](span_at(place)))
         elif kind == LABEL:
             if type(operands[at]) is not Name:
-                raise Damage("a label that is none")
+                raise Damage("an invalid label")
             add(Label(operands[at].name, span_at(place)))
         elif kind == LOC:
             file, line, column = next(rows)
@@ -278,7 +278,7 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
             raise Damage("scopes are nested too deeply")
         at = end
     if stack or at != len(operands) or next(unread, None) is not None:
-        raise Damage("a function body ends in the middle")
+        raise Damage("a function body is incomplete")
     return items
 
 

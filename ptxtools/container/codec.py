@@ -63,7 +63,7 @@ def decode_numbers(data: bytes) -> list[int]:
             if shift > _MAX_BITS:
                 raise Damage("a number is too long")
     if shift:
-        raise Damage("a number is cut off")
+        raise Damage("a number is truncated")
     return numbers
 
 
@@ -75,7 +75,7 @@ def leading_numbers(data: memoryview, count: int) -> tuple[list[int], int]:
             end += 1
         end += 1
     if end > len(data):
-        raise Damage("a number is cut off")
+        raise Damage("a number is truncated")
     return decode_numbers(bytes(data[:end])), end
 
 
@@ -162,13 +162,13 @@ def decode_strings(data: bytes) -> list[str]:
     (count,) = struct.unpack_from("<I", data)
     shared, rests = data[4 : 4 + count], _decode_texts(data[4 + count :])
     if count > MAX_STRINGS or len(shared) != count or len(rests) != count:
-        raise Damage("the string table is cut off")
+        raise Damage("the string table is truncated")
     if sum(shared) > MAX_SHARED:
-        raise Damage("the string table unfolds to too many characters")
+        raise Damage("the string table expands to too many characters")
     text = ""
     strings = [text := text[:length] + rest for length, rest in zip(shared, rests, strict=True)]
     if sum(map(len, strings)) != sum(shared) + sum(map(len, rests)):
-        raise Damage("a text shares more than there is")
+        raise Damage("a text shares more characters than the previous one has")
     return strings
 
 
@@ -182,7 +182,7 @@ def decode_plain_strings(data: bytes) -> list[str]:
 
 def _decode_texts(data: bytes) -> list[str]:
     if data[-1:] != b"\0":
-        raise Damage("the string table is cut off")
+        raise Damage("the string table is truncated")
     if data.count(0) > MAX_STRINGS:
         raise Damage("the string table has too many texts")
     return data[:-1].decode("utf-8", "surrogateescape").split("\0")
@@ -226,7 +226,7 @@ class Cursor:
         # The last term is `unzigzag(n >> 1)`.
         found = [strings[n >> 1] if n & 1 else (n >> 2) ^ -(n >> 1 & 1) for n in islice(self.numbers, count)]
         if len(found) != count:
-            raise Damage("a record is cut off")
+            raise Damage("a record is truncated")
         return found
 
 

@@ -164,7 +164,7 @@ def image_reader(content: Callable[[int], memoryview]) -> Callable[[str, ImageIn
         end = offset + scalar * (1 if count is None else count)
         data = content(section)
         if end > len(data) or (count is not None and count < 1):
-            raise Damage("an initialiser reaches beyond its section")
+            raise Damage("an initialiser extends past its section")
         values = unpack_column(data[offset:end], scalar, signed=type_[0] == "s")
         immediates: list[Initializer] = [Immediate(value, kind) for value in values]
         return immediates[0] if count is None else immediates

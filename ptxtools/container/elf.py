@@ -234,11 +234,11 @@ class ElfFile:
     def _decompress(self, section: Section) -> bytes:
         kind, _, size, _ = _CHDR.unpack_from(section.data)
         if kind != _ZLIB:
-            raise Damage(f"section {section.name} is compressed by method {kind}, which is unknown")
+            raise Damage(f"section {section.name} is compressed with the unknown method {kind}")
         if size > self.budget:
-            raise Damage(f"compressed sections hold more than {MAX_DECOMPRESSED >> 20} MiB")
+            raise Damage(f"compressed sections contain more than {MAX_DECOMPRESSED >> 20} MiB")
         if section.name.startswith(_BECOME_NODES) and size > _FREE + _MOST_RATIO * len(section.data):
-            raise Damage(f"section {section.name} claims to hold {size} bytes in {len(section.data)}")
+            raise Damage(f"section {section.name} claims to contain {size} bytes in {len(section.data)}")
         self.budget -= size
         machine = zlib.decompressobj()
         try:
@@ -266,7 +266,7 @@ class SymbolTable(Sequence[Symbol]):
     def __init__(self, rows: memoryview, names: bytes, wide: memoryview) -> None:
         """wide: the section numbers that are too large for a symbol."""
         if len(rows) % _SYM.size:
-            raise Damage("the symbol table is cut off")
+            raise Damage("the symbol table is truncated")
         self._rows, self._names, self._wide = rows, names, wide
 
     def __len__(self) -> int:
@@ -290,29 +290,29 @@ class SymbolTable(Sequence[Symbol]):
 def _text(table: bytes, start: int) -> str:
     end = table.find(b"\0", start)
     if start >= len(table) or end < 0:
-        raise Damage("a name lies outside the string table")
+        raise Damage("a name is outside the string table")
     return table[start:end].decode("utf-8", "surrogateescape")
 
 
 def parse_elf(data: bytes) -> ElfFile:
     """Read the headers of a 64-bit little-endian ELF file. Raises Damage on anything that lies."""
     if len(data) < _EHDR.size:
-        raise Damage(f"the file ends after {len(data)} bytes, within its header")
+        raise Damage(f"the file ends after {len(data)} bytes, inside its header")
     ident, _, machine, _, _, _, table, _, _, _, _, entry, count, strings = _EHDR.unpack_from(data)
     if ident[:6] != MAGIC + b"\x02\x01":
         raise Damage("not a 64-bit little-endian ELF file")
     if table == 0:
         return ElfFile(machine, [])
     if entry != _SHDR.size or table + _SHDR.size > len(data):
-        raise Damage("the section headers lie outside the file")
+        raise Damage("the section headers are outside the file")
     first = _SHDR.unpack_from(data, table)
     count = count or first[5]
     strings = first[6] if strings == SHN_XINDEX else strings
     if table + count * _SHDR.size > len(data):
-        raise Damage("the section headers lie outside the file")
+        raise Damage("the section headers are outside the file")
     rows = list(_SHDR.iter_unpack(memoryview(data)[table : table + count * _SHDR.size]))
     if not 0 < strings < count or rows[strings][4] + rows[strings][5] > len(data):
-        raise Damage("there is no section of section names")
+        raise Damage("there is no section name table")
     names = bytes(data[rows[strings][4] : rows[strings][4] + rows[strings][5]])
     view = memoryview(data)
     return ElfFile(machine, [_section(view, n, row, names) for n, row in enumerate(rows)])
@@ -323,6 +323,6 @@ def _section(data: memoryview, index: int, row: tuple[int, ...], names: bytes) -
     content = memoryview(b"")
     if type_ not in (SHT_NULL, SHT_NOBITS):
         if offset + size > len(data):
-            raise Damage(f"section {index} reaches beyond the end of the file")
+            raise Damage(f"section {index} extends past the end of the file")
         content = data[offset : offset + size]
     return Section(_text(names, name), type_, content, flags, align, entsize, link, info, size, index, offset)

@@ -43,7 +43,7 @@ def decode_notes(data: bytes) -> dict[int, tuple[int, bytes]]:
         name_size, size, kind = _HEAD.unpack_from(data, at)
         start = at + _HEAD.size + (name_size + 3 & ~3)
         if start + size > len(data):
-            raise Damage("a note reaches beyond its section")
+            raise Damage("a note extends past its section")
         if data[at + _HEAD.size : at + _HEAD.size + name_size] == OWNER:
             notes[kind] = (start, data[start : start + size])
         at = start + (size + 3 & ~3)

@@ -97,7 +97,7 @@ class Pool:
         if isinstance(o, Element):
             names = (o.name,) if o.register is None else (o.name, o.register)
             return ELEMENT, tuple(map(self.name, names)), o.index, ""
-        raise TypeError(f"no operand: {o!r}")
+        raise TypeError(f"not an operand: {o!r}")
 
     def finish(self, strings: Strings) -> tuple[bytes, list[int], int]:
         """The table's bytes, the final number of each provisional one, and that of the first guard."""

@@ -87,11 +87,11 @@ class OperandPool:
         if kind > RECORD:
             raise Damage(f"operands of unknown kind {kind}")
         if arity not in _ARITY.get(kind, (arity,)) or (kind in (IMMEDIATE, RECORD) and not width):
-            raise Damage("operands of an impossible form")
+            raise Damage("operands of an invalid form")
         if not count or arity > _MOST_PARTS:  # else no bytes would stand against the columns
-            raise Damage("a group without operands, or of too many parts")
+            raise Damage("a group without operands, or with too many parts")
         if self.records or (self.guards and kind not in NO_OPERANDS):
-            raise Damage("operands behind what is none")
+            raise Damage("operands after guards")
         columns = []
         for _ in range(1 if kind == NAME else arity):
             columns.append(_column(data, at, count, id_width))
@@ -106,7 +106,7 @@ class OperandPool:
             return map(Name, _identifiers([self.strings[n] for n in columns[0]]))
         word = self.strings[text]
         if word not in _TEXTS.get(kind, ("",)):
-            raise Damage(f"an operand with the word {word!r}")
+            raise Damage(f"an operand with the invalid word {word!r}")
         if kind == RECORD:
             return numbers
         if kind == IMMEDIATE:
@@ -141,7 +141,7 @@ class OperandPool:
         parts = [list(map(self.operands.__getitem__, column)) for column in columns]
         for n, column in enumerate(parts):
             if not set(map(type, column)) <= (others if n else first):
-                raise Damage("an operand contains what it cannot contain")
+                raise Damage("an operand has an invalid part")
         return parts
 
     def _count_parts(self, largest: list[int]) -> None:
@@ -156,7 +156,7 @@ class OperandPool:
 
 def _identifiers(names: list[str]) -> list[str]:
     if not all_match(_IDENTIFIERS, names):
-        raise Damage("a name is none")
+        raise Damage("an invalid name")
     return names
 
 
@@ -172,7 +172,7 @@ def _bits(numbers: Iterable[int], type_: str) -> Iterable[int]:
 
 def _column(data: memoryview, at: int, count: int, width: int, signed: bool = False) -> Sequence[int]:
     if at + count * width > len(data):
-        raise Damage("an operand group reaches beyond its section")
+        raise Damage("an operand group extends past its section")
     return unpack_column(data[at : at + count * width], width, signed)
 
 

@@ -82,7 +82,7 @@ class Container:
         except PtxError:
             raise
         except DAMAGE as error:
-            why = str(error) if isinstance(error, Damage) else f"its content makes no sense ({type(error).__name__})"
+            why = str(error) if isinstance(error, Damage) else f"its content is invalid ({type(error).__name__})"
             fail(DAMAGED, f"the container is damaged: {why}", self.name)
 
     # --- tables ---------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Container:
         for width in widths:
             column = unpack_column(data[at : at + count * width], width)
             if len(column) != count:
-                raise Damage("the table of lines is cut off")
+                raise Damage("the table of lines is truncated")
             columns.append(column)
             at += count * width
         return list(zip(*columns, strict=True))
@@ -160,7 +160,7 @@ class Container:
         for number in range(count):
             items.append(functions.get(number) or self._item(number))
         if len(functions) > count or (functions and max(functions) >= count):
-            raise Damage("a function is no item of the module")
+            raise Damage("a function is not an item of the module")
         return Module(items)
 
     def _item(self, number: int) -> Any:
@@ -176,14 +176,14 @@ class Container:
     def _functions(self) -> dict[int, Function]:
         numbers = decode_numbers(bytes(self._tables["functions"]))
         if len(numbers) % _FUNCTION_FIELDS:
-            raise Damage("the table of functions is cut off")
+            raise Damage("the table of functions is truncated")
         strings, symbols, first_loc, last = self.strings, self.symbols, 0, -1
         found: dict[int, Function] = {}
         rows = iter(numbers)
         for item, flags, name, linkage, symbol, locs in zip(*[rows] * _FUNCTION_FIELDS, strict=True):
             place = symbols.place(symbol) if flags & HAS_BODY else None
             if not last < item < self.records.count:
-                raise Damage("the table of functions is in no order")
+                raise Damage("the table of functions is out of order")
             last = item
             if not strings[name] or strings[linkage] not in LINKAGE:
                 raise Damage("a function without a name")

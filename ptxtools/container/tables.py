@@ -36,7 +36,7 @@ def decode_tables(data: memoryview, major: int = FORMAT[0]) -> dict[str, memoryv
     sizes, used = leading_numbers(data[at : at + 10 * count], count)
     starts = list(accumulate((at + used, *sizes)))
     if starts[-1] != len(data):
-        raise Damage("the tables are cut off")
+        raise Damage("the tables are truncated")
     return {name: data[starts[n] : starts[n + 1]] for n, name in enumerate((*names, ORIGINS)) if n < count}
 
 

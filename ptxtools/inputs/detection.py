@@ -1,4 +1,4 @@
-"""What a file is, told by its content."""
+"""File types, detected by content."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def read_array(path: str) -> Array:
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
     except MemoryError:
-        raise SpecError(f"{path}: out of memory: its header asks for more than there is") from None
+        raise SpecError(f"{path}: out of memory: its header specifies more than is available") from None
     except Exception as error:  # a damaged header fails in the many ways of NumPy's reader
         raise SpecError(f"{path}: {_what_is_wrong(path, error)}") from None
     if not isinstance(array, np.ndarray):
@@ -145,13 +145,13 @@ def read_array(path: str) -> Array:
     if array.dtype.hasobject:
         raise SpecError(f"{path}: {_OBJECTS}")
     if not array.dtype.itemsize:
-        raise SpecError(f"{path}: holds items of 0 bytes ({array.dtype})")
+        raise SpecError(f"{path}: contains items of 0 bytes ({array.dtype})")
     if not array.dtype.isnative:  # structures with such fields, too
         array = array.astype(array.dtype.newbyteorder("<"))
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
-_OBJECTS = "holds Python objects, not numbers"
+_OBJECTS = "contains Python objects, not numbers"
 
 
 def _load(path: str) -> Any:
@@ -254,7 +254,7 @@ def check_number(value: int | float, element: ElementType) -> int | float:
             raise SpecError(f"{value} does not fit into {element.name}") from None
     if isinstance(value, float):
         if not value.is_integer():
-            raise SpecError(f"{value} is not an integer, as {element.name} needs")
+            raise SpecError(f"{value} is not an integer, which {element.name} requires")
         value = int(value)
     if not -(1 << (element.bits - 1)) <= value < 1 << element.bits:
         raise SpecError(f"{value} does not fit into {element.name}")

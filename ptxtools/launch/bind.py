@@ -53,7 +53,7 @@ def _arguments(count: int) -> str:
 def pointer_bytes(address: int, index: int, parameter: Parameter) -> bytes:
     """An address as a parameter; raises `LaunchError` where a parameter cannot hold one."""
     if not parameter.pointer:
-        raise LaunchError(f"{describe(index, parameter)} is no pointer: a buffer or null does not fit")
+        raise LaunchError(f"{describe(index, parameter)} is not a pointer: it cannot take a buffer or null")
     if address >> (8 * parameter.size):
         raise LaunchError(f"{describe(index, parameter)} is too small for the address {address:#x}")
     return address.to_bytes(parameter.size, "little")
@@ -69,7 +69,7 @@ def raw_bytes(data: bytes, index: int, parameter: Parameter) -> bytes:
 def number_bytes(value: int | float, index: int, parameter: Parameter, type_: ElementType | None = None) -> bytes:
     """A number converted to the parameter's type, or to `type_`; raises `LaunchError` where that is not possible."""
     if parameter.array:
-        raise LaunchError(f"{describe(index, parameter)} is passed by value: give its {parameter.size} bytes")
+        raise LaunchError(f"{describe(index, parameter)} is passed by value: it requires {parameter.size} bytes")
     if type_ is not None:
         return _typed(value, index, parameter, type_)
     name = parameter.type

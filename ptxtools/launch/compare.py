@@ -112,14 +112,14 @@ def check_comparable(got: np.dtype[Any], element: ElementType, expected: np.dtyp
     for whose, dtype in (("", expected), ("the buffer ", got)):
         if dtype.names is not None:
             fields = ", ".join(dtype.names)
-            raise SpecError(f"{whose}holds structures ({fields}), which are no numbers: compare arrays of numbers")
+            raise SpecError(f"{whose}contains structures ({fields}), not numbers: compare arrays of numbers")
         if not is_number(dtype) and not (_untyped(dtype) and dtype.itemsize in (1, 2, 4, 8)):
-            raise SpecError(f"{whose}holds {dtype}, which cannot be compared: numbers of up to 64 bits can")
+            raise SpecError(f"{whose}contains {dtype}, which cannot be compared: only numbers of up to 64 bits can")
     untyped = _untyped(got), _untyped(expected)
     fits = expected.itemsize == (got.itemsize if untyped[0] else element.bytes)
     if any(untyped) and not (untyped[1] and fits and got.kind != "c"):
         raise SpecError(
-            f"holds {expected} and the buffer {got}: items without a type are compared with their like alone"
+            f"contains {expected} and the buffer {got}: items without a type compare only with items of the same size"
         )
 
 
@@ -148,7 +148,7 @@ def _same_shape(got: Array, expected: Array) -> Array:
         return got
     if got.size == expected.size and (got.ndim <= 1 or expected.ndim <= 1):
         return got.reshape(expected.shape)
-    raise SpecError(f"{show_shape(expected.shape)} elements are expected, but the buffer has {show_shape(got.shape)}")
+    raise SpecError(f"expected {show_shape(expected.shape)} elements, but the buffer has {show_shape(got.shape)}")
 
 
 def _values(stored: Array, element: ElementType) -> Array:
@@ -202,6 +202,6 @@ def bytes_as(data: bytes, expected: Array) -> tuple[Array, ElementType]:
     import numpy as np
 
     if len(data) != expected.nbytes:
-        raise SpecError(f"{expected.nbytes} bytes are expected, but the variable has {len(data)}")
+        raise SpecError(f"expected {expected.nbytes} bytes, but the variable has {len(data)}")
     got = np.frombuffer(data, dtype=expected.dtype).reshape(expected.shape)
     return got, element_of(expected.dtype)

@@ -67,7 +67,7 @@ def element_type(name: str) -> ElementType:
     """The element type called `name`; raises `SpecError` that names the nearest one."""
     found = ELEMENTS.get(name)
     if found is None:
-        raise SpecError(f"unknown element type '{name}'{nearest(name, ELEMENTS)}; there are {' '.join(ELEMENTS)}")
+        raise SpecError(f"unknown element type '{name}'{nearest(name, ELEMENTS)}; use one of {' '.join(ELEMENTS)}")
     return found
 
 

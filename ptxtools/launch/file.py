@@ -73,7 +73,7 @@ class _Reader:
     def job(self, top: Table) -> Job:
         self._devices = top.whole("devices", 1, 1) or 1
         if self._devices > _MOST_DEVICES:
-            raise top.error(f"at most {_MOST_DEVICES} devices are possible, not {self._devices}", "devices")
+            raise top.error(f"at most {_MOST_DEVICES} devices are allowed, not {self._devices}", "devices")
         buffers = {name: self._buffer(name, table) for name, table in top.tables("buffers")}
         job = Job(
             launches=self._launches(top),
@@ -168,7 +168,7 @@ class _Reader:
         given = [key for key in _CONTENTS if table.has(key)]
         if len(given) != 1:
             what = " and ".join(given) if given else "nothing"
-            raise table.error(f"needs exactly one of {', '.join(_CONTENTS)}; there is {what}")
+            raise table.error(f"needs exactly one of {', '.join(_CONTENTS)}, found {what}")
         kind = given[0]
         try:
             if kind == "file":
@@ -185,7 +185,7 @@ class _Reader:
         plan = GlobalPlan(name, self._path(table.text("file")), self._path(table.text("expect")))
         table.finish()
         if not plan.file and not plan.expect:
-            raise table.error("needs file or expect")
+            raise table.error("requires file or expect")
         return plan
 
     def _texture(self, name: str, table: Table, buffers: dict[str, BufferPlan]) -> TexturePlan:
@@ -197,7 +197,7 @@ class _Reader:
         if plan.buffer:
             for key, path in own.items():
                 if path:
-                    raise table.error("belongs to the buffer of a texture that names one", key)
+                    raise table.error("belongs in the texture's buffer, if it names one", key)
             return plan
         plan.buffer = f"texture {name}"
         try:
@@ -212,7 +212,7 @@ class _Reader:
         names = listed(table, "buffers", str)
         table.finish()
         if not names:
-            raise table.error("names no buffer", "buffers")
+            raise table.error("must name a buffer", "buffers")
         return names
 
     def _check_names(self, job: Job, top: Table) -> None:
@@ -301,7 +301,7 @@ def _argument(table: Table) -> Argument:
     given = [key for key in ("buffer", "value", "bytes", "null", "tensormap", "texture", "multicast") if table.has(key)]
     if len(given) != 1:
         table.finish()
-        raise table.error("needs exactly one of buffer, value, bytes, null, tensormap, texture, multicast")
+        raise table.error("requires exactly one of buffer, value, bytes, null, tensormap, texture, multicast")
     kind = given[0]
     if kind == "buffer":
         return BufferArgument(table.text("buffer"), table.take("offset", int, 0))

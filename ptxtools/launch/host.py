@@ -264,16 +264,16 @@ class Device(sim.Device):
         Raises `LaunchError` before anything runs, `Trap` when the kernel goes wrong: arrays are unchanged then.
         """
         if not isinstance(kernel, Kernel):
-            raise LaunchError(f'{type(kernel).__name__} is no kernel: give module["name"]')
+            raise LaunchError(f'{type(kernel).__name__} is not a kernel: use module["name"]')
         entry = kernel.entry
         self.load(kernel.module.loadable)
         demand(args, Iterable, "args", "a list with one argument for each parameter")
         args = list(args)
         check_count(entry, len(args))
         if timeout is not None and not timeout > 0:
-            raise LaunchError(f"timeout {timeout!r}: it must be a number of seconds above 0")
+            raise LaunchError(f"timeout {timeout!r}: must be a number of seconds above 0")
         if max_instructions is not None and whole(max_instructions, "max_instructions") < 1:
-            raise LaunchError(f"max_instructions {max_instructions}: it must be at least 1")
+            raise LaunchError(f"max_instructions {max_instructions}: must be at least 1")
         uploads = _Uploads(self)
         try:
             values = [uploads.value(n, arg, entry.parameters[n]) for n, arg in enumerate(args)]
@@ -373,14 +373,14 @@ class Device(sim.Device):
         demand(buffers, Iterable, "buffers", "a list of buffers")
         buffers = list(buffers)
         for buffer in buffers:
-            demand(buffer, Buffer, "what a multicast object spans", "a Buffer")
+            demand(buffer, Buffer, "an element of buffers", "a Buffer")
         made = self.runtime.multicasts.add([(buffer.address, buffer.size) for buffer in buffers])
         return MulticastHandle(self, made.address, tuple(buffers))
 
     def bind(self, module: Module, name: str, texture: TextureHandle) -> None:
         """Let a module's .texref or .surfref variable mean a texture or surface."""
         _demand_module(module)
-        demand(texture, TextureHandle, "what is bound", "a texture or surface of this device")
+        demand(texture, TextureHandle, "the second argument of bind", "a texture or surface of this device")
         image = self.load(module.loadable)
         variable = image.variables.get(name)
         if variable is None or variable.type not in ("texref", "surfref"):
@@ -439,7 +439,7 @@ class _Uploads:
             return number_bytes(number, index, parameter)
         raise LaunchError(
             f"{describe(index, parameter)}: a {type(arg).__name__} cannot be passed; "
-            "give a NumPy array, a Buffer, a number, None or bytes"
+            "use a NumPy array, a Buffer, a number, None or bytes"
         )
 
     def _address_of(self, array: Array, what: str) -> int:
@@ -486,20 +486,18 @@ def _typed(option: Option, value: Any) -> Any:
 
 
 def _demand_memory(value: Any, what: str) -> None:
-    demand(
-        value, (Buffer, Pointer), f"the memory of {what}", "a Buffer or an address inside one (device.upload gives it)"
-    )
+    demand(value, (Buffer, Pointer), f"the memory of {what}", "a Buffer or an address inside one (from device.upload)")
 
 
 def _demand_module(value: Any) -> None:
-    demand(value, Module, "a module", "what ptxtools.load gives")
+    demand(value, Module, "a module", "the result of ptxtools.load")
 
 
 def _check_dtype(array: Array, what: str) -> None:
     if array.dtype.hasobject:
-        raise LaunchError(f"{what}: an array of Python objects has no bytes to copy")
+        raise LaunchError(f"{what}: an array of Python objects cannot be copied")
     if not array.dtype.isnative:
-        raise LaunchError(f"{what}: the device is little-endian; give astype(dtype.newbyteorder('<')) of the array")
+        raise LaunchError(f"{what}: the device is little-endian; convert the array: astype(dtype.newbyteorder('<'))")
 
 
 def _variable_type(variable: Storage) -> tuple[np.dtype[Any], tuple[int, ...]]:

@@ -41,7 +41,7 @@ def find_name(wanted: str, kernels: Iterable[str], *, prefixes: bool = True) -> 
     if len(found) == 1:
         return found[0]
     if found:
-        raise KernelNameError(f"'{wanted}' may mean {len(found)} kernels: {listed(found)}")
+        raise KernelNameError(f"'{wanted}' matches {len(found)} kernels: {listed(found)}")
     near = nearest(wanted, [one for name in kernels for one in (name, *whole[name], *inner[name]) if len(one) < _LONG])
     raise KernelNameError(f"there is no kernel '{wanted}'" + (near or f"; there are: {listed(kernels) or 'none'}"))
 

@@ -26,15 +26,15 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
     for text in options["expects"]:
         plan = _plan(buffers, *parse_indexed(text, "--expect", len(arguments)), "--expect", text)
         if plan.expect:
-            raise SpecError(f"--expect {text}: that argument has --expect already")
+            raise SpecError(f"--expect {text}: the argument already has --expect")
         plan.expect, plan.tolerance = text.partition("=")[2], tolerance
     for text in options["saves"]:
         plan = _plan(buffers, *parse_indexed(text, "--save", len(arguments)), "--save", text)
         if plan.save:
-            raise SpecError(f"--save {text}: that argument has --save already")
+            raise SpecError(f"--save {text}: the argument already has --save")
         plan.save = text.partition("=")[2]
     if options["grid"] is None:
-        raise SpecError("--grid is missing: how many CTAs?")
+        raise SpecError("--grid is missing: specify the number of CTAs")
     launch = LaunchPlan(
         module=module,
         grid=parse_shape(options["grid"], "grid"),
@@ -102,5 +102,5 @@ def _textures(arguments: Sequence[Argument]) -> dict[str, tuple[TexturePlan, Buf
 
 def _plan(buffers: dict[str, BufferPlan], index: int, _path: str, option: str, text: str) -> BufferPlan:
     if str(index) not in buffers:
-        raise SpecError(f"{option} {text}: argument {index} is no buffer")
+        raise SpecError(f"{option} {text}: argument {index} is not a buffer")
     return buffers[str(index)]

@@ -63,7 +63,7 @@ def read_picture(path: str) -> Array:
         with open(path, "rb") as file:
             depth, colours = _HEADER.unpack(file.read(_HEADER.size).ljust(_HEADER.size, b"\0"))
             if depth == 16 and colours != _GRAY:
-                raise SpecError(f"{path}: colours of 16 bits cannot be read; gray of 16 bits, and colours of 8 can")
+                raise SpecError(f"{path}: 16-bit colours cannot be read; 16-bit gray and 8-bit colours can")
             file.seek(0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", image.DecompressionBombWarning)
@@ -97,7 +97,7 @@ def write_picture(file: IO[bytes], path: str, array: Array) -> None:
     if array.ndim not in (2, 3) or 0 in array.shape or not (deep or (array.dtype == np.uint8 and channels in _MODES)):
         shape = ", ".join(map(str, given.shape))
         raise SpecError(
-            f"{path}: {given.dtype}[{shape}] is no picture: give [height, width] or [height, width, channels] of u8 "
+            f"{path}: {given.dtype}[{shape}] is not a picture: use [height, width] or [height, width, channels] of u8 "
             "or of floats, or [height, width] of u16"
         )
     height, width = array.shape[:2]

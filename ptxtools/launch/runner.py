@@ -135,7 +135,7 @@ def run_job(job: Job, load: Loader) -> Report:
     report.failure = next((f for f in runner.findings() if TrapKind(f.checker).meets(job.expect_failure)), None)
     if report.failure is not None:
         return report
-    report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
+    report.failures.append([f"expected the run to fail ({job.expect_failure}), but it succeeded"])
     return report
 
 
@@ -192,7 +192,7 @@ class _Runner:
         block = plan.block or kernel.bounds.reqntid
         if block is None:
             raise SpecError(
-                f"{plan.module}: kernel {shown(kernel.name)} needs a block shape: how many threads has a CTA?"
+                f"{plan.module}: kernel {shown(kernel.name)} needs a block shape: specify the threads of a CTA"
             )
         request = Request(
             kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
@@ -291,7 +291,7 @@ class _Runner:
                 address, size = self._variable(plan.name)
                 if expected.nbytes != size:
                     differs = f"variable '{plan.name}' differs from {plan.expect}"
-                    sizes = f"{expected.nbytes} bytes are expected, but it has {size}"
+                    sizes = f"expected {expected.nbytes} bytes, but it has {size}"
                     self._report.failures.append([f"{differs}: {sizes}"])
                     continue
                 got, element = bytes_as(bytes(self._device.arena.view(address, size)), expected)

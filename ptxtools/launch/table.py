@@ -18,7 +18,7 @@ class Table:
         self._known: set[str] = set()
         for key, value in values.items():
             if _is_endless(value):
-                raise self.error("has a number that no type holds", key)
+                raise self.error("has a number that no type can hold", key)
 
     def error(self, message: str, key: str = "") -> SpecError:
         """An error at a key of this table."""

@@ -83,7 +83,7 @@ def tensor_map(address: int, **fields: Any) -> bytes:
         made.strides = _dense(made)
     im2col = [key for key in _IM2COL if key in fields]
     if im2col and "box" in fields:
-        raise LaunchError(f"a tensor map has either box or {im2col[0]}")
+        raise LaunchError(f"a tensor map takes either box or {im2col[0]}")
     if im2col:
         made.mode = "im2col_w" if fields.get("im2col_w") else "im2col"
         made.lower, made.upper = lists["lower_corner"], lists["upper_corner"]
@@ -97,7 +97,7 @@ def tensor_map(address: int, **fields: Any) -> bytes:
 
 
 def _unknown_word(key: str, word: Any) -> str:
-    hint = nearest(str(word), _WORDS[key]) or f"; there are {', '.join(_WORDS[key])}"
+    hint = nearest(str(word), _WORDS[key]) or f"; use {', '.join(_WORDS[key])}"
     return f"there is no {key} '{word}'{hint}"
 
 

@@ -66,9 +66,9 @@ def own_buffer(plan: TexturePlan, label: str, path: str) -> BufferPlan:
         return BufferPlan(label, Content("file", path=path))
     for key in ("type", "size"):
         if key not in plan.fields:
-            raise SpecError(f"{label}: {key} is missing: there is neither a buffer nor a file to tell it")
+            raise SpecError(f"{label}: {key} is missing, with neither a buffer nor a file to provide it")
     if plan.fields["type"] not in CHANNELS or min(plan.fields["size"]) < 1 or plan.fields.get("levels", 1) != 1:
-        raise SpecError(f"{label}: a texture without buffer and file needs a known type, a size, and one level")
+        raise SpecError(f"{label}: a texture without buffer and file requires a known type, a size, and one level")
     shape = [*plan.fields["size"]][::-1]
     if plan.kind.endswith("cube"):
         shape = [6, *shape] if plan.kind == "cube" else [6 * shape[0], *shape[1:]]
@@ -89,7 +89,7 @@ def complete(plan: TexturePlan, array: Array, type_name: str) -> dict[str, Any]:
     places = axes + layered
     if array.ndim not in (places, places + 1):
         shape = ", ".join(map(str, array.shape))
-        raise SpecError(f"texture '{plan.name}': size is missing, and [{shape}] does not tell it for kind {plan.kind}")
+        raise SpecError(f"texture '{plan.name}': size is missing, and [{shape}] does not give it for kind {plan.kind}")
     if array.ndim > places:
         fields.setdefault("channels", array.shape[-1])
     size = list(array.shape[places - axes : places][::-1])

@@ -91,7 +91,7 @@ def _section(table: dict[str, Any]) -> Any:
 
 def _config(section: Any, path: str) -> Config:
     if not isinstance(section, dict):
-        raise ConfigError(f"{path}: [tool.{SECTION}] is no table")
+        raise ConfigError(f"{path}: [tool.{SECTION}] is not a table")
     values: dict[str, Any] = {"folder": os.path.dirname(os.path.abspath(path))}
     for key, value in section.items():
         if key in _LISTS:

@@ -38,8 +38,8 @@ def markdown(pages: Pages) -> str:
     """docs/rules.md: a table of all codes, then their pages."""
     from inspect import cleandoc
 
-    lines = ["# Rules", "", "Made from the pages that `ptx-lint --explain CODE` prints.", ""]
-    lines += ["| code | what |", "|---|---|"]
+    lines = ["# Rules", "", "Generated from the pages that `ptx-lint --explain CODE` prints.", ""]
+    lines += ["| code | meaning |", "|---|---|"]
     lines += [f"| [{code}](#{code.lower()}) | {pages[code][0]} |" for code in sorted(pages)]
     for code in sorted(pages):
         title, text = pages[code]

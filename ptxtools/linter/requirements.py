@@ -186,7 +186,7 @@ def _where(causes: list[Cause]) -> str:
     """Such as "line 7", "lines 7, 8 and 9", "line 7 and 12 more like it"."""
     numbers = [str(cause.line) for cause in causes]
     if len(numbers) > 4:
-        return f"line {numbers[0]} and {len(numbers) - 1} more like it"
+        return f"line {numbers[0]} and {len(numbers) - 1} similar ones"
     return f"line{'s' if len(numbers) > 1 else ''} {join_words(numbers, 'and')}"
 
 

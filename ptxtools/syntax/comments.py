@@ -17,7 +17,7 @@ def with_open_comment(diagnostics: list[Diagnostic], source: Source) -> list[Dia
     if at is None:
         return diagnostics
     kept = [d for d in diagnostics if d.span[0] < at and d.code != "PTX116"]
-    message, help = "this comment has no end", ("close it with */",)
+    message, help = "this comment is unterminated", ("close it with */",)
     return [*kept, Diagnostic(_CODE, message, (at, at + 2), source, help=help)]
 
 

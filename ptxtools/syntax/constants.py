@@ -89,7 +89,7 @@ def number(constant: Immediate) -> Any:
 def as_integer(constant: Immediate) -> int:
     """A constant where the language wants an integer (an offset, an index, a size), as a signed 64-bit value."""
     if constant.type[0] == "f":
-        raise ConstantError("PTX105", "an integer constant is needed here")
+        raise ConstantError("PTX105", "an integer constant is required here")
     return _wrap(constant.value, signed=True)
 
 
@@ -144,7 +144,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 def _need_integers(operator: str, *operands: Immediate) -> None:
     if any(operand.type[0] == "f" for operand in operands):
-        raise ConstantError("PTX105", f"the operator '{operator}' needs integer constants")
+        raise ConstantError("PTX105", f"the operator '{operator}' requires integer constants")
 
 
 def _need_double(*operands: Immediate) -> None:
@@ -175,7 +175,7 @@ def unary(operator: str, operand: Immediate) -> Immediate:
 def cast(kind: str, operand: Immediate) -> Immediate:
     """`(.s64)a` and `(.u64)a`, the only casts (4.5.5)."""
     if kind not in ("s64", "u64"):
-        raise ConstantError("PTX105", f"there is no cast to .{kind}", "constants are cast to .s64 or .u64 only")
+        raise ConstantError("PTX105", f"a constant cannot be cast to .{kind}", "casts are to .s64 or .u64")
     _need_integers(f"(.{kind})", operand)
     return _whole(operand.value, kind)
 
@@ -247,5 +247,5 @@ def mask_shift(mask: Immediate) -> int:
     """The position of the byte that a mask selects; a mask is 0xff, 0xff00, … 0xff00000000000000 (5.4.4)."""
     shift = next((at for at in range(0, 64, 8) if mask.type[0] != "f" and mask.value == 0xFF << at), None)
     if shift is None:
-        raise ConstantError("PTX107", "a mask selects one byte", "the masks are 0xff, 0xff00, … 0xff00000000000000")
+        raise ConstantError("PTX107", "a mask must select one byte", "the masks are 0xff, 0xff00, … 0xff00000000000000")
     return shift

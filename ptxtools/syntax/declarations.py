@@ -59,9 +59,9 @@ class Specifiers:
         kind, value, place = item
         kind = "SPACE" if kind == "BANK" else kind
         if kind in self.found:
-            raise Fault("PTX108", f"a declaration has one {_NAMES[kind]}", place)
+            raise Fault("PTX108", f"a declaration has only one {_NAMES[kind]}", place)
         if last is not None and _RANK[last[0]] > _RANK[kind]:
-            raise Fault("PTX108", f"the {_NAMES[kind]} stands before the {_NAMES[last[0]]}", place)
+            raise Fault("PTX108", f"the {_NAMES[kind]} must precede the {_NAMES[last[0]]}", place)
         self.found[kind] = value
 
     def _pointer(self, items: list[Specifier]) -> None:
@@ -82,7 +82,7 @@ class Specifiers:
             if kind not in self.found:
                 raise Fault("PTX108", f"this declaration lacks {article}", self.span)
         if self.found["SPACE"] == "sreg":
-            raise Fault("PTX108", "special registers are predefined, and there are no others", self.span)
+            raise Fault("PTX108", "special registers are predefined and cannot be declared", self.span)
         return self
 
     def variable(self, declared: Declarator, span: Span) -> Variable:
@@ -114,7 +114,7 @@ def single_variables(variables: list[Variable]) -> Iterator[Variable]:
             yield variable
             continue
         if variable.count > MOST_RANGE_VARIABLES:
-            message = f"{variable.count} variables in one declaration; {MOST_RANGE_VARIABLES} are possible"
+            message = f"{variable.count} variables in one declaration; at most {MOST_RANGE_VARIABLES} are allowed"
             raise Fault("PTX104", message, variable.name_span)
         if variable.count == 0:
             raise Fault("PTX108", f"'{variable.name}<0>' declares nothing", variable.name_span)

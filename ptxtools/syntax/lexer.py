@@ -63,7 +63,7 @@ def t_comment(t: LexToken) -> None:
 
 @token(r"/\*")
 def t_open_comment(t: LexToken) -> None:
-    raise Fault("PTX102", "this comment has no end", (t.lexpos, t.lexpos + 2), help=("close it with */",))
+    raise Fault("PTX102", "this comment is unterminated", (t.lexpos, t.lexpos + 2), help=("close it with */",))
 
 
 @token(r'"[^"]*"')
@@ -74,7 +74,7 @@ def t_STRING(t: LexToken) -> LexToken:
 @token(r'"[^\n]*')
 def t_open_string(t: LexToken) -> None:
     raise Fault(
-        "PTX102", "this string has no end", (t.lexpos, t.lexpos + len(t.value.rstrip())), help=('close it with "',)
+        "PTX102", "this string is unterminated", (t.lexpos, t.lexpos + len(t.value.rstrip())), help=('close it with "',)
     )
 
 
@@ -111,7 +111,7 @@ def t_error(t: LexToken) -> None:
         line = t.value.split("\n", 1)[0].rstrip()
         raise Fault("PTX115", "a preprocessor line is not PTX", (t.lexpos, t.lexpos + len(line)), PREPROCESS)
     name = f"'{shown}'" if shown.isprintable() else f"U+{ord(shown):04X}"
-    raise Fault("PTX101", f"the character {name} cannot stand here", (t.lexpos, t.lexpos + 1))
+    raise Fault("PTX101", f"the character {name} is not allowed here", (t.lexpos, t.lexpos + 1))
 
 
 #: What links two arguments of an open-ended directive, on either side.

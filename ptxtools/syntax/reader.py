@@ -86,7 +86,7 @@ class LoneWord(NamedTuple):
 
     def fault(self) -> Fault:
         label = self.mark == ":"
-        message = f"missing ':' behind the label {self.word}" if label else "missing ';' at the end of this statement"
+        message = f"missing ':' after the label {self.word}" if label else "missing ';' at the end of this statement"
         fix = Fix((self.span[1], self.span[1]), self.mark, "make it a label" if label else "end the statement")
         return Fault("PTX100", message, self.span, fix=fix)
 
@@ -119,7 +119,7 @@ class Reader:
         """Read the whole text into `module`."""
         text, at = self.text, 0
         if (binary := _binary(text)) is not None:
-            self._report(Fault("PTX120", "this is not a text", (binary, binary + 1)))
+            self._report(Fault("PTX120", "this is not text", (binary, binary + 1)))
             return
         while True:
             if self._section is not None:
@@ -239,7 +239,7 @@ class Reader:
         """Put a node where it belongs; complain if it has no place here."""
         if isinstance(node, DataLine):
             if self._section is None:
-                raise Fault("PTX117", "data stands in a .section only", _word(self.text, at))
+                raise Fault("PTX117", "data is allowed only in a .section", _word(self.text, at))
             self._section.lines.append(node)
         elif self._section is not None:
             self._place_in_section(node, at)
@@ -251,7 +251,7 @@ class Reader:
     def _place_in_section(self, node: Any, at: int) -> None:
         assert self._section is not None
         if not isinstance(node, Label):
-            raise Fault("PTX117", "a section holds labels and data only", _word(self.text, at))
+            raise Fault("PTX117", "a section contains only labels and data", _word(self.text, at))
         self._section.lines.append(DataLine("label", (node.name,)))
 
     def _end_section(self, at: int) -> None:
@@ -259,7 +259,7 @@ class Reader:
         assert self._section is not None
         word = _word(self.text, at)
         if not _MODULE_PART.match(self.text, at) or self._balance(at) < 0:
-            raise Fault("PTX117", "a section holds labels and data only", word)
+            raise Fault("PTX117", "a section contains only labels and data", word)
         self._report(Fault("PTX116", f"missing '}}' at the end of {self._section.name}", word))
         self._section = None
 
@@ -270,7 +270,7 @@ class Reader:
                 self._place_in_module(node, at)
                 return
             word = _word(self.text, at)
-            raise Fault("PTX117", f"{self.text[slice(*word)]} stands outside of functions only", word)
+            raise Fault("PTX117", f"{self.text[slice(*word)]} is allowed only outside of functions", word)
         items = self._scopes[-1].items
         items.extend(single_variables(node)) if isinstance(node, list) else items.append(node)
 
@@ -278,7 +278,7 @@ class Reader:
         if isinstance(node, _BODY_ONLY):
             if not self._astray:
                 self._astray = True
-                raise Fault("PTX117", "a statement stands inside of a function only", _word(self.text, at))
+                raise Fault("PTX117", "a statement is allowed only inside a function", _word(self.text, at))
             return
         self._astray = False
         items = self.module.items
@@ -306,7 +306,7 @@ class Reader:
                     self._report(Fault("PTX100", message, span, fix=Fix(span, "", "remove it")))
                 return at + 1
             if not self._astray:
-                self._report(Fault("PTX117", "a scope stands inside of a function only", (at, at + 1)))
+                self._report(Fault("PTX117", "a scope is allowed only inside a function", (at, at + 1)))
             self._braces_wrong = True
             return self._enter_unread(at)
         if len(self._scopes) >= MOST_SCOPES:
@@ -361,7 +361,7 @@ class Reader:
         self._braces_wrong = True
         self._report(
             Fault("PTX116", f"missing '}}' at the end of {function.name}", _word(self.text, at),
-                  (f"its body begins in line {self.source.line_of(function.name_span[0])}",))
+                  (f"its body begins on line {self.source.line_of(function.name_span[0])}",))
         )  # fmt: skip
         self._abandon(at)
 
@@ -375,10 +375,10 @@ class Reader:
     def _finish(self, at: int) -> None:
         open_node = self._function or self._section
         if len(self.diagnostics) >= MOST_FAULTS:
-            self._report(Fault("PTX121", f"more than {MOST_FAULTS} mistakes; the rest was not read", (at, at + 1)))
+            self._report(Fault("PTX121", f"more than {MOST_FAULTS} errors; the rest was not read", (at, at + 1)))
         elif open_node is not None and open_node is not self._lost:
             brace = open_node.body.span[0] if isinstance(open_node, Function) and open_node.body else open_node.span[0]
-            help = (f"its '{{' is in line {self.source.line_of(brace)}",)
+            help = (f"its '{{' is on line {self.source.line_of(brace)}",)
             self._report(Fault("PTX116", f"missing '}}' at the end of {open_node.name}", (at, at + 1), help))
         self._abandon(at)
 

@@ -58,14 +58,14 @@ class UnitParser:
         if ";" in wanted and not unknown and (token is None or "\n" in self._text[before:at]):
             semicolon = Fix((before, before), ";", "end the statement")
             raise Fault("PTX100", "missing ';' at the end of this statement", (before - 1, before), fix=semicolon)
-        expected = f"expected {describe(wanted)}" if describe(wanted) else "this is no PTX"
+        expected = f"expected {describe(wanted)}" if describe(wanted) else "this is not PTX"
         if token is None:
             found = self._text[at : at + 20].split()
             where = f"before '{found[0]}'" if found else "before the end of the text"
             raise Fault("PTX100", f"{expected} {where}", (before - 1, before))
         span = (at, at + len(token.value))
         if self._text.startswith("*/", at):
-            raise Fault("PTX100", "this '*/' ends no comment", (at, at + 2))
+            raise Fault("PTX100", "this '*/' does not end a comment", (at, at + 2))
         if token.type == "DOTWORD":
             raise Fault("PTX119", f"unknown directive or type '{token.value}'", span, _similar(token.value))
         shown = token.value if len(token.value) <= 40 else token.value[:37] + "..."

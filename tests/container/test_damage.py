@@ -234,7 +234,7 @@ def squeezed(*tables):
 ], ids=["strings", "functions", "records"])  # fmt: skip
 def test_tables_that_would_fill_the_memory(tables):
     data = squeezed(*tables)
-    assert calls(lambda: refused_as(data, "claims to hold")) < 5_000
+    assert calls(lambda: refused_as(data, "claims to contain")) < 5_000
 
 
 def refused_as(data, why):

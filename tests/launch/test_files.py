@@ -121,7 +121,7 @@ def test_another_module_may_be_run(tmp_path: Path) -> None:
         (MINIMAL + "args = [{value = true}]", "args[0].value: must be a number, not True"),
         (MINIMAL + "args = [{bytes = 1}]", "case.toml: args[0].bytes: must be text, not 1"),
         (MINIMAL + "args = [{bytes = 'xy'}]", "case.toml: args[0].bytes: 'xy' has other characters than"),
-        (MINIMAL + "devices = 99999999", "devices: at most 576 devices are possible"),
+        (MINIMAL + "devices = 99999999", "devices: at most 576 devices are allowed"),
         (MINIMAL + "device = 'foo'", "device: there is no device 'foo'"),
         (MINIMAL + "device = 'sm_91'", "did you mean 'sm_90'?"),
         (
@@ -146,7 +146,7 @@ def test_another_module_may_be_run(tmp_path: Path) -> None:
         (MINIMAL + "timeout = 0", "timeout: must be a number of seconds above 0"),
         (MINIMAL + "expect_failure = 'crash'", "unknown kind of failure 'crash'"),
         (MINIMAL + "expect_failure = 'dedlock'", "did you mean 'deadlock'?"),
-        (MINIMAL + "[globals.x]", "needs file or expect"),
+        (MINIMAL + "[globals.x]", "requires file or expect"),
         (MINIMAL + "launch = []", "must be [[launch]] tables"),
         (MINIMAL + "[[launch]]\ngird = 1", "launch[0]: unknown key 'gird'; did you mean 'grid'?"),
         (MINIMAL + "[[launch]]\nsms = 1", "unknown key 'sms'"),
