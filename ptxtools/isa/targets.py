@@ -175,7 +175,7 @@ def parse_version(text: str) -> Version:
     """The version that a text such as "8.0" names; a ValueError when there is none."""
     major, dot, minor = text.partition(".")
     if not (dot and all(part.isascii() and part.isdecimal() and len(part) < 4 for part in (major, minor))):
-        raise ValueError(f"'{text}' is no version; write it like 8.0")
+        raise ValueError(f"'{text}' is not a version; write it like 8.0")
     return check_version((int(major), int(minor)))
 
 

@@ -285,7 +285,7 @@ def mistakes(program: Program) -> list[str]:
         for op, place in ops:
             reason = wrong(op)
             if not reason and OPERATIONS[op.kind].runs != place:
-                reason = f"'{op.kind}' stands in a {place}"
+                reason = f"'{op.kind}' is in a {place}"
             if reason:
                 found.append(f"block {number}: {reason}")
         if end.kind not in ENDINGS:

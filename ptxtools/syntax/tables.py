@@ -67,9 +67,7 @@ def _generate() -> tuple[Any, Any, list[tuple[Any, ...]]]:
     loose = [*grammar.undefined_symbols(), *grammar.unused_rules(), *grammar.find_unreachable()]
     made = yacc.LRGeneratedTable(grammar, "LALR", yacc.NullLogger())
     if loose or made.sr_conflicts or made.rr_conflicts:
-        raise AssertionError(
-            f"grammar conflicts or loose ends: {loose} {made.sr_conflicts} {made.rr_conflicts}"
-        )
+        raise AssertionError(f"grammar conflicts or loose ends: {loose} {made.sr_conflicts} {made.rr_conflicts}")
     rules = [(str(rule), rule.name, rule.len, rule.func) for rule in grammar.Productions]
     return made.lr_action, made.lr_goto, rules
 

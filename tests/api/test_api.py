@@ -553,7 +553,7 @@ def test_device_memory_is_as_large_as_asked_for() -> None:
 
 
 def test_a_heap_fits_into_device_memory() -> None:
-    with pytest.raises(ptxtools.LaunchError, match="a heap of 4,096 bytes: device memory has 1,024"):
+    with pytest.raises(ptxtools.LaunchError, match="a heap of 4,096 bytes does not fit: device memory has 1,024"):
         ptxtools.Device("sm_80", memory=1024, heap=4096)
 
 

@@ -344,8 +344,8 @@ def test_maps_and_instructions_that_do_not_fit() -> None:
 
 
 @pytest.mark.parametrize(("change", "reason"), [
-    ({"type": TYPES["b4x16_p64"], "shape": (128, 8), "box": (128, 1)}, "to shared memory only"),
-    ({"swizzle": "128B_atom_32B_flip_8B"}, "to shared memory only"),
+    ({"type": TYPES["b4x16_p64"], "shape": (128, 8), "box": (128, 1)}, "to shared memory"),
+    ({"swizzle": "128B_atom_32B_flip_8B"}, "to shared memory"),
     ({"mode": "im2col", "lower": (-1,), "upper": (0,)}, "reaches outside"),
     ({"mode": "im2col", "lower": (0,), "upper": (1,)}, "reaches outside"),
 ])  # fmt: skip

@@ -95,7 +95,7 @@ def test_precision_of_sums() -> None:
 
 
 def test_what_is_no_multicast_address() -> None:
-    with pytest.raises(ptxtools.Trap, match="0x10000200 is no multicast address"):
+    with pytest.raises(ptxtools.Trap, match="0x10000200 is not a multicast address"):
         run("multimem.st.weak.global.u32 [%o], %i;", [np.zeros(1, np.uint32)])
     with pytest.raises(ptxtools.Trap, match="multimem access of 4 bytes at 0x400000000000004 is out of bounds"):
         run("multimem.st.weak.global.u32 [%m+4], %i;", [np.zeros(1, np.uint32)])
