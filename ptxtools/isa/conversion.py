@@ -104,7 +104,7 @@ _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def legal(context: Context) -> dict[str, int | str] | str:
-    """Where .ftz, .sat and a rounding of scalar conversions may stand (9.7.9.21)."""
+    """Where .ftz, .sat and a rounding are allowed in scalar conversions (9.7.9.21)."""
     mods = context.mods
     if context.name != "cvt":
         return {}
@@ -137,6 +137,6 @@ def _float_to_float(to: str, of: str, rounding: str | None) -> dict[str, int | s
     widening = TYPES[to].bits > TYPES[of].bits
     if widening and rounding is not None and of != "bf16":
         return f"'.{to}' can represent every '.{of}': no rounding is needed"
-    if not widening and rounding is None and {to, of} != {"f16", "bf16"}:  # compilers leave it out there: .rn is meant
+    if not widening and rounding is None and {to, of} != {"f16", "bf16"}:  # compilers omit it there: .rn is implied
         return f"'.{to}' cannot represent every '.{of}': one of .rn, .rz, .rm, .rp is required"
     return {}

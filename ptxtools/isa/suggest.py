@@ -1,4 +1,4 @@
-"""What to say when no form fits: the nearest form, what its slots accept, near misses."""
+"""Messages for opcodes that fit no form: the nearest form, the values of its slots, near misses."""
 
 from __future__ import annotations
 

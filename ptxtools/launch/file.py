@@ -168,7 +168,7 @@ class _Reader:
         given = [key for key in _CONTENTS if table.has(key)]
         if len(given) != 1:
             what = " and ".join(given) if given else "nothing"
-            raise table.error(f"needs exactly one of {', '.join(_CONTENTS)}, found {what}")
+            raise table.error(f"requires exactly one of {', '.join(_CONTENTS)}, found {what}")
         kind = given[0]
         try:
             if kind == "file":

@@ -1,4 +1,4 @@
-"""What the warning rules share: the module's facts, and the list that findings go to."""
+"""Shared by the warning rules: the module's facts, and the list of findings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LintContext:
         section: str | None = None,
         fix: Fix | None = None,
     ) -> None:
-        """Add a warning, unless there are very many."""
+        """Add a warning, unless there are too many."""
         if len(self.diagnostics) >= MOST_FINDINGS:
             return
         self.diagnostics.append(
@@ -42,18 +42,18 @@ class LintContext:
         )
 
     def parts(self, item: Instruction) -> Parts:
-        """Where the parts of an instruction stand."""
+        """The spans of an instruction's parts."""
         from ptxtools.check.locate import statement_parts
 
         return statement_parts(self.source.text, item.span)
 
     def operand(self, item: Instruction, index: int) -> Span:
-        """Where an operand stands; the whole instruction when it is not found."""
+        """The span of an operand; the whole instruction if it is not found."""
         operands = self.parts(item).operands
         return operands[index] if index < len(operands) else item.span
 
     def word(self, span: Span, word: str) -> Span:
-        """Where a word stands inside a span."""
+        """The span of a word inside a span."""
         from ptxtools.check.locate import word_span
 
         return word_span(self.source.text, span, word)

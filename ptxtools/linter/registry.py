@@ -1,6 +1,6 @@
-"""How rules join the linter: each file of `linter/rules/` is a rule, and says with a decorator what it looks at.
+"""Registration of rules: each file of `linter/rules/` is a rule, and a decorator says what it inspects.
 
-The files are loaded when a module is first checked; the linter itself names none of them.
+The files are loaded when the first module is checked; the linter names none of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Module = TypeVar("_Module", bound=ModuleCheck)
 
 
 class Checks:
-    """What the rules loaded so far look at. lines: by the first word of the opcode."""
+    """The checks of the loaded rules. lines: by the first word of the opcode."""
 
     def __init__(self) -> None:
         self.lines: dict[str, list[LineCheck]] = {family: [self._accesses] for family in ACCESSING}

@@ -1,7 +1,7 @@
-"""The grammar of PTX: what one unit of the text may be, and the node that it makes.
+"""The grammar of PTX: the units of the text, and the nodes made from them.
 
 A unit is a directive, a declaration, a function header up to its `{`, a label or an instruction. `reader` cuts the text
-into units and keeps track of the nesting, so that scopes cost no recursion and a mistake stays in its unit.
+into units and keeps track of the nesting, so that scopes need no recursion and an error stays within its unit.
 
 `@rule` attaches the productions to the functions; PLY turns them into tables (`tables`). No production ends with
 something that may be empty, so that every symbol knows where it ends.
@@ -71,7 +71,7 @@ PRECEDENCE = (
 
 
 def rule(productions: str) -> Callable[[_F], _F]:
-    """Attach grammar text to an action, out of reach of `python -OO`."""
+    """Attach grammar text to an action in a way that survives `python -OO`."""
 
     def attach(function: _F) -> _F:
         function.productions = productions  # type: ignore[attr-defined]
@@ -172,7 +172,7 @@ class Actions:
 
     @rule("""data_value : NUMBER | '-' NUMBER""")
     def p_data_integer(self, p: Any) -> None:
-        """Kept as it is written: 0xffffffffffffffff is no negative number here."""
+        """Kept as written: 0xffffffffffffffff is not a negative number here."""
         at = len(p) - 1
         value: Immediate = self._fold(p, at, constants.literal, p[at])
         self._fold(p, at, constants.as_integer, value)
@@ -378,7 +378,7 @@ class Actions:
 
     @rule("plain : WORD DOTWORD")
     def p_component(self, p: Any) -> None:
-        """A component behind a blank: `%tid .x`."""
+        """A component after a blank: `%tid .x`."""
         if p[2] not in _COMPONENTS:
             raise Fault("PTX119", f"'{p[2]}' is not a vector component", self._span(p, 2), (".x, .y, .z or .w",))
         p[0] = Name(p[1] + p[2])
@@ -515,16 +515,16 @@ class Actions:
     # --- helpers ------------------------------------------------------------------------------------------------------
 
     def _span(self, p: Any, i: int) -> Span:
-        """Where symbol `i` stands."""
+        """The span of symbol `i`."""
         begin, last = p.lexspan(i)
         return begin, self.ends[last]
 
     def _whole(self, p: Any) -> Span:
-        """Where the whole right-hand side stands."""
+        """The span of the whole right-hand side."""
         return p.lexspan(1)[0], self.ends[p.lexspan(len(p) - 1)[1]]
 
     def _fold(self, p: Any, i: int, function: Callable[..., Any], *operands: Any) -> Any:
-        """Evaluate; a mistake is reported at symbol `i`, or at the whole right-hand side (0)."""
+        """Evaluate; errors are reported at symbol `i`, or at the whole right-hand side (0)."""
         try:
             return function(*operands)
         except ConstantError as error:

@@ -1,7 +1,7 @@
-"""PLY's parsing tables: made once for a grammar, then kept in the user's cache directory.
+"""PLY's parsing tables: built once per grammar, then kept in the user's cache directory.
 
-PLY's own table files would land in the package and be trusted without their grammar being compared; here the key is
-the grammar itself. Actions are bound by name, so the tables hold plain data only.
+PLY's own table files would be written to the package and used without comparing the grammar; here the key is
+the grammar itself. Actions are bound by name, so the tables contain only plain data.
 """
 
 from __future__ import annotations

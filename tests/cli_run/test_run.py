@@ -280,7 +280,7 @@ def test_globals(run, tmp_path: Path) -> None:
     np.save(tmp_path / "long.npy", np.zeros(3, np.uint32))
     (tmp_path / "size.toml").write_text(text % "long.npy")
     ran = run("--launch", str(tmp_path / "size.toml"))
-    assert ran.status == 1 and "variable 'counter' differs" in ran.err and "12 bytes are expected" in ran.err
+    assert ran.status == 1 and "variable 'counter' differs" in ran.err and "expected 12 bytes" in ran.err
     ran = run("--launch", str(tmp_path / "name.toml"))
     assert ran.status == 2 and "did you mean 'counter'" in ran.err
     np.save(tmp_path / "in.npy", np.array([5], np.uint32))

@@ -254,7 +254,7 @@ def test_names_of_two_lines(name, other):
     """Each line by itself would be a name."""
     data = write(module(SMALL.replace("%r", "%abcd")))
     assert data.count(name) == 1
-    assert "none" in refused(resealed(data.replace(name, other)))
+    assert "invalid" in refused(resealed(data.replace(name, other)))
 
 
 @pytest.mark.parametrize("arity", [1 << 14, (1 << 32) - 1])

@@ -75,9 +75,7 @@ def test_linear_filtering_of_integers(device: ptxtools.Device) -> None:
     ints = device.texture(device.upload(np.ones((4, 4), np.int32)), type="s32", size=[4, 4])
     variables = device.upload(np.array([SAMPLER + 0x333, SAMPLER + 0x1333], np.uint64))
     launch(device, INDEPENDENT, good, ints, variables, variables)
-    with pytest.raises(
-        ptxtools.Trap, match=r"filtering requires floats, but the texture gives integers \(s32\)"
-    ):
+    with pytest.raises(ptxtools.Trap, match=r"filtering requires floats, but the texture gives integers \(s32\)"):
         launch(device, INDEPENDENT, good, ints, variables, variables + 8)
 
 

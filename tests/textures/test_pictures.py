@@ -138,7 +138,7 @@ def test_without_pillow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         ('file       = "in.png"', 'file       = "no.png"', "no.png: cannot be read: No such file"),
         ('file       = "in.png"', 'kind       = "3d"\nfile = "flat.npy"', "size is missing, and [4] does not give it"),
         ('file       = "in.png"', "# file", "texture 'image': type is missing"),
-        ('type     = "u8"', 'type     = "u9"', "needs a known type"),
+        ('type     = "u8"', 'type     = "u9"', "requires a known type"),
         ("size     = [16, 12]", "size     = [0, 12]", "requires a known type, a size"),
         ("size     = [16, 12]", "size     = [1099511627776, 1099511627776]", "is too large"),
         ('save     = "out.png"', 'save     = "no/out.png"', "cannot be written"),
