@@ -1,6 +1,6 @@
-"""ELF64, little-endian, relocatable: as much of it as the container needs, read and written.
+"""ELF64, little-endian, relocatable: read and write the subset that containers need.
 
-The structures are those of the System V ABI, chapter 4; numbers of sections beyond 0xff00 are extended as it says.
+The structures are those of the System V ABI, chapter 4, including its extended section numbers beyond 0xff00.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK, SHF_COMPRESSED = 1, 2, 4, 0x
 SHN_UNDEF, SHN_LORESERVE, SHN_ABS, SHN_COMMON, SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFF2, 0xFFFF
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
-#: What all compressed sections of one container may hold when decompressed: beyond it the file is refused.
+#: The limit on the decompressed size of all sections of a container.
 MAX_DECOMPRESSED = 512 << 20
-#: What becomes nodes takes many times its bytes in memory: these sections compress to no less than a sixty-fourth.
+#: Nodes take many times their encoded size in memory: these sections may compress to no less than a sixty-fourth.
 _BECOME_NODES, _FREE, _MOST_RATIO = (".ptx", ".text"), 4 << 20, 64
 
 _EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -65,12 +65,12 @@ class Symbol:
     size: int = 0
 
 
-#: Where a symbol is: section number, value, size.
+#: The location of a symbol: section number, value, size.
 Place: TypeAlias = "tuple[int, int, int]"
 
 
 class Relocation(NamedTuple):
-    """At `offset` of a section stands something that symbol number `symbol`, plus `addend`, decides."""
+    """The content at `offset` of a section depends on symbol number `symbol`, plus `addend`."""
 
     offset: int
     symbol: int
@@ -94,7 +94,7 @@ class ElfWriter:
         return section.index
 
     def add_symbols(self, symbols: Sequence[Symbol]) -> list[int]:
-        """Number the symbols, local ones first as ELF demands; their numbers in the order given."""
+        """Number the symbols, local ones first as ELF requires; returns their numbers in the given order."""
         order = sorted(range(len(symbols)), key=lambda n: symbols[n].binding != STB_LOCAL)
         numbers = [0] * len(symbols)
         for index in order:
@@ -176,7 +176,7 @@ def _short(section: int) -> int:
 
 
 class _Names:
-    """A string table in which a text may be the end of another."""
+    """A string table in which a text may be the suffix of another."""
 
     def __init__(self) -> None:
         self.data = bytearray(1)
@@ -212,14 +212,14 @@ class ElfFile:
     _decompressed: dict[int, memoryview] = field(default_factory=dict)
 
     def find(self, name: str) -> Section:
-        """The first section of that name. Raises Damage when there is none."""
+        """The first section of that name. Raises Damage if there is none."""
         for section in self.sections:
             if section.name == name:
                 return section
         raise Damage(f"there is no section {name}")
 
     def content(self, section: Section) -> memoryview:
-        """A section's bytes, decompressed if need be (once)."""
+        """A section's bytes, decompressed (once) if necessary."""
         if not section.flags & SHF_COMPRESSED:
             return memoryview(section.data)
         content = self._decompressed.get(section.index)
@@ -228,7 +228,7 @@ class ElfFile:
         return content
 
     def content_of(self, number: int) -> memoryview:
-        """The bytes of the section of a number."""
+        """The bytes of the section with a number."""
         return self.content(self.sections[number])
 
     def _decompress(self, section: Section) -> bytes:
@@ -261,7 +261,7 @@ class ElfFile:
 
 
 class SymbolTable(Sequence[Symbol]):
-    """The symbols of a file; each is made when it is asked for: there may be millions. Raises Damage then."""
+    """The symbols of a file; each is created on access, since there may be millions. Access raises Damage."""
 
     def __init__(self, rows: memoryview, names: bytes, wide: memoryview) -> None:
         """wide: the section numbers that are too large for a symbol."""
@@ -278,7 +278,7 @@ class SymbolTable(Sequence[Symbol]):
         return Symbol(_text(self._names, name), info & 15, info >> 4, section, value, size)
 
     def place(self, number: int) -> Place:
-        """Where a symbol is; quicker than all of it."""
+        """The location of a symbol; faster than creating the symbol."""
         if not 0 <= number < len(self):
             raise IndexError(number)
         _, _, _, section, value, size = _SYM.unpack_from(self._rows, number * _SYM.size)
@@ -295,7 +295,7 @@ def _text(table: bytes, start: int) -> str:
 
 
 def parse_elf(data: bytes) -> ElfFile:
-    """Read the headers of a 64-bit little-endian ELF file. Raises Damage on anything that lies."""
+    """Read the headers of a 64-bit little-endian ELF file. Raises Damage on anything inconsistent."""
     if len(data) < _EHDR.size:
         raise Damage(f"the file ends after {len(data)} bytes, inside its header")
     ident, _, machine, _, _, _, table, _, _, _, _, entry, count, strings = _EHDR.unpack_from(data)

@@ -1,4 +1,4 @@
-"""What can be wrong with a binary input or a link: the codes PTX8xx, and how to raise them."""
+"""Errors of binary inputs and of linking: the codes PTX8xx, and how to raise them."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def fail(code: str, message: str, name: str, *help_lines: str) -> NoReturn:
 
 
 class Damage(Exception):  # noqa: N818 - what it says about the bytes
-    """Raised inside the readers when bytes make no sense; the public functions turn it into a PtxError."""
+    """Raised inside the readers for invalid bytes; the public functions turn it into a PtxError."""
 
 
-#: What the readers raise on bytes that make no sense.
+#: The exceptions of readers on invalid bytes.
 DAMAGE = (
     Damage, IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, StopIteration, RecursionError,
     struct.error,

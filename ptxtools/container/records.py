@@ -1,7 +1,7 @@
 """Declarations and directives as records: every node but instructions, labels and plain `.loc` lines.
 
 A record starts with the number of its kind (`KINDS`); the fields follow as docs/container.md lists them. Bodies of
-functions and data images stand elsewhere.
+functions and data images are stored elsewhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Launch files: TOML to a `Job`. Paths in them are relative to the file."""
+"""Launch files: convert TOML to a `Job`. Paths are relative to the file."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from .tensormaps import read_plan
 from .textures import listed, own_buffer, texture_plan
 
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
-#: As many as one NVLink domain joins.
+#: The size of an NVLink domain.
 _MOST_DEVICES = 576
 
 
 def read_launch_file(path: str, module: str = "") -> Job:
-    """The job that a launch file describes; raises `SpecError`. "-" is standard input; paths in it are relative to
+    """Read a launch file; raises `SpecError`. "-" is standard input, with paths relative to
     the working directory.
 
-    module: a module to run instead of the one that the file names.
+    module: a module to run instead of the file's.
     """
     name = "<stdin>" if path == "-" else path
     try:
@@ -54,7 +54,7 @@ def read_launch_file(path: str, module: str = "") -> Job:
 
 
 def parse_launch_file(data: bytes, path: str, module: str = "") -> Job:
-    """The job that the text of a launch file describes, as `read_launch_file`. path: its name."""
+    """Parse the text of a launch file, as `read_launch_file`. path: its name."""
     try:
         values = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and Python's own for endless numbers
@@ -104,7 +104,7 @@ class _Reader:
         return kind
 
     def _launches(self, top: Table) -> list[LaunchPlan]:
-        """One plan for each `[[launch]]`, keys outside them holding for all; else one from the top level."""
+        """One plan for each `[[launch]]`, with keys outside them applying to all; else one from the top level."""
         tables = top.take("launch", list)
         if tables is None:
             return [self._launch(top, top)]
@@ -119,7 +119,7 @@ class _Reader:
 
     def _launch(self, own: Table, top: Table) -> LaunchPlan:
         def at(key: str) -> Table:
-            """The table that decides a key: the launch's own, else the top level."""
+            """The table for a key: the launch's, else the top level."""
             top.has(key)
             return own if own.has(key) else top
 
@@ -189,7 +189,7 @@ class _Reader:
         return plan
 
     def _texture(self, name: str, table: Table, buffers: dict[str, BufferPlan]) -> TexturePlan:
-        """A texture; one that names no buffer gets its own, of the same name in another namespace."""
+        """A texture; without a buffer it gets a new one, of the same name in another namespace."""
         plan = texture_plan(name, table.text("kind", "2d"), table.text("buffer"), table)
         own = {key: self._path(table.text(key)) for key in ("file", "save", "expect")}
         tolerance = Tolerance(_tolerance(table, "rtol"), _tolerance(table, "atol"))
@@ -246,7 +246,7 @@ class _Reader:
 
 
 def option_values(options: Any, at: Callable[[str], Table]) -> dict[str, Any]:
-    """The values of options (`DeviceOptions`) that a file gives. at: the table for a key. Raises `SpecError`."""
+    """The values of options (`DeviceOptions`) in a file. at: the table for a key. Raises `SpecError`."""
     found: dict[str, Any] = {}
     for option in options_of(options):
         table = at(option.key) if option.key else None

@@ -1,4 +1,4 @@
-"""The options of ptx-run to a `Job`."""
+"""Convert the options of ptx-run to a `Job`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .spec import parse_indexed, parse_shape, parse_spec
 
 
 def job_from_options(module: str, options: dict[str, Any]) -> Job:
-    """The job that options describe. Raises `SpecError`.
+    """The job described by options. Raises `SpecError`.
 
     Keys: kernel, grid, block, args, expects, saves, rtol, atol, and the names of `LaunchOptions`.
     """
@@ -47,12 +47,12 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
 
 
 def is_given(value: Any) -> bool:
-    """Whether a value of a command's option stands on the command line; 0 is one that does."""
+    """Whether an option was given on the command line; 0 is a valid value."""
     return value is not None and value is not False and value not in ("", ())
 
 
 def given_values(described: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Those options (`LaunchOptions`, `DeviceOptions`) that were given to a command. Raises `SpecError`."""
+    """The options (`LaunchOptions`, `DeviceOptions`) given to a command. Raises `SpecError`."""
     found: dict[str, Any] = {}
     for option in options_of(described):
         value: Any = options[option.name] if option.flag else None

@@ -24,7 +24,7 @@ FORMS = "a number, null, FILE.npy, FILE.png, zeros:, fill:, arange:, random:, te
 
 
 def parse_spec(text: str) -> Argument:
-    """The argument that a SPEC means; raises `SpecError`. `@FILE` is read here, `FILE.npy` when the buffer is made."""
+    """The argument for a SPEC; raises `SpecError`. `@FILE` is read here, `FILE.npy` when the buffer is created."""
     spec = text.strip()
     if spec == "null":
         return Null()
@@ -45,7 +45,8 @@ def parse_spec(text: str) -> Argument:
 
 
 def parse_number(text: str) -> int | float | None:
-    """An integer (decimal, 0x, 0o, 0b) or a float; None when `text` is neither. Raises `SpecError` for endless ones."""
+    """An integer (decimal, 0x, 0o, 0b) or a float; None if `text` is neither. Raises `SpecError` for too many
+    digits."""
     if len(text) > MOST_DIGITS and (text.lstrip("+-")[:1].isdecimal() or text.lstrip("+-")[:1] == "."):
         raise SpecError(f"'{text[:20]}…' has {len(text)} digits: no type can hold this number")
     try:
@@ -108,7 +109,7 @@ def parse_bytes(text: str) -> Raw:
 
 
 def _read_bytes(path: str) -> bytes:
-    """What a parameter can hold of a file, which may be a device without an end."""
+    """Read as much of a file as a parameter can hold; it may be an endless device."""
     try:
         with open(path, "rb") as file:
             data = file.read(MOST_PARAMETER_BYTES + 1)

@@ -14,7 +14,7 @@ from .errors import nearest
 if TYPE_CHECKING:
     from .table import Table
 
-#: Fields that are words: their values.
+#: Fields with words as values, and their values.
 _WORDS: dict[str, tuple[str, ...]] = {
     "type": tuple(TYPES), "swizzle": tuple(SWIZZLES), "interleave": INTERLEAVES, "fill": FILLS,
 }  # fmt: skip
@@ -62,7 +62,7 @@ def read_plan(name: str, table: Table) -> TensorMapPlan:
 
 
 def tensor_map(address: int, **fields: Any) -> bytes:
-    """The 128 bytes of a tensor map (`docs/tensormap.md`). Raises `LaunchError` for values that make none."""
+    """The 128 bytes of a tensor map (`docs/tensormap.md`). Raises `LaunchError` for invalid values."""
     for key in fields:
         if key not in FIELDS:
             raise LaunchError(f"a tensor map has no field '{key}'{nearest(key, FIELDS)}")

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _TEXTS = ("type", "filter", "mip_filter", "read", "compare")
 _WHOLES = ("channels", "layers", "levels", "samples", "pitch", "anisotropy")
 _FLAGS = ("normalized", "srgb", "seamless")
-#: Keys of lists: their name in `make`, and what they list.
+#: Keys with lists as values: their name in `make`, and the kind of elements.
 _LISTS: dict[str, tuple[str, type]] = {
     "size": ("size", int), "address": ("address_modes", str), "border": ("border", float),
     "level_clamp": ("level_clamp", float), "absent": ("absent", dict),
 }  # fmt: skip
-#: In an option a comma begins the next field; in lists stand slashes.
+#: In an option a comma begins the next field; list elements are separated by slashes.
 _NEXT_FIELD = re.compile(r",(?=[a-z_]+=)")
 
 
@@ -61,7 +61,7 @@ def listed(table: Table, key: str, of: type) -> list[Any]:
 
 
 def own_buffer(plan: TexturePlan, label: str, path: str) -> BufferPlan:
-    """The buffer of a texture that names none: the content of a file, or zeros for its size and type."""
+    """The buffer of a texture without one: the content of a file, or zeros for its size and type."""
     if path:
         return BufferPlan(label, Content("file", path=path))
     for key in ("type", "size"):
@@ -80,7 +80,7 @@ def own_buffer(plan: TexturePlan, label: str, path: str) -> BufferPlan:
 
 
 def complete(plan: TexturePlan, array: Array, type_name: str) -> dict[str, Any]:
-    """Fields of a texture; type, size and channels are the array's where they are not given. Raises `SpecError`."""
+    """The fields of a texture; type, size and channels default to the array's. Raises `SpecError`."""
     fields = dict(plan.fields)
     fields.setdefault("type", type_name)
     if "size" in fields:

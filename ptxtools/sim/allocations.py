@@ -90,7 +90,7 @@ class Allocations:
                 candidates.append((start, self.sizes[number], self._names.get(start, "an allocation")))
         for pool in self.pools:
             if address in pool:
-                candidates += [(b.address, b.size, "a block of the heap") for b in pool.live()]
+                candidates += [(b.address, b.size, "a heap block") for b in pool.live()]
         if not candidates:
             return "there is no allocation"
         start, extent, name = min(candidates, key=lambda c: _distance(address, c[0], c[1]))

@@ -165,7 +165,7 @@ def test_variables_have_names() -> None:
     assert finding.details[0] == "variable 'table', right after its end: 256 bytes at 0x10000000"
     assert "'other', 4 bytes before its start" in one("st.global.u32 [other+-4], %i;", outer=outer).details[0]
     outer = ".const .u32 bank[2]; .const .u32 more[2];\n"
-    assert "variable 'bank', right behind" in one("ld.const.u32 %r0, [bank+8];", outer=outer).details[0]
+    assert "variable 'bank', right after" in one("ld.const.u32 %r0, [bank+8];", outer=outer).details[0]
     assert "variable 'more', 4 bytes before" in one("ld.const.u32 %r0, [more+-4];", outer=outer).details[0]
 
 
@@ -176,7 +176,7 @@ def test_from_one_shared_or_local_variable_into_the_next(engine: str) -> None:
     assert finding.details[0].startswith("shared variable 's', right after its end: 16 bytes at 0x0")
     assert "'t', 4 bytes before its start" in one(body + "ld.shared.u32 %r0, [%r3+-4];", engine=engine).details[0]
     assert found(body + "st.shared.u32 [%r3+12], 1; st.shared.u32 [60], 1;", shared=64, engine=engine) == []
-    assert "dynamic shared memory, right behind" in one(body + "st.shared.u32 [64], 1;", shared=64).details[0]
+    assert "dynamic shared memory, right after" in one(body + "st.shared.u32 [64], 1;", shared=64).details[0]
     body = ".local .align 8 .b8 v[16]; .local .align 8 .b8 w[16]; mov.u64 %b, w; cvta.local.u64 %c, %b;"
     finding = one(body + "st.local.u64 [v+16], 1;", engine=engine)
     assert finding.details[0].startswith("local variable 'v', right after its end: 16 bytes")
@@ -302,7 +302,7 @@ def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     run = [str(DATA / "san.ptx"), "-k", "d_oob", "--grid", "1", "--block", "1", "--arg", "0", "--arg", "zeros:s32[1]"]
     assert exit_status(command, "ptx-run", [*run, "--check", "memcheck"]) == 1
     said = capsys.readouterr().err
-    assert said.count("memcheck: shared ") == 2 and "give --shared BYTES" in said
+    assert said.count("memcheck: shared ") == 2 and "use --shared BYTES" in said
     assert exit_status(command, "ptx-run", [*run, "--check", "memcheck", "--check-stop"]) == 1
     said = capsys.readouterr().err
     assert said.count("memcheck: shared ") == 1 and "error: " in said

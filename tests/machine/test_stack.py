@@ -160,7 +160,7 @@ def test_restoring_what_was_never_saved_is_a_trap(engine, place):
 
 @both
 def test_too_much_is_a_trap(engine):
-    with pytest.raises(Trap, match="stack overflow: 100000 bytes asked for") as failure:
+    with pytest.raises(Trap, match="stack overflow: 100000 bytes requested") as failure:
         run(engine, "setp.ne.u32 %p1, %t, 5; @%p1 exit; alloca.u64 %d1, 100000; st.local.u32 [%d1], 1; ret;")
     assert failure.value.thread == (5, 0, 0)
 

@@ -101,7 +101,7 @@ def test_what_is_no_multicast_address() -> None:
         run("multimem.st.weak.global.u32 [%m+4], %i;", [np.zeros(1, np.uint32)])
     with pytest.raises(ptxtools.Trap, match="out of bounds"):
         run("ld.global.u32 %r0, [%m];", [np.zeros(1, np.uint32)])
-    with pytest.raises(ptxtools.LaunchError, match="buffers of one size"):
+    with pytest.raises(ptxtools.LaunchError, match="buffers of the same size"):
         run("", [np.zeros(1, np.uint32), np.zeros(2, np.uint32)])
 
 

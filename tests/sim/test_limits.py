@@ -139,7 +139,7 @@ def test_required_and_maximal_blocks() -> None:
     with pytest.raises(LaunchError, match=r"requires a block of 64,2,1 \(.reqntid\), not 128,1,1"):
         check_block((128, 1, 1), Bounds(reqntid=(64, 2, 1)), SM_75)
     check_block((1, 128, 1), Bounds(maxntid=(128, 1, 1)), SM_75)
-    with pytest.raises(LaunchError, match=r"at most 128 threads a CTA \(.maxntid\), not 129"):
+    with pytest.raises(LaunchError, match=r"at most 128 threads per CTA \(.maxntid\), not 129"):
         check_block((129, 1, 1), Bounds(maxntid=(128, 1, 1)), SM_75)
 
 
@@ -163,12 +163,12 @@ def test_clusters() -> None:
     ("asked", "grid", "bounds", "limits", "says"),
     [
         ((4, 1, 1), (6, 1, 1), NONE, SM_90, "grid 6,1,1 is not a multiple of clusters of 4,1,1"),
-        (None, (6, 1, 1), Bounds(cluster=(4, 1, 1)), SM_90, "not a whole number"),
+        (None, (6, 1, 1), Bounds(cluster=(4, 1, 1)), SM_90, "not a multiple of clusters"),
         ((2, 1, 1), (8, 1, 1), Bounds(cluster=(4, 1, 1)), SM_90, "requires clusters of 4,1,1"),
         ((2, 1, 1), (8, 1, 1), NONE, SM_75, "sm_75 has no clusters"),
         ((32, 1, 1), (32, 1, 1), NONE, SM_90, "a cluster of 32 CTAs is too large"),
         ((16, 1, 1), (16, 1, 1), NONE, SM_120, "a cluster of 16 CTAs is too large"),
-        ((8, 1, 1), (8, 1, 1), Bounds(max_cluster_rank=4), SM_90, "allows 4 CTAs a cluster"),
+        ((8, 1, 1), (8, 1, 1), Bounds(max_cluster_rank=4), SM_90, "allows 4 CTAs per cluster"),
         ((0, 1, 1), (8, 1, 1), NONE, SM_90, "empty"),
         (None, (8, 1, 1), Bounds(explicit_cluster=True), SM_90, "explicit cluster shape"),
     ],

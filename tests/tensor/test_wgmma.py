@@ -249,7 +249,7 @@ def test_a_warpgroup_must_be_whole() -> None:
     ret;
 }
 """
-    with pytest.raises(Trap, match="needs a whole warpgroup"):
+    with pytest.raises(Trap, match="requires a whole warpgroup"):
         kernels.run(text, 96, [], target="sm_90a")
 
 
