@@ -39,13 +39,13 @@ from .problems import Problem, describe, names_of, undeclared
 from .values import CONSTANTS, Scope
 from .written import required
 
-#: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
+#: The verdict on an opcode with given operand values: valid, invalid, or each instance must be checked.
 _GOOD, _BAD, _EACH = 1, 2, 3
 #: A word, and an instruction on the line below.
 _LABEL_LINE = re.compile(r"[\w$%]+[ \t\r]*(//[^\n]*)?\n", re.ASCII)
 
 
-#: Statements that are directives, too.
+#: Statements that are also directives.
 _LISTS: dict[type, str] = {
     BranchTargets: ".branchtargets",
     CallTargets: ".calltargets",
@@ -85,7 +85,7 @@ class BodyChecker:
             check_groups(self.context, function)
 
     def _open(self, body: ScopeNode, names: Scope) -> None:
-        """Labels are known in the whole of their scope; everything else from its declaration on."""
+        """Labels are visible in their whole scope; everything else from its declaration on."""
         for item in body.items:
             if type(item) is Label:
                 self._declare(item.name, item, names, item.span)
@@ -127,7 +127,7 @@ class BodyChecker:
         return None
 
     def _first(self, item: Instruction, scope: Scope) -> int:
-        """Check an instruction whose like was not met before; the verdict for those to come."""
+        """Check an instruction of a new kind; returns the verdict for later ones."""
         context = self.context
         before = context.reports, context.gathered and len(context.gathered)
         each = self._instruction(item, scope)
@@ -139,7 +139,7 @@ class BodyChecker:
     # --- one instruction ----------------------------------------------------------------------------------------------
 
     def _instruction(self, item: Instruction, scope: Scope) -> bool:
-        """Check one instruction; whether others with the same values must be looked at, too."""
+        """Check one instruction; returns whether others with the same values must be checked, too."""
         context, known = self.context, len(self.context.diagnostics)
         try:
             return self._judge(item, scope)
@@ -176,7 +176,7 @@ class BodyChecker:
         return any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
 
     def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
-        """What is wrong with the operands. When requirements are gathered, 32-bit addresses are one (6.4.1)."""
+        """The problems of the operands. When collecting requirements, 32-bit addresses count as one (6.4.1)."""
         context = self.context
         wide = context.setting if context.gathered is None else context.setting._replace(wide_only=True)
         problems = examine(op, item.operands, scope, wide) or list(particular(op, item.operands, wide, scope))
@@ -214,7 +214,7 @@ class BodyChecker:
         span = self.problem_span(item, problem)
         section, help = problem.section or op.section, problem.help
         if problem.code == codes.OPERAND_COUNT and (line := self._line_without_end(item)):
-            help = (*help, f"is the ';' at the end of line {line} missing?")
+            help = (*help, f"is a ';' missing at the end of line {line}?")
         subjects = (problem.name,) if problem.name else names_of(item, problem.operand)
         self.context.report(
             problem.code,
@@ -307,7 +307,7 @@ class BodyChecker:
             found = scope.resolve(name)
             if found.kind != "label":
                 problem = undeclared(name, scope, 0)
-                message = f"'{name}' is no label of this scope"
+                message = f"'{name}' is not a label of this scope"
                 span = self.context.word(item.span, name)
                 self.context.report(
                     codes.BRANCH_TARGET, message, span, help=problem.help, section="11.3.1", subjects=(name,)
@@ -318,7 +318,7 @@ class BodyChecker:
         for name in item.targets:
             if scope.resolve(name).kind != "function":
                 span = self.context.word(item.span, name)
-                message = f"'{name}' is no function that is declared before"
+                message = f"'{name}' is not a function declared before"
                 self.context.report(codes.CALL_TARGET, message, span, section="11.3.2", subjects=(name,))
 
     def _declare(self, name: str, item: Statement, scope: Scope, span: Span) -> None:
@@ -332,7 +332,7 @@ class BodyChecker:
 
 
 def _from_first_line(findings: Sequence[Diagnostic], statement: Span) -> None:
-    """Of a statement of several lines the first one is named, except where the finding is about a name alone."""
+    """The first line of a statement of several lines, unless the finding is only about a name."""
     for finding in findings:
         assert finding.source is not None
         if finding.code != codes.UNDECLARED and finding.line != finding.source.line_of(statement[0]):
@@ -342,7 +342,7 @@ def _from_first_line(findings: Sequence[Diagnostic], statement: Span) -> None:
 def report_redeclaration(context: Context, name: str, span: Span, earlier: object) -> None:
     """A second declaration of a name in one scope."""
     where = getattr(earlier, "name_span", None) or getattr(earlier, "span", None)
-    if where and where > span:  # a label, which is known before its place
+    if where and where > span:  # a label, which is visible before its position
         span, where = where, span
     help = (f"the first one is on line {context.source.line_of(where[0])}",) if where and where != (0, 0) else ()
     context.report(codes.REDECLARED, f"'{name}' is declared twice", context.word(span, name), help=help, section="4.4")

@@ -1,4 +1,4 @@
-"""What can be wrong with an operand, and the words for what stands in its place."""
+"""Problems of operands, and the words that describe an operand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ptxtools.ir.references import operand_names
 from . import codes
 from .values import Scope
 
-#: What a name can be, and what else can stand as an operand, in words.
+#: The kinds of names and other operands, in words.
 _KINDS = {
     "function": "a function",
     "label": "a label",
@@ -60,11 +60,11 @@ class Problem(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What the rules for addresses need to know about the module."""
+    """Facts about the module for the rules on addresses."""
 
     address_bits: int
     wide_only: bool  # the target has no 32-bit addressing
-    independent: bool = False  # textures and samplers have variables of their own (.target texmode_independent)
+    independent: bool = False  # textures and samplers are separate variables (.target texmode_independent)
 
 
 def describe(operand: Operand, scope: Scope) -> str:
@@ -105,7 +105,8 @@ def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> 
 
 
 def names_of(item: Instruction, operand: int, part: int | None = None) -> tuple[str, ...]:
-    """The names in an operand of an instruction, or in one part of a list of arguments; none for what is no operand."""
+    """The names in an operand of an instruction, or in one part of a list of arguments; none if it is not an
+    operand."""
     if not 0 <= operand < len(item.operands):
         return ()
     found = item.operands[operand]
@@ -115,5 +116,5 @@ def names_of(item: Instruction, operand: int, part: int | None = None) -> tuple[
 
 
 def same_space(wanted: str, have: str) -> bool:
-    """Whether a variable of space `have` can be meant by an instruction on space `wanted` ("shared::cta" is shared)."""
+    """Whether an instruction on space `wanted` can refer to a variable of space `have` ("shared::cta" is shared)."""
     return wanted.partition("::")[0] == have.partition("::")[0]

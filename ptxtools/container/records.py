@@ -1,7 +1,7 @@
 """Declarations and directives as records: every node but instructions, labels and plain `.loc` lines.
 
 A record starts with the number of its kind (`KINDS`); the fields follow as docs/container.md lists them. Bodies of
-functions and data images stand elsewhere.
+functions and data images are stored elsewhere.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _check_fields(v: Variable) -> None:
     numbers = (v.align, v.count, v.bank, v.ptr and v.ptr[1], *v.dims)
     if (v.vector not in _VECTORS or v.linkage not in LINKAGE or (v.ptr is not None and v.ptr[0] not in ("", *SPACES))
             or any(n is not None and n < 0 for n in numbers)):  # fmt: skip
-        raise Damage("a declaration that makes no sense")
+        raise Damage("an invalid declaration")
 
 
 def _read_optional_fields(v: Variable, flags: int, c: Cursor,
@@ -207,7 +207,7 @@ def _read_init(c: Cursor, depth: int = 0) -> Initializer:
 def _read_immediate(c: Cursor) -> Immediate:
     value = _read_init(c)
     if not isinstance(value, Immediate):
-        raise Damage("a field that is no constant")
+        raise Damage("a field that is not a constant")
     return value
 
 
@@ -247,7 +247,7 @@ def _read_texts(c: Cursor) -> tuple[str, ...]:
 def _name(c: Cursor, pattern: re.Pattern[str] = _NAME) -> str:
     text = c.text()
     if not pattern.fullmatch(text):
-        raise Damage("a name is none")
+        raise Damage("an invalid name")
     return text
 
 

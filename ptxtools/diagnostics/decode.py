@@ -1,4 +1,4 @@
-"""Bytes to PTX text, with one clear error for what cannot be any."""
+"""Decode bytes to PTX text, with one clear error for anything else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOISE = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a") | {127})
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text of a PTX file: UTF-8, with or without a byte order mark, else Latin-1 (bytes of old comments).
+    """The text of a PTX file: UTF-8, with or without a byte order mark, else Latin-1 (as in old comments).
 
     Raises PtxError with one PTX120 finding for binary data and for UTF-16 or UTF-32.
     """
@@ -34,7 +34,7 @@ def decode(data: bytes, name: str) -> str:
     # bytes.translate with a delete set runs at memory speed: no scan in Python on the usual path.
     if len(data.translate(None, _NOISE)) != len(data):
         at = next(n for n, byte in enumerate(data) if byte in _NOISE)
-        what = f"byte 0x{data[at]:02x} at offset {at} occurs in no text"
+        what = f"byte 0x{data[at]:02x} at offset {at} is not text"
         raise _refusal(name, f"the file is not PTX text: {what}", data[:at].decode("utf-8", "replace"))
     try:
         return data.decode("utf-8")
@@ -43,8 +43,8 @@ def decode(data: bytes, name: str) -> str:
 
 
 def encode(text: str, like: bytes) -> bytes:
-    """The bytes of a changed text in the encoding of `like`, from which it was decoded, with what surrounded it: the
-    byte order mark, and final NULs. Of an unchanged text these are the bytes themselves."""
+    """Encode a changed text like `like`, from which it was decoded, with the same byte order mark and final NULs. An
+    unchanged text gives the same bytes."""
     mark = _MARK if like.startswith(_MARK) else b""
     content = _without_final_nul(like)
     try:
@@ -56,7 +56,7 @@ def encode(text: str, like: bytes) -> bytes:
 
 
 def _without_final_nul(data: bytes) -> bytes:
-    """PTX taken out of a C string or a fatbin often keeps its terminator, then padding."""
+    """PTX extracted from a C string or a fatbin often ends with its terminator and padding."""
     return data.rstrip(b"\0") if data.endswith(b"\0") and data.strip(b"\0") else data
 
 

@@ -79,7 +79,7 @@ class Vector:
 class Address:
     """`[base+offset]`, with further comma-separated parts in `extra`: `[map, {x, y}]`, `[tex, sampler, {u, v}]`.
 
-    `base` is a `Name`, an `Element`, or an `Immediate` address (then `offset` is 0). `suffix` is a word behind the
+    `base` is a `Name`, an `Element`, or an `Immediate` address (then `offset` is 0). `suffix` is a word after the
     brackets: "unified" in `[a].unified` (5.4.8).
     """
 

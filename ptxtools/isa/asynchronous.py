@@ -274,5 +274,5 @@ def multimem_width(context: Context) -> dict[str, int | str] | str:
         return "'.f64' takes no vector"
     width = type.bits * (int(vector[1:]) if vector else 1)
     if width not in (32, 64, 128):
-        return f"type and vector make {width} bits; 32, 64 or 128 are needed"
+        return f"type and vector give {width} bits; 32, 64 or 128 are required"
     return {}

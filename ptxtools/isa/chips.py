@@ -1,7 +1,7 @@
-"""The chips that `.target` can name, one row each; what is special about one stands here and nowhere else.
+"""The chips that `.target` can name, one row each; the properties of a chip are only here.
 
-A row is found by the number in the target's name (`targets.chip_of`). Other layers join their own facts by the same
-number or by the architecture: how tensor cores add (`semantics.generations`), and what an SM holds (`sim.limits`).
+A row is found by the number in the target's name (`targets.chip_of`). Other layers add their facts by the same
+number or by the architecture: how tensor cores add (`semantics.generations`), and the limits of an SM (`sim.limits`).
 """
 
 from __future__ import annotations

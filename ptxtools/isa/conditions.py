@@ -1,4 +1,4 @@
-"""Conditions of the tables: what `needs`, `only`, `marks` and an operand's `if` depend on.
+"""Conditions of the tables: the terms of `needs`, `only`, `marks` and an operand's `if`.
 
 .sat  .rm,.rp         the opcode has this modifier; has one of these
 .sat/.rm              the same, where commas separate operands
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 
 class Context(NamedTuple):
-    """What a condition is asked about: the declared name, the slots' values (no dots) and all modifiers (no dots)."""
+    """The subject of a condition: the declared name, the slots' values (no dots) and all modifiers (no dots)."""
 
     name: str
     mods: Mapping[str, str]
@@ -53,7 +53,7 @@ class Term(NamedTuple):
         return found != negated
 
     def describe(self, context: Context) -> str:
-        """The term as it is met: of several values, those that are there."""
+        """The term in words: of several values, those present."""
         present = [v for v in self.values if v in context.atoms or v in context.mods or context.mods.get(self.key) == v]
         return " and ".join(f"'.{context.mods.get(v, v)}'" for v in present) or str(self)
 

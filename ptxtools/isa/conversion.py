@@ -123,7 +123,7 @@ _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def legal(context: Context) -> dict[str, int | str] | str:
-    """Where .ftz, .sat and a rounding of scalar conversions may stand (9.7.9.21)."""
+    """Where .ftz, .sat and a rounding are allowed in scalar conversions (9.7.9.21)."""
     mods = context.mods
     if context.name != "cvt":
         return {}
@@ -133,7 +133,7 @@ def legal(context: Context) -> dict[str, int | str] | str:
     if "bf16" in (to, of) and "sat" in mods:
         return "'.sat' does not go with '.bf16'"
     if to in _INTEGERS and of in _INTEGERS and "sat" in mods and _holds(to, of):
-        return f"'.sat' has no effect: '.{to}' holds every '.{of}'"
+        return f"'.sat' has no effect: '.{to}' can represent every '.{of}'"
     if to in _FLOATS and of in _FLOATS and "relu" not in mods and "satfinite" not in mods:
         return _float_to_float(to, of, mods.get("rnd"))
     return {}
@@ -150,12 +150,12 @@ def _holds(to: str, of: str) -> bool:
 def _float_to_float(to: str, of: str, rounding: str | None) -> dict[str, int | str] | str:
     to_integral = rounding is not None and rounding.endswith("i")
     if to_integral:
-        return {} if to == of else f"'.{rounding}' rounds to integral values and needs equal types"
+        return {} if to == of else f"'.{rounding}' rounds to integral values and requires equal types"
     if to == of:
         return {} if rounding is None else "between equal types only .rni, .rzi, .rmi and .rpi round"
     widening = TYPES[to].bits > TYPES[of].bits
     if widening and rounding is not None and of != "bf16":
-        return f"'.{to}' holds every '.{of}': nothing to round"
-    if not widening and rounding is None and {to, of} != {"f16", "bf16"}:  # compilers leave it out there: .rn is meant
-        return f"'.{to}' does not hold every '.{of}': one of .rn, .rz, .rm, .rp is needed"
+        return f"'.{to}' can represent every '.{of}': no rounding is needed"
+    if not widening and rounding is None and {to, of} != {"f16", "bf16"}:  # compilers omit it there: .rn is implied
+        return f"'.{to}' cannot represent every '.{of}': one of .rn, .rz, .rm, .rp is required"
     return {}

@@ -1,4 +1,4 @@
-"""Directives (chapters 5, 7 and 11): where each may stand, its arguments, and what it needs."""
+"""Directives (chapters 5, 7 and 11): where each is allowed, its arguments, and its requirements."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class DirectiveInfo(NamedTuple):
     (inside a body), "prototype" (after `.callprototype`), "variable" (inside a declaration).
     counts: (fewest, most) arguments, None: any number. kind: of the arguments: "int", "string", "name", "version",
     "target", "" (none), "declaration", "other" (own grammar). range: inclusive bounds of an integer argument.
-    ptx, target: first version and target. excludes: directives that may not stand beside it. wants: one of these
-    should stand beside it. deprecated: version since which another directive replaces it. removed: version since which
-    no assembler takes it; replacement: what to write instead. section: of the manual.
+    ptx, target: first version and target. excludes: directives not allowed with it. wants: one of these
+    should accompany it. deprecated: version since which another directive replaces it. removed: version since which
+    no assembler accepts it; replacement: what to write instead. section: of the manual.
     """
 
     name: str

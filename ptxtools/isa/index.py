@@ -1,4 +1,4 @@
-"""Which chapter modules declare an instruction, by the first word of its name. A test holds it against the chapters."""
+"""Which chapter modules declare an instruction, by the first word of its name. A test compares it with the chapters."""
 
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "abs": ("integer", "floating", "half"),

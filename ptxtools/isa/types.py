@@ -78,7 +78,7 @@ REGISTER_TYPE.update({"u4": "b32", "s4": "b32", "b1": "b32", "u2": "b32", "s2": 
 
 
 def accepts(instruction_type: str, register_type: str, width: str = "exact") -> bool:
-    """Whether a register of `register_type` may stand where an instruction wants `instruction_type` (9.4, 9.4.1).
+    """Whether a register of `register_type` is valid where an instruction requires `instruction_type` (9.4, 9.4.1).
 
     width "exact": same size, and agreeing kinds: `.bN` agrees with everything of its size, integers of either sign
     with each other, a float with itself. Types that no register can have (.bf16, .u16x2, …) want `.bN`. width

@@ -1,4 +1,4 @@
-"""What the warning rules share: the module's facts, and the list that findings go to."""
+"""Shared by the warning rules: the module's facts, and the list of findings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LintContext:
         section: str | None = None,
         fix: Fix | None = None,
     ) -> None:
-        """Add a warning, unless there are very many."""
+        """Add a warning, unless there are too many."""
         if len(self.diagnostics) >= MOST_FINDINGS:
             return
         self.diagnostics.append(

@@ -54,7 +54,7 @@ def report(
         places.append(first.where)
     if len(groups) > _MOST:
         warps = {(one.cta, one.warp) for group in groups[_MOST:] for one in group}
-        told.append(f"and {len(warps)} more warps at {len(groups) - _MOST} other places")
+        told.append(f"and {len(warps)} more warps at {len(groups) - _MOST} other lines")
         places.append(-1)
     one = _first(waiting, kind)
     where = one.where if one is not None and one.where >= 0 else None

@@ -48,10 +48,10 @@ class Option:
         if value is None or self.kind not in ("whole", "word"):
             return ""
         if self.choices and value not in self.choices:
-            return f"{self.name} '{value}': there are {' and '.join(self.choices)}"
+            return f"{self.name} '{value}': must be {' or '.join(self.choices)}"
         if self.least is not None and value < self.least:
             known = f"a device cannot have {value} {self.of}"
-            return known if self.of else f"{self.name} {value}: {self.name}s are not negative"
+            return known if self.of else f"{self.name} {value}: must not be negative"
         if self.most is not None and value > self.most:
             return f"a device cannot have {value} {self.of}; at most {self.most}"
         return ""
@@ -98,7 +98,7 @@ class DeviceOptions:
     )  # fmt: skip
     threads: int | None = option(
         None, "whole", "--threads", metavar="N", least=1, of="worker threads",
-        help="Worker threads; default: one a core.",
+        help="Worker threads; default: one per core.",
     )  # fmt: skip
     seed: int | None = option(
         None, "whole", "--seed", metavar="N", least=0,
@@ -110,9 +110,9 @@ class DeviceOptions:
     )  # fmt: skip
     checks: str | Iterable[str] = option(
         (), "checks", "--check", key="check", metavar="LIST",
-        help=f"Run-time checkers: {', '.join(CHECKERS)} (with commas between), or all.",
+        help=f"Run-time checkers: {', '.join(CHECKERS)} (comma-separated), or all.",
     )  # fmt: skip
-    check_stop: bool = option(False, "flag", "--check-stop", help="End the run at memcheck's first error.")
+    check_stop: bool = option(False, "flag", "--check-stop", help="Stop the run at memcheck's first error.")
     heap: int | None = option(
         None, "whole", "--heap", key="heap", metavar="BYTES", help="Device heap of malloc; default: 8 MB."
     )

@@ -63,9 +63,9 @@ class Allocations:
         for pool in self.pools:
             block = pool.freed_at(address)
             if block is not None:
-                return f"block of the heap that was freed: {block}"
+                return f"freed heap block: {block}"
         found = self._arena.freed_at(address)
-        return "" if found is None else f"allocation that was freed: {found[1]:,} bytes at {found[0]:#x}"
+        return "" if found is None else f"freed allocation: {found[1]:,} bytes at {found[0]:#x}"
 
     def overwritten(self, places: list[tuple[int, int]], blocks: list[tuple[int, Block]]) -> tuple[str, ...]:
         """Lines for memory between allocations that was written: (address, bytes), and (address, block of the heap)."""
@@ -74,10 +74,10 @@ class Allocations:
             lines.append(f"written: {self.freed(address) or self.nearest(address, size)}")
         for address, block in blocks:
             if block.freed is not None:
-                lines.append(f"written: byte {address - block.address} of a block of the heap that was freed: {block}")
+                lines.append(f"written: byte {address - block.address} of a freed heap block: {block}")
             else:
                 side = beside(address, 1, block.address, block.size)
-                lines.append(f"written: a block of the heap, {side}: {block}")
+                lines.append(f"written: a heap block, {side}: {block}")
         return tuple(lines)
 
     def nearest(self, address: int, size: int) -> str:
@@ -90,7 +90,7 @@ class Allocations:
                 candidates.append((start, self.sizes[number], self._names.get(start, "an allocation")))
         for pool in self.pools:
             if address in pool:
-                candidates += [(b.address, b.size, "a block of the heap") for b in pool.live()]
+                candidates += [(b.address, b.size, "a heap block") for b in pool.live()]
         if not candidates:
             return "there is no allocation"
         start, extent, name = min(candidates, key=lambda c: _distance(address, c[0], c[1]))
@@ -109,4 +109,4 @@ def beside(address: int, size: int, start: int, extent: int) -> str:
         return f"{start - address:,} bytes before its start"
     if address < end:
         return f"the last {address + size - end:,} of {size:,} bytes past its end"
-    return f"{address - end:,} bytes past its end" if address > end else "right behind its end"
+    return f"{address - end:,} bytes past its end" if address > end else "right after its end"

@@ -110,7 +110,7 @@ class Arena:
         while address + room > self.base + self.size:
             if not self._freed:
                 free = self.base + self.size - self.end
-                raise OutOfMemory(f"out of device memory: {size:,} bytes asked for, {free:,} of {self.size:,} left")
+                raise OutOfMemory(f"out of device memory: {size:,} bytes requested, {free:,} of {self.size:,} free")
             self._forget(next(iter(self._freed)))
             address = self._find(room, alignment)
         place = bisect_left(self._starts, address)

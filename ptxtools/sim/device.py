@@ -100,7 +100,7 @@ class Device:
         self.sms, self.engine, self.seed, self.numerics = options.sms, options.engine, options.seed, options.numerics
         most = DEFAULT_BYTES if options.memory is None else options.memory
         if options.heap is not None and not 0 <= options.heap <= most:
-            raise LaunchError(f"a heap of {options.heap:,} bytes: device memory has {most:,}")
+            raise LaunchError(f"a heap of {options.heap:,} bytes does not fit: device memory has {most:,}")
         self.heap_bytes = DEFAULT_HEAP if options.heap is None else options.heap
         self.stack = DEFAULT_STACK if options.stack is None else options.stack
         self.on_print = options.on_print

@@ -196,7 +196,7 @@ def why_none(target: str) -> str:
     if targets.known(target):
         return f"no device '{target}' is simulated: {WITHOUT_LIMITS[base_name(target)]}"
     names = list(LIMITS)
-    return f"no device '{target}' is simulated; there are {', '.join(names)}, with a or f where PTX has it"
+    return f"no device '{target}' is simulated; known are {', '.join(names)}, with a or f where PTX has it"
 
 
 def default_device(module_target: str) -> str:

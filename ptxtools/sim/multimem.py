@@ -45,7 +45,7 @@ class Multicasts:
         """An object over buffers (address, bytes), which must be of one size. Raises `LaunchError`."""
         sizes = {size for _, size in buffers}
         if len(sizes) != 1:
-            raise LaunchError(f"a multicast object needs buffers of one size, not {sorted(sizes)} bytes")
+            raise LaunchError(f"a multicast object requires buffers of the same size, not {sorted(sizes)} bytes")
         made = Multicast(_BASE + _STEP * len(self._known), sizes.pop(), tuple(address for address, _ in buffers))
         self._known.append(made)
         return made
@@ -82,7 +82,7 @@ def buffers(view: View, lane: int, address: int, size: int) -> list[int]:
     """The addresses, one on each device, that a multicast address stands for. Raises `Trap`."""
     found = view.launch.device.runtime.multicasts.find(address)
     if found is None:
-        raise view.trap(f"{address:#x} is no multicast address", lane)
+        raise view.trap(f"{address:#x} is not a multicast address", lane)
     offset = address - found.address
     if offset + size > found.size:
         reason = f"multimem access of {size} bytes at {address:#x} is out of bounds"

@@ -128,8 +128,8 @@ def free(view: View) -> None:
         address = int(addresses[lane])
         if address and heap.free(address, owner_of(view, lane)) is None:
             before = heap.freed_at(address)
-            again = "" if before is None else f": it is in a block that was freed: {before}"
-            reason = f"free of {address:#x}, where no block of the heap in use begins{again}"
+            again = "" if before is None else f": it is in a freed block: {before}"
+            reason = f"free of {address:#x}, which is not the start of an allocated heap block{again}"
             raise view.trap(reason, lane, cause=Cause.HEAP)
 
 

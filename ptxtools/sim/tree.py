@@ -84,7 +84,7 @@ def _static(name: str, variable: Variable, names: dict[str, str]) -> Storage:
 
 
 def _undefined(variable: Variable, module: Module) -> Diagnostic:
-    what = f"variable '{variable.name}' is declared .extern and defined nowhere: link the module that defines it"
+    what = f"variable '{variable.name}' is declared .extern but not defined: link the module that defines it"
     return Diagnostic("PTX811", what, variable.name_span, module.source, section="11.6.1")
 
 

@@ -26,7 +26,7 @@ tokens = (
     "SHL", "SHR", "LE", "GE", "EQ", "NE", "AND", "OR",
 )  # fmt: skip
 
-#: What to do about preprocessor lines.
+#: The help for preprocessor lines.
 PREPROCESS = ("run the text through a C preprocessor first",)
 
 literals = ",;:{}[]()<>=+-*/%!~&|^?@"
@@ -63,7 +63,7 @@ def t_comment(t: LexToken) -> None:
 
 @token(r"/\*")
 def t_open_comment(t: LexToken) -> None:
-    raise Fault("PTX102", "this comment has no end", (t.lexpos, t.lexpos + 2), help=("close it with */",))
+    raise Fault("PTX102", "this comment is unterminated", (t.lexpos, t.lexpos + 2), help=("close it with */",))
 
 
 @token(r'"[^"]*"')
@@ -74,11 +74,11 @@ def t_STRING(t: LexToken) -> LexToken:
 @token(r'"[^\n]*')
 def t_open_string(t: LexToken) -> None:
     raise Fault(
-        "PTX102", "this string has no end", (t.lexpos, t.lexpos + len(t.value.rstrip())), help=('close it with "',)
+        "PTX102", "this string is unterminated", (t.lexpos, t.lexpos + len(t.value.rstrip())), help=('close it with "',)
     )
 
 
-# The last two alternatives take malformed numbers as a whole; `constants.literal` says what is wrong with them.
+# The last two alternatives match malformed numbers as a whole; `constants.literal` reports the error.
 @token(
     r"(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w$.])"
     r"|\d+[eE][+-]?\d+(?![\w$.])"
@@ -111,29 +111,29 @@ def t_error(t: LexToken) -> None:
         line = t.value.split("\n", 1)[0].rstrip()
         raise Fault("PTX115", "a preprocessor line is not PTX", (t.lexpos, t.lexpos + len(line)), PREPROCESS)
     name = f"'{shown}'" if shown.isprintable() else f"U+{ord(shown):04X}"
-    raise Fault("PTX101", f"the character {name} cannot stand here", (t.lexpos, t.lexpos + 1))
+    raise Fault("PTX101", f"the character {name} is not allowed here", (t.lexpos, t.lexpos + 1))
 
 
-#: What links two arguments of an open-ended directive, on either side.
+#: Tokens that connect two arguments of an open-ended directive.
 _LINKS = frozenset({",", "+", "-"})
-#: What follows an argument of an open-ended directive without a link: `.file 1 "a.cu"`, `.loc 1 2 3`.
+#: Tokens that may follow an argument of an open-ended directive directly: `.file 1 "a.cu"`, `.loc 1 2 3`.
 _JUXTAPOSED = _LINKS | {"NUMBER", "STRING"}
-#: What follows the word of an open-ended directive, or `function_name`.
+#: Tokens after the word of an open-ended directive, or `function_name`.
 _FIRST = frozenset({"WORD", "CALL", "DOTWORD", "NUMBER", "STRING", "-"})
-#: What an open-ended directive may end with.
+#: The last token of an open-ended directive.
 _COMPLETE = frozenset({"WORD", "CALL", "DOTWORD", "NUMBER", "STRING"})
-#: What makes a unit of `label:` and the directive behind it (11.3).
+#: Directives that form a unit with the preceding `label:` (11.3).
 _LABELLED = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+\.(?:branchtargets|calltargets|callprototype)\b", re.ASCII)
 
 
 class UnitLexer:
-    """The tokens of one unit, for PLY's parser. It finds out where the unit ends, by the first token:
+    """The tokens of one unit, for PLY's parser. The first token determines where the unit ends:
 
-    an open-ended directive or a line of section data at the first token that no comma links to it; a label at its
-    colon; a header at `{` or `;`; everything else at `;`. A `}` that closes nothing ends every unit.
+    an open-ended directive or a line of section data at the first token not connected by a comma; a label at its
+        colon; a header at `{` or `;`; everything else at `;`. An unmatched `}` ends every unit.
     """
 
-    #: PLY asks for this one; nobody else does.
+    #: Only PLY uses this.
     lineno = 0
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class UnitLexer:
         self.ends: dict[int, int] = {}
 
     def start(self, text: str, begin: int) -> None:
-        """Read the unit that begins at `begin`."""
+        """Start reading the unit at `begin`."""
         self._lexer.input(text)
         self._lexer.lexpos = begin
         self.ends.clear()
@@ -154,7 +154,7 @@ class UnitLexer:
 
     @property
     def lexpos(self) -> int:
-        """Where the next token would be looked for."""
+        """The position at which to look for the next token."""
         return int(self._lexer.lexpos)
 
     def token(self) -> LexToken | None:
@@ -175,7 +175,7 @@ class UnitLexer:
         return found
 
     def _read(self) -> LexToken | None:
-        """The next token. What cannot be read behind a complete open-ended unit is the next unit's fault."""
+        """The next token. An error after a complete open-ended unit belongs to the next unit."""
         try:
             found: LexToken | None = self._lexer.token()
             return found

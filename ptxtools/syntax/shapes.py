@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _TRIVIA = r"(?:\s++|//[^\n]*+|/\*(?s:.*?)\*/)*+"
 _NAME = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++|_)"
 _COUNT = r"(?:0|[1-9]\d{0,17})(?![\w$.])"
-#: What would make the line after an open-ended directive part of it.
+#: Tokens that would make the next line part of an open-ended directive.
 _NOT_LINKED = rf'(?!{_TRIVIA}(?:[,+\-\d"]|\.\d))'
 
-#: An instruction that is no call; a source location; a label. What it does not match is left to `parse`.
+#: An instruction other than a call; a source location; a label. Anything else is left to `parse`.
 _STATEMENT = re.compile(
     rf"""{_TRIVIA}(?:
         (?:(@!?{_NAME})\s++)?+ (?!call\b) ([a-z]\w*+(?:\.\w++(?:::\w++)*+)*+(?=[\s;])\s*+) ([^;"/\#@:]*+) ;
@@ -78,12 +78,12 @@ _DATA = re.compile(
 )
 
 
-#: A word in an initialiser of numbers.
+#: A word in a numeric initialiser.
 _LIST_WORD = re.compile(r"[{},]|[^\s{},]+")
 
 
 class _NoShapeError(Exception):
-    """This text is for the grammar as a whole."""
+    """This text needs the grammar."""
 
 
 class _SpacingError(Exception):
@@ -91,7 +91,7 @@ class _SpacingError(Exception):
 
 
 class Names(dict[str, Name]):
-    """One `Name` for each text."""
+    """One `Name` per text."""
 
     def __missing__(self, text: str) -> Name:
         name = self[text] = Name(text)
@@ -186,12 +186,12 @@ class ShapeParser:
         self._separator = ", "
         self._store = templates.store()
         self._ply: UnitParser | None = None
-        # Text without `;` is looked through for one from each of its lines, unless the way to it is remembered.
+        # In text without `;`, each line would search for one again; so the position is remembered.
         self._slow_until = 0
 
     @property
     def grammar(self) -> UnitParser:
-        """The parser proper; made when the first text needs it."""
+        """The underlying parser; created on first use."""
         if self._ply is None:
             from .units import shared_parser
 
@@ -201,7 +201,7 @@ class ShapeParser:
     # --- statements ---------------------------------------------------------------------------------------------------
 
     def statements(self, text: str, begin: int, items: list[Any]) -> int:
-        """Read statements into `items` for as long as all are plain; the place where the next unit begins."""
+        """Read plain statements into `items`; returns the position of the next unit."""
         if begin < self._slow_until:
             return begin
         match, add = _STATEMENT.match, items.append
@@ -279,7 +279,7 @@ class ShapeParser:
         return self._extents.setdefault(extent, extent)
 
     def data_lines(self, text: str, begin: int, lines: list[DataLine]) -> int:
-        """Read lines of section data for as long as all are plain; the place where the next unit begins."""
+        """Read plain lines of section data; returns the position of the next unit."""
         at = begin
         while found := _DATA.match(text, at):
             if found.lastindex == 3:
@@ -325,7 +325,7 @@ class ShapeParser:
         return instruction.operands[0]  # type: ignore[no-any-return]
 
     def sample(self, text: str, kind: type) -> Any:
-        """What the grammar makes of a text of ours, which must be one node of this kind."""
+        """Parse a text of ours, which must give one node of this kind."""
         try:
             node, end = self.grammar.parse(text, 0)
         except Fault:
@@ -392,7 +392,7 @@ class ShapeParser:
         return operand
 
     def close(self) -> None:
-        """Keep new shapes for the next process; nothing can be read any more."""
+        """Save new shapes for the next process; nothing can be parsed afterwards."""
         self._store.save()
         del self._operands, self._data_values  # which know this parser: a cycle
 

@@ -1,7 +1,7 @@
 """Templates: parsed units with holes where names, numbers and strings were, kept by shape.
 
 A shape is a text in which each hole is replaced by its kind. To make a template, the holes get names and numbers that
-occur nowhere else, the grammar parses that, and each hole must turn up exactly once in the node. If it does not, say
+occur nowhere else, the grammar parses it, and each hole must appear exactly once in the node. If it does not, say
 because a constant expression was folded, the shape is not regular, and its texts go to the grammar every time.
 """
 
@@ -28,11 +28,11 @@ from .constants import ConstantError, literal, unary
 if TYPE_CHECKING:
     from .shapes import ShapeParser
 
-#: Templates of operands, and of units, that a process makes at most; with more the input is not of the kind that
-#: repeats itself. A file with more is forgotten: what it holds came from other inputs, and nothing could be added.
+#: The most templates of operands, and of units, in a process; with more, the input does not repeat itself.
+#: A file with more is discarded: its content came from other inputs, and nothing could be added.
 MOST_KEPT = 2000
 
-# Words that mean something to the grammar are no holes.
+# Words with a meaning in the grammar are not holes.
 _HOLE = r"""(?<![\w$%.:])(?:
     (?!(?:generic|function_name|inlined_at|WARP_SZ|call|_)(?![\w$]))(?:[A-Za-z][\w$]*+|[_$%][\w$]++)(?:\.[a-z]\w*+)?+
   | \d[\w$.]*+
@@ -55,7 +55,7 @@ Builder = Callable[[Sequence[str], Sequence[int], "ShapeParser"], Any]
 
 
 class NotRegularError(Exception):
-    """A hole does not turn up in the node exactly once."""
+    """A hole does not appear exactly once in the node."""
 
 
 def shape_of_operand(text: str) -> tuple[str | None, list[str]]:
@@ -267,7 +267,7 @@ def _link_node(name: str, values: tuple[Program, ...]) -> Builder:
 
 
 class Template:
-    """A shape's node with holes; `build` fills them in. `program` is marshalled, and linked at the first use."""
+    """A shape's node with holes; `build` fills them in. `program` is marshalled, and linked on first use."""
 
     __slots__ = ("build", "program")
 
@@ -277,7 +277,7 @@ class Template:
 
     @classmethod
     def of(cls, node: Any, parts: list[str]) -> Template:
-        """The template of the node that the grammar made of `placeholder(parts)`. Raises `NotRegularError`."""
+        """The template of the node parsed from `placeholder(parts)`. Raises `NotRegularError`."""
         return cls(marshal.dumps(_Maker(parts).finish(node)))
 
     def _first_build(self, holes: Sequence[str], starts: Sequence[int], by: ShapeParser) -> Any:
@@ -304,7 +304,7 @@ class Store:
         return len(self.operands) + len(self.units)
 
     def is_new(self, shape: str, known: dict[str, Template | None]) -> bool:
-        """Whether a template is to be made for this shape."""
+        """Whether to make a template for this shape."""
         return shape not in known and len(known) - self._loaded[known is self.units] < MOST_KEPT
 
     def save(self) -> None:

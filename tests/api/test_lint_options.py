@@ -27,7 +27,7 @@ def test_options():
     ({"target": ""}, "unknown target ''"),
     ({"target": "sm_91"}, r"unknown target 'sm_91' \(did you mean"),
     ({"ptx_version": "99.9"}, "unknown PTX version '99.9'"),
-    ({"ptx_version": "eight"}, "'eight' is no version"),
+    ({"ptx_version": "eight"}, "'eight' is not a version"),
     ({"select": ["PTX2", "E501"]}, "unknown code 'E501'"),
     ({"ignore": "PTX999"}, "unknown code 'PTX999'"),
 ])  # fmt: skip

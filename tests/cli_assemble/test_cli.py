@@ -225,7 +225,7 @@ def test_faulty_response_files(run, files, message):
     (["-d", "-MT", "x", "a.ptx"], "-MT cannot be used with --disassemble"),
     (["--target", "sm_9", "a.ptx"], "unknown target"),
     (["--target", "volta", "a.ptx"], "unknown target"),
-    (["--ptx-version", "eight", "a.ptx"], "no version"),
+    (["--ptx-version", "eight", "a.ptx"], "not a version"),
     (["--ptx-version", "99.9", "a.ptx"], "unknown PTX version '99.9'"),
     (["--emit", "exe", "a.ptx"], "exe"),
     (["missing.ptx"], "cannot be read"),

@@ -192,11 +192,11 @@ def test_addresses_of_functions_are_in_order_of_mention() -> None:
     ("body", "reason"),
     [
         ("bra NOWHERE;", "there is no label 'NOWHERE'"),
-        ("add.u32 %r1, %undeclared, 1;", "'%undeclared' is not declared, and no special register"),
+        ("add.u32 %r1, %undeclared, 1;", "'%undeclared' is neither declared nor a special register"),
         ("add.u32 %r1, nothing, 1;", "'nothing' has no address"),
         ("frobnicate.u32 %r1, %r2;", "unknown instruction"),
-        ("@%r9 add.u32 %r1, %r1, 1;", "is no predicate register"),
-        ("call f;", "'f' is no function"),
+        ("@%r9 add.u32 %r1, %r1, 1;", "is not a predicate register"),
+        ("call f;", "'f' is not a function"),
     ],
 )
 def test_refusals(body: str, reason: str) -> None:

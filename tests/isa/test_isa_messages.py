@@ -19,12 +19,12 @@ CASES = [
     ("mul.wide.u64", "PTX113", "'.wide'", ""),
     ("and.f32", "PTX210", "'.f32' is not a type of 'and'", ".b32"),
     ("mad.hi.sat.u32", "PTX113", "'.sat'", "mad.mode.sat.s32"),
-    ("cvt.f16.f32", "PTX113", "'.f16' does not hold every '.f32'", ""),
+    ("cvt.f16.f32", "PTX113", "'.f16' cannot represent every '.f32'", ""),
     ("cvt.sat.u32.u8", "PTX113", "'.sat' has no effect", ""),
     ("ld.shared.v8.f32", "PTX113", "'.v8' with '.f32' needs .global or no .ss", ""),
     ("add..s32", "PTX111", "empty modifier", ""),
     ("add.s32.", "PTX111", "empty modifier", ""),
-    ("tcgen05.ld.sync.aligned.16x256b.x64.b32", "PTX113", "128 are the most", ""),
+    ("tcgen05.ld.sync.aligned.16x256b.x64.b32", "PTX113", "at most 128 are allowed", ""),
 ]
 
 

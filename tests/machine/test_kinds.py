@@ -11,7 +11,7 @@ from . import kinds, recorder
 UNREACHED = {
     "for … in a loop that waits for …": "a limit must come while the lanes sleep: a matter of speed",
     "the launch of a child grid was refused: …": "the launch call has refused it before",
-    "sparsity selector …: … is the greatest for .…": "a constant, which is checked when a module is loaded",
+    "sparsity selector …: at most … is allowed for .…": "a constant, which is checked when a module is loaded",
     "for … bulk operations to …, among them …": "they always complete, so no report is made while they are waited for",
 }
 

@@ -129,7 +129,7 @@ class FunctionLowering(Values):
             else:
                 ref = self.register(guard.name)
                 if not isinstance(ref, Ref):
-                    raise Unsupported(f"guard '{guard.name}' is no predicate register")
+                    raise Unsupported(f"guard '{guard.name}' is not a predicate register")
                 self.guard, self.negated = ref, guard.negated
             op = self.linker.read(instruction.opcode)
             if self.linker.variant.lines:
@@ -273,7 +273,7 @@ class FunctionLowering(Values):
         for (10.1, 10.10)."""
         register = special_register(name)
         if register is None:
-            raise Unsupported(f"'{name}' is not declared, and no special register")
+            raise Unsupported(f"'{name}' is neither declared nor a special register")
         bits, own = (TYPES[type_name].bits if type_name else 0), TYPES[register.type].bits
         if 1 < bits < own:
             whole = self.special(name, register.type)
@@ -307,7 +307,7 @@ class FunctionLowering(Values):
         """The pointer + the register's value * size: `table[r]` (6.4.2)."""
         index = self.register(register)
         if not isinstance(index, Ref):
-            raise Unsupported(f"index '{register}' is no register")
+            raise Unsupported(f"index '{register}' is not a register")
         if index.type != "b64":
             index = self.compute("cvt.u64.u32", ("u32",), (index,), "u64")
         scaled = self.compute("mul.lo.u64", ("u64", "u64"), (index, self.constant(size, "b64")), "u64")

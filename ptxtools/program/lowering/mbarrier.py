@@ -137,7 +137,7 @@ def pending_count(f: FunctionLowering, instruction: Instruction, op: Opcode) -> 
     if destination is None:
         return
     if destination.type != "b32":
-        raise Unsupported("the count is no 32-bit register")
+        raise Unsupported("the count is not a 32-bit register")
     value = f.source(state, "b64")
     shifted = f.compute("shr.u64", ("u64", "u32"), (value, f.constant(PENDING_SHIFT, "b32")), "u64")
     narrow = f.compute("cvt.u32.u64", ("u64",), (shifted,), "u32")

@@ -34,7 +34,7 @@ def copy(view: View) -> None:
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 16:
-            raise view.trap(f"a bulk copy of {size} bytes; a multiple of 16 is possible", lane)
+            raise view.trap(f"a bulk copy of {size} bytes; the size must be a multiple of 16", lane)
         if operands.has("mbar"):
             _to_shared(view, operands, lane, size)
         else:
@@ -217,7 +217,7 @@ def clear(view: View) -> None:
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 8:
-            raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
+            raise view.trap(f"st.bulk of {size} bytes; the size must be a multiple of 8", lane)
         operands.memory("a", lane, size, write=True, align=8)[:] = 0
         if listeners is not None:
             cta, offset = operands.shared("a", lane, size, align=8)

@@ -123,7 +123,7 @@ def _reserved(value: int, variant: Variant) -> None:
         found = value >> low & ((1 << high - low + 1) - 1)
         if found:
             name = f"bit {low} is" if low == high else f"bits {low}-{high} are"
-            raise DescriptorError(f"instruction descriptor: {name} {found:#x}; 0 is needed for .kind::{kind}")
+            raise DescriptorError(f"instruction descriptor: {name} {found:#x}; .kind::{kind} requires 0")
 
 
 def _scale_type(value: int, kind: str) -> str:

@@ -135,7 +135,7 @@ def product(view: View) -> None:
     issue = everybody[warp].issued
     key = number(view, "b_desc", view.leader) | shared.layout_bit("b" in plan.transposed)
     if any(record.key_of(issue) not in (None, key) for record in everybody):
-        raise view.trap("the warps of the warpgroup give different descriptors or layouts of B")
+        raise view.trap("the warps of the warpgroup have different descriptors or layouts of B")
     everybody[warp].issue(key)
     claim = announce(view, view.leader, "wgmma.mma_async", lambda: _spans(view, plan))
     if view.launch.late and (group.late[warp] or view.schedule.lags()):
@@ -233,7 +233,7 @@ def _rows_of_a(view: View, plan: Plan) -> Array:
     selector = number(view, "sp_sel", view.leader)
     limit = 1 if BITS[plan.atype] == 8 else 2
     if selector >= limit:
-        raise view.trap(f"sparsity selector {selector}: {limit - 1} is the greatest for .{plan.atype}")
+        raise view.trap(f"sparsity selector {selector}: at most {limit - 1} is allowed for .{plan.atype}")
     places = sparse_columns(plan.atype, plan.k, selector, registers(view, "sp_meta")[0])
     return sparse.expand(stored, places)
 

@@ -54,7 +54,7 @@ def texture_at(view: View, handle: int, lane: int) -> Texture:
     held = content(view, handle, lane)
     texture = textures_of(view).find(held)
     if texture is None:
-        what = f"{handle:#x} is no texture or surface"
+        what = f"{handle:#x} is not a texture or surface"
         raise view.trap(what if is_handle(handle) or held else f"{what}: nothing is bound to that variable", lane)
     if texture.freed:
         raise view.trap("the memory of the texture has been freed", lane)
@@ -69,7 +69,7 @@ def sampler_at(view: View, handle: int, lane: int) -> Sampler:
         return texture.sampler
     sampler = sampler_of(held)
     if sampler is None and held:
-        raise view.trap(f"{handle:#x} is no sampler", lane)
+        raise view.trap(f"{handle:#x} is not a sampler", lane)
     return sampler or Sampler()
 
 
