@@ -81,7 +81,8 @@ rcp rsqrt = approx ftz : f32 f64
 sin cos lg2 = approx ftz : f32
 ex2 = approx ftz : f32 bf16 bf16x2; approx : f16 f16x2
 tanh = approx : f32 $halves
-min max = : $words u16x2 u8x4 f64; relu : s32 s16x2 s8x4; ftz NaN xorsign abs : f32 f16 f16x2; NaN xorsign abs : bf16 bf16x2
+min max = : $words u16x2 u8x4 f64; relu : s32 s16x2 s8x4
+min max = ftz NaN xorsign abs : f32 f16 f16x2; NaN xorsign abs : bf16 bf16x2
 copysign = : f32 f64
 testp = finite infinite normal notanumber number subnormal : f32 f64
 popc clz brev bfi = : b32 b64
@@ -166,7 +167,8 @@ createpolicy = L2 L2::evict_first L2::evict_last L2::evict_normal L2::evict_unch
 mapa getctarank = shared::cluster : u32 u64
 alloca stacksave stackrestore = : u32 u64
 fence membar = acq_rel acquire release sc alias async async::generic tensormap::generic proxy mbarrier_init gl $scope
-        global shared::cta shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster :
+        global shared::cta shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster
+        sync_restrict::shared::cluster::read :
 
 bra brx.idx call ret = uni :
 exit trap brkpt =
@@ -181,16 +183,20 @@ clusterlaunchcontrol.try_cancel = async multicast::cluster::all shared::cta $com
 clusterlaunchcontrol.query_cancel = is_canceled : pred > b128
     v4 get_first_ctaid get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z : b32 > b128
 
-mbarrier.init mbarrier.inval = shared shared::cta : b64
+mbarrier.init = layout::v0 shared shared::cta : b64
+mbarrier.inval = shared shared::cta : b64
 mbarrier.expect_tx mbarrier.complete_tx = relaxed cta cluster $shared : b64
 mbarrier.arrive mbarrier.arrive_drop = expect_tx noComplete release relaxed cta cluster $shared : b64
-mbarrier.test_wait mbarrier.try_wait = parity acquire relaxed cta cluster shared shared::cta : b64
-mbarrier.pending_count = : b64
+mbarrier.test_wait mbarrier.try_wait = parity phase_type::primary phase_type::conditional acquire relaxed cta cluster
+        shared shared::cta : b64
+mbarrier.pending_count = layout::v0 : b64
+mbarrier.check_layout = layout::v0 layout::v1 shared shared::cta : b64
 cp.async = ca cg global shared shared::cta L2::64B L2::128B L2::256B $hint :
 cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk.commit_group =
 cp.async.bulk.wait_group = read :
 cp.async.mbarrier.arrive = noinc shared shared::cta : b64
-cp.async.bulk = bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint weak :
+cp.async.bulk = bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint
+        weak :
     bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint relaxed $scope
         : b128
 cp.async.bulk.tensor = bulk_group $complete multicast::cluster global shared::cta shared::cluster $hint $pair $axes
