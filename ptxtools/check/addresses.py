@@ -100,6 +100,9 @@ def _register(
     elif spec.space == "tmem" and info.bits != 32:
         message = f"'{name}' has {info.bits} bits; addresses in tensor memory have 32"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "9.7.16.1")
+    elif spec.space == "fabric" and info.bits != 32:
+        message = f"'{name}' has {info.bits} bits; endpoints of a fabric have 32"
+        yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), op.section)
     elif spec.width == "bare" and info.kind != "bits":
         message = f"'{name}' is a .{found.type} register; '{op.text}' requires .b{info.bits} as '{spec.name}'"
         yield Problem(codes.ADDRESS_REGISTER, message, index)

@@ -166,6 +166,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     needs .ignore_oob      => ptx 9.2
     needs .weak,.sem,.b128 => ptx 9.3
     needs .sem dst=.shared::cluster src=.global => sm_90a, sm_100f, sm_110f
+    only .sem dst=.shared::cluster src=.shared::cta => .cta,.cluster
 
 # 9.7.9.25.4.2 cp.reduce.async.bulk
     cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
@@ -206,6 +207,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     .scope = { .cta, .cluster, .gpu, .sys };
     needs      => ptx 8.0, sm_90
     needs .sem => ptx 9.3
+    only .sem dst=.shared::cluster => .cta,.cluster
 
 # 9.7.9.25.7.1 multimem.cp.async.bulk
     multimem.cp.async.bulk{.weak}.dst.src.completion_mechanism{.cp_mask}  $copy, byteMask:u16 if .cp_mask;

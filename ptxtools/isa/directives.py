@@ -156,6 +156,7 @@ PRAGMAS: dict[str, PragmaInfo] = {
     "used_bytes_mask": PragmaInfo((8, 3), "sm_50", True, "14.2", -(2**63)),
     "enable_smem_spilling": PragmaInfo((8, 7), "sm_75", True, "14.3"),
     "frequency": PragmaInfo((9, 0), "sm_10", True, "14.4", 1),
+    "mma_throughput": PragmaInfo((9, 3), "sm_10", True, "14.5"),
 }
 
 

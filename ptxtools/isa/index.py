@@ -37,6 +37,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "elect": ("synchronisation",),
     "ex2": ("floating", "half"),
     "exit": ("control",),
+    "fabric": ("fabric",),
     "fence": ("synchronisation",),
     "fma": ("floating", "half", "mixed"),
     "fns": ("integer",),

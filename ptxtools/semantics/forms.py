@@ -167,7 +167,8 @@ createpolicy = L2 L2::evict_first L2::evict_last L2::evict_normal L2::evict_unch
 mapa getctarank = shared::cluster : u32 u64
 alloca stacksave stackrestore = : u32 u64
 fence membar = acq_rel acquire release sc alias async async::generic tensormap::generic proxy mbarrier_init gl $scope
-        global shared::cta shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster :
+        global shared::cta shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster
+        sync_restrict::shared::cluster::read :
 
 bra brx.idx call ret = uni :
 exit trap brkpt =
@@ -182,11 +183,14 @@ clusterlaunchcontrol.try_cancel = async multicast::cluster::all shared::cta $com
 clusterlaunchcontrol.query_cancel = is_canceled : pred > b128
     v4 get_first_ctaid get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z : b32 > b128
 
-mbarrier.init mbarrier.inval = shared shared::cta : b64
+mbarrier.init = layout::v0 shared shared::cta : b64
+mbarrier.inval = shared shared::cta : b64
 mbarrier.expect_tx mbarrier.complete_tx = relaxed cta cluster $shared : b64
 mbarrier.arrive mbarrier.arrive_drop = expect_tx noComplete release relaxed cta cluster $shared : b64
-mbarrier.test_wait mbarrier.try_wait = parity acquire relaxed cta cluster shared shared::cta : b64
-mbarrier.pending_count = : b64
+mbarrier.test_wait mbarrier.try_wait = parity phase_type::primary phase_type::conditional acquire relaxed cta cluster
+        shared shared::cta : b64
+mbarrier.pending_count = layout::v0 : b64
+mbarrier.check_layout = layout::v0 layout::v1 shared shared::cta : b64
 cp.async = ca cg global shared shared::cta L2::64B L2::128B L2::256B $hint :
 cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk.commit_group =
 cp.async.bulk.wait_group = read :

@@ -228,9 +228,8 @@ def expected_pair(op: Opcode, *values: int) -> int:
     bits = int(kind[1:])
     for shift in range(0, 32, bits):
         x = [oracle.number(value >> shift, kind) for value in values]
-        result = {"add": sum, "sub": lambda x: x[0] - x[1], "min": min, "max": max, "neg": lambda x: -x[0]}[op.family](
-            x
-        )  # type: ignore[operator]
+        answers = {"add": sum(x), "sub": x[0] - x[-1], "min": min(x), "max": max(x), "neg": -x[0]}
+        result = answers[op.family]
         result = oracle.clamp(result, kind) if op.has("sat") else relu(op, result)
         want |= (result & (1 << bits) - 1) << shift
     return want
