@@ -4,7 +4,7 @@
     device = ptxtools.Device("sm_90a", sms=4)
     result = device.launch(module["scale"], grid=4, block=256, args=[x, out, 1024])
 
-Everything here is loaded when it is first used.
+Everything here is loaded on first use.
 """
 
 from __future__ import annotations

@@ -227,8 +227,10 @@ def _term(term: object) -> str:
     if term.kind == "operand":
         kinds = {"reg": " as a register", "imm": " as a constant", "unified": ".unified", "vec": " as a vector",
                  "handle": " by an address in a register", "entry": " as a kernel",
-                 "opaque": " as a texture, sampler or surface"}  # fmt: skip
-        return f"{bang}operand `{term.key}`{kinds.get(term.values[0], '') if term.values else ''}"
+                 "opaque": " as a texture, sampler or surface", "sampler": " as a sampler",
+                 "indirect": " with a sampler in a register, or in unified mode with one at all"}  # fmt: skip
+        kind = term.values[0] if term.values else ""
+        return f"{bang}operand `{term.key}`{f' = {kind}' if kind.isdigit() else kinds.get(kind, '')}"
     return f"{bang}`{values or term.key}`"
 
 

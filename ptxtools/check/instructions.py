@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from ptxtools.diagnostics import Diagnostic, Span
 from ptxtools.ir.nodes import (
-    Address,
     BranchTargets,
     CallPrototype,
     CallTargets,
@@ -18,12 +17,9 @@ from ptxtools.ir.nodes import (
     Label,
     Loc,
     Name,
-    Operand,
-    Pair,
     Pragma,
     Statement,
     Variable,
-    Vector,
 )
 from ptxtools.ir.nodes import (
     Scope as ScopeNode,
@@ -36,11 +32,11 @@ from .availability import is_gone
 from .context import NARROW, Context
 from .debugging import Debugging
 from .declarations import BANK, check_variable, refuse_banks, same_declarator
-from .opaque import is_handle
 from .operands import examine, signature
 from .particular import particular
 from .problems import Problem, describe, names_of, undeclared
 from .values import CONSTANTS, Scope
+from .written import required
 
 #: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
 _GOOD, _BAD, _EACH = 1, 2, 3
@@ -256,7 +252,8 @@ class BodyChecker:
     def _requirements(self, item: Instruction, op: Opcode, scope: Scope) -> None:
         context = self.context
         needs = list(op.requirements)
-        needs += [need for need in op.operand_requirements if _written(op, need, item.operands, scope)]
+        if op.operand_requirements:
+            needs += required(op, item.operands, scope, context.setting)
         gathering = context.gathered is not None
         lacking = [need for need in needs if gathering or _fails(need, context)]
         if lacking:
@@ -363,33 +360,6 @@ def _fails(need: Need, context: Context) -> bool:
     from .availability import lack
 
     return lack("", (need,), context.declared) is not None
-
-
-def _written(op: Opcode, need: Need, operands: tuple[Operand, ...], scope: Scope) -> bool:
-    """Whether the operand that a requirement depends on is there, in the kind that it names."""
-    index = next((i for i, spec in enumerate(op.operands) if spec.name == need.operand), None)
-    if index is None:
-        second = next((i for i, s in enumerate(op.operands) if s.second and s.second.name == need.operand), None)
-        return second is not None and second < len(operands) and isinstance(operands[second], Pair)
-    if index >= len(operands):
-        return False
-    operand = operands[index]
-    if need.kind == "imm":
-        return isinstance(operand, Immediate)
-    if need.kind == "reg":
-        return isinstance(operand, Name)
-    if need.kind == "unified":
-        return isinstance(operand, Address) and operand.suffix == "unified"
-    if need.kind == "vec":
-        return isinstance(operand, Vector)
-    if need.kind == "handle":
-        base = operand.base if isinstance(operand, Address) else None
-        return isinstance(base, Name) and scope.resolve(base.name).kind == "reg"
-    if need.kind == "opaque":
-        return isinstance(operand, Name) and is_handle(operand, scope.resolve(operand.name))
-    if need.kind == "entry":
-        return isinstance(operand, Name) and scope.resolve(operand.name).role == "entry"
-    return True
 
 
 def _special_names(item: Instruction, scope: Scope) -> list[str]:

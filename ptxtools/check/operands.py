@@ -70,25 +70,28 @@ def _element(operand: Element, scope: Scope) -> Signature:
 
 def examine(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting) -> list[Problem]:
     """What is wrong with the operands of `op`: nothing, or the complaints about the operand list that fits best."""
-    best = _best(op, operands, scope, setting)
+    _, best = best_fit(op, operands, scope, setting)
     if len(best) > 1 and best[0].code in (codes.OPERAND_KIND, codes.ADDRESS_FORM):
         from .exchanged import exchanged
 
-        pair = exchanged(operands, (p.operand for p in best), lambda swap: not _best(op, swap, scope, setting))
+        pair = exchanged(operands, (p.operand for p in best), lambda swap: not best_fit(op, swap, scope, setting)[1])
         if pair is not None:
             message = f"operands {pair[0] + 1} and {pair[1] + 1} of '{op.text}' are exchanged"
             return [Problem(best[0].code, message, pair[0])]
     return _causes(best)
 
 
-def _best(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting) -> list[Problem]:
-    best: list[Problem] = []
+def best_fit(
+    op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting
+) -> tuple[tuple[OperandSpec, ...], list[Problem]]:
+    """The operand list of `op` that fits best, and what is wrong with it."""
+    best: tuple[tuple[OperandSpec, ...], list[Problem]] = (op.operands, [])
     for specs in op.shapes:
         problems = _match(op, specs, operands, scope, setting)
         if not problems:
-            return []
-        if not best or _badness(problems) < _badness(best):
-            best = problems
+            return specs, []
+        if not best[1] or _badness(problems) < _badness(best[1]):
+            best = specs, problems
     return best
 
 

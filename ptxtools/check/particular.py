@@ -30,8 +30,18 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope:
     if op.family == "mov" and not op.operands[0].vector and all(_is_vector(o, scope) for o in operands):
         message = f"'{op.text}' packs a vector or takes one apart: one of its operands is a scalar"
         yield Problem(codes.OPERAND_KIND, message, 1, None, ("copy vectors by mov.v2 or mov.v4",), "9.7.9.4")
+    if op.name == "createpolicy" and op.has("range"):
+        yield from _sizes(operands)
     if op.family == "tex":
         yield from _depth(op, operands)
+
+
+def _sizes(operands: Sequence[Operand]) -> Iterator[Problem]:
+    """The primary part of a range is no larger than the whole (9.7.9.18)."""
+    sizes = [o.value & 0xFFFF_FFFF for o in operands[2:] if isinstance(o, Immediate)]
+    if len(sizes) == 2 and sizes[0] > sizes[1]:
+        message = f"the primary size, {sizes[0]}, exceeds the total size, {sizes[1]}"
+        yield Problem(codes.CONSTANT_RANGE, message, 2, None, (), "9.7.9.18")
 
 
 def _is_vector(operand: Operand, scope: Scope) -> bool:

@@ -66,7 +66,7 @@ class Symbol:
 
 
 #: Where a symbol is: section number, value, size.
-Place: TypeAlias = "tuple[int, int, int]"
+SymbolExtent: TypeAlias = "tuple[int, int, int]"
 
 
 class Relocation(NamedTuple):
@@ -277,7 +277,7 @@ class SymbolTable(Sequence[Symbol]):
         name, info, *_ = _SYM.unpack_from(self._rows, number * _SYM.size)
         return Symbol(_text(self._names, name), info & 15, info >> 4, section, value, size)
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> SymbolExtent:
         """Where a symbol is; quicker than all of it."""
         if not 0 <= number < len(self):
             raise IndexError(number)

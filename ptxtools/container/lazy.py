@@ -58,10 +58,10 @@ class LazyScope(Scope):
 
     _container: Container | None
     #: What the container calls it: item, place, rows of lines.
-    _body: tuple[int, elf.Place, range]
+    _body: tuple[int, elf.SymbolExtent, range]
 
     @classmethod
-    def of(cls, container: Container, body: tuple[int, elf.Place, range], span: Span) -> LazyScope:
+    def of(cls, container: Container, body: tuple[int, elf.SymbolExtent, range], span: Span) -> LazyScope:
         self = cls.__new__(cls)
         self._container, self._body, self.span = container, body, span
         return self
@@ -95,7 +95,7 @@ class LazyFunction(Function):
     _header: dict[str, Any] | None
 
     @classmethod
-    def of(cls, container: Container, item: int, flags: int, name: str, linkage: str, place: elf.Place | None,
+    def of(cls, container: Container, item: int, flags: int, name: str, linkage: str, place: elf.SymbolExtent | None,
            locs: range) -> LazyFunction:  # fmt: skip
         self = cls.__new__(cls)
         self._container, self._item, self._header = container, item, None

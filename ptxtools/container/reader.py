@@ -218,7 +218,7 @@ class Container:
         d.shared, d.local, d.const, d.instructions = [c.next() for _ in range(4)]
         return d
 
-    def body(self, item: int, place: elf.Place, locs: range) -> list[Any]:
+    def body(self, item: int, place: elf.SymbolExtent, locs: range) -> list[Any]:
         """The statements of a function."""
         section, start, size = place
         self._code_left -= size  # when many symbols share one place, it is soon used up

@@ -7,8 +7,11 @@ dtype=.bf16,.bf16x2   the slot holds one of these values ("when the destination 
 ::cluster             some modifier ends with this qualifier
 prefetchu             the page declares several instructions, and this is the one
 @b   @a:reg           operand b is written; operand a is written as a register (known only with the operands)
+     @a:4             it is this constant
      @a:handle        its address is in a register, where it could be a name; @a:entry: it names a kernel,
-     @a:opaque        a texture, sampler or surface
+     @a:opaque        a texture, sampler or surface, @a:sampler: a sampler
+     @a:indirect      it has a sampler beside the texture that is not fixed when the module is made: in a register, or
+                      at all in unified mode
 !x                    not x
 x y | z               x and y, or z
 """

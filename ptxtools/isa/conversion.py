@@ -4,6 +4,8 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
+let scale = scale_factor:b16^(reg) if .scaled
+
 # 9.7.9.21 cvt
     cvt{.sat}.dtype.atype             d:dtype+, a:atype+(reg imm sreg);                   // integer to integer
     .dtype = .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64 };
@@ -47,8 +49,8 @@ PAGES = """
     .atype = { .f32 };
     cvt.rnd.satfinite{.relu}.dtype.atype              d:dtype, a:atype;
     .rnd   = { .rn };
-    .dtype = { .e4m3x2, .e5m2x2 };
-    .atype = { .f16x2 };
+    .dtype = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+    .atype = { .f16x2, .bf16x2 };
     cvt.rnd{.relu}.dtype.atype                        d:dtype, a:atype;
     .rnd   = { .rn };
     .dtype = { .f16x2 };
@@ -69,6 +71,19 @@ PAGES = """
     .rnd   = { .rn };
     .dtype = { .bf16x2 };
     .atype = { .ue8m0x2 };
+    cvt.rnd.satfinite{.relu}{.scaled}.dtype.atype     d:dtype, a:atype, b:atype, $scale;
+    .rnd   = { .rn };
+    .dtype = { .s2f6x2 };
+    .atype = { .f32 };
+    cvt.rnd.satfinite{.relu}{.scaled}.dtype.atype     d:dtype, a:atype, $scale;
+    .rnd   = { .rn };
+    .dtype = { .s2f6x2 };
+    .atype = { .bf16x2 };
+    cvt.rnd{.satfinite}{.relu}{.scaled}.dtype.atype   d:dtype, a:atype, $scale;
+    .rnd   = { .rn };
+    .dtype = { .bf16x2 };
+    .atype = { .s2f6x2, .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+    .scaled = { .scaled::n2::ue8m0 };
     rule legal
     needs .f64                                   => sm_13
     needs .ftz                                   => ptx 1.4
@@ -76,7 +91,7 @@ PAGES = """
     needs .ftz atype=.u8,.s8                     => ptx 1.5
     needs dtype=.f32 atype=.bf16                 => ptx 7.1, sm_80
     needs dtype=.f32 atype=.bf16 .rnd            => ptx 7.8, sm_90
-    needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 rnd=.rn,.rz => ptx 7.0, sm_80
+    needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 => ptx 7.0, sm_80
     needs dtype=.bf16 atype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64,.bf16 => ptx 7.8, sm_90
     needs atype=.bf16 dtype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64 => ptx 7.8, sm_90
     needs dtype=.tf32 rnd=.rn,.rz                => ptx 7.8, sm_90
@@ -84,7 +99,11 @@ PAGES = """
     needs .satfinite dtype=.f16,.bf16,.f16x2,.bf16x2,.tf32 => ptx 8.1, sm_70
     needs .satfinite dtype=.tf32 rnd=.rn,.rz     => ptx 8.6, sm_100
     needs .e2m1x2,.e2m3x2,.e3m2x2,.ue8m0x2       => ptx 8.6, blackwell
-    needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a
+    needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a, sm_107a
+    needs atype=.bf16x2 dtype=.e4m3x2,.e5m2x2,.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.1, narrow
+    needs atype=.f16x2 dtype=.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.1, narrow
+    needs .s2f6x2                                => ptx 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a, sm_121a
+    needs dtype=.bf16x2 atype=.e4m3x2,.e5m2x2,.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.2, narrow
 
 # 9.7.9.22 cvt.pack
     cvt.pack.sat.dtype.atype        d:u32+, a:atype+, b:atype+;

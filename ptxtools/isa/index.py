@@ -20,6 +20,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "brkpt": ("miscellaneous",),
     "brx": ("control",),
     "call": ("control",),
+    "clmad": ("integer",),
     "clusterlaunchcontrol": ("mbarrier",),
     "clz": ("integer",),
     "cnot": ("logic",),

@@ -26,7 +26,7 @@ Numbers: TypeAlias = npt.NDArray[Any]
 #: Bytes of the pieces in which `Span.words` counts.
 WORD = 4
 _ALL_LANES = (1 << 128) - 1
-_MOST_RUNS = 64
+_CHUNK = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +165,6 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def chunks(cta: Cta, numbers: Numbers, kind: str = "read") -> list[Span]:
-    """Spans of 16-byte chunks of shared memory, by their numbers."""
-    some = np.unique(numbers)
-    starts = some[np.flatnonzero(np.diff(some, prepend=-2) != 1)]
-    ends = some[np.flatnonzero(np.diff(some, append=some[-1] + 2) != 1)] + 1
-    if len(starts) > _MOST_RUNS:
-        starts, ends = starts[:1], ends[-1:]
-    return [Span(cta, 16 * int(a), 16 * int(b), kind) for a, b in zip(starts, ends, strict=True)]
+    """The span of 16-byte chunks of shared memory, by their numbers."""
+    rows = _CHUNK * np.unique(numbers)
+    return [Span(cta, int(rows[0]), int(rows[-1]) + _CHUNK, kind, rows=rows, row=_CHUNK)]

@@ -35,8 +35,8 @@ from ptxtools.diagnostics import Cause, Trap
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, LOCAL_WINDOW, OFFSET_MASK, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, Op, Ref
 
+from .issued import IssuedProducts
 from .residents import Cluster, Cta, Schedule, Wait
-from .warpgroup import Record
 
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
@@ -217,9 +217,9 @@ class View(ABC):
     def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
         """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""
 
-    def issued_by(self, warp: int) -> Record:
+    def issued_by(self, warp: int) -> IssuedProducts:
         """What a warp of the CTA has issued of wgmma."""
-        record: Record = self.cta.state.setdefault(f"wgmma of warp {warp}", Record.empty())
+        record: IssuedProducts = self.cta.state.setdefault(f"wgmma of warp {warp}", IssuedProducts.empty())
         return record
 
     # --- memory -------------------------------------------------------------------------------------------------------

@@ -38,13 +38,25 @@ class InitCheck:
 
     def access(self, at: View, access: Access) -> None:
         """Reads of bytes that nobody wrote are reported, and then count as written."""
+        reads = access.action not in ("write", "copy")
+        found = self._in_one(at, access)
+        if found is not None:
+            flags, places = found
+            if flags is None:
+                return
+            places = places[:, None] + np.arange(access.size)
+            if not reads:
+                flags[places] = True
+                return
+            if flags[places].all():
+                return
         for number in range(len(access.lanes)):
             lane, address = int(access.lanes[number]), int(access.addresses[number])
             written, place = self._written(at, access.space, lane, address)
             if written is None:
                 continue
             part = written[place : place + access.size]
-            if access.action not in ("write", "copy") and not part.all():
+            if reads and not part.all():
                 first = place + int(np.flatnonzero(~part)[0])
                 message = f"{access.space} read of {access.size} bytes at {address:#x}: nobody wrote byte {first:#x}"
                 self._session.report(at, lane, _NAME, message, at.op.where)
@@ -63,6 +75,33 @@ class InitCheck:
         flags, place = self._of_global(address)
         if flags is not None:
             flags[place : place + size] = True
+
+    def _in_one(self, view: View, access: Access) -> tuple[Array | None, Array] | None:
+        """Flags of the memory that all lanes access, and their places there; flags are None where everything is
+        initialised. None where lanes access different memory, or leave it."""
+        addresses = access.addresses.astype(np.int64)
+        first, last = int(addresses.min()), int(addresses.max())
+        if access.space == "shared":
+            if first >> RANK_SHIFT != last >> RANK_SHIFT:
+                return None
+            flags, _ = self._written(view, "shared", 0, first)
+            places = addresses & OFFSET_MASK
+        elif access.space == "global":
+            flags, place = self._of_global(first)
+            if flags is None:
+                return (None, addresses) if self._all_written(first, last) else None
+            places = addresses - (first - place)
+        else:
+            return None
+        if flags is not None and int(places.max()) + access.size > len(flags):
+            return None
+        return flags, places
+
+    def _all_written(self, first: int, last: int) -> bool:
+        """Whether there is nothing to look for between two global addresses, of which the first is initialised."""
+        heap = self._device.runtime.used_heap
+        apart = heap is None or (first not in heap and not first < heap.base <= last)
+        return apart and not unwritten_of(self._device).begins(first, last)
 
     def _written(self, view: View, space: str, lane: int, address: int) -> tuple[Array | None, int]:
         """Flags of the memory that an address is in, and its place there; None where everything is initialised."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.program.program import Program
     from ptxtools.sim.device import Device, Grid
-    from ptxtools.sim.places import Places
+    from ptxtools.sim.program_lines import ProgramLines
 
 #: Reports of one grid; what comes after is counted.
 _MOST = 100
@@ -25,7 +25,7 @@ class Session:
 
     def __init__(self, device: Device, names: frozenset[str]) -> None:
         self.device, self._names = device, names
-        self._places: Places | None = None
+        self._places: ProgramLines | None = None
         self.findings: list[Finding] = []
         self.left_out = 0
         self._room = _MOST

@@ -43,6 +43,10 @@ class Unwritten:
         flags = self._flags[start]
         return (flags, address - start) if address < start + len(flags) else None
 
+    def begins(self, first: int, last: int) -> bool:
+        """Whether such a buffer begins behind the first of two addresses, up to the last."""
+        return bisect_right(self._starts, first) != bisect_right(self._starts, last)
+
     def written(self, address: int, size: int) -> None:
         """Bytes have been written."""
         found = self.find(address)

@@ -64,7 +64,7 @@ def align_up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def place(variables: Iterable[Variable], start: int = 0, gap: int = 0) -> tuple[list[Placed], int]:
+def lay_out(variables: Iterable[Variable], start: int = 0, gap: int = 0) -> tuple[list[Placed], int]:
     """Lay variables out in order, each at its alignment, `gap` bytes behind each; also the offset behind the last."""
     placed: list[Placed] = []
     for variable in variables:
@@ -78,12 +78,12 @@ def place(variables: Iterable[Variable], start: int = 0, gap: int = 0) -> tuple[
 
 def kernel_parameters(function: Function) -> list[Placed]:
     """Offsets in the parameter block of a kernel: in order, each at its natural or declared alignment (5.1.6.1)."""
-    return place(function.params)[0]
+    return lay_out(function.params)[0]
 
 
 def parameter_bytes(function: Function) -> int:
     """Size of a kernel's parameter block."""
-    return place(function.params)[1]
+    return lay_out(function.params)[1]
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ def shared_layout(variables: Sequence[Variable], apart: bool = False) -> SharedL
     static = [v for v in variables if v.linkage != "extern"]
     dynamic = [v for v in variables if v.linkage == "extern"]
     gap = min(_SHARED_GAP, _SHARED_GAPS // len(static)) if apart and static else 0
-    placed, size = place(static, gap=gap)
+    placed, size = lay_out(static, gap=gap)
     offsets = {id(p.variable): p.offset for p in placed}
     base = align_up(size, max((variable_alignment(v) for v in dynamic), default=1))
     offsets.update((id(v), base) for v in dynamic)

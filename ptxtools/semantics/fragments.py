@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 #: Lane, register of the operand, lowest bit.
-Place: TypeAlias = tuple[int, int, int]
+RegisterBits: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Fragment:
     bits: int
     registers: int
     width: int
-    place: Callable[[int, int], Place]
+    place: Callable[[int, int], RegisterBits]
 
-    def places(self) -> list[list[Place]]:
+    def places(self) -> list[list[RegisterBits]]:
         """The place of every element, by row and column."""
         return [[self.place(row, column) for column in range(self.columns)] for row in range(self.rows)]
 
@@ -47,7 +47,7 @@ def factor_a(m: int, k: int, bits: int) -> Fragment:
     halves = 2 if m >= 16 else 1
     per_block = halves * k // wide
 
-    def place(row: int, column: int) -> Place:
+    def place(row: int, column: int) -> RegisterBits:
         block, inner = divmod(row, 8 * halves)
         register = per_block * block + halves * (column // wide) + inner // 8
         return 4 * (row % 8) + column % wide // packed, register, bits * (column % packed)
@@ -62,7 +62,7 @@ def factor_b(k: int, n: int, bits: int) -> Fragment:
     wide = 4 * packed
     per_block = k // wide
 
-    def place(row: int, column: int) -> Place:
+    def place(row: int, column: int) -> RegisterBits:
         register = per_block * (column // 8) + row // wide
         return 4 * (column % 8) + row % wide // packed, register, bits * (row % packed)
 
@@ -75,7 +75,7 @@ def accumulator(m: int, n: int, bits: int) -> Fragment:
     halves = 2 if m >= 16 else 1
     tiles = n // 8
 
-    def place(row: int, column: int) -> Place:
+    def place(row: int, column: int) -> RegisterBits:
         block, inner = divmod(row, 8 * halves)
         tile = (block * tiles + column // 8) * halves + inner // 8
         index = 2 * tile + column % 2
@@ -96,7 +96,7 @@ def _quad_lane(quad: int, index: int) -> int:
 def quad_factor_a(quad: int, layout: str) -> Fragment:
     """A of 8 x 4 of one of the four products of m8n8k4, as `layout` "row" or "col" has it."""
 
-    def place(row: int, column: int) -> Place:
+    def place(row: int, column: int) -> RegisterBits:
         if layout == "row":
             return _quad_lane(quad, row), column // 2, 16 * (column % 2)
         element = row % 4
@@ -114,7 +114,7 @@ def quad_factor_b(quad: int, layout: str) -> Fragment:
 def quad_accumulator(quad: int, bits: int) -> Fragment:
     """C and D of 8 x 8 of one of the four products of m8n8k4."""
 
-    def place(row: int, column: int) -> Place:
+    def place(row: int, column: int) -> RegisterBits:
         if bits == 16:
             return _quad_lane(quad, row), column // 2, 16 * (column % 2)
         lane = 4 * quad + (row % 2) + (column & 2) + 16 * (row // 4)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
     from .kernel import Dim3, Kernel
-    from .places import Places
+    from .program_lines import ProgramLines
 
 #: Handles of streams and events that kernels create follow this one.
 _FIRST_HANDLE = 0x100
@@ -58,7 +58,7 @@ class LaunchContext:
     to come, by the addresses of their parameters; handle: the last one given out.
     """
 
-    places: Places
+    places: ProgramLines
     kernels: dict[int, Kernel]
     program: Callable[[Kernel], Program]
     occupancy: Callable[[Kernel, int, int], int]

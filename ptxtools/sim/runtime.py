@@ -13,7 +13,7 @@ from ptxtools.program.details import Callee
 
 from .context import LaunchContext, Work
 from .heap import Heap
-from .places import Places
+from .program_lines import ProgramLines
 from .residency import ctas_per_sm
 from .textures.objects import Textures
 
@@ -105,7 +105,7 @@ class Runtime:
         contents = module.contents
         kernels = {contents.functions[name]: kernel for name, kernel in contents.kernels.items()}
         return LaunchContext(
-            places=Places(module),
+            places=ProgramLines(module),
             kernels=kernels,
             program=lambda kernel: self._program(module, kernel),
             occupancy=lambda kernel, threads, shared: self._occupancy(module, kernel, threads, shared),

@@ -39,9 +39,9 @@ HOMES: dict[str, str] = {
     "tex": "textures.fetches",
     "tld4": "textures.fetches",
     "txq": "textures.queries",
-    "wgmma.commit_group": "tensor.warpgroup",
+    "wgmma.commit_group": "tensor.wgmma_groups",
     "wgmma.mma_async": "tensor.wgmma",
-    "wgmma.wait_group": "tensor.warpgroup",
+    "wgmma.wait_group": "tensor.wgmma_groups",
 }
 
 

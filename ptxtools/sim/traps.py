@@ -9,10 +9,10 @@ from ptxtools.diagnostics import Trap
 if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
-    from .places import Places
+    from .program_lines import ProgramLines
 
 
-def locate(trap: Trap, program: Program, places: Places) -> Trap:
+def locate(trap: Trap, program: Program, places: ProgramLines) -> Trap:
     """Fill in file, line, text and source of a trap that names a place in `program` (`trap.where`)."""
     trap.kernel = trap.kernel or program.kernel
     if trap.where is not None and 0 <= trap.where < len(program.lines):

@@ -186,7 +186,7 @@ def test_list_as_json(run, tmp_path: Path) -> None:
 def test_format_is_that_of_the_list(run, tmp_path: Path) -> None:
     (tmp_path / "two.ptx").write_text(TWO)
     ran = run(str(tmp_path / "two.ptx"), "--format", "json", "--grid", "1")
-    assert (ran.status, "--format is that of --list" in ran.err) == (2, True)
+    assert (ran.status, "--format requires --list" in ran.err) == (2, True)
 
 
 def test_list_of_mangled_names(run) -> None:
@@ -486,9 +486,9 @@ STORE_ARGS = ("--grid", "1", "--block", "4", "--arg", "zeros:u32[4]", "--arg", "
 @pytest.mark.parametrize(("options", "status", "says"), [
     (["--device", "foo"], 2, "there is no device 'foo'"),
     (["--device", "sm_82"], 1, "no device 'sm_82' is simulated"),
-    (["--rtol", "nan"], 2, "nan is no finite number"),
-    (["--atol", "inf"], 2, "inf is no finite number"),
-    (["--timeout", "nan"], 2, "nan is no finite number"),
+    (["--rtol", "nan"], 2, "nan is not a finite number"),
+    (["--atol", "inf"], 2, "inf is not a finite number"),
+    (["--timeout", "nan"], 2, "nan is not a finite number"),
     (["--stack", "524289"], 1, "a stack of 524,289 bytes: a thread has 0 to 524,288"),
     (["--stack", "99999999999999999999"], 1, "a thread has 0 to 524,288"),
     (["--heap", "99999999999999999999"], 1, "device memory has"),

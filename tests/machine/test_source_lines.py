@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ptxtools
-from ptxtools.sim import places as places_module
+from ptxtools.sim.program_lines import ProgramLines
 
 DATA = Path(__file__).parents[2] / "testdata" / "lineinfo"
 LINES = DATA / "lines.ptx"
@@ -121,7 +121,7 @@ def test_a_run_without_reports_looks_nothing_up(monkeypatch, which):
     """Nothing is read of `.loc` and `.file`: such a run pays nothing for it."""
     module = ptxtools.load(DATA / which)
     monkeypatch.setattr(type(module.loadable), "origins", lambda _: pytest.fail("origins were asked for"))
-    monkeypatch.setattr(places_module.Places, "source_of", lambda *_: pytest.fail("a line was looked up"))
+    monkeypatch.setattr(ProgramLines, "source_of", lambda *_: pytest.fail("a line was looked up"))
     ints = np.zeros(128, np.int32)
     if which == "lines.ptx":
         ptxtools.Device().launch(module[WRONG], 1, 64, [ints])  # with malloc, whose blocks know their line

@@ -65,7 +65,7 @@ def outcome(program: Program, engine, threads: int, **options) -> tuple[list[int
 @pytest.mark.parametrize("seed", range(24))
 def test_random_loops(seed, monkeypatch):
     program = random_loop(np.random.default_rng(seed), alike=seed % 3 == 0)
-    ways = [op.of(Run).again for op in runs.fuse(program, everywhere=False)[1]]
+    ways = [op.of(Run).again for op in runs.form_runs(program, everywhere=False)[1]]
     assert len(ways) == 1 and ways[0] is not None
     threads = (32, 32, 11)[seed % 3]
     expected = outcome(program, reference, threads)

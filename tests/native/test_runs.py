@@ -122,7 +122,7 @@ def test_what_nobody_reads_is_not_written():
     ]
     blocks = [Block(body, Terminator("branch", MORE, target=0, other=1)), Block([], Terminator("exit"))]
     program = Program("k", blocks, [FunctionCode("k", 0, FRAME, 0, [])], [])
-    (run,) = runs.fuse(program, everywhere=False)[0]
+    (run,) = runs.form_runs(program, everywhere=False)[0]
     assert run.kind == "run"
     _, read, kept, _ = run.of(Run).values()
     assert [place[1:] for place in kept] == [(a.slot, "b32"), (MORE.slot, "pred")]
@@ -132,8 +132,8 @@ def test_what_nobody_reads_is_not_written():
 def test_code_outside_of_loops_is_left_alone_unless_asked_for():
     body = [alu("add.u32", (WORDS[i],), ("u32", "u32", "u32"), ONE, LIMIT) for i in range(3)]
     program = Program("k", [Block(body, Terminator("ret"))], [FunctionCode("k", 0, FRAME, 0, [])], [])
-    assert runs.fuse(program, everywhere=False) == [body]
-    ((run,),) = runs.fuse(program, everywhere=True)
+    assert runs.form_runs(program, everywhere=False) == [body]
+    ((run,),) = runs.form_runs(program, everywhere=True)
     assert run.kind == "run" and len(run.of(Run).kept) == 3
 
 
@@ -144,5 +144,5 @@ def test_a_run_ends_where_a_slot_changes_its_meaning():
         alu("add.u32", (WORDS[4],), ("u32", "u32", "u32"), ONE, LIMIT),
     ]
     program = Program("k", [Block(body, Terminator("ret"))], [FunctionCode("k", 0, FRAME, 0, [])], [])
-    (ops,) = runs.fuse(program, everywhere=True)
+    (ops,) = runs.form_runs(program, everywhere=True)
     assert [op.kind for op in ops] == ["alu", "run"]

@@ -219,7 +219,7 @@ def test_tcgen05(t: str, make: object, engine: str) -> None:
 
 
 def test_native_code_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of twenty times four warps only the first instructions come to a service; tcgen05.mma takes the quick way."""
+    """Of twenty times four warps only the first instructions come to a service; tcgen05.mma takes the fast way."""
     calls: dict[str, int] = {}
     for kind in ("wgmma.mma_async", "wgmma.commit_group", "wgmma.wait_group"):
         services.load(kind)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ptxtools.native.code import jit
-from ptxtools.native.tiles import code as tilecode
 from ptxtools.native.tiles import interface as tiles
+from ptxtools.native.tiles import rows
 from ptxtools.native.tiles.numbers import numbers
 from ptxtools.native.tiles.products import PRODUCTS
 from ptxtools.semantics.accumulation import Rule
@@ -28,7 +28,7 @@ def compiled(triple: str, cpu: str, features: str) -> bytes:
     except RuntimeError:
         pytest.skip(f"this llvmlite has no {triple}")
     machine = target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="small")
-    module = llvm.parse_assembly(tilecode.module("nounwind"), llvm.create_context())
+    module = llvm.parse_assembly(rows.module("nounwind"), llvm.create_context())
     module.triple = triple
     module.verify()
     return bytes(machine.emit_object(module))
@@ -49,7 +49,7 @@ def functions_for(cpu: str) -> dict[str, int]:
     """Addresses of the code for a plainer CPU."""
     if not jit.is_x86() or (cpu == "haswell" and "avx2" not in jit.host_features()):
         pytest.skip("this machine cannot run it")
-    return jit.link_object(compiled(str(llvm.get_default_triple()), cpu, ""), tilecode.NAMES)
+    return jit.link_object(compiled(str(llvm.get_default_triple()), cpu, ""), rows.NAMES)
 
 
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

@@ -1,7 +1,7 @@
 """PTX502 | shift by at least the width | 9.7.8.7, 9.7.8.8
 
 What: a constant shift amount that is not smaller than the operand's width.
-Why: PTX clamps the amount: the result is zero, or all sign bits. Other languages differ, so it is mostly a mistake.
+Why: PTX clamps the amount: the result is zero, or all sign bits. Other languages differ, so it is usually a mistake.
 Example:
     shl.b32 %r1, %r2, 32;
 Better:

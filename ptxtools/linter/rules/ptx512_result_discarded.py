@@ -1,6 +1,6 @@
 """PTX512 | result is discarded | 9.7.6.2
 
-What: a comparison whose only result goes to _.
+What: a comparison with _ as its only result.
 Why: it has no effect.
 Example:
     setp.eq.s32 _, %r1, %r2;

@@ -1,6 +1,6 @@
 """PTX541 | misaligned access | 6.4.1
 
-What: a load or store at a constant offset that is no multiple of its size.
+What: a load or store at a constant offset that is not a multiple of its size.
 Why: misaligned accesses fault at run time.
 Example:
     .shared .align 8 .b8 table[32];

@@ -1,7 +1,7 @@
 """PTX542 | 32-bit register as a 64-bit address | 6.4.1
 
 What: a 32-bit register addresses .global memory or generic space in a module with 64-bit addresses.
-Why: it is zero-extended: the upper half of the address is lost. Targets from sm_90 on refuse it (PTX242).
+Why: the register is zero-extended, and the upper half of the address is lost. From sm_90 on this is an error (PTX242).
 Example:
     .version 8.0
     .target sm_80

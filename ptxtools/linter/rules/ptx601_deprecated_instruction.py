@@ -1,7 +1,7 @@
 """PTX601 | deprecated instruction | 9.7.9.5, 9.7.13.8
 
-What: shfl or vote without .sync, where the declared version and target still have them.
-Why: they assume that a warp runs in step. PTX 6.4 removed them for sm_70 and later.
+What: shfl or vote without .sync, if the declared version and target still have them.
+Why: they assume that a warp runs in lockstep. PTX 6.4 removed them for sm_70 and later.
 Example:
     .version 6.0
     .target sm_60
@@ -37,7 +37,7 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if gone is not None:
         declared = context.declared
         if declared.version >= gone.ptx and declared.target and provides_any(declared.target, gone.targets):
-            return  # an error already
+            return  # already an error
         where = f" for {describe(gone.targets)}" if gone.targets else ""
         when = f": PTX ISA {version_text(gone.ptx)} removed it{where}"
     opcode, help = context.parts(line.item).opcode, (f"use {_REPLACEMENTS[op.family]}",)

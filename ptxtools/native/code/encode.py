@@ -73,7 +73,7 @@ class _Encoder:
 
     def encode(self) -> Encoded:
         program = self.program
-        bodies = [[self._named(op) for op in ops] for ops in runs.fuse(program, everywhere=self.everywhere)]
+        bodies = [[self._named(op) for op in ops] for ops in runs.form_runs(program, everywhere=self.everywhere)]
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses = library.addresses(self.handlers)
         self.starts, self.ends = self._places(bodies, results)

@@ -23,10 +23,10 @@ MOST_STEPS, MOST_FUSED = 48, 400
 MOST_OPERATIONS = 4000
 
 #: An operand of a step: number or -1, storage class, type.
-Place = tuple[int, str, str]
+StepOperand = tuple[int, str, str]
 #: What a step computes: kind, opcode, detail, destinations, sources; the guard's number or -1, whether it is negated;
 #: numbers of what a guarded step's destinations held before.
-Step = tuple[str, str, Detail | None, tuple[Place, ...], tuple[Place, ...], int, bool, tuple[int, ...]]
+Step = tuple[str, str, Detail | None, tuple[StepOperand, ...], tuple[StepOperand, ...], int, bool, tuple[int, ...]]
 #: How a run goes round: number of the branch's guard, its value in lanes that go back, and whether that is to `target`.
 Again = tuple[int, bool, bool]
 #: Slot and storage class.
@@ -35,7 +35,7 @@ Key = tuple[int, str]
 EVERYTHING = -1
 
 
-def fuse(program: Program, *, everywhere: bool) -> list[list[Op]]:
+def form_runs(program: Program, *, everywhere: bool) -> list[list[Op]]:
     """Operations of each block, with runs in the place of what they are made of: in loops, or `everywhere`."""
     bodies = [list(block.ops) for block in program.blocks]
     worth = _loops(program.blocks)
@@ -81,7 +81,7 @@ def _stretches(ops: list[Op]) -> Iterator[tuple[int, int]]:
     """Ranges of at least two neighbours that can be one run."""
     start = 0
     while start < len(ops):
-        run = _Run()
+        run = _GrowingRun()
         end = start
         while end < len(ops) and end - start < MOST_STEPS and run.add(ops[end]):
             end += 1
@@ -94,7 +94,7 @@ def _stretches(ops: list[Op]) -> Iterator[tuple[int, int]]:
 
 
 @dataclass(slots=True)
-class _Run:
+class _GrowingRun:
     """A run as it grows. Operands have numbers; `numbers` and `written` know the slots' present ones.
 
     read: operands whose content comes from their slots, with their numbers.
@@ -142,7 +142,7 @@ class _Run:
             self.count += 1
         return self.numbers[key]
 
-    def _target(self, ref: Ref | None, t: str) -> Place:
+    def _target(self, ref: Ref | None, t: str) -> StepOperand:
         if ref is None:
             return (-1, "", t)
         key = (ref.slot, ref.type)
@@ -179,7 +179,7 @@ def _replace(
         for op in reversed(ops[end:at]):
             live = _before(op, live)
             result.append(op)
-        run = _Run()
+        run = _GrowingRun()
         for op in ops[start:end]:
             run.add(op)
         result.append(run.operation(live, back if end - start == len(ops) else None))

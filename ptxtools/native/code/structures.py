@@ -27,7 +27,7 @@ class Structure:
     size: int
     pairs: dict[str, tuple[int, str]]
 
-    def place(self, field: str) -> tuple[int, str]:
+    def field(self, field: str) -> tuple[int, str]:
         """Offset and IR type of a field or pair."""
         return self.pairs[field] if field in self.pairs else self.fields[field]
 
@@ -148,7 +148,7 @@ CTA = _structure(
 #: to wait while others of its warp could run.
 #: waiting: lanes at each barrier; result: value of its reduction. counted: lanes that a barrier with a thread count has
 #: counted. cl_pending: lanes that came to the cluster barrier, which is not complete yet; cl_waiting: those that wait.
-#: wg_*: `ptxtools.machine.warpgroup`.
+#: wg_*: `ptxtools.machine.issued`.
 WARP = _structure(
     "warp",
     1344,

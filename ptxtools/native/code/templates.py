@@ -83,7 +83,7 @@ class Template:
 
 def _field(name: str, base: str | None) -> tuple[str, int, str]:
     structure, _, field = name.partition(".")
-    offset, type_ = structures.STRUCTURES[structure].place(field)
+    offset, type_ = structures.STRUCTURES[structure].field(field)
     return base or _BASES.get(structure, "%" + structure), offset, type_
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ptxtools import isa
 from ptxtools.native.code.builder import ELEMENT, Handler
-from ptxtools.native.code.runs import Place, Step
+from ptxtools.native.code.runs import Step, StepOperand
 from ptxtools.program.details import Run
 from ptxtools.semantics.algebra import Value
 
@@ -145,8 +145,8 @@ class _Contents:
         return tuple(vectors) if storage == "b128" else vectors[0]
 
 
-def _operand(h: Handler, place: Place, contents: _Contents) -> Value:
-    number, storage, t = place
+def _operand(h: Handler, operand: StepOperand, contents: _Contents) -> Value:
+    number, storage, t = operand
     return h.A.const(t, 0) if number < 0 else h.A.adapt(contents[number], storage, t)
 
 
@@ -178,8 +178,8 @@ def _keep(h: Handler, slot: int, storage: str, contents: _Contents, number: int)
 
 def _outputs(h: Handler, step: Step, contents: _Contents) -> Sequence[Value]:
     kind, text, detail, targets, sources, guard, _, _ = step
-    inputs = [_operand(h, place, contents) for place in sources]
-    words = [contents.words[place[0]] for place in sources if place[0] in contents.words]
+    inputs = [_operand(h, operand, contents) for operand in sources]
+    words = [contents.words[operand[0]] for operand in sources if operand[0] in contents.words]
     if text in _LOGIC and len(words) == len(sources) and guard < 0 <= targets[0][0]:
         return (contents.flags(targets[0][0], h.e.value(f"{_LOGIC[text]} i32 {words[0]}, {(*words, -1)[1]}")),)
     if kind == "alu":

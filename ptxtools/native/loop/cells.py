@@ -70,7 +70,7 @@ assert CELL.offset("serve") == 0
 
 
 def _slot_of(descriptor: int) -> tuple[int, int]:
-    """As `warpgroups.slot_of`, which loads with the first product: few kernels have any."""
-    from ptxtools.native.tiles.warpgroups import slot_of
+    """As `wgmma.slot_of`, which loads with the first product: few kernels have any."""
+    from ptxtools.native.tiles.wgmma import slot_of
 
     return slot_of(descriptor)

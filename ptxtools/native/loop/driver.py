@@ -33,7 +33,7 @@ def run(launch: Launch) -> Outcome:
     shape = Shape(launch)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
-    whole = _Run(launch, encoded, shape)
+    whole = _GridRun(launch, encoded, shape)
     try:
         return whole.run()
     finally:
@@ -51,7 +51,7 @@ def _encoded(launch: Launch) -> Encoded:
     return encoded
 
 
-class _Run:
+class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.tables = Tables(launch, encoded)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.events import HANDLERS, View, find, serves
+from ptxtools.machine.issued import KEYS, MARKS, IssuedProducts
 from ptxtools.machine.residents import Cluster, Cta, Wait
-from ptxtools.machine.warpgroup import KEYS, MARKS, Record
 from ptxtools.native.code.structures import CTA, WARP
 from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
@@ -28,7 +28,7 @@ _SIZES = {"i32": 4, "i64": 8, "ptr": 8}
 _LANE = {"b16": struct.Struct("<H"), "b32": _WORD, "b64": struct.Struct("<Q")}
 _BITS = np.arange(LANES, dtype=np.uint32)
 _EVERYBODY = (1 << LANES) - 1
-#: Words of a warp's `Record`, which are neighbours.
+#: Words of a warp's `IssuedProducts`, which are neighbours.
 _ISSUED_WORDS = 4 + MARKS
 
 
@@ -130,14 +130,14 @@ class NativeView(View):
 
         offer(self, textures)
 
-    def issued_by(self, warp: int) -> Record:
+    def issued_by(self, warp: int) -> IssuedProducts:
         state, key = self.cta.state, f"wgmma of warp {warp}"
-        found: Record | None = state.get(key)
+        found: IssuedProducts | None = state.get(key)
         if found is None:
             at = self.origin + (warp - self.warp) * self.worker.shape.warp_bytes
             words = np.frombuffer(self.worker.memory, np.uint32, _ISSUED_WORDS, at + WARP.offset("wg_issued"))
             keys = np.frombuffer(self.worker.memory, np.uint64, KEYS, at + WARP.offset("wg_keys"))
-            found = state[key] = Record(words, keys)
+            found = state[key] = IssuedProducts(words, keys)
         return found
 
     # --- local memory: words of a lane lie 128 bytes apart ------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from ptxtools.native.tiles.parts import Body
+from ptxtools.native.tiles.sums import Body
 from ptxtools.program.program import LANES
 
 from .texels import DOUBLES, FLAGS, LONGS, WIDTH, WORDS, splat

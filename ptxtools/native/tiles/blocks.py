@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .factors import NO_EXPONENT
-from .parts import STEP, Body, Kernel, chain_elements, element_of, elements, loop, repeat, splat
+from .sums import STEP, Body, VectorSums, chain_elements, element_of, elements, loop, repeat, splat
 
 #: Elements of D in a block; vectors of 16 that it has.
 BLOCK, VECTORS = 64, 4
@@ -63,7 +63,7 @@ def functions() -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Places:
+class _BlockOperands:
     """A block's operands: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones, the
     same for all; their exponents (i16) for the whole block. Addresses of D and C: one for each vector."""
 
@@ -78,7 +78,7 @@ class _Places:
 def _warp(name: str, plain: bool) -> str:
     """%c: offsets of the registers."""
     b = Body()
-    k = _kernel(b)
+    k = _sums_of_64(b)
 
     def block(pair: str) -> None:  # columns of B stand in fours: even ones of eight, odd ones of eight
         group, quad = b.value(f"lshr i64 {pair}, 2"), b.value(f"and i64 {pair}, 3")
@@ -111,7 +111,7 @@ def _warp(name: str, plain: bool) -> str:
             offset = b.value(f"load i64, ptr {element_of(b, 'i64', '%c', first, str(2 * half))}")
             register = b.value(f"getelementptr i8, ptr %out, i64 {offset}")
             places += [register, b.value(f"getelementptr i8, ptr {register}, i64 64")]
-        _block(k, _Places(value_a, value_b, exponents_a, exponents_b, places, places), plain, VECTORS)
+        _block(k, _BlockOperands(value_a, value_b, exponents_a, exponents_b, places, places), plain, VECTORS)
 
     pairs = b.value("lshr i64 %columns, 2")
     repeat(b, pairs, 1, block)
@@ -147,7 +147,7 @@ def _each_four_times(b: Body, kind: str, four: str) -> str:
 def _rows(name: str, plain: bool) -> str:
     """Columns are a multiple of 16."""
     b = Body()
-    k = _kernel(b)
+    k = _sums_of_64(b)
 
     def block(row: str, column: str, vectors: int) -> None:
         group_a, place_a = b.value(f"lshr i64 {row}, 4"), b.value(f"and i64 {row}, 15")
@@ -183,7 +183,7 @@ def _rows(name: str, plain: bool) -> str:
             return [element_of(b, "float", base, line, str(16 * i)) for i in range(vectors)]
 
         d, c = places("%out", "%stride.out"), places("%c", "%stride.c")
-        _block(k, _Places(value_b, value_a, exponents_b, exponents_a, d, c), plain, vectors)
+        _block(k, _BlockOperands(value_b, value_a, exponents_b, exponents_a, d, c), plain, vectors)
 
     whole = b.value("and i64 %columns, -64")
     rest = b.value(f"sub i64 %columns, {whole}")
@@ -195,8 +195,8 @@ def _rows(name: str, plain: bool) -> str:
     return b.function(name, PARAMETERS["rows"])
 
 
-def _kernel(b: Body) -> Kernel:
-    k = Kernel(b, 16, wide=True)
+def _sums_of_64(b: Body) -> VectorSums:
+    k = VectorSums(b, 16, wide=True)
     k.constants()
     b.line("%bias = add i32 %fraction, 127")
     b.line(f"%cut = trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
@@ -214,10 +214,10 @@ def _four_times(b: Body, kind: str, four: str, width: int) -> str:
 # --- one block --------------------------------------------------------------------------------------------------------
 
 
-def _block(k: Kernel, at: _Places, plain: bool, vectors: int) -> None:
+def _block(k: VectorSums, at: _BlockOperands, plain: bool, vectors: int) -> None:
     addends = [k.addend(c) for c in at.c]
     if plain:
-        narrow = Kernel(k.b, 16, wide=False)
+        narrow = VectorSums(k.b, 16, wide=False)
         results = chain_elements(
             narrow, vectors, addends, lambda _, i, where: at.own(i, where), lambda _, where: at.common(where)
         )
@@ -232,18 +232,18 @@ def _store(b: Body, results: list[str], places: list[str]) -> None:
 
 
 class _Sums:
-    """The quick way, and the way in f64 for what it cannot do."""
+    """The fast way, and the way in f64 for what it cannot do."""
 
-    def __init__(self, k: Kernel, at: _Places, vectors: int, addends: list[str]) -> None:
+    def __init__(self, k: VectorSums, at: _BlockOperands, vectors: int, addends: list[str]) -> None:
         self.k, self.b, self.at, self.vectors, self.addends = k, k.b, at, vectors, addends
         self.short = f"<{16 * vectors} x i16>"
 
     def emit(self) -> None:
         b = self.b
-        quick, slow, done, sums = (b.name()[1:] for _ in range(4))
+        fast, slow, done, sums = (b.name()[1:] for _ in range(4))
         exponents, bad = self._exponents()
-        b.line(f"br i1 {b.value(f'or i1 %force, {bad}')}, label %{slow}, label %{quick}")
-        b.line(f"{quick}:")
+        b.line(f"br i1 {b.value(f'or i1 %force, {bad}')}, label %{slow}, label %{fast}")
+        b.line(f"{fast}:")
         totals, over = self._totals(exponents)
         b.line(f"br i1 {over}, label %{slow}, label %{sums}")
         b.line(f"{sums}:")

@@ -12,7 +12,7 @@ from ptxtools.machine.products import GROUP, PAIRS
 from ptxtools.semantics.exact import FORMATS
 from ptxtools.semantics.tensorcore import LEAST
 
-from .parts import Body, element_of, repeat, splat
+from .sums import Body, element_of, repeat, splat
 
 #: Groups of rows whose exponents stand together.
 TOGETHER = 4

@@ -23,8 +23,8 @@ from ptxtools.semantics.accumulation import RESULTS, SCALED_GROUP, Rule
 
 from . import blocks as tileblocks
 from . import factors as tilefactors
-from .code import HALVES, NAMES, ROWS_NAMES, module
-from .parts import MOST_FRACTION, ROWS, STEP, WIDTH
+from .rows import HALVES, NAMES, ROWS_NAMES, module
+from .sums import MOST_FRACTION, ROWS, STEP, WIDTH
 
 __all__ = [
     "NARROW", "ROWS", "STEP", "WIDTH", "Rounding", "addresses", "form_of", "functions", "grouped", "halves",

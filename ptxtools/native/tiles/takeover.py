@@ -1,4 +1,4 @@
-"""What lets native code do wgmma without its services (`warpgroups`): cells of events, filled after the first time.
+"""What lets native code do wgmma without its services (`wgmma`): cells of events, filled after the first time.
 
 Native code takes dense products of f16, bf16, tf32 and 8-bit floats with f32 sums, whose factors are finite; all else
 stays with the services. Nothing is left to it where work completes late.
@@ -17,7 +17,7 @@ from ptxtools.native.loop.events import NativeView
 from ptxtools.program.program import Ref
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors, warpgroups
+from . import blocks, factors, wgmma
 from . import interface as tiles
 
 #: Rows of a core matrix, and of a warp's part of A; bytes of a chunk.
@@ -53,7 +53,7 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
     if product.atype not in factors.TYPES or product.btype not in factors.TYPES or not tiles.suits(rule, product.k):
         return
     assert isinstance(view, NativeView)
-    view.lend(warpgroups.SCRATCH_BYTES)
+    view.lend(wgmma.SCRATCH_BYTES)
     with cell.lock:
         if not cell.kept:
             _fill(cell, product, rule)

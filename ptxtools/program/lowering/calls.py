@@ -135,7 +135,7 @@ def argument(f: FunctionLowering, operand: Operand, passed: Passed) -> Ref:
     if isinstance(operand, Name):
         symbol = f.names.lookup(operand.name)
         if is_unsized(passed.variable):
-            return f.array_places.get(id(symbol)) or _address_of(f, operand)
+            return f.array_addresses.get(id(symbol)) or _address_of(f, operand)
         value = f.passed.get(id(symbol))
         if value is not None:
             return value

@@ -28,7 +28,7 @@ from ptxtools.program.program import FRAME_HEADER, Block, Op, Ref, Terminator, i
 
 from .registry import Unsupported, lowerer_of
 from .settle import Placed, settled
-from .values import Place, Values
+from .values import Pointer, Values
 
 if TYPE_CHECKING:
     from .link import Linker
@@ -282,28 +282,30 @@ class FunctionLowering(Values):
         self.ops.append(Op("sreg", None, (ref,), (), (kind,), (), detail=SpecialRegister(name), where=self.where))
         return ref
 
-    def address_value(self, place: Place, type_name: str | None) -> Ref:
+    def address_value(self, pointer: Pointer, type_name: str | None) -> Ref:
         """An address as a value of a type's width; addresses in local memory are computed."""
         storage = storage_of(type_name) if type_name else "b64"
-        if place.base is None:
-            return self.constant(place.offset, storage)
-        if place.offset == 0 and storage == "b64":
-            return place.base
-        offset = self.constant(place.offset, "b64")
-        whole = self.compute("add.u64", ("u64", "u64"), (place.base, offset), "u64") if place.offset else place.base
+        if pointer.base is None:
+            return self.constant(pointer.offset, storage)
+        if pointer.offset == 0 and storage == "b64":
+            return pointer.base
+        offset = self.constant(pointer.offset, "b64")
+        whole = (
+            self.compute("add.u64", ("u64", "u64"), (pointer.base, offset), "u64") if pointer.offset else pointer.base
+        )
         return whole if storage == "b64" else self.compute("cvt.u32.u64", ("u64",), (whole,), "u32")
 
-    def indexed(self, place: Place, register: str, size: int) -> Place:
-        """The place + the register's value * size: `table[r]` (6.4.2)."""
+    def indexed(self, pointer: Pointer, register: str, size: int) -> Pointer:
+        """The pointer + the register's value * size: `table[r]` (6.4.2)."""
         index = self.register(register)
         if not isinstance(index, Ref):
             raise Unsupported(f"index '{register}' is no register")
         if index.type != "b64":
             index = self.compute("cvt.u64.u32", ("u32",), (index,), "u64")
         scaled = self.compute("mul.lo.u64", ("u64", "u64"), (index, self.constant(size, "b64")), "u64")
-        if place.base is not None:
-            scaled = self.compute("add.u64", ("u64", "u64"), (place.base, scaled), "u64")
-        return Place(scaled, place.offset, place.space)
+        if pointer.base is not None:
+            scaled = self.compute("add.u64", ("u64", "u64"), (pointer.base, scaled), "u64")
+        return Pointer(scaled, pointer.offset, pointer.space)
 
     @property
     def clustered(self) -> bool:

@@ -65,7 +65,7 @@ def locate(f: FunctionLowering, operand: Operand, space_modifier: str | None) ->
             if space == "param" and not f.entry:
                 space = "local"  # the address of a parameter that was given a place in local memory
             return Located(ref, "u32" if ref.type == "b32" else "u64", operand.offset, space)
-    place = f.place_of(base)
+    place = f.pointer_to(base)
     if space == "generic" or place.space == "local":
         space = "cluster" if place.space == "shared" and f.clustered else place.space
     return Located(place.base, "u64", place.offset + operand.offset, space)

@@ -48,7 +48,7 @@ def lay_out_parameters(f: FunctionLowering) -> None:
         for passed in (*f.signature.returns, *f.signature.params):
             variable = passed.variable
             if is_unsized(variable):
-                f.array_places[id(variable)] = f.at(passed.slot, passed.storage)
+                f.array_addresses[id(variable)] = f.at(passed.slot, passed.storage)
             elif variable.space == "reg":
                 f.bind(variable, [f.at(slot, passed.storage) for slot in passed.slots])
             elif not passed.storage:

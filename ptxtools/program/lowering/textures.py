@@ -76,14 +76,14 @@ def _handle(f: FunctionLowering, base: Name | Immediate | Element) -> Ref:
         symbol = f.names.lookup(base.name)
         if isinstance(symbol, Variable) and symbol.space == "param" and f.entry:
             value = f.new("b64")
-            offset = f.place_of(base).offset
+            offset = f.pointer_to(base).offset
             types = (("u64",), ("u64",))
             load = Op(
                 "ld", resolve("ld.param.u64"), (value,), (None,), *types, imm=offset, space="param", where=f.where
             )
             f.ops.append(load)
             return value
-    return f.address_value(f.place_of(base), "u64")
+    return f.address_value(f.pointer_to(base), "u64")
 
 
 def _end(f: FunctionLowering, kind: str, op: Opcode, targets: list[Ref | None], types: list[str], sources: _Sources,

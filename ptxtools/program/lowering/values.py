@@ -22,7 +22,7 @@ _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _BITS = {"pred": 1, "b16": 16, "b32": 32, "b64": 64, "b128": 128}
 
 
-class Place:
+class Pointer:
     """An address: `base` (None for none) + `offset`, in state space `space`."""
 
     __slots__ = ("base", "offset", "space")
@@ -44,7 +44,7 @@ class Values:
         self.constants: dict[int, int] = {}  # number -> value
         self.launch: dict[int, tuple[str, str, int]] = {}  # number -> source, name, offset of a launch constant
         self.local_offsets: dict[int, int] = {}  # identity of a variable -> offset from the stack pointer
-        self.array_places: dict[int, Ref] = {}  # identity of an unsized parameter -> its address in local memory
+        self.array_addresses: dict[int, Ref] = {}  # identity of an unsized parameter -> its address in local memory
         self.parameter_offsets: dict[int, int] = {}  # identity of a kernel parameter -> offset in its block
         self._by_constant: dict[tuple[str, int], Ref] = {}
         self._by_launch: dict[tuple[str, str, int, str], Ref] = {}
@@ -188,7 +188,7 @@ class Values:
                 raise Unsupported("a negated register cannot stand here")
             return self.inverse(self.source(operand.operand, "pred"))
         if isinstance(operand, (SymbolOffset, Element)):
-            return self.address_value(self.place_of(operand), type_name)
+            return self.address_value(self.pointer_to(operand), type_name)
         raise Unsupported("an operand of this form is not supported here")
 
     def _named(self, name: str, type_name: str | None) -> Ref:
@@ -199,7 +199,7 @@ class Values:
             raise Unsupported(f"vector register '{name}' cannot stand here")
         if self.names.lookup(name) is None and name[0] == "%":
             return self.special(name, type_name)
-        return self.address_value(self.place_of(Name(name)), type_name)
+        return self.address_value(self.pointer_to(Name(name)), type_name)
 
     def inverse(self, predicate: Ref) -> Ref:
         raise NotImplementedError
@@ -207,7 +207,7 @@ class Values:
     def special(self, name: str, type_name: str | None) -> Ref:
         raise NotImplementedError
 
-    def address_value(self, place: Place, type_name: str | None) -> Ref:
+    def address_value(self, pointer: Pointer, type_name: str | None) -> Ref:
         raise NotImplementedError
 
     @property
@@ -218,12 +218,12 @@ class Values:
     def cta_window(self) -> Ref:
         raise NotImplementedError
 
-    def indexed(self, place: Place, register: str, size: int) -> Place:
+    def indexed(self, pointer: Pointer, register: str, size: int) -> Pointer:
         raise NotImplementedError
 
     # --- addresses ----------------------------------------------------------------------------------------------------
 
-    def place_of(self, operand: Name | SymbolOffset | Element) -> Place:
+    def pointer_to(self, operand: Name | SymbolOffset | Element) -> Pointer:
         """Address of a variable, array element or function in its own state space."""
         symbol = self.names.lookup(operand.name)
         extra = 0
@@ -232,37 +232,37 @@ class Values:
         elif isinstance(operand, Element) and isinstance(symbol, Variable):
             extra = operand.index * element_bytes(symbol)
             if operand.register is not None:
-                return self.indexed(self._place_of_variable(symbol, extra), operand.register, element_bytes(symbol))
+                return self.indexed(self._pointer_to_variable(symbol, extra), operand.register, element_bytes(symbol))
         if isinstance(symbol, (Function, Alias)):
             name = symbol.target if isinstance(symbol, Alias) else symbol.name
             if name in self._code:
-                return Place(None, self._code[name] + extra, "code")
+                return Pointer(None, self._code[name] + extra, "code")
         if isinstance(symbol, Variable):
-            return self._place_of_variable(symbol, extra)
+            return self._pointer_to_variable(symbol, extra)
         raise Unsupported(f"'{operand.name}' has no address")
 
-    def _place_of_variable(self, variable: Variable, extra: int) -> Place:
+    def _pointer_to_variable(self, variable: Variable, extra: int) -> Pointer:
         key = id(variable)
         if variable.space in STATIC_SPACES:
             name = self._statics.get(key, variable.name)
-            return Place(None, self._addresses(name) + extra, variable.space)
+            return Pointer(None, self._addresses(name) + extra, variable.space)
         if key in self._shared.offsets:
             base = self.cta_window() if self.clustered else None
-            return Place(base, self._shared.offsets[key] + extra, "shared")
+            return Pointer(base, self._shared.offsets[key] + extra, "shared")
         if key in self.parameter_offsets:
-            return Place(None, self.parameter_offsets[key] + extra, "param")
+            return Pointer(None, self.parameter_offsets[key] + extra, "param")
         if key in self.local_offsets:
-            return Place(self.stack_pointer, self.local_offsets[key] + extra, "local")
-        if key in self.array_places:
-            return Place(self.array_places[key], extra, "local")
+            return Pointer(self.stack_pointer, self.local_offsets[key] + extra, "local")
+        if key in self.array_addresses:
+            return Pointer(self.array_addresses[key], extra, "local")
         raise Unsupported(f"'{variable.name}' in .{variable.space} has no address")
 
 
-def generic(place: Place) -> Place:
-    """The place as the generic address space sees it, where that differs by a constant (shared memory)."""
-    if place.space == "shared":
-        return Place(place.base, place.offset + SHARED_WINDOW, "generic")
-    return place
+def generic(pointer: Pointer) -> Pointer:
+    """The pointer as the generic address space sees it, where that differs by a constant (shared memory)."""
+    if pointer.space == "shared":
+        return Pointer(pointer.base, pointer.offset + SHARED_WINDOW, "generic")
+    return pointer
 
 
 _FLOATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}

@@ -37,15 +37,23 @@ class Operands:
 
     def vector(self, name: str, lane: int, *, signed: bool = False) -> list[int]:
         """All elements of an operand for a lane, as unsigned or as signed 32-bit numbers."""
-        found = [int(self._source(place)[lane]) for place in self.places.get(name, ())]
+        found = [self._number(place, lane) for place in self.places.get(name, ())]
         return [(x & 0xFFFF_FFFF ^ 1 << 31) - (1 << 31) for x in found] if signed else found
+
+    def _number(self, place: int, lane: int) -> int:
+        """A source of a lane; of 128 bits its halves are apart."""
+        value = self._source(place)
+        return int(value[1][lane]) << 64 | int(value[0][lane]) if isinstance(value, tuple) else int(value[lane])
 
     def one(self, name: str, lane: int) -> int:
         return int(self._source(self.places[name][0])[lane])
 
     def memory(self, name: str, lane: int, size: int, *, write: bool, align: int) -> Array:
         """Bytes that an address operand means. Raises `Trap`."""
-        address = self.one(name, lane)
+        return self.at(name, self.one(name, lane), lane, size, write=write, align=align)
+
+    def at(self, name: str, address: int, lane: int, size: int, *, align: int, write: bool = True) -> Array:
+        """The same for an address that the operand stands for."""
         found = self.view.memory(address, size, self.spaces[name], lane=lane, write=write, align=align)
         return np.frombuffer(found, np.uint8)
 

@@ -165,6 +165,8 @@ def change_map(view: View) -> None:
         value = operands.one("new_val", lane)
         if operands.has("shift"):
             value <<= operands.one("shift", lane)
+        if field == "swizzle_mode" and value > 3:
+            raise view.trap(f"swizzle mode {value} is not simulated: its layout is not published", lane)
         dimension = operands.one("ord", lane) if operands.has("ord") else 0
         replace(place, field, dimension, value)
 

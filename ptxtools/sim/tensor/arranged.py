@@ -16,7 +16,7 @@ from .numbers import Array
 _ALIGNED = 1024
 
 
-class Places(NamedTuple):
+class ChunkOffsets(NamedTuple):
     """Byte offsets (i32) from `base`, a multiple of 1024; `end` of the last chunk, from there, too."""
 
     offsets: Array
@@ -25,9 +25,9 @@ class Places(NamedTuple):
 
 
 @lru_cache(2048)
-def places(
+def chunk_offsets(
     descriptor: shared.Descriptor, mn: int, k: int, bits: int, *, mn_major: bool, order: tuple[int, ...] | None = None
-) -> Places:
+) -> ChunkOffsets:
     """Of a matrix in shared memory. order: of the rows of each 16, where K leads."""
     base = 0 if descriptor.absolute else descriptor.start // _ALIGNED * _ALIGNED
     near = replace(descriptor, start=descriptor.start - base)
@@ -45,4 +45,4 @@ def places(
             found = found[:, list(order)]
         found = found.transpose(0, 2, 1, 3)
     offsets = np.ascontiguousarray(shared.CHUNK * found, np.int32)
-    return Places(offsets, base, shared.CHUNK * (int(numbers.max()) + 1))
+    return ChunkOffsets(offsets, base, shared.CHUNK * (int(numbers.max()) + 1))

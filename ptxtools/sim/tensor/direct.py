@@ -50,7 +50,7 @@ def _suits(call: Call, products: Products) -> bool:
 
 
 def _in_shared(call: Call, cta: Cta, which: str, d: shared.Descriptor, mn: int, t: str, mn_major: bool) -> Chunks:
-    found = arranged.places(d, mn, call.shape.k, BITS[t], mn_major=mn_major)
+    found = arranged.chunk_offsets(d, mn, call.shape.k, BITS[t], mn_major=mn_major)
     if found.base + found.end > len(cta.shared):
         problem = shared.outside(found.base + found.end, len(cta.shared))
         raise call.view.trap(f"{which}-desc: {problem}", call.lane)

@@ -13,8 +13,8 @@ import numpy as np
 
 from ptxtools.machine.claims import Claim, Span, announce, chunks, heard
 from ptxtools.machine.events import View, serves
+from ptxtools.machine.issued import WARPS
 from ptxtools.machine.products import PAIRS, Numbers, WarpgroupProduct
-from ptxtools.machine.warpgroup import WARPS
 from ptxtools.program.details import NamedOperands
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 from ptxtools.semantics.fragments import sparse_elements
@@ -23,7 +23,7 @@ from . import arranged, shared, sparse
 from .issued import issued
 from .numbers import BITS, Array, unpack_bits
 from .operands import has, number, place, registers, set_registers, slots
-from .warpgroup import Warpgroup, records, warpgroup_of
+from .wgmma_groups import Warpgroup, records, warpgroup_of
 
 _ROWS = 16
 #: Instructions whose B is kept for the other warps; it may be read again.
@@ -166,7 +166,7 @@ def _written(view: View, plan: Plan) -> WarpgroupProduct:
 def _places(plan: Plan, which: str, code: int) -> tuple[Array, int]:
     """Offsets of a matrix's chunks from the multiple of 1024 bytes below its address, and the end of the last."""
     mn, t = (WARPS * _ROWS, plan.atype) if which == "a" else (plan.n, plan.btype)
-    found = arranged.places(
+    found = arranged.chunk_offsets(
         shared.warpgroup_descriptor(code), mn, plan.k, BITS[t], mn_major=which in plan.transposed,
         order=PAIRS if which == "b" else None,
     )  # fmt: skip

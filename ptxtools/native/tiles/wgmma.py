@@ -7,7 +7,7 @@ does the work, which also knows what is wrong with it.
 
 from __future__ import annotations
 
-from ptxtools.machine.warpgroup import KEYS, MARKS, PATIENCE, WARPS
+from ptxtools.machine.issued import KEYS, MARKS, PATIENCE, WARPS
 from ptxtools.native.code.structures import TABLES
 from ptxtools.native.code.templates import expand
 
@@ -296,7 +296,7 @@ slow:
 
 
 def functions() -> list[str]:
-    """IR of the services and of what they call; a function of `tilecode.module`."""
+    """IR of the services and of what they call; a function of `rows.module`."""
     return [expand(part) for part in (_TABLE, _DISAGREE, _PRODUCT, _COMMIT, _WAIT)]
 
 

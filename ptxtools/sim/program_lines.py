@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .loadable import Loadable
 
 
-class Places:
+class ProgramLines:
     """Lines of one module, looked up when the first one is asked for: a run without reports pays nothing."""
 
     def __init__(self, module: Loadable) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptxtools.machine.events import View, serves
-from ptxtools.machine.warpgroup import WARPS, Record
+from ptxtools.machine.issued import WARPS, IssuedProducts
 
 from .operands import number, place
 
@@ -49,7 +49,7 @@ def warpgroup_of(view: View) -> tuple[Warpgroup, int]:
     return found, view.warp % WARPS
 
 
-def records(view: View) -> list[Record]:
+def records(view: View) -> list[IssuedProducts]:
     """What the four warps have issued."""
     first = view.warp // WARPS * WARPS
     return [view.issued_by(first + warp) for warp in range(WARPS)]

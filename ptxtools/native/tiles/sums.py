@@ -7,6 +7,7 @@ and cut off there, and the cut-off terms are added exactly: as f32 in 32-bit who
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from ptxtools.semantics.tensorcore import NAN32
 
@@ -64,7 +65,7 @@ def splat(number: str, kind: str, width: int) -> str:
 _f64 = {2.0**-126: "0x3810000000000000", 2.0**149: "0x4940000000000000", 2.0**-149: "0x36A0000000000000"}
 
 
-class Kernel:
+class VectorSums:
     """One element type (f32 or f64), one vector width; emits what all layouts share. exact: products are exact."""
 
     def __init__(self, body: Body, width: int, wide: bool, exact: bool = False) -> None:
@@ -214,11 +215,13 @@ class Kernel:
         return b.value(f"bitcast {self.i} {bits} to <{self.width} x float>")
 
 
-#: Loads A's vector for a row of the block, or B's: (kernel, kind "value" or "power", row, column of A) -> vector.
-Load = Callable[[str, int, str], str]
+#: Loads A's vector for a row of the block: (kind "value" or "power", row, column of A) -> vector; `LoadShared`: B's,
+#: the same for all rows.
+Load: TypeAlias = Callable[[str, int, str], str]
+LoadShared: TypeAlias = Callable[[str, str], str]
 
 
-def elements(k: Kernel, rows: int, addends: list[str], load_a: Load, load_b: Callable[[str, str], str]) -> list[str]:
+def elements(k: VectorSums, rows: int, addends: list[str], load_a: Load, load_b: LoadShared) -> list[str]:
     """Results for `rows` vectors that share B, as f32: two loops over K."""
     b = k.b
     zero = "zeroinitializer"
@@ -245,9 +248,7 @@ def elements(k: Kernel, rows: int, addends: list[str], load_a: Load, load_b: Cal
     return [k.finish(t, p, q, c) for t, p, q, c in zip(totals, most, largest, addends, strict=True)]
 
 
-def chain_elements(
-    k: Kernel, rows: int, addends: list[str], load_a: Load, load_b: Callable[[str, str], str]
-) -> list[str]:
+def chain_elements(k: VectorSums, rows: int, addends: list[str], load_a: Load, load_b: LoadShared) -> list[str]:
     """A chain of multiply-adds in the order of K, as f32 in the end, with one kind of NaN."""
     b = k.b
     narrow = f"<{k.width} x float>"
@@ -291,9 +292,7 @@ def loop(
     return after
 
 
-def _largest(
-    k: Kernel, rows: int, at: str, now: list[str], load_a: Load, load_b: Callable[[str, str], str]
-) -> list[str]:
+def _largest(k: VectorSums, rows: int, at: str, now: list[str], load_a: Load, load_b: LoadShared) -> list[str]:
     for i in range(STEP):
         place = k.b.value(f"add i64 {at}, {i}")
         right = load_b("power", place)
@@ -303,7 +302,7 @@ def _largest(
 
 
 def _sums(
-    k: Kernel, rows: int, at: str, now: list[str], load_a: Load, load_b: Callable[[str, str], str], units: list[str]
+    k: VectorSums, rows: int, at: str, now: list[str], load_a: Load, load_b: LoadShared, units: list[str]
 ) -> list[str]:
     b = k.b
     narrow: list[str | None] = [None] * rows

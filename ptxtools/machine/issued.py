@@ -21,7 +21,7 @@ MARKS, KEYS = 8, 16
 PATIENCE = 8
 
 
-class Record:
+class IssuedProducts:
     """A warp's numbers: `words` (u32: issued products, commits, whether somebody waits for the warpgroup, turns given
     to others, products at each of the last commits) and `keys` (u64)."""
 
@@ -31,8 +31,8 @@ class Record:
         self.words, self.keys = words, keys
 
     @staticmethod
-    def empty() -> Record:
-        return Record(np.zeros(4 + MARKS, np.uint32), np.zeros(KEYS, np.uint64))
+    def empty() -> IssuedProducts:
+        return IssuedProducts(np.zeros(4 + MARKS, np.uint32), np.zeros(KEYS, np.uint64))
 
     @property
     def issued(self) -> int:

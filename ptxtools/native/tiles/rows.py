@@ -7,8 +7,8 @@ from ptxtools.semantics.tensorcore import LEAST
 
 from . import blocks as tileblocks
 from . import factors as tilefactors
-from . import warpgroups
-from .parts import ROWS, WIDTH, Body, Kernel, chain_elements, element_of, elements, repeat, splat
+from . import wgmma
+from .sums import ROWS, WIDTH, Body, VectorSums, chain_elements, element_of, elements, repeat, splat
 
 #: Groups of columns that block-scaled fp4 has at most (K = 128).
 _MOST_GROUPS = 8
@@ -17,7 +17,7 @@ _MOST_GROUPS = 8
 def _rows_function(name: str, wide: bool, chain: bool, exact: bool) -> str:
     """D in rows. Four rows are computed together."""
     b = Body()
-    k = Kernel(b, WIDTH, wide, exact)
+    k = VectorSums(b, WIDTH, wide, exact)
     k.constants()
     step = chain_elements if chain else elements
 
@@ -54,7 +54,7 @@ def _grouped_function(name: str) -> str:
     %ap holds value and power of A's scale factors, [row][group][2]; %bp those of B, [group][2][column]; all f64.
     """
     b = Body()
-    k = Kernel(b, WIDTH, wide=True)
+    k = VectorSums(b, WIDTH, wide=True)
     k.constants()
     vector = f"<{WIDTH} x float>"
     groups = b.value(f"lshr i64 %k, {SCALED_GROUP.bit_length() - 1}")
@@ -185,14 +185,14 @@ _FORMS = {
 }  # fmt: skip
 HALVES = "tile_halves"
 ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
-NAMES = (*ROWS_NAMES, HALVES, *tilefactors.NAMES, *tileblocks.NAMES, *warpgroups.NAMES)
+NAMES = (*ROWS_NAMES, HALVES, *tilefactors.NAMES, *tileblocks.NAMES, *wgmma.NAMES)
 
 
 def module(attributes: str) -> str:
     """All functions as LLVM IR."""
     functions = [_grouped_function("tile_rows_grouped"), _halves_function(HALVES)]
     functions += [_rows_function(f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
-    functions += [*tilefactors.functions(), *tileblocks.functions(), *warpgroups.functions()]
+    functions += [*tilefactors.functions(), *tileblocks.functions(), *wgmma.functions()]
     declarations = _declarations() + tileblocks.declarations()
     return (
         declarations + "\n".join(functions) + f"\nattributes #0 = {{ {attributes} }}\nattributes #1 = {{ nounwind }}\n"
