@@ -136,7 +136,8 @@ def _results(f: FunctionLowering, results: Sequence[Operand]) -> tuple[Ref | Non
     """The predicate of a wait, and its reports: zero, as for every mbarrier of .layout::v0."""
     first, *reports = results
     if isinstance(first, Pair):
-        first, reports = first.first, [first.second, *reports]
+        reports = [first.second, *reports]
+        first = first.first
     return f.destination(first), [ref for report in reports if (ref := f.destination(report)) is not None]
 
 

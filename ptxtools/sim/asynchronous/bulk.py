@@ -186,7 +186,7 @@ def store(view: View) -> None:
             lane: int = lane, size: int = len(data), kind: str = kind, addresses: list[int] = addresses
         ) -> list[list[Span]]:
             space = operands.spaces["a"]
-            return [span_at(view, lane, address, size, space, kind, generic=True) for address in addresses]
+            return [[span for one in addresses for span in span_at(view, lane, one, size, space, kind, generic=True)]]
 
         queue_of(view).submit(view, lane, [step], text, spans)
 
@@ -217,9 +217,10 @@ def clear(view: View) -> None:
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 8:
-            raise view.trap(f"st.bulk of {size} bytes; the size must be a multiple of 8", lane)
-        operands.memory("a", lane, size, write=True, align=8)[:] = 0
+            raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
+        target = operands.memory("a", lane, size, write=True, align=8)
         if listeners is not None:
             cta, offset = operands.shared("a", lane, size, align=8)
             place = np.array([cta.rank << RANK_SHIFT | offset], np.uint64)
             listeners.tell("access", view, Access("shared", np.array([lane]), place, size, "write", ""))
+        target[:] = 0
