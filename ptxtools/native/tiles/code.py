@@ -91,9 +91,7 @@ def _grouped_function(name: str) -> str:
             scaled = k.multiply(wide, k.multiply(scale_a, scale_b))
             slot = b.value(f"add i64 {b.value(f'mul i64 {group}, {ROWS}')}, {i}")
             b.line(f"store {k.d} {scaled}, ptr {b.value(f'getelementptr {k.d}, ptr {sums}, i64 {slot}')}, align 64")
-            zero = b.value(f"fcmp oeq {k.d} {wide}, zeroinitializer")
             own = k.multiply(power_a, power_b)
-            own = b.value(f"select <{WIDTH} x i1> {zero}, {k.d} zeroinitializer, {k.d} {own}")
             known = b.value(f"load {k.d}, ptr {most[i]}, align 64")
             b.line(f"store {k.d} {k.greater(own, known)}, ptr {most[i]}, align 64")
 
