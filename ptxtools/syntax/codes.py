@@ -23,10 +23,12 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "PTX101": (
         "character outside of PTX",
-        """What: a character that no token of PTX can contain, outside of comments and strings.
+        """What: a character beyond ASCII, even in a comment or a string, or another one that no token can contain.
 
-        Why: PTX source is ASCII text. Such characters come from word processors (typographic quotes and dashes), from a
-        byte order mark, or from a file that is no text.
+        Why: PTX source is ASCII text, and ptxas stops reading at any other byte. Such characters come from word
+        processors (typographic quotes and dashes), from a byte order mark, from comments and file names in other
+        languages, or from a file that is no text. A vertical tab counts where it stands between words. In comments and
+        strings only the first such character is reported.
 
         Example:
 
