@@ -11,7 +11,7 @@ from ptxtools.isa.types import TYPES
 from . import codes
 from .opaque import check_name, check_opaque
 from .operands import examine_parts
-from .problems import Problem, Setting, describe, same_space, undeclared
+from .problems import Problem, Setting, describe, is_array, no_array, same_space, undeclared
 from .values import OPAQUE, Scope, Value
 
 #: Instructions that write through their address operand.
@@ -81,6 +81,8 @@ def _base(
     found = scope.resolve(base.name)
     if found.kind == "unknown":
         yield undeclared(base.name, scope, index)
+    elif isinstance(base, Element) and not is_array(base, scope):
+        yield no_array(base, index)
     elif found.kind == "reg":
         yield from _register(op, spec, index, base.name, found, setting)
     elif found.kind == "memory":

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import NO_SPAN, Span
-from ptxtools.ir.nodes import Function, Immediate, Initializer, SymbolValue, Variable
+from ptxtools.ir.nodes import Function, Immediate, Initializer, Member, SymbolValue, Variable
 from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
@@ -261,7 +261,12 @@ def require_attribute(context: Context, info: AttributeInfo, span: Span) -> None
 
 
 def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
-    if v.type in OPAQUE or v.linkage == "extern":
+    if v.linkage == "extern":
+        return
+    if v.type in OPAQUE:
+        if not _names_members(v.init, len(v.dims)):
+            message = f"'{v.name}': a .{v.type} is initialised by members in braces, such as {{width = 16}}"
+            context.report(codes.INITIALISER_TYPE, message, v.name_span, section="5.3")
         return
     if v.space not in _INITIALISED:
         message = f"'{v.name}': variables in .{v.space} cannot have an initialiser"
@@ -276,6 +281,13 @@ def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
     shape = (*v.dims, v.vector) if v.vector > 1 else v.dims
     assert v.init is not None
     _Values(context, v, scope).check(v.init, shape)
+
+
+def _names_members(init: Initializer | None, depth: int) -> bool:
+    """Whether the initialiser of an opaque variable has only named members in its braces (of each element)."""
+    if not isinstance(init, list):
+        return False
+    return all(isinstance(part, Member) or (depth > 0 and _names_members(part, depth - 1)) for part in init)
 
 
 class _Values:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import Directive, Pragma
 from ptxtools.isa import Need
 from ptxtools.isa.directives import DIRECTIVES, PRAGMAS, DirectiveInfo
@@ -65,17 +66,24 @@ def check_directives(
             context.report(codes.DIRECTIVE_CONFLICT, message, item.span, section=info.section)
 
 
+#: What the pragmas begin with that give registers to parameters.
+_REGISTERS = "abi_param_reg"
+
+
 def check_pragma(context: Context, item: Pragma, *, place: str) -> None:
     """Check the requirements of pragmas, and the placement of those about surrounding statements (11.4.7).
 
-    place: "module", "entry" (also of a .func) or "statement". The assembler defines the meaning of a string: ptxas
-        ignores unknown ones, except at module level.
+    place: "module", "entry" (also of a .func), "kernel" (the body of an entry) or "statement". What a string means is
+    the assembler's to say: ptxas ignores those that it does not know, but not at module level.
     """
     context.require_directive(".pragma", item.span)
     for text in item.strings:
         word, *arguments = text.split() or [""]
         info = PRAGMAS.get(word)
         span = context.word(item.span, text) if text else item.span
+        if word.startswith(_REGISTERS):
+            _parameter_registers(context, word, arguments, span, place)
+            continue
         if place == "module" and not (info and (info.in_body or word == text)):
             message = f"unknown pragma '{text}': ptxas refuses it at module level"
             context.report(codes.DIRECTIVE_VALUE, message, span, section="11.4.7")
@@ -83,14 +91,24 @@ def check_pragma(context: Context, item: Pragma, *, place: str) -> None:
         if info is None:
             continue
         context.require(f"pragma '{text}'", (Need((), info.ptx, (info.target,)),), span, info.section)
-        if info.in_body and place != "statement":
-            message = f"pragma '{text}' is allowed only in a function body"
+        if info.in_body and place not in ("statement", "kernel"):
+            message = f"pragma '{text}' belongs to a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.4.7")
         elif info.least is not None and not (len(arguments) == 1 and _is_number(arguments[0], info.least)):
             found = " ".join(arguments) or "nothing"
             wanted = "a positive number" if info.least > 0 else "a number"
             message = f"pragma {word} takes {wanted}, found {found}"
             context.report(codes.DIRECTIVE_VALUE, message, item.span, section="11.4.7")
+
+
+def _parameter_registers(context: Context, word: str, arguments: list[str], span: Span, place: str) -> None:
+    """How many registers pass parameters to a function. The manual does not have it; ptxas looks at it all the same."""
+    if place == "kernel":
+        message = f"pragma '{word}' is for functions; no entry has it"
+        context.report(codes.DIRECTIVE_PLACE, message, span, section="11.4.7")
+    elif arguments != ["all"] and not (len(arguments) == 1 and _is_number(arguments[0], 1)):
+        message = f"pragma {word} takes a positive number or 'all', found {' '.join(arguments) or 'nothing'}"
+        context.report(codes.DIRECTIVE_VALUE, message, span, section="11.4.7")
 
 
 def _is_number(text: str, least: int) -> bool:

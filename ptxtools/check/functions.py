@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from ptxtools.ir.nodes import Alias, CallPrototype, Directive, Function, Variable
 from ptxtools.isa import Need
@@ -144,6 +145,10 @@ def _since(context: Context, v: Variable, kind: str) -> None:
         context.require_addition("a function parameter in .param", v.name_span)
 
 
+#: The size of a parameter is a number of 32 bits.
+_MOST_BYTES = 0xFFFF_FFFF
+
+
 def _param_space(context: Context, v: Variable, kind: str, allocated: bool) -> None:
     if v.vector > 1 and not v.dims and allocated:
         message = f"parameter '{v.name}': .param cannot contain vectors"
@@ -157,6 +162,9 @@ def _param_space(context: Context, v: Variable, kind: str, allocated: bool) -> N
     elif any(n is not None and n < 0 for n in v.dims):
         message = f"parameter '{v.name}' has a negative size"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
+    elif kind != "entry" and any(n is not None and n > _MOST_BYTES for n in v.dims):
+        message = f"parameter '{v.name}': its size has 32 bits"
+        context.report(codes.TOO_LARGE, message, v.name_span, section="5.4.3")
     elif kind == "entry" and any(not n for n in v.dims):
         message = f"parameter '{v.name}' of an entry needs a size"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6.1")
@@ -175,6 +183,9 @@ def _pointer(context: Context, v: Variable, kind: str) -> None:
     if kind != "entry":
         message = f"'{v.name}': .ptr is allowed only in parameters of entries"
         context.report(codes.PARAMETER, message, context.word(v.span, ".ptr"), section="5.1.6.3")
+    elif space in OPAQUE:
+        check_alignment(context, align, v)
+        context.require_addition("a pointer to a texture, sampler or surface", context.word(v.span, ".ptr"))
     elif space not in _POINTER_SPACES:
         message = f"'{v.name}': a pointer cannot point to .{space}"
         context.report(codes.PARAMETER, message, context.word(v.span, ".ptr"), section="5.1.6.3")
@@ -302,9 +313,21 @@ def check_alias(context: Context, alias: Alias, scope: Scope) -> None:
             return
         symbols.append(symbol)
     first, second = symbols
-    difference = _difference(Function("func", "", second.params, second.returns),
-                             Function("func", "", first.params, first.returns))  # fmt: skip
-    if difference:
+    before = takewhile(lambda item: item is not alias, context.module.items)
+    earlier = {item.name: item for item in before if isinstance(item, Alias)}
+    heads = [Function("func", "", s.params, s.returns, [i for i in s.directives if isinstance(i, Directive)])
+             for s in (second, first)]  # fmt: skip
+    difference = _difference(*heads)
+    if alias.name == alias.target:
+        message = f"'{alias.name}' cannot be an alias of itself"
+        context.report(codes.ALIAS, message, alias.span, section="11.2.3")
+    elif alias.name in earlier:
+        message = f"'{alias.name}' is an alias of '{earlier[alias.name].target}' already"
+        context.report(codes.ALIAS, message, context.word(alias.span, alias.name), section="11.2.3")
+    elif alias.target in earlier:
+        message = f"'{alias.target}' is an alias itself: an alias needs a function that is defined"
+        context.report(codes.ALIAS, message, alias.span, section="11.2.3")
+    elif difference:
         message = f"'{alias.name}' and '{alias.target}' differ: {difference}"
         context.report(codes.ALIAS, message, alias.span, section="11.2.3")
     elif first.body is not None:

@@ -62,12 +62,15 @@ class BodyChecker:
         self._groups = not context.text or "cta_group::2" in context.text
         self._verdicts: dict[tuple[object, ...], int] = {}
         self._last: Variable | None = None
+        #: Of the statements: "kernel" in the body of an entry.
+        self._place = "statement"
         self.debugging = Debugging(context)
 
     def check(self, function: Function, names: Scope) -> None:
         """All statements of the body; `names` holds the parameters."""
         assert function.body is not None
         self.context.undeclared.clear()
+        self._place = "kernel" if function.kind == "entry" else "statement"
         self._open(function.body, names)
         waiting: list[tuple[Iterator[Statement], Scope]] = [(iter(function.body.items), names)]
         while waiting:
@@ -295,7 +298,7 @@ class BodyChecker:
         elif isinstance(item, Pragma):
             from .directives import check_pragma
 
-            check_pragma(self.context, item, place="statement")
+            check_pragma(self.context, item, place=self._place)
         elif isinstance(item, Directive):
             from .directives import check_statement_directive
 

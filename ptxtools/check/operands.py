@@ -11,7 +11,7 @@ from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 
 from . import codes
 from .opaque import is_handle
-from .problems import Problem, Setting, same_space, undeclared
+from .problems import Problem, Setting, is_array, no_array, same_space, undeclared
 from .values import CONSTANTS, Scope, Signature, Value
 from .vectors import VectorFit, constant_fits
 
@@ -30,7 +30,10 @@ _SELECTORS = {
     "mask2": re.compile(r"h[01]|h10"),
     "mask4": re.compile(r"b(?=.)3?2?1?0?"),
 }
-#: Constants whose range ptxas does not check as the manual requires: a hazard, not an error.
+#: Instructions, beside video, that take numbers for constants, but no address with an offset.
+_NO_ADDRESS = frozenset({"tcgen05", "wgmma", "createpolicy", "getctarank", "istypep", "mapa", "mbarrier"})
+_VIDEO = "9.7.18"
+#: Constants that ptxas does not hold to the manual's range: a hazard, no error.
 _UNRANGED = frozenset({"lop3"})
 
 
@@ -65,7 +68,7 @@ def _rare_signature(operand: Operand, scope: Scope) -> Signature:
 
 
 def _element(operand: Element, scope: Scope) -> Signature:
-    return ("[n]", scope.resolve(operand.name))
+    return ("[n]", scope.resolve(operand.name), is_array(operand, scope))
 
 
 def examine(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting) -> list[Problem]:
@@ -212,10 +215,25 @@ class _Fit(VectorFit):
             yield from self._constant(operand, spec, part)
         elif isinstance(operand, Name):
             yield from self._name(operand, spec, part)
+        elif isinstance(operand, Element) and not is_array(operand, self.scope):
+            yield no_array(operand, self.index, part)
+        elif isinstance(operand, SymbolOffset) and self._is_constant(operand, spec):
+            return
         elif isinstance(operand, (SymbolOffset, Element)):
             yield from self._symbol(self.scope.resolve(operand.name), operand, spec, part)
         else:
             yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
+
+    def _is_constant(self, operand: SymbolOffset, spec: OperandSpec) -> bool:
+        """Whether the address with its offset stands where an integer constant may; ptxas takes it for one."""
+        found, info = self.scope.resolve(operand.name), TYPES.get(spec.type or "")
+        if self.op.family in _NO_ADDRESS or self.op.name == "red.async" or self.op.section.startswith(_VIDEO):
+            return False
+        return (
+            {"imm", "reg"} <= spec.kinds and spec.role == "src" and not spec.vector
+            and found.kind == "memory" and found.space != "param" and not is_handle(Name(operand.name), found)
+            and info is not None and info.kind in ("int", "bits") and info.bits in (32, 64)
+        )  # fmt: skip
 
     def _constant(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         if spec.role == "dst":
@@ -263,8 +281,8 @@ class _Fit(VectorFit):
         found = self.scope.resolve(operand.name)
         if found.kind == "sink":
             if spec.role != "dst":
-                yield self._problem(codes.SINK, "'_' discards a result: it cannot be a source", part)
-            elif not self._discards(spec) and not (part == 1 and "sink" in spec.kinds):
+                yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
+            elif not self._discards(spec, part) and not (part == 1 and "sink" in spec.kinds):
                 yield self._problem(
                     codes.SINK, f"the result '{spec.name}' of '{self.op.text}' cannot be discarded", part
                 )
@@ -278,7 +296,9 @@ class _Fit(VectorFit):
         else:
             yield from self._symbol(found, operand, spec, part)
 
-    def _discards(self, spec: OperandSpec) -> bool:
+    def _discards(self, spec: OperandSpec, part: int | None) -> bool:
+        if self.op.family == "elect" and part == 1:  # what it elects is its predicate
+            return False
         return self.op.family in _DISCARDING or ("sink" in spec.kinds and not spec.vector)
 
     def _register(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from ptxtools.ir.nodes import (
     Operand,
     Pair,
     SymbolOffset,
+    Variable,
     Vector,
 )
 from ptxtools.ir.positions import Part
@@ -102,6 +103,18 @@ def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> 
     return Problem(
         codes.UNDECLARED, f"'{base}' is not declared here", index, part, help, "4.4", base, limit is not None
     )
+
+
+def is_array(operand: Element, scope: Scope) -> bool:
+    """Whether what is indexed is an array (6.4.2), or no variable at all."""
+    symbol = scope.lookup(operand.name)
+    return not isinstance(symbol, Variable) or symbol.space == "reg" or bool(symbol.dims)
+
+
+def no_array(operand: Element, index: int, part: int | None = None) -> Problem:
+    """The finding for an index behind a name that is no array."""
+    message = f"'{operand.name}' is no array: it has no elements"
+    return Problem(codes.OPERAND_KIND, message, index, part, (f"write [{operand.name}]",), "6.4.2")
 
 
 def names_of(item: Instruction, operand: int, part: int | None = None) -> tuple[str, ...]:

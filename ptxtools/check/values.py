@@ -108,9 +108,17 @@ class Scope(Names):
             while scope is not None:
                 if isinstance(scope, Scope) and id(symbol) in scope.roles:
                     return scope.roles[id(symbol)]
+                if isinstance(scope, Scope) and _takes(scope, symbol.name):
+                    return "in"  # ptxas still means the parameter when it is stored to
                 scope = scope.parent
             return "local"
         return ""
+
+
+def _takes(scope: Scope, name: str) -> bool:
+    """Whether the function whose parameters this scope holds has an input parameter of that name."""
+    outer = scope.own(name)
+    return outer is not None and scope.roles.get(id(outer)) == "in"
 
 
 def _of_symbol(symbol: Symbol, role: str) -> Value:

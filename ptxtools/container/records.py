@@ -40,6 +40,7 @@ FUNCTION = 0
 _NAME = re.compile(r"[\w$%.]*", re.ASCII)
 _DIRECTIVE = re.compile(r"\.\w+(?:::\w+)*", re.ASCII)
 _VECTORS = (1, 2, 4, 8)
+_POINTED_AT = frozenset({"", "texref", "samplerref", "surfref", *SPACES})
 LINKAGE = ("", "extern", "visible", "weak", "common")
 KINDS: dict[type, int] = {
     Variable: 1, Alias: 2, File: 3, Section: 4, Pragma: 5, Loc: 6, Directive: 7, Header: 8,
@@ -123,7 +124,7 @@ def read_variable(c: Cursor, image: Callable[[str, ImageInit], Initializer] | No
 def _check_fields(v: Variable) -> None:
     """Only what a declaration in a text could say, too."""
     numbers = (v.align, v.count, v.bank, v.ptr and v.ptr[1], *v.dims)
-    if (v.vector not in _VECTORS or v.linkage not in LINKAGE or (v.ptr is not None and v.ptr[0] not in ("", *SPACES))
+    if (v.vector not in _VECTORS or v.linkage not in LINKAGE or (v.ptr is not None and v.ptr[0] not in _POINTED_AT)
             or any(n is not None and n < 0 for n in numbers)):  # fmt: skip
         raise Damage("an invalid declaration")
 

@@ -176,6 +176,7 @@ ADDITIONS: dict[str, Addition] = {
     "an array parameter without size": Addition((6, 0), "sm_30", "11.2.2"),
     "more than 256 bytes of parameters": Addition((1, 4), "sm_20", "5.1.6.1"),
     "more than 4352 bytes of parameters": Addition((8, 1), "sm_70", "5.1.6.1"),
+    "a pointer to a texture, sampler or surface": Addition((4, 3), "sm_10", "5.3"),
     "a time stamp in .file": Addition((3, 2), "sm_10", "11.5.3"),
     "inlined_at in .loc": Addition((7, 0), "sm_10", "11.5.4"),
     ".b16 in a debug section": Addition((6, 0), "sm_10", "11.5.2"),

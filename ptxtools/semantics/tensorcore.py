@@ -253,14 +253,14 @@ def _grouped_sums(
 
 
 def _group_term(A: Algebra, group: range, factors: Factors, row: int) -> tuple[Value, Value]:
-    """The exact scaled sum of a group of columns, and 2 to the sum of the scales' exponents."""
+    """The exact scaled sum of a group of columns, and 2 to the sum of the scales' exponents, which counts even where
+    the sum is zero."""
     assert factors.scale is not None
     total = A.const("u64", 0)
     for k in group:
         total = A.fadd("f64", total, A.fmul("f64", factors.a(row, k), factors.b(k)))
     value, own = factors.scale(row, group.start)
-    zero = A.fcompare("eq", "f64", total, A.const("u64", 0))
-    return A.fmul("f64", total, value), A.select("u64", zero, A.const("u64", 0), own)
+    return A.fmul("f64", total, value), own
 
 
 def _addend_power(A: Algebra, rule: Rule, c: Value) -> Value:

@@ -22,11 +22,13 @@ CODES: dict[str, tuple[str, str]] = {
         See: PTX ISA 4.3.""",
     ),
     "PTX101": (
-        "character not allowed in PTX",
-        """What: a character that no token of PTX can contain, outside of comments and strings.
+        "character outside of PTX",
+        """What: a character beyond ASCII, even in a comment or a string, or another one that no token can contain.
 
-        Why: PTX source is ASCII text. Such characters come from word processors (typographic quotes and dashes), from a
-        byte order mark, or from a file that is not text.
+        Why: PTX source is ASCII text, and ptxas stops reading at any other byte. Such characters come from word
+        processors (typographic quotes and dashes), from a byte order mark, from comments and file names in other
+        languages, or from a file that is no text. A vertical tab counts where it stands between words. In comments and
+        strings only the first such character is reported.
 
         Example:
 

@@ -65,15 +65,20 @@ class Specifiers:
         self.found[kind] = value
 
     def _pointer(self, items: list[Specifier]) -> None:
-        """`.ptr {.space} {.align N}` (5.1.6.3)."""
+        """`.ptr {.space} {.align N}` (5.1.6.3), or a type of texture in place of the space (5.3)."""
         space, align = "", None
         for kind, value, place in items[1:]:
-            if kind == "SPACE" and not space and align is None:
+            opaque = kind == "TYPE" and value in ("texref", "samplerref", "surfref")
+            if (kind == "SPACE" or opaque) and not space and align is None:
                 space = value
             elif kind == "ALIGN" and align is None:
                 align = value
             else:
-                raise Fault("PTX108", "only a state space and then an alignment may follow .ptr", place)
+                raise Fault(
+                    "PTX108",
+                    "only a state space, or a type such as .texref, and then an alignment may follow .ptr",
+                    place,
+                )
         self.ptr = (space, align)
 
     def check(self) -> Specifiers:

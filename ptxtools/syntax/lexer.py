@@ -95,7 +95,7 @@ def t_WORD(t: LexToken) -> LexToken:
     if t.value == "WARP_SZ":
         t.type = "NUMBER"
     elif t.value == "call" or t.value.startswith("call."):
-        t.type = "CALL"
+        t.type = "CALL"  # where an instruction begins; elsewhere `UnitLexer` takes it for a name
     return t
 
 
@@ -126,6 +126,10 @@ _COMPLETE = frozenset({"WORD", "CALL", "DOTWORD", "NUMBER", "STRING"})
 _LABELLED = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+\.(?:branchtargets|calltargets|callprototype)\b", re.ASCII)
 
 
+#: What follows a name that is a label.
+_COLON = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+:(?!:)", re.ASCII)
+
+
 class UnitLexer:
     """The tokens of one unit, for PLY's parser. The first token determines where the unit ends:
 
@@ -151,6 +155,7 @@ class UnitLexer:
         self._open_ended = self._header = self._pragma = self._done = False
         self._declaration = False
         self._depth = self._words = 0
+        self._at_opcode = True
 
     @property
     def lexpos(self) -> int:
@@ -163,6 +168,8 @@ class UnitLexer:
             return None
         before = self._lexer.lexpos
         found = self._read()
+        if found is not None:
+            self._place(found)
         if found is None or (self._previous is not None and self._ends_before(found)):
             self._done = True
             self._lexer.lexpos = before
@@ -173,6 +180,15 @@ class UnitLexer:
         self._done = self._ends_with(found)
         self._previous = found
         return found
+
+    def _place(self, found: LexToken) -> None:
+        """`call` is an opcode where an instruction begins, perhaps behind a guard, and everywhere else a name."""
+        if found.type == "CALL" and found.value == "call":
+            label = self._previous is None and _COLON.match(self._lexer.lexdata, found.lexpos + len("call"))
+            if label or not self._at_opcode or (self._previous is not None and self._previous.type in ("@", "!")):
+                found.type = "WORD"
+        guard = found.type in ("@", "!") or (self._previous is not None and self._previous.type in ("@", "!"))
+        self._at_opcode = self._at_opcode and guard
 
     def _read(self) -> LexToken | None:
         """The next token. An error after a complete open-ended unit belongs to the next unit."""

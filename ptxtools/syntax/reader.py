@@ -38,8 +38,8 @@ from .limits import MOST_FAULTS, MOST_SCOPES
 _TRIVIA = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+", re.ASCII)
 _DWARF = re.compile(r"@@[Dd][Ww][Aa][Rr][Ff]\b([^\n]*)", re.ASCII)
 _PREPROCESSOR = re.compile(r"#(?:[^\n\\]|\\.)*", re.DOTALL)
-#: Line markers that cpp leaves in its output; ptxas skips them too.
-_LINE_MARKER = re.compile(r'#[ \t]*\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
+#: What cpp leaves in its output; ptxas skips it too.
+_LINE_MARKER = re.compile(r'#[ \t]*(?:line[ \t]*)?\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
 
 _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
 #: The start of a function, perhaps misspelt.
@@ -55,7 +55,9 @@ _WORD = re.compile(r"[^\s;,{}()\[\]]+")
 _WITHOUT_OPERANDS = frozenset({"ret", "exit", "trap", "brkpt"})
 #: A word on a line of its own.
 _LONE_WORD = re.compile(r"([\w$%]+)[ \t\r]*(?://[^\n]*)?\n", re.ASCII)
-#: Control characters, and the replacement for undecodable bytes.
+#: A vertical tab, and where one may stand.
+_VERTICAL_TAB = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"[^"]*"|(\v)')
+#: Control characters, and what decoding puts in place of bytes that are no text.
 _CONTROL = dict.fromkeys([*range(9), *range(14, 32), *range(127, 160), 0xFFFD])
 #: The length of the prefix examined to detect binary data.
 _PROBE = 4096
@@ -117,7 +119,8 @@ class Reader:
 
     def read(self) -> None:
         """Read the whole text into `module`."""
-        text, at = self.text, 0
+        text = self.text
+        at = int(text.startswith("\ufeff"))
         if (binary := _binary(text)) is not None:
             self._report(Fault("PTX120", "this is not text", (binary, binary + 1)))
             return
@@ -382,13 +385,24 @@ class Reader:
             help = (f"its '{{' is on line {self.source.line_of(brace)}",)
             self._report(Fault("PTX116", f"missing '}}' at the end of {open_node.name}", (at, at + 1), help))
         self._abandon(at)
+        self._foreign()
+
+    def _foreign(self) -> None:
+        """Report the first character that no PTX file contains, even in a comment, where nothing has been said about
+        one: to ptxas the file ends there (4.1)."""
+        text = self.text
+        at = -1 if text.isascii() else next(at for at, character in enumerate(text) if character > "\x7f")
+        if at < 0 and "\v" in text:
+            at = next((found.start(1) for found in _VERTICAL_TAB.finditer(text) if found[1]), -1)
+        if at >= 0 and all(d.code != "PTX101" for d in self.diagnostics):
+            self.diagnostics.append(_outside(text, at, self.source))
 
     # --- mistakes -----------------------------------------------------------------------------------------------------
 
     def _preprocessor(self, at: int) -> int:
         match = _PREPROCESSOR.match(self.text, at)
         assert match is not None
-        if not _LINE_MARKER.match(match[0]):
+        if not _LINE_MARKER.match(match[0]) or match.end() == len(self.text):
             span = (at, at + len(match[0].split("\n", 1)[0].rstrip()))
             self._report(
                 Fault(
@@ -491,6 +505,16 @@ def _rest_of_header() -> re.Pattern[str]:
 def _inner_brace() -> re.Pattern[str]:
     """A closing brace of a vector operand or an initialiser, not of a scope."""
     return re.compile(r"\}\s*[,;|}\]]", re.ASCII)
+
+
+def _outside(text: str, at: int, source: Source) -> Diagnostic:
+    """The finding about a character that PTX does not have, at `at`."""
+    name = f"'{text[at]}'" if text[at].isprintable() else f"U+{ord(text[at]):04X}"
+    message = f"the character {name} is none of PTX, not even in a comment"
+    if text[at] == "\v":
+        message = "a vertical tab separates no words of PTX"
+    help = ("save the file without a byte order mark",) if text[at] == "\ufeff" else ()
+    return Diagnostic("PTX101", message, (at, at + 1), source, help=help, section="4.1")
 
 
 def _binary(text: str) -> int | None:
