@@ -69,7 +69,7 @@ def check_pragma(context: Context, item: Pragma, *, place: str) -> None:
     """Check the requirements of pragmas, and the placement of those about surrounding statements (11.4.7).
 
     place: "module", "entry" (also of a .func) or "statement". The assembler defines the meaning of a string: ptxas
-        ignores unknown ones, except at module level.
+    ignores unknown ones, except at module level.
     """
     context.require_directive(".pragma", item.span)
     for text in item.strings:

@@ -46,8 +46,7 @@ _SHAPES: dict[type, str] = {
 
 class Problem(NamedTuple):
     """A problem of one operand. operand: its index; part: index inside its brackets or braces, or None; name: the name
-    it
-        is about, if not the operand; past_range: the name is past the end of a declared range."""
+    it is about, if not the operand; past_range: the name is past the end of a declared range."""
 
     code: str
     message: str

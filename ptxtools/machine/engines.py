@@ -1,4 +1,4 @@
-"""The engines that run a launch, by name. `ptxtools.api` provides them; a device asks for one when it launches."""
+"""The engines that run a launch, by name. `ptxtools.api` provides them; a device selects one at a launch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _loaders: dict[str, Callable[[], Engine]] = {}
 
 
 def provide(name: str, loader: Callable[[], Engine]) -> None:
-    """Make an engine known; `loader` imports it when it is first asked for."""
+    """Register an engine; `loader` imports it on first use."""
     _loaders[name] = loader
 
 
 def names() -> list[str]:
-    """Names of the engines that were provided."""
+    """Names of the registered engines."""
     return sorted(_loaders)
 
 
 def find(name: str) -> Engine:
-    """The function that runs a launch. Raises KeyError for a name that nobody provided."""
+    """The function that runs a launch. Raises KeyError for an unknown name."""
     return _loaders[name]()
