@@ -1,4 +1,4 @@
-"""What a launch brings along for the services that its kernels ask for, and what they give back."""
+"""The data that a launch provides to the services of its kernels, and their results."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LaunchContext:
     handle: int = _FIRST_HANDLE
 
     def collect(self) -> None:
-        """Take over what the checkers of a grid that has ended found."""
+        """Collect the findings of the checkers of a grid that has ended."""
         if self.checks is not None:
             self.reports += self.checks.findings
             self.checks = None

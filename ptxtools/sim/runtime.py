@@ -37,7 +37,7 @@ _HEAP_CALLS = frozenset({"malloc", "free", _FAMILY + "Malloc", _FAMILY + "Free"}
 
 
 class Runtime:
-    """What the runtime of a device keeps between launches. `heap` and `pending` lie in device memory once a kernel that
+    """State of a device's runtime between launches. `heap` and `pending` are in device memory once a kernel that
     may use them has been launched."""
 
     def __init__(self, device: Device) -> None:
@@ -103,7 +103,7 @@ class Runtime:
     # --- launches -----------------------------------------------------------------------------------------------------
 
     def context(self, module: Loadable) -> LaunchContext:
-        """What a launch of a module's kernel brings along for system calls."""
+        """The context of a launch for system calls."""
         contents = module.contents
         kernels = {contents.functions[name]: kernel for name, kernel in contents.kernels.items()}
         return LaunchContext(
@@ -181,7 +181,7 @@ class Runtime:
     def finish(
         self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, result: RunResult
     ) -> None:
-        """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
+        """Run the grid's queue: children with their descendants, then tail launches; and add up the results."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout - result.seconds
         context.collect()
         waiting = context.take_children()
@@ -207,21 +207,21 @@ class Runtime:
         result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
     def output(self, context: LaunchContext, data: bytes) -> None:
-        """Take what a kernel printed."""
+        """Record a kernel's output."""
         with self._lock:
             context.printed.append(data)
             if self.device.on_print is not None:
                 self.device.on_print(data.decode("utf-8", "surrogateescape"))
 
     def _reports(self, context: LaunchContext) -> list[Finding]:
-        """What checkers found in a launch; leakcheck's: blocks of the heap that it allocated and left."""
+        """The findings of checkers in a launch; for leakcheck, heap blocks that it allocated and left."""
         reports = context.reports
         if "leakcheck" in self.device.checks:
             reports = reports + [leak for leak in self.leaks() if leak.address not in context.blocks_before]
         return reports
 
     def leaks(self) -> list[Leak]:
-        """The blocks of the heap in use, as findings of leakcheck."""
+        """The allocated heap blocks, as findings of leakcheck."""
         return [] if self._heap is None else [leak(block) for block in self._heap.live()]
 
     def _program(self, module: Loadable, kernel: Kernel) -> Program:

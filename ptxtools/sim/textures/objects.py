@@ -1,4 +1,4 @@
-"""Textures, surfaces and samplers of a device, and the 64-bit handles that kernels know them by."""
+"""Textures, surfaces and samplers of a device, and their 64-bit handles in kernels."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class Texture:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of its texels are in memory, which has not been given back."""
+        """Whether all of its texels are in memory that has not been freed."""
         return not self.absent and not self.freed
 
     @property
@@ -218,7 +218,7 @@ class Textures:
         return _TAG << 48 | _OBJECT | len(self.known)
 
     def freed(self, address: int, size: int) -> None:
-        """Memory has been given back: textures that lie in it are of no more use."""
+        """Memory has been freed: drop the textures in it."""
         for number, texture in enumerate(self.known):
             if texture.address < address + size and address < texture.address + texture.bytes and not texture.freed:
                 self.known[number] = replace(texture, freed=True)
