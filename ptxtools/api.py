@@ -204,7 +204,7 @@ def lint(
     """The findings of ptx-lint for a text, in order.
 
     target, ptx_version: check as if the module declared them ("sm_90a", "8.0"). select, ignore: codes or prefixes, as
-        in the options of ptx-lint. Raises `ValueError` for an unknown target, version or code.
+    in the options of ptx-lint. Raises `ValueError` for an unknown target, version or code.
     """
     from ptxtools.diagnostics.decode import decode
     from ptxtools.isa.targets import check_target, parse_version
@@ -381,8 +381,8 @@ def ptx_run(
 ) -> RunResult:
     """Run one kernel on the memory of this process.
 
-    args: numbers; pointers are host addresses. kernel: its name, if the module has several. Raises
-    `PtxError`, `LaunchError`; an address that is not mapped in this process is a `Trap`.
+    args: numbers; pointers are host addresses. kernel: its name, if the module has several. Raises `PtxError`,
+    `LaunchError`; an address that is not mapped in this process is a `Trap`.
     """
     from ptxtools.launch.host import Module
     from ptxtools.launch.raw import run_on_host

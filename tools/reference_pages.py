@@ -95,7 +95,7 @@ def _accepted(lines: list[str]) -> bool:
 def instruction_page(family: str) -> str:
     """docs/isa/<family>.md."""
     pages = sorted(isa.pages(family), key=lambda page: order(page.section))
-    lines = [f"# {family}", "", "Made from the tables that ptx-lint checks with; see [the index](README.md).", ""]
+    lines = [f"# {family}", "", "Generated from the tables of ptx-lint; see [the index](README.md).", ""]
     for page in pages:
         forms = [form for form in page.forms if form.family == family]
         if forms:
@@ -177,7 +177,7 @@ def _operand(pattern: Pattern) -> str:
     text = f"`.{kind}`" if kind and kind != "any" else ""
     text += f", a vector of `{pattern.count}`" if pattern.count else ""
     text += _WIDTHS.get(pattern.width, "")
-    second = f", with `{pattern.second}` behind a bar" if pattern.second else ""
+    second = f", with `{pattern.second}` after a bar" if pattern.second else ""
     return f"| `{pattern.name}`{second} | {what} | {text.lstrip(', ')} |"
 
 
@@ -265,8 +265,8 @@ def coverage() -> str:
     lines = [
         "# Coverage", "",
         "What ptx-lint and ptx-as check, and what ptx-run runs, chapter by chapter of section 9.7. Checked means: each",
-        "form, modifier, operand, version and target; held against ptxas in [conformance.md](conformance.md). Run",
-        "means that the form lowers to the program that both engines, native and reference, execute. Pages of single",
+        "form, modifier, operand, version and target; compared with ptxas in [conformance.md](conformance.md). Run",
+        "means that the form lowers to the program that both engines, native and reference, execute. Pages for single",
         "instructions are in [isa/](isa/README.md).", "",
         "| section | instructions | forms | checked | run | not run yet |", "|---|--:|--:|--:|--:|---|",
     ]  # fmt: skip

@@ -125,8 +125,7 @@ def _end(target: str, gone: Iterable[Demand]) -> Version:
 
 def lowest_targets(names: Iterable[str]) -> tuple[str, ...]:
     """The fewest targets that imply all of `names`: the lowest plain one, then families and single chips that it does
-    not
-        cover."""
+    not cover."""
     kept: list[str] = []
     known = sorted(names, key=_number)
     for suffix in ("", "f", "a"):

@@ -93,12 +93,10 @@ class Context:
         past_range: bool = False,
     ) -> None:
         """Add an error finding; raises Enough after very many. subjects: the names that it is about; past_range: the
-        first
-                of them is past the end of a declared range such as `r<4>`.
+        first of them is past the end of a declared range such as `r<4>`.
 
         An undeclared name is redundant if its declaration could not be read, or if it was reported in the same
-        function;
-                so is a misfit of a name whose type is wrong.
+        function; so is a misfit of a name whose type is wrong.
         """
         self.reports += 1
         if code in _ABOUT_NAMES and subjects and self._known(code, subjects[0], past_range):

@@ -75,7 +75,7 @@ def _narrow(context: Context, function: Function) -> None:
 
 def narrow_values(signature: Function | CallPrototype) -> Iterator[tuple[Variable, str]]:
     """Values passed to functions take at least 32 bits (7.1): types require it, `.bN` leaves it to the caller. Vector
-        registers may have narrower components (ptxas passes `.v2 .u16`).
+    registers may have narrower components (ptxas passes `.v2 .u16`).
 
     Yields the narrower variables, each with a message.
     """
@@ -89,8 +89,7 @@ def check_parameters(
     context: Context, params: Sequence[Variable], returns: Sequence[Variable], *, kind: str, allocated: bool = False
 ) -> None:
     """Formal parameters and results of an "entry", a "func" or a "prototype". allocated: they are allocated here, in
-    the
-        definition of a function; those that cannot be may still be declared."""
+    the definition of a function; those that cannot be may still be declared."""
     for variable in (*returns, *params):
         _parameter(context, variable, kind, allocated)
     for variable in (*returns, *params[:-1]):

@@ -57,8 +57,7 @@ _SELECTOR = re.compile(r"h[0-3]{1,2}|b[0-7]{1,4}")
 
 class Scope(Names):
     """A scope of the checks: `values` caches the meaning of names used in it, `near` the near misses of undeclared
-    ones;
-        registers that differ only in their number share an entry."""
+    ones; registers that differ only in their number share an entry."""
 
     __slots__ = ("near", "roles", "values")
 

@@ -65,8 +65,8 @@ def command(**options: Any) -> int:
     """Find what is wrong, hazardous, not portable or slow in PTX.
 
     FILES are PTX text, containers, or binaries that embed PTX; - is standard input; for a folder, all *.ptx and *.ptxo
-        files in it and below are checked. The exit status is 1 if a file has an error (with --strict: any finding), 2
-        if one cannot be read.
+    files in it and below are checked. The exit status is 1 if a file has an error (with --strict: any finding), 2
+    if one cannot be read.
     """
     if options["explain"] is not None:
         return _explain(options["explain"], options)

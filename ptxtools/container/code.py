@@ -158,8 +158,7 @@ class Shapes:
     """The validated shapes of a container.
 
     `rows`: by number, the kind, opcode, and operands (without guards). `repeat` appends the repeated instructions:
-    kind,
-        their common content, 0.
+    kind, their common content, 0.
     """
 
     def __init__(self, data: bytes, strings: Sequence[str], *, joined: bool) -> None:

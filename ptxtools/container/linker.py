@@ -24,10 +24,9 @@ def link(modules: Sequence[Module], *, gc: bool = False, check_undefined: bool =
     """Link the modules into one.
 
     `.extern` names are resolved to their definitions, `.weak` ones give way, `.common` ones merge, names without
-    linkage
-        stay local (renamed where two conflict). gc drops functions and variables that no kernel reaches;
-        check_undefined: require a definition of every used name, except the runtime's. Raises PtxError: undefined and
-        duplicate symbols, conflicting declarations, incompatible modules.
+    linkage stay local (renamed where two conflict). gc drops functions and variables that no kernel reaches;
+    check_undefined: require a definition of every used name, except the runtime's. Raises PtxError: undefined and
+    duplicate symbols, conflicting declarations, incompatible modules.
     """
     return _Linker(modules, gc).link(check_undefined)
 

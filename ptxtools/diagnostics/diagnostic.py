@@ -40,8 +40,7 @@ class Fix:
 @dataclass(slots=True)
 class Diagnostic:
     """One finding. span: a range of character offsets in `source.text`; subject: the name it is about, if any; origin:
-    the
-        source location that the PTX was generated from, if the file has it."""
+    the source location that the PTX was generated from, if the file has it."""
 
     code: str
     message: str

@@ -32,7 +32,7 @@ def to_sarif(
     """A SARIF 2.1.0 log with one run.
 
     describe: title and explanation (Markdown) of a code; version: the tool's; failures: files that could not be read,
-        each with the reason. They mark the run as unsuccessful.
+    each with the reason. They mark the run as unsuccessful.
     """
     codes = sorted({d.code for d in diagnostics})
     rules = []

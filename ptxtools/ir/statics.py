@@ -29,8 +29,7 @@ def statics_of(function: Function) -> list[tuple[str, Variable]]:
 
 def module_statics(module: Module) -> Iterator[tuple[str, Variable, dict[str, str]]]:
     """The statics of all functions, each with its name on a device, and the device names that its initialiser may refer
-    to,
-        where they differ."""
+    to, where they differ."""
     outer: Names | None = None
     for function in module.functions:
         found = statics_of(function) if function.body is not None else []

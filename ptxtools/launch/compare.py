@@ -67,7 +67,7 @@ class Mismatch:
 
 def compare(got: Array, element: ElementType, expected: Array, tolerance: Tolerance) -> Mismatch | None:
     """Compare stored values with expected ones; None if all pass. Raises `SpecError` for another shape, and for what
-        `check_comparable` refuses.
+    `check_comparable` refuses.
 
     The expected array may have the same storage type, or any other number type: values are compared as numbers, and
     exactly (`distance`). Two NaNs count as equal, and +0 equals -0. One of the two may be flat.

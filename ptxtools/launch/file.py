@@ -36,8 +36,7 @@ _MOST_DEVICES = 576
 
 
 def read_launch_file(path: str, module: str = "") -> Job:
-    """Read a launch file; raises `SpecError`. "-" is standard input, with paths relative to
-    the working directory.
+    """Read a launch file; raises `SpecError`. "-" is standard input, with paths relative to the working directory.
 
     module: a module to run instead of the file's.
     """

@@ -37,8 +37,7 @@ ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 class Plan(NamedTuple):
     """What an opcode does with its operands: op is None if no form fits. writes: for each operand; bounds: of an
-    integer
-        constant in each operand, None for no bounds. positional: whether writes is valid; not for calls."""
+    integer constant in each operand, None for no bounds. positional: whether writes is valid; not for calls."""
 
     op: Opcode | None
     family: str

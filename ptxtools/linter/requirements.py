@@ -24,8 +24,7 @@ _HEADER_CODES = frozenset({"PTX303", "PTX304", "PTX305"})
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A line that requires a version, targets, or both (else None, ()); or, among removals, a line with a feature that
-    is
-        gone from that version on for those targets (None: "1.0", (): all of them)."""
+    is gone from that version on for those targets (None: "1.0", (): all of them)."""
 
     line: int
     text: str
@@ -51,8 +50,7 @@ class Cause:
 @dataclass(frozen=True, slots=True)
 class Requirements:
     """The requirements of one module. lowest: without targets if no known target has everything. because: the lines
-    that
-        force this; removed: the lines with features that later versions or targets lack."""
+    that force this; removed: the lines with features that later versions or targets lack."""
 
     file: str
     declared_ptx: str | None

@@ -1,4 +1,4 @@
-"""What a launch hands to an engine, and what it gets back."""
+"""The input and output of an engine's launch."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Dim3 = tuple[int, int, int]
 class AddressSpace:
     """Device memory: device address `base + i` is host address `host + i`, for 0 <= i < size.
 
-    const: range of device addresses that `isspacep.const` answers yes for. open_host: the kernel may use host
-    addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory, and
+    const: range of device addresses for which `isspacep.const` is true. open_host: the kernel may use host
+    addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has this memory mapped, and
     `mapping(address)` gives the writable range around an address, as (start, end), if there is one. allowed: whether
     bytes may be accessed (`bytes` asks); written: is told of what is about to be written through `bytes`. Both are of
     observers.
@@ -39,7 +39,7 @@ class AddressSpace:
     _whole: memoryview | None = field(default=None, repr=False, compare=False)
 
     def bytes(self, address: int, size: int, write: bool) -> memoryview | None:
-        """`size` bytes at a device address, through which it can be written; None where there is no such memory."""
+        """`size` bytes at a device address, writable in place; None if there is no such memory."""
         offset = address - self.base
         if offset >= 0 and offset + size <= self.size:
             if self.allowed is not None and not self.allowed(address, size):
@@ -52,7 +52,7 @@ class AddressSpace:
         return None
 
     def whole(self) -> memoryview:
-        """All of it."""
+        """All of device memory."""
         if self._whole is None:
             self._whole = _host_bytes(self.host, self.size)
         return self._whole
@@ -102,7 +102,7 @@ class Launch:
 
     @property
     def products(self) -> Products:
-        """What multiplies for asynchronous tensor cores, and updates arrays in memory."""
+        """The provider of products for asynchronous tensor cores, and of updates of arrays in memory."""
         if self._products is None:
             assert self.provider is not None, "an engine gives its products to the launch"
             self._products = self.provider()
@@ -111,7 +111,8 @@ class Launch:
 
 @dataclass(slots=True)
 class Outcome:
-    """What ran: thread-instructions executed (guarded-off lanes count as executed by their warp's active lanes)."""
+    """The result of a run: thread-instructions executed (guarded-off lanes count as executed by their warp's active
+    lanes)."""
 
     instructions: int = 0
 
@@ -145,7 +146,7 @@ def launch_special(launch: Launch, name: str) -> int:
     return x * y * z if name == "%cluster_nctarank" else launch.dynamic_shared
 
 
-#: Local memory of a thread where nobody says how much it needs.
+#: Default local memory of a thread.
 DEFAULT_LOCAL = 16384
 
 

@@ -1,4 +1,4 @@
-"""The options of a device and of a launch, each described once: `ptx-run`, launch files and the library read them here.
+"""The options of a device and of a launch, each described once for `ptx-run`, launch files and the library.
 
 A field of `DeviceOptions` or `LaunchOptions` is an option; its `Option` says where it appears besides the library, and
 what it may be.
@@ -24,11 +24,11 @@ S = TypeVar("S")
 P = ParamSpec("P")
 
 
-@dataclass(eq=False, repr=False)  # never compared nor shown, and quick to make: ptx-run loads it each time
+@dataclass(eq=False, repr=False)  # never compared or printed, and cheap to create: ptx-run loads it each time
 class Option:
-    """flag: how it is spelled on the command line, "" where it is not there; key: that of launch files, likewise;
-    metavar, help: for `--help`; least, most: bounds of a number; choices: all possible words; of: what a number counts;
-    name, default: those of the field."""
+    """flag: its command-line spelling, or ""; key: its launch-file key, or ""; metavar, help: for `--help`; least,
+    most: bounds of a number; choices: all possible words; of: what a number counts; name, default: those of the
+    field."""
 
     kind: Kind
     flag: str = ""
@@ -44,7 +44,7 @@ class Option:
     default: Any = None
 
     def problem(self, value: Any) -> str:
-        """Why a number or word cannot be the option's value, or ""."""
+        """Why a number or word is invalid for the option, or ""."""
         if value is None or self.kind not in ("whole", "word"):
             return ""
         if self.choices and value not in self.choices:
@@ -76,7 +76,7 @@ def values_of(options: Any) -> dict[str, Any]:
 
 @dataclass(eq=False, repr=False)
 class DeviceOptions:
-    """What a device is made of. target None: that of the first module loaded; memory: bytes; threads None: one a core;
+    """The properties of a device. target None: the first loaded module's; memory: bytes; threads None: one per core;
     seed: shuffles, on one thread; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
     `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it;
     observers: who is told what happens to warps (`machine.observers`); optimise: False runs kernels as they are
@@ -124,9 +124,8 @@ class DeviceOptions:
 
 @dataclass(eq=False, repr=False)
 class LaunchOptions:
-    """What a launch may say besides its kernel, grid, block and arguments. cluster None: as the kernel says; shared:
-    bytes; cooperative: refuse a grid that is not resident as a whole; stack: bytes a thread, None: as the device
-    says."""
+    """The properties of a launch besides its kernel, grid, block and arguments. cluster None: the kernel's; shared:
+    bytes; cooperative: refuse a grid that is not resident as a whole; stack: bytes per thread, None: the device's."""
 
     _: KW_ONLY
     cluster: tuple[int, int, int] | None = option(
@@ -154,7 +153,7 @@ def parse_checks(names: str | Iterable[str]) -> frozenset[str]:
 
 
 def takes(options: Callable[P, T]) -> Callable[[Callable[[S, T], None]], Callable[Concatenate[S, P], None]]:
-    """Let an initialiser that works on options take each of them as an argument of its own."""
+    """Let an initialiser that takes options accept each of them as a separate argument."""
 
     def given(function: Callable[[S, T], None]) -> Callable[Concatenate[S, P], None]:
         @wraps(function)

@@ -1,6 +1,6 @@
-"""Memory that threads take from their stack as they run (9.7.17): the end of local memory, from above.
+"""Dynamic stack allocation (9.7.17), downwards from the end of local memory.
 
-Calls take it from below (`program.STACK_POINTER`); each checks that it does not meet the other.
+Calls allocate from below (`program.STACK_POINTER`); each checks that it does not run into the other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _allocate(view: View, tops: Array, chosen: Array, alignment: int) -> None:
 
 
 def _check_restored(view: View, wanted: Array, tops: Array, chosen: Array) -> None:
-    """The stack only shrinks: to where it has been, and that lies above."""
+    """The stack only shrinks, to an earlier position, which is higher."""
     bad = np.flatnonzero(chosen & ((wanted < tops) | (wanted > np.uint64(view.local_bytes))))
     if len(bad):
         lane = int(bad[0])

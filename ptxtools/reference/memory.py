@@ -20,7 +20,7 @@ _OFFSET = np.uint64((1 << 56) - 1)
 
 
 class Part:
-    """Threads (places in the list of running threads) whose addresses lie in one buffer, and their offsets there."""
+    """Threads (indices in the list of running threads) whose addresses are in one buffer, and their offsets there."""
 
     __slots__ = ("buffer", "offsets", "places")
 
@@ -88,7 +88,7 @@ def _in_space(
 
 
 def _owners(m: Machine, slots: Array, address: Array) -> tuple[Array, Array]:
-    """Slots of the CTAs whose shared memory the addresses mean, and offsets in it; a rank too high is out of bounds."""
+    """Slots of the CTAs whose shared memory is addressed, and offsets in it; an excessive rank is out of bounds."""
     rank = (address >> np.uint64(RANK_SHIFT)).astype(np.int64)
     offset = np.where(rank < m.cluster, address & np.uint64(OFFSET_MASK), address)
     return np.where(rank < m.cluster, slots // m.cluster * m.cluster + rank, slots), offset
@@ -108,7 +108,7 @@ def _check(
 def _open(
     m: Machine, op: Op, threads: Threads, places: Array, address: Array, offset: Array, size: int, write: bool
 ) -> Part:
-    """Host memory is open to the kernel (`ptx_run`): each address outside the arena is asked for."""
+    """Host memory is open to the kernel (`ptx_run`): each address outside the arena is checked."""
     outside = offset > np.uint64(max(0, m.memory.size - size))
     readable = m.launch.memory.readable
     for place in np.flatnonzero(outside):
@@ -183,7 +183,7 @@ def store(m: Machine, op: Op, threads: Threads) -> None:
 
 @executes("atom", "red")
 def atomic(m: Machine, op: Op, threads: Threads) -> None:
-    """Threads that meet at one address go one after the other, in the order of their numbers."""
+    """Threads with the same address take effect one after the other, in the order of their numbers."""
     assert op.opcode is not None
     type_name = op.src_types[1]
     size = element_bytes(type_name)
@@ -220,7 +220,7 @@ def _put(target: Any, places: Array, value: Any) -> None:
 def _one_by_one(
     m: Machine, buffer: Buffer, offsets: Array, size: int, operands: list[Any], type_name: str, rule: Callable[..., Any]
 ) -> Any:
-    """In each round the first thread that is left at each address; returns what each found there."""
+    """In each round the first remaining thread at each address; returns the old values."""
     found = _empty(size, len(offsets))
     for first in _turns(offsets):
         at = offsets[first]

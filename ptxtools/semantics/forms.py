@@ -1,4 +1,4 @@
-"""Which forms have a meaning here: a form that is not in this table is refused, and never runs as another one.
+"""The forms with a meaning: a form that is not in this table is refused, and never runs as another one.
 
 One row an instruction: `names = modifiers : types > types; …`; a line that is indented goes on with a further
 alternative, one that is indented twice with the same. An opcode is covered when one alternative of its
@@ -283,7 +283,7 @@ tcgen05.mma.ws tcgen05.mma.ws.sp = cta_group::1 $tensor collector::b*::discard c
 
 
 def covers(op: Opcode) -> bool:
-    """Whether the form that an opcode spells has a meaning."""
+    """Whether an opcode's form has a meaning."""
     types = op.types
     own = op.name.split(".")[1:]
     modifiers = {atom for atom in op.atoms if atom not in types and atom not in own}

@@ -1,4 +1,4 @@
-"""Widths and kinds of PTX types as the semantics need them (5.2)."""
+"""Widths and kinds of PTX types for the semantics (5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch brings along for the services that its kernels ask for, and what they give back."""
+"""The data that a launch provides to the services of its kernels, and their results."""
 
 from __future__ import annotations
 

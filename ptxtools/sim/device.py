@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .context import LaunchContext
     from .hostmap import HostMap
 
-#: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
+#: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
 DEFAULT_STACK = 8192
 
 
@@ -58,7 +58,7 @@ class RunResult:
 
 @dataclass(slots=True)
 class Request(LaunchOptions):
-    """One launch as asked for. params: the parameter block; timeout in seconds."""
+    """A requested launch. params: the parameter block; timeout in seconds."""
 
     kernel: Kernel
     grid: Dim3
@@ -81,7 +81,7 @@ class Grid:
 class Device:
     """`sms` SMs of one architecture, and one device memory.
 
-    The arguments are those of `DeviceOptions`. Raises `LaunchError` for values that make no device.
+    The arguments are those of `DeviceOptions`. Raises `LaunchError` for invalid values.
     """
 
     #: Whether device addresses are host addresses.
@@ -141,7 +141,7 @@ class Device:
 
     @property
     def arena(self) -> Arena:
-        """Device memory, reserved when it is first needed."""
+        """Device memory, reserved on first use."""
         if self._arena is None:
             checked = "memcheck" in self.checks
             self._arena = Arena(self.options.memory, host_addresses=self.host_addresses, checked=checked)
@@ -150,7 +150,7 @@ class Device:
     # --- modules ------------------------------------------------------------------------------------------------------
 
     def load(self, module: Loadable) -> Image:
-        """The module's image in device memory, made at its first use. Raises `LaunchError` for another architecture."""
+        """The module's image in device memory, created on first use. Raises `LaunchError` for another architecture."""
         known = self._images.get(id(module))
         if known is None:
             self._check_target(module.contents.target)
@@ -164,7 +164,7 @@ class Device:
             raise LaunchError(f"the module is for {wanted}; a device of {self.target} cannot run it")
 
     def program(self, module: Loadable, kernel: Kernel) -> Program:
-        """The kernel lowered for this device; the second time it is at hand. Raises `PtxError`."""
+        """The kernel lowered for this device, and cached. Raises `PtxError`."""
         key = (id(module), kernel.name)
         program = self._programs.get(key)
         if program is None:
@@ -197,10 +197,10 @@ class Device:
     # --- launches -----------------------------------------------------------------------------------------------------
 
     def run(self, module: Loadable, request: Request, *, host: HostMap | None = None) -> RunResult:
-        """Run one grid, and the child grids that it launches, to their end.
+        """Run one grid, and the child grids that it launches, to completion.
 
         host: opens the memory of this process to the kernel (`ptx_run`). Raises `LaunchError` before it starts, `Trap`
-        when it goes wrong.
+        if it fails.
         """
         context = self.runtime.context(module)
         result = self.grid(module, request, host, context)
@@ -230,7 +230,7 @@ class Device:
         return self.stack if request.stack is None else request.stack
 
     def _workers(self, program: Program) -> int:
-        """Worker threads for a program: one for a kernel that prints, unless more were asked for, so that CTAs print in
+        """Worker threads for a program: one for a kernel that prints, unless more are requested, so that CTAs print in
         their order."""
         prints = "vprintf" in self.runtime.calls(program)
         return 1 if prints and not self._threads_chosen else self.threads
@@ -305,7 +305,7 @@ class Device:
         return listeners
 
     def _numerics_of_chip(self) -> str:
-        """The generation whose tensor cores the device has; one without them runs no program that would ask."""
+        """The generation of the device's tensor cores; a device without them runs no program that needs it."""
         from ptxtools.semantics.generations import generation_of
 
         return generation_of(self.target) or "ieee"

@@ -35,7 +35,7 @@ _HEAP_CALLS = frozenset({"malloc", "free", _FAMILY + "Malloc", _FAMILY + "Free"}
 
 
 class Runtime:
-    """What the runtime of a device keeps between launches. `heap` and `pending` lie in device memory once a kernel that
+    """State of a device's runtime between launches. `heap` and `pending` are in device memory once a kernel that
     may use them has been launched."""
 
     def __init__(self, device: Device) -> None:
@@ -101,7 +101,7 @@ class Runtime:
     # --- launches -----------------------------------------------------------------------------------------------------
 
     def context(self, module: Loadable) -> LaunchContext:
-        """What a launch of a module's kernel brings along for system calls."""
+        """The context of a launch for system calls."""
         contents = module.contents
         kernels = {contents.functions[name]: kernel for name, kernel in contents.kernels.items()}
         return LaunchContext(
@@ -201,7 +201,7 @@ class Runtime:
             waiting += context.take_children()
 
     def output(self, context: LaunchContext, data: bytes) -> None:
-        """Take what a kernel printed."""
+        """Record a kernel's output."""
         with self._lock:
             context.printed.append(data)
             if self.device.on_print is not None:

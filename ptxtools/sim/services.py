@@ -1,4 +1,4 @@
-"""Which file serves which kind of event (`ptxtools.machine.events`): loaded when a kernel first needs it."""
+"""The files that serve each kind of event (`ptxtools.machine.events`), loaded on first use."""
 
 from __future__ import annotations
 

@@ -34,18 +34,18 @@ def show(shape: Dim3) -> str:
 
 
 def check_grid(grid: Dim3, limits: DeviceLimits) -> None:
-    """Raise `LaunchError` for a grid that the device does not take."""
+    """Raise `LaunchError` for a grid that the device does not support."""
     _check_axes(grid, limits.grid, "grid", "CTAs", limits)
 
 
 def check_stack(stack: int, limits: DeviceLimits) -> None:
-    """Raise `LaunchError` for a stack that no thread can have."""
+    """Raise `LaunchError` for an invalid stack size."""
     if not 0 <= stack <= limits.local:
         raise LaunchError(f"a stack of {stack:,} bytes: a thread has 0 to {limits.local:,} on {limits.name}")
 
 
 def check_block(block: Dim3, bounds: Bounds, limits: DeviceLimits) -> None:
-    """Raise `LaunchError` for a CTA shape that the device does not take, or that the kernel's directives exclude."""
+    """Raise `LaunchError` for a CTA shape that the device or the kernel's directives do not allow."""
     _check_axes(block, limits.block, "block", "threads", limits)
     threads = prod(block)
     if threads > limits.cta_threads:
@@ -70,7 +70,7 @@ def _check_axes(shape: Dim3, most: Dim3, what: str, units: str, limits: DeviceLi
 
 
 def cluster_shape(asked: Dim3 | None, grid: Dim3, bounds: Bounds, limits: DeviceLimits) -> Dim3:
-    """The cluster that a launch has: as asked for, or as the kernel requires, or single CTAs. Raises `LaunchError`."""
+    """The cluster shape of a launch: as requested, or as the kernel requires, or single CTAs. Raises `LaunchError`."""
     cluster = asked or bounds.cluster or (1, 1, 1)
     if min(cluster) < 1:
         raise LaunchError(f"cluster {show(cluster)} is empty in one dimension")
@@ -97,7 +97,7 @@ def cluster_shape(asked: Dim3 | None, grid: Dim3, bounds: Bounds, limits: Device
 
 
 def shared_hint(program: Program, dynamic: int) -> str:
-    """What a shared access out of bounds probably comes from, if a launch gave no dynamic shared memory."""
+    """The probable cause of a shared access out of bounds, if a launch has no dynamic shared memory."""
     name = program.dynamic_shared
     if dynamic or not name:
         return ""
@@ -105,7 +105,7 @@ def shared_hint(program: Program, dynamic: int) -> str:
 
 
 def check_shared(static: int, dynamic: int, limits: DeviceLimits) -> None:
-    """Raise `LaunchError` when a CTA asks for more shared memory than the device gives one."""
+    """Raise `LaunchError` if a CTA requests more shared memory than the device allows."""
     if not hasattr(dynamic, "__index__") or dynamic < 0:
         raise LaunchError(f"{dynamic} bytes of dynamic shared memory")
     if static + dynamic > limits.shared_cta:

@@ -12,8 +12,7 @@ _OPEN_OR_WHOLE = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"[^"]*"|(?P<open>/\*)')
 
 def with_open_comment(diagnostics: list[Diagnostic], source: Source) -> list[Diagnostic]:
     """The findings in a text with mistakes. An unterminated comment is reported where it begins, even if its statement
-    is
-        already wrong before it; everything after it is redundant."""
+    is already wrong before it; everything after it is redundant."""
     at = _open_comment(source.text)
     if at is None:
         return diagnostics

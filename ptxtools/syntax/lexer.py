@@ -134,7 +134,7 @@ class UnitLexer:
     """The tokens of one unit, for PLY's parser. The first token determines where the unit ends:
 
     an open-ended directive or a line of section data at the first token not connected by a comma; a label at its
-        colon; a header at `{` or `;`; everything else at `;`. An unmatched `}` ends every unit.
+    colon; a header at `{` or `;`; everything else at `;`. An unmatched `}` ends every unit.
     """
 
     #: Only PLY uses this.

@@ -172,8 +172,7 @@ class Reader:
 
     def _lone_word(self, at: int, fault: Fault, end: int) -> LoneWord | None:
         """A word alone on the first line of a faulty unit: a label or an instruction without its mark. end: where a `;`
-        is
-                missing, or -1."""
+        is missing, or -1."""
         match = _LONE_WORD.match(self.text, at)
         if match is None or self._function is None or (fault.span[0] < match.end() and end != match.end(1)):
             return None

@@ -337,7 +337,7 @@ def test_maps_and_instructions_that_do_not_fit() -> None:
         modes.region(wide_map(), "im2col::w", (0, 0, 0, 0), (0, 32))
     image = TensorMap(0, TYPES["u8"], (16, 9, 7, 6), (16, 144, 1008), mode="im2col", lower=(0, 0), upper=(0, 0),
                       channels=16, pixels=8)  # fmt: skip
-    with pytest.raises(TensorMapError, match="coordinate 9 of dimension 1 outside of the bounding box 0 to 8"):
+    with pytest.raises(TensorMapError, match="coordinate 9 of dimension 1 is outside of the bounding box 0 to 8"):
         modes.region(image, "im2col", (0, 9, 0, 0), (0, 0))
     with pytest.raises(TensorMapError, match="below 256"):
         modes.region(image, "im2col", (0, 0, 0, 0), (256, 0))

@@ -42,7 +42,7 @@ def copy(view: View) -> None:
 
 
 def _update(view: View, *, shared: bool) -> Update | None:
-    """What a reduction does to memory; None for a plain copy. In global memory add.f32 has no subnormals."""
+    """The memory update of a reduction; None for a plain copy. In global memory add.f32 has no subnormals."""
     opcode = view.op.opcode
     assert opcode is not None
     if "redOp" not in opcode.mods:

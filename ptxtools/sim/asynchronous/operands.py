@@ -1,4 +1,4 @@
-"""Operands of an asynchronous operation by name, and the memory that they mean."""
+"""Operands of an asynchronous operation by name, and the memory they refer to."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Operands:
 
 
 def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
-    """The CTAs that get a copy: that of the address, or with .multicast::cluster those of the mask. Raises `Trap`."""
+    """The CTAs that receive a copy: the address's, or with .multicast::cluster those in the mask. Raises `Trap`."""
     if not operands.has("ctaMask"):
         return [cta]
     mask, ctas = operands.one("ctaMask", lane), view.cluster.ctas

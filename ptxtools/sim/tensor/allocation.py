@@ -18,7 +18,7 @@ _WAIT = "tensor memory allocation"
 
 @dataclass(slots=True, eq=False)
 class _Meeting:
-    """Allocation by a pair: columns that each CTA asks for, and what was granted to those that have not come back."""
+    """Allocation by a pair: columns requested by each CTA, and those granted but not yet collected."""
 
     asked: dict[int, int] = field(default_factory=dict)
     granted: dict[int, int] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def _used(memory: TensorMemory) -> int:
 
 
 def _note(view: View, cta: Cta, first: int, count: int) -> None:
-    """Record an allocation; the CTA must have given it back when it ends."""
+    """Record an allocation; the CTA must have freed it when it ends."""
     memory = of(cta)
     if not memory.watched:
         memory.watched = True
@@ -115,7 +115,7 @@ def _check_leaks(view: View, cta: Cta) -> None:
 
 @serves("tcgen05.dealloc")
 def release(view: View) -> None:
-    """Give columns back; what is not allocated cannot be given back."""
+    """Free columns, which must be allocated."""
     count, address = _columns(view), uniform(view, "taddr")
     partners(view, _ctas(view), "tcgen05.dealloc", alive=False)  # the peer may have done its part
     allocations = of(view.cta).allocations

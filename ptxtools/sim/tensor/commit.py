@@ -1,4 +1,4 @@
-"""tcgen05.commit: mbarriers learn that the work issued before is done (9.7.16.12.1)."""
+"""tcgen05.commit: signal mbarriers when all previously issued work is done (9.7.16.12.1)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Shape:
 
 @lru_cache(512)
 def decode(value: int, variant: Variant) -> Shape:
-    """What a descriptor means for an instruction. Raises DescriptorError naming the field that is wrong."""
+    """Decode a descriptor for an instruction. Raises DescriptorError, which names the invalid field."""
     kind = variant.kind
     scaled = kind in _SCALED
     _reserved(value, variant)

@@ -1,4 +1,4 @@
-"""Tensor memory of a CTA: 128 lanes x 512 columns of 32-bit cells, and who has allocated which columns (9.7.16.1)."""
+"""Tensor memory of a CTA: 128 lanes x 512 columns of 32-bit cells, and the allocation of columns (9.7.16.1)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TensorMemory:
 
 
 def of(cta: Cta) -> TensorMemory:
-    """The tensor memory of a CTA; it comes to be when an operation first asks for it."""
+    """The tensor memory of a CTA, created on first use."""
     memory: TensorMemory | None = cta.state.get(_KEY)
     if memory is None:
         memory = cta.state[_KEY] = TensorMemory()

@@ -14,7 +14,7 @@ BYTES, ALIGNMENT = 128, 64
 
 
 class TensorMapError(ValueError):
-    """The values make no tensor map; the message says which and why."""
+    """Invalid values for a tensor map; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class TensorMap:
     # --- validity -----------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise `TensorMapError` unless the values are ones that cuTensorMapEncode takes."""
+        """Raise `TensorMapError` unless cuTensorMapEncode would accept the values."""
         for rule in (self._check_shape, self._check_strides, self._check_box, self._check_layout):
             rule()
 
@@ -234,7 +234,7 @@ class TensorMap:
 
     @classmethod
     def decode(cls, data: bytes) -> TensorMap:
-        """The map that 128 bytes hold. Raises `TensorMapError` for bytes that are none."""
+        """Decode a map from 128 bytes. Raises `TensorMapError` for invalid bytes."""
         address, flags, *words = _FORMAT.unpack(data)
         rank = (flags >> 4 & 7) + 1
         if flags >> 1 & 7 != _VERSION or rank > 5 or flags >> 11 & 3 == 3:

@@ -1,4 +1,4 @@
-"""Which elements of a tensor each mode of a copy touches (5.5.3 to 5.5.6).
+"""The elements of a tensor touched by each mode of a copy (5.5.3 to 5.5.6).
 
 Coordinates are innermost first. Of interleaved tensors dimension 0 is W, in pixels of a slice (16 or 32 bytes of
 channels), then come H and D, then the slice, last N; a copy touches one slice. Of others dimension 0 is C.

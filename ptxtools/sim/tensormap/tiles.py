@@ -1,6 +1,6 @@
 """Tiles on their way between global and shared memory: fill, conversions, padding of sub-byte types, swizzle.
 
-What an observed chip does where the manual leaves it open: `docs/tensormap.md`.
+For the behaviour of an observed chip where the manual leaves it open, see `docs/tensormap.md`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TF32_NAN = 0x7FFF_E000
 
 
 def layout(map_: TensorMap, region: Region, *, store: bool = False) -> Layout:
-    """How the region's tile lies in shared memory. store: as a copy to global memory reads it."""
+    """The layout of the region's tile in shared memory. store: as a copy to global memory reads it."""
     row, type_ = region.row_bytes, map_.type
     pieces, data, room = 1, row, row
     if type_.padded:

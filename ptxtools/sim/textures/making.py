@@ -1,4 +1,4 @@
-"""Textures and surfaces from what users write: every field is checked here, so that sampling can rely on them."""
+"""Create textures and surfaces from user input: every field is checked here, so that sampling can rely on it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .objects import (
 )
 
 _REGION_FIELDS = tuple(field.name for field in fields(Region))
-#: Kinds of which mipmaps can be made.
+#: Kinds that support mipmaps.
 _MIPMAPPED = ("1d", "2d", "3d", "a1d", "a2d", "cube", "acube")
 #: An extent, or a number of layers or samples, beyond which there is no memory anyway.
 _MOST = 1 << 31
