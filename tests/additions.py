@@ -40,14 +40,14 @@ def frob(A: Algebra, op: Opcode, a: Value, b: Value) -> Value:
     \"\"\"9.7.3.23: a + a * b\"\"\"
     return canonical(A, A.fma("f32", a, b, a))
 """),
-    Edit("semantics/forms.py", "frob = : f32\n", "fma ="),
+    Edit("semantics/forms.py", "frob = : f32 | 32701\n", "rem sad ="),
 )  # fmt: skip
 
 EVENT = (
     Edit("isa/index.py", '    "tally": ("miscellaneous",),\n', '    "szext"'),
     Edit("isa/miscellaneous.py", '# 9.7.19.6 tally\n    tally.u32  d, a;\n    needs => ptx 8.0, sm_80\n"""\n',
          "    needs => ptx 8.0, sm_90a, blackwell"),
-    Edit("semantics/forms.py", "tally = : u32\n", "pmevent ="),
+    Edit("semantics/forms.py", "tally = : u32 | dbcbd\n", "pmevent ="),
     Edit("program/operations.py", '    "tally": Operation(EVENT, "result?", "value"),\n', '    "nanosleep":'),
     Edit("program/lowering/control.py", """
 
@@ -97,6 +97,8 @@ Better:
     frob.f32 %f1, %f2, %f3;
 """
 
+from ptxtools.ir.positions import part_span
+
 from ..registry import instructions
 
 CODE = "PTX799"
@@ -106,7 +108,7 @@ CODE = "PTX799"
 def check(context, facts, line):
     sources = line.item.operands[1:]
     if len(sources) == 2 and sources[0] == sources[1]:
-        context.warn(CODE, "both operands are the same", context.operand(line.item, 2))
+        context.warn(CODE, "both operands are the same", part_span(line.item, 2))
 '''),
 )  # fmt: skip
 

@@ -174,6 +174,10 @@ def test_a_new_event_runs(tool, added, engine):
     assert np.load(added / "out.npy").tolist() == [0, 1, 3] + [7] * 29
 
 
+def test_nothing_is_left_to_write_for_new_forms(tool):
+    assert tool(script="tools/forms.py") == "ptxtools/semantics/forms.py has every form\n"
+
+
 # --- a device, and how it adds ----------------------------------------------------------------------------------------
 
 
