@@ -33,7 +33,7 @@ _CHUNK = 16
 class Span:
     """Bytes from `start` up to `end`: of a CTA's shared memory, of global memory (owner None), or columns of tensor
     memory (`tensor`), there only of some lanes. kind: "read", "write" or "reduce". rows: only the `row` bytes from each
-    of these places on (sorted, without overlap). generic: of the generic proxy, which needs no fence."""
+    of these places on (sorted, without overlap)."""
 
     owner: Cta | None
     start: int
@@ -43,7 +43,6 @@ class Span:
     lanes: int = _ALL_LANES
     rows: Numbers | None = None
     row: int = 0
-    generic: bool = False
 
     def meets(self, other: Span) -> bool:
         """Whether the order of two accesses matters."""
@@ -128,15 +127,13 @@ def announce(
     return claim
 
 
-def span_at(
-    view: View, lane: int, address: int, size: int, space: str, kind: str, *, generic: bool = False
-) -> list[Span]:
+def span_at(view: View, lane: int, address: int, size: int, space: str, kind: str) -> list[Span]:
     """The span of an address operand; none for memory of the thread's own."""
     found, place = view.resolve(address, space)
     if found == "shared":
         offset = place & OFFSET_MASK
-        return [Span(view.shared_owner(place, lane=lane), offset, offset + size, kind, generic=generic)]
-    return [Span(None, place, place + size, kind, generic=generic)] if found in ("global", "const") else []
+        return [Span(view.shared_owner(place, lane=lane), offset, offset + size, kind)]
+    return [Span(None, place, place + size, kind)] if found in ("global", "const") else []
 
 
 def span_of_rows(starts: Numbers, row: int, kind: str) -> list[Span]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.residents import Cta
+from ptxtools.program.operations import OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .proxies import Proxies
@@ -54,11 +55,12 @@ class AsyncCheck:
         """Report outstanding work that new work should have waited for."""
         view, lane, text, pipe, reads = new.view, new.lane, new.text, new.pipe, new.reads
         others = [c for c in self._claims if (pipe is None or c.pipe != pipe) and not (reads and c.reads)]
+        needs_fence = OPERATIONS[view.op.kind].asynchronous
         for span in new.spans:
             for claim in others:
                 if any(span.meets(other) for other in claim.spans):
                     self._report(view, lane, f"{text} {_VERBS[span.kind]} memory", claim)
-            if not (span.tensor or span.generic):
+            if needs_fence and not span.tensor:
                 self._check_proxy(view, lane, text, span)
 
     def abandoned(self, claim: Claim, missing: str) -> None:
@@ -89,8 +91,9 @@ class AsyncCheck:
         self._proxies.leave(at, what, lanes)
 
     def fence(self, at: View, lanes: Numbers) -> None:
-        if at.op.opcode is not None and at.op.opcode.text.startswith("fence.proxy.async"):
-            self._proxies.fence(at, lanes)
+        spaces = fenced(at.op.opcode)
+        if spaces:
+            self._proxies.fence(at, lanes, spaces)
 
     def _access_to(self, view: View, access: Access, owner: Cta | None, lanes: Numbers, offsets: Numbers) -> None:
         for claim in self._claims:

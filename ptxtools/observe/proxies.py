@@ -9,7 +9,7 @@ lanes. Between clusters any later fence counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -124,13 +124,11 @@ class Proxies:
             if action != "read":
                 clocks.give(threads, key)
 
-    def fence(self, view: View, lanes: Numbers) -> None:
-        """fence.proxy.async of one space or of all (9.7.13.4)."""
-        opcode = view.op.opcode
-        named = [space for space in _FENCED if opcode is not None and f".{space}" in opcode.text]
-        _clocks(view).fence(_threads(view, lanes), named or _FENCED)
+    def fence(self, view: View, lanes: Numbers, spaces: Collection[str]) -> None:
+        """fence.proxy.async of these spaces (9.7.13.4)."""
+        _clocks(view).fence(_threads(view, lanes), spaces)
         self._order += 1
-        if named != ["shared"]:
+        if "global" in spaces:
             self._last_fence = self._order
 
     def store(self, view: View, owner: Cta | None, lanes: Numbers, places: Numbers, size: int) -> None:

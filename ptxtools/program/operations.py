@@ -63,12 +63,12 @@ class Operation(NamedTuple):
     runs: see above. dst, src: its operands, words apart: a name, with `?` where it may be missing (None), `*` where
     there are any number of it, `*?` for both; `…` for whatever the detail names.
     access: what it does to memory at the address src[0] + imm in the space of `Op.space`: "read", "write", "atomic",
-    "copy" (read there, written at src[1] in shared memory) or "". proxy: through which proxy it reaches memory
-    otherwise: "async", "tensor", "texture", "any" or "".
+    "copy" (read there, written at src[1] in shared memory) or "". asynchronous: its work reaches memory through the
+    asynchronous proxy, which sees what threads have written only behind a fence (8.6).
     pure: nothing happens beyond its destinations, so that it may be dropped when nobody reads those, and runs for
     lanes that do not need it. early: all sources are read before a destination is written. lanewise: it maps slots to
     slots, lane by lane. warp: the lanes of a warp do it together.
-    waits: lanes may stay at it until something happens. traps: it can end the kernel.
+    waits: lanes may stay at it until something happens.
     seen: what an observer is shown of it: "access", "copy", "barrier", "cluster", "mbarrier", "arrive on mbarrier",
     "fence" or "". resumes: another operation has begun it, so that observers see its end alone.
     detail: types that `Op.detail` may have; None among them: it may have none. actions: names of an `Action`.
@@ -78,13 +78,12 @@ class Operation(NamedTuple):
     dst: str = ""
     src: str = ""
     access: str = ""
-    proxy: str = ""
+    asynchronous: bool = False
     pure: bool = False
     early: bool = False
     lanewise: bool = False
     warp: bool = False
     waits: bool = False
-    traps: bool = False
     seen: str = ""
     resumes: bool = False
     detail: tuple[type[Detail] | None, ...] = (None,)
@@ -92,27 +91,27 @@ class Operation(NamedTuple):
 
 
 def _memory(dst: str, src: str, access: str) -> Operation:
-    return Operation(BLOCK, dst, src, access, traps=True, seen="access", detail=(None, HostMemory))
+    return Operation(BLOCK, dst, src, access, seen="access", detail=(None, HostMemory))
 
 
-def _together(dst: str, src: str, *, traps: bool = False) -> Operation:
-    return Operation(BLOCK, dst, src, warp=True, traps=traps)
+def _together(dst: str, src: str) -> Operation:
+    return Operation(BLOCK, dst, src, warp=True)
 
 
-def _tensor(*, waits: bool = False, warp: bool = False, proxy: str = "tensor") -> Operation:
-    return Operation(EVENT, "…", "…", proxy=proxy, warp=warp, waits=waits, traps=True, detail=(NamedOperands,))
+def _tensor(*, waits: bool = False, warp: bool = False, asynchronous: bool = False) -> Operation:
+    return Operation(EVENT, "…", "…", asynchronous=asynchronous, warp=warp, waits=waits, detail=(NamedOperands,))
 
 
-def _bulk(waits: bool = False) -> Operation:
-    return Operation(EVENT, "", "…", proxy="async", waits=waits, traps=True, detail=(SourceNames,))
+def _bulk(*, asynchronous: bool = False) -> Operation:
+    return Operation(EVENT, "", "…", asynchronous=asynchronous, detail=(SourceNames,))
 
 
 def _texture(dst: str, src: str, detail: type[Detail] | None = TexturePlace) -> Operation:
-    return Operation(EVENT, dst, src, proxy="texture", traps=True, detail=(detail,))
+    return Operation(EVENT, dst, src, detail=(detail,))
 
 
 def _look(src: str, detail: type[Detail], dst: str = "") -> Operation:
-    return Operation(EVENT, dst, src, traps=True, detail=(detail,))
+    return Operation(EVENT, dst, src, detail=(detail,))
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -129,8 +128,8 @@ OPERATIONS: dict[str, Operation] = {
     "st": _memory("", "address? value*?", "write"),
     "atom": _memory("result*?", "address? value*", "atomic"),
     "red": _memory("", "address? value*", "atomic"),
-    "cp.async": Operation(BLOCK, "", "source? target rule*", "copy", traps=True, seen="copy", detail=(ThreadCopy,)),
-    "fence": Operation(BLOCK, proxy="any", seen="fence"),
+    "cp.async": Operation(BLOCK, "", "source? target rule*", "copy", seen="copy", detail=(ThreadCopy,)),
+    "fence": Operation(BLOCK, seen="fence"),
     # warp-wide: the last source of `.sync` forms is the member mask, for which a "warpsync" stands before
     "shfl": _together("result? taken*?", "value lane clamp mask*"),
     "vote": _together("result?", "predicate mask*"),
@@ -139,38 +138,38 @@ OPERATIONS: dict[str, Operation] = {
     "activemask": _together("result?", ""),
     "elect": _together("leader? elected?", "mask"),
     "mma": Operation(BLOCK, "d*?", "value*", warp=True, detail=(MatrixProduct,)),
-    "ldmatrix": Operation(BLOCK, "result*?", "address?", "read", warp=True, traps=True, seen="access"),
-    "stmatrix": Operation(BLOCK, "", "address? value*", "write", warp=True, traps=True, seen="access"),
+    "ldmatrix": Operation(BLOCK, "result*?", "address?", "read", warp=True, seen="access"),
+    "stmatrix": Operation(BLOCK, "", "address? value*", "write", warp=True, seen="access"),
     "movmatrix": _together("result?", "value"),
     # what it can do at once; its last destination are the lanes that "mbarrier.slow" has to serve
-    "mbarrier": Operation(BLOCK, "result*? slow", "address? value*?", traps=True, seen="mbarrier", detail=(Action,),
+    "mbarrier": Operation(BLOCK, "result*? slow", "address? value*?", seen="mbarrier", detail=(Action,),
                           actions=_MBARRIER),
-    "mbarrier.slow": Operation(EVENT, "result*?", "address? value*?", waits=True, traps=True, seen="mbarrier",
+    "mbarrier.slow": Operation(EVENT, "result*?", "address? value*?", waits=True, seen="mbarrier",
                                resumes=True, detail=(Action,), actions=_MBARRIER),
     "mbarrier.yield": Operation(BLOCK),  # others have their turn
-    "bar": Operation(BARRIER, "result*?", "number count? predicate?", waits=True, traps=True, seen="barrier",
+    "bar": Operation(BARRIER, "result*?", "number count? predicate?", waits=True, seen="barrier",
                      detail=(Action,), actions=_REDUCTIONS | {"sync", "arrive"}),
     "cluster_barrier": Operation(BARRIER, waits=True, seen="cluster", detail=(Action,),
                                  actions=frozenset({"arrive", "wait"})),
     "nanosleep": Operation(EVENT, "", "nanoseconds", waits=True),
-    "syscall": Operation(EVENT, "result*?", "argument*", proxy="any", traps=True, detail=(Callee,)),
-    "setmaxnreg": Operation(EVENT, waits=True, traps=True, detail=(RegisterChange,)),
-    "stack": Operation(EVENT, "result*?", "value*", traps=True, detail=(StackMove,)),
-    "multimem": Operation(EVENT, "result*?", "address? value*", proxy="any", traps=True),
+    "syscall": Operation(EVENT, "result*?", "argument*", detail=(Callee,)),
+    "setmaxnreg": Operation(EVENT, waits=True, detail=(RegisterChange,)),
+    "stack": Operation(EVENT, "result*?", "value*", detail=(StackMove,)),
+    "multimem": Operation(EVENT, "result*?", "address? value*"),
     # copies of single threads that may complete late
-    "async.copy": Operation(EVENT, "", "source? target rule*", "copy", traps=True, seen="copy", detail=(ThreadCopy,)),
+    "async.copy": Operation(EVENT, "", "source? target rule*", "copy", seen="copy", detail=(ThreadCopy,)),
     "async.copy.group": Operation(EVENT, detail=(Groups,)),
-    "async.copy.arrive": Operation(EVENT, "", "address?", traps=True, seen="arrive on mbarrier"),
+    "async.copy.arrive": Operation(EVENT, "", "address?", seen="arrive on mbarrier"),
     "async.store": _bulk(),
     "bulk.clear": _bulk(),
-    "bulk.copy": _bulk(),
-    "bulk.tensor": _bulk(),
+    "bulk.copy": _bulk(asynchronous=True),
+    "bulk.tensor": _bulk(asynchronous=True),
     "bulk.group": Operation(EVENT, waits=True, detail=(Groups,)),
     "tensormap.replace": _bulk(),
     "tensormap.copy": _bulk(),
-    "clusterlaunchcontrol.try_cancel": Operation(EVENT, "", "response barrier", proxy="async", traps=True,
+    "clusterlaunchcontrol.try_cancel": Operation(EVENT, "", "response barrier", asynchronous=True,
                                                  detail=(Multicast,)),
-    "wgmma.mma_async": _tensor(warp=True, proxy="async"),
+    "wgmma.mma_async": _tensor(warp=True, asynchronous=True),
     "wgmma.commit_group": _tensor(warp=True),
     "wgmma.wait_group": _tensor(waits=True, warp=True),
     "tcgen05.alloc": _tensor(waits=True, warp=True),
@@ -179,8 +178,8 @@ OPERATIONS: dict[str, Operation] = {
     "tcgen05.ld": _tensor(warp=True),
     "tcgen05.st": _tensor(warp=True),
     "tcgen05.wait": _tensor(warp=True),
-    "tcgen05.mma": _tensor(proxy="async"),
-    "tcgen05.cp": _tensor(proxy="async"),
+    "tcgen05.mma": _tensor(asynchronous=True),
+    "tcgen05.cp": _tensor(asynchronous=True),
     "tcgen05.shift": _tensor(),
     "tcgen05.commit": _tensor(),
     "tex": _texture("result*?", "texture sampler? value*"),
@@ -238,7 +237,8 @@ ENDINGS: dict[str, Ending] = {
 
 #: Modifiers of accesses that take part in synchronisation instead of racing (8.4).
 _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
-_SCOPES = ("cta", "cluster", "gpu", "sys")
+#: Spaces that `fence.proxy.async` names, where it does not mean all of them (9.7.13.4).
+_FENCED = ("shared", "global")
 
 
 def strength(opcode: Opcode | None) -> str:
@@ -246,9 +246,23 @@ def strength(opcode: Opcode | None) -> str:
     return "" if opcode is None else next((word for word in _STRONG if opcode.has(word)), "")
 
 
-def scope(opcode: Opcode | None) -> str:
-    """Scope of an access or fence, "" where none is written (8.5)."""
-    return "" if opcode is None else next((word for word in _SCOPES if opcode.has(word)), "")
+def fenced(opcode: Opcode | None) -> tuple[str, ...]:
+    """Spaces in which a fence is one between threads and the asynchronous proxy: fence.proxy.async (9.7.13.4)."""
+    if opcode is None or not opcode.has("proxy"):
+        return ()
+    words = {atom.partition("::")[0] for atom in opcode.atoms}
+    return tuple(space for space in _FENCED if space in words) or _FENCED if "async" in words else ()
+
+
+def access_bytes(op: Op) -> int:
+    """Bytes of one lane's access; a matrix is rows of 16 (9.7.14.5.15)."""
+    from ptxtools.semantics.types import bits_of  # not needed to run a stored program
+
+    if isinstance(op.detail, ThreadCopy):
+        return op.detail.size
+    if OPERATIONS[op.kind].warp:
+        return 16
+    return sum(max(1, bits_of(type_) // 8) for type_ in op.dst_types or op.src_types[1:])
 
 
 # --- whether operations are as their rows say -------------------------------------------------------------------------

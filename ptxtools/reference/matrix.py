@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ptxtools.diagnostics import Cause
 from ptxtools.program.details import MatrixProduct, ThreadCopy
 from ptxtools.program.program import LANES, Op, Ref
 from ptxtools.semantics import fragments, tensorcore
@@ -18,7 +17,7 @@ from ptxtools.semantics.products import Product, product_of
 from ptxtools.semantics.tensorcore import ElementsA, ElementsB, Factors
 
 from .machine import Machine
-from .memory import addresses, parts
+from .memory import addresses, check_alignment, parts
 from .registry import Array, Threads, executes
 
 
@@ -276,7 +275,7 @@ def copy_async(m: Machine, op: Op, threads: Threads) -> None:
     source = replace(op, src=op.src[:1], src_types=op.src_types[:1])
     for count in np.unique(counts[counts > 0]):
         which = np.flatnonzero(counts == count)
-        _aligned(m, source, threads[which], size)
+        check_alignment(m, source, threads[which], addresses(m, source, threads[which]), size)
         for byte in range(int(count)):
             for part in parts(m, replace(source, imm=op.imm + byte), threads[which], 1, write=False):
                 data[which[part.places], byte] = part.buffer.load(part.offsets, 1)
@@ -284,10 +283,3 @@ def copy_async(m: Machine, op: Op, threads: Threads) -> None:
     for part in parts(m, target, threads, size, write=True):
         for byte in range(size):
             part.buffer.store(part.offsets + byte, 1, data[part.places, byte])
-
-
-def _aligned(m: Machine, op: Op, threads: Threads, size: int) -> None:
-    crooked = np.flatnonzero(addresses(m, op, threads) & np.uint64(size - 1))
-    if len(crooked):
-        reason = f"address is not aligned to {size} bytes"
-        raise m.trap(reason, threads[crooked[0]], op.where, cause=Cause.MISALIGNED)

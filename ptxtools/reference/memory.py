@@ -40,14 +40,19 @@ def addresses(m: Machine, op: Op, threads: Threads) -> Array:
     return value
 
 
-def parts(m: Machine, op: Op, threads: Threads, size: int, *, write: bool) -> Iterator[Part]:
-    """Split by state space, checked: each access covers `size` bytes, at a multiple of `size`."""
-    address = addresses(m, op, threads)
+def check_alignment(m: Machine, op: Op, threads: Threads, address: Array, size: int) -> None:
+    """Trap for an address that is no multiple of `size`."""
     misaligned = np.flatnonzero(address & np.uint64(size - 1))
     if len(misaligned):
         first = int(misaligned[0])
         reason = f"address {int(address[first]):#x} is not aligned to {size} bytes"
         raise m.trap(reason, threads[first], op.where, cause=Cause.MISALIGNED)
+
+
+def parts(m: Machine, op: Op, threads: Threads, size: int, *, write: bool) -> Iterator[Part]:
+    """Split by state space, checked: each access covers `size` bytes, at a multiple of `size`."""
+    address = addresses(m, op, threads)
+    check_alignment(m, op, threads, address, size)
     everyone = np.arange(len(threads))
     if op.space != "generic":
         yield _in_space(m, op, threads, everyone, address, op.space, size, write)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import marshal
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -79,6 +82,60 @@ def test_nothing_runs_a_kind_without_a_row() -> None:
 
 def test_each_terminator_has_what_runs_it() -> None:
     assert set(ENDINGS) == set(registry.ENDINGS) == set(encode._WRITERS)
+
+
+# --- one place for what is true of a kind ----------------------------------------------------------------------------
+
+PACKAGE = Path(operations.__file__).parents[1]
+#: Lowering names the kinds that it makes, and dictionaries say what runs them: all others ask the table.
+SOURCES = sorted(
+    path
+    for folder in ("program", "native", "reference", "machine", "sim", "observe")
+    for path in (PACKAGE / folder).rglob("*.py")
+    if "lowering" not in path.parts and path.name != "operations.py"
+)
+
+
+def listed(text: str) -> list[int]:
+    """Lines of a file that list kinds: as a tuple, list or set, or comparing one after the other."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        several: list[ast.expr] = []
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            several = node.elts
+        elif isinstance(node, ast.BoolOp):
+            several = [one.comparators[0] for one in node.values if isinstance(one, ast.Compare) and _of_kind(one.left)]
+        if sum(isinstance(one, ast.Constant) and one.value in OPERATIONS for one in several) > 1:
+            found.append(node.lineno)
+    return found
+
+
+def _of_kind(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "kind"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_no_file_lists_kinds_by_hand(path: Path) -> None:
+    assert listed(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a = op.kind in ('ld', 'atom')",
+        "KINDS = {'ldmatrix', 'stmatrix'}",
+        "if op.kind == 'ld' or op.kind == 'st': pass",
+    ],
+)
+def test_a_list_of_kinds_is_found(line: str) -> None:
+    assert listed(line) == [1]
+
+
+@pytest.mark.parametrize("column", [name for name in Operation._fields if name not in ("runs", "dst", "src")])
+def test_somebody_reads_each_column(column: str) -> None:
+    """A fact that nobody needs would be true by chance only."""
+    asks = re.compile(rf"(OPERATIONS\[[^]]*\]|\brow)\.{column}\b")
+    assert any(asks.search(path.read_text("utf-8")) for path in (*SOURCES, Path(operations.__file__)))
 
 
 # --- what is lowered --------------------------------------------------------------------------------------------------

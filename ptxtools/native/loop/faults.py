@@ -12,6 +12,7 @@ from ptxtools.native.code import structures
 from ptxtools.native.code.keys import RECORD_BYTES
 from ptxtools.native.code.structures import CTA, WARP
 from ptxtools.program.details import Callee
+from ptxtools.program.operations import OPERATIONS, access_bytes
 from ptxtools.program.program import (
     CODE_BASE,
     CODE_STEP,
@@ -122,18 +123,21 @@ def _content(worker: Worker, ref: Ref | None) -> int:
     return read(worker.get("stop_fp") + ref.slot + size * ((mask & -mask).bit_length() - 1), size)
 
 
-def _size(op: Op) -> int:
-    """Bytes of one lane's access."""
-    from ptxtools.semantics.types import bits_of  # not needed where nothing goes wrong
-
-    types = op.dst_types if op.kind == "ld" else op.src_types[1:] if op.kind == "st" else op.src_types[1:2]
-    return sum(max(1, bits_of(t) // 8) for t in types)
+def _at_target(worker: Worker) -> bool:
+    """Whether it is the shared memory that a copy of one thread writes to where it stopped."""
+    op, address = stopped_at(worker), worker.get("stop_address")
+    if op is None or OPERATIONS[op.kind].access != "copy" or _content(worker, op.src[1]) != address:
+        return False
+    size = access_bytes(op)
+    return bool(address % size) or address + size > worker.get("shared_bytes")
 
 
 def _place(worker: Worker) -> tuple[str, int]:
     """State space of the access at which the worker stopped, and the address in it."""
     op, address = stopped_at(worker), worker.get("stop_address")
     assert op is not None
+    if _at_target(worker):
+        return "shared", address
     if op.space != "generic":
         return "shared" if op.space == "cluster" else op.space, address
     space = _WINDOWS.get(address >> 56, "global")
@@ -143,24 +147,27 @@ def _place(worker: Worker) -> tuple[str, int]:
 def _writes_parameters(worker: Worker) -> bool:
     """Whether the access would write kernel parameters, wherever they end."""
     op = stopped_at(worker)
-    return op is not None and op.kind != "ld" and _place(worker)[0] == "param"
+    return op is not None and OPERATIONS[op.kind].access in ("write", "atomic") and _place(worker)[0] == "param"
 
 
 def _out_of_bounds(worker: Worker) -> str:
     op, (space, address) = stopped_at(worker), _place(worker)
     assert op is not None
-    action = "read" if op.kind == "ld" else "write"
+    access, size = OPERATIONS[op.kind].access, access_bytes(op)
+    action = "read" if access in ("read", "copy") and not _at_target(worker) else "write"
+    if access == "copy" and action == "read":
+        size = 1  # a copy reads byte by byte
     if worker.launch.memory.open_host and space in ("global", "const"):
-        return f"access to {_size(op)} bytes at {address:#x} is out of bounds"
+        return f"access to {size} bytes at {address:#x} is out of bounds"
     if _writes_parameters(worker):
         return "kernel parameters cannot be written"
-    return f"{space} {action} of {_size(op)} bytes at {address:#x} is out of bounds"
+    return f"{space} {action} of {size} bytes at {address:#x} is out of bounds"
 
 
 def _misaligned(worker: Worker) -> str:
     op = stopped_at(worker)
     assert op is not None
-    return f"address {worker.get('stop_address'):#x} is not aligned to {_size(op)} bytes"
+    return f"address {worker.get('stop_address'):#x} is not aligned to {access_bytes(op)} bytes"
 
 
 def _overflow(worker: Worker) -> str:

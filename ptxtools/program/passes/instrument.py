@@ -25,7 +25,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from ptxtools.program.details import Action, Called, Guard, Look, Meeting, ThreadCopy
-from ptxtools.program.operations import LANE_ACCESS, OPERATIONS
+from ptxtools.program.operations import LANE_ACCESS, OPERATIONS, access_bytes
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
@@ -246,7 +246,7 @@ def _access(op: Op, function: int) -> Op | None:
     """The look at a memory access; parameters are not looked at."""
     if op.space == "param":
         return None
-    detail = Look(OPERATIONS[op.kind].access, _size(op), op.negated, _lanes(op), function)
+    detail = Look(OPERATIONS[op.kind].access, access_bytes(op), op.negated, _lanes(op), function)
     stored = slice(1, None) if op.kind == "st" else slice(0)
     src = (op.src[0], op.guard, *op.src[stored])
     types = (op.src_types[0], "pred", *op.src_types[stored])
@@ -269,17 +269,9 @@ def _copy(op: Op, function: int) -> list[Op | None]:
     return [source, target]
 
 
-def _size(op: Op) -> int:
-    """Bytes of one lane's access; matrices are rows of 16 bytes."""
-    if op.kind in ("ldmatrix", "stmatrix"):
-        return 16
-    types = op.dst_types if op.kind in ("ld", "atom") else op.src_types[1:]
-    return sum(max(1, bits_of(t) // 8) for t in types)
-
-
 def _lanes(op: Op) -> int:
-    """Lanes whose addresses count: a row each (9.7.14.5.15)."""
-    if op.kind not in ("ldmatrix", "stmatrix") or op.opcode is None:
+    """Lanes whose addresses count; of a warp's matrices: a row each (9.7.14.5.15)."""
+    if not OPERATIONS[op.kind].warp or op.opcode is None:
         return 32
     matrices = next((n for n in (1, 2, 4) if op.opcode.has(f"x{n}")), 4)
     return min(32, matrices * (16 if op.opcode.has("m16n16") else 8))

@@ -186,7 +186,7 @@ def store(view: View) -> None:
             lane: int = lane, size: int = len(data), kind: str = kind, addresses: list[int] = addresses
         ) -> list[list[Span]]:
             space = operands.spaces["a"]
-            return [[span for one in addresses for span in span_at(view, lane, one, size, space, kind, generic=True)]]
+            return [[span for one in addresses for span in span_at(view, lane, one, size, space, kind)]]
 
         queue_of(view).submit(view, lane, [step], text, spans)
 

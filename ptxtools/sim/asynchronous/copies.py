@@ -53,10 +53,10 @@ def _spans(view: View, targets: Array, size: int, sources: Array, counts: Array)
     space = "" if view.op.space == "generic" else view.op.space
     found: list[Span] = []
     for lane in view.lanes():
-        found += span_at(view, lane, int(targets[lane]), size, "shared", "write", generic=True)
+        found += span_at(view, lane, int(targets[lane]), size, "shared", "write")
     for lane in view.lanes():
         if counts[lane]:
-            found += span_at(view, lane, int(sources[lane]), int(counts[lane]), space, "read", generic=True)
+            found += span_at(view, lane, int(sources[lane]), int(counts[lane]), space, "read")
     return joined(found)
 
 
