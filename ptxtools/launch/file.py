@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ptxtools.files.reading import read_all
@@ -215,33 +215,29 @@ class _Reader:
         return names
 
     def _check_names(self, job: Job, top: Table) -> None:
+        """What is named somewhere has a table."""
+
+        def check(table: str, there: Collection[str], name: str, key: str) -> None:
+            if name not in there:
+                raise top.error(f"there is no [{table}.{name}]{nearest(name, there)}", key)
+
         for name, map_ in job.tensormaps.items():
-            if map_.buffer not in job.buffers:
-                raise top.error(f"there is no [buffers.{map_.buffer}]{nearest(map_.buffer, job.buffers)}",
-                                f"tensormaps.{name}.buffer")  # fmt: skip
+            check("buffers", job.buffers, map_.buffer, f"tensormaps.{name}.buffer")
         for plan in job.textures.values():
-            if plan.buffer not in job.buffers:
-                raise top.error(f"there is no [buffers.{plan.buffer}]{nearest(plan.buffer, job.buffers)}",
-                                f"textures.{plan.name}.buffer")  # fmt: skip
+            check("buffers", job.buffers, plan.buffer, f"textures.{plan.name}.buffer")
         for name, buffers in job.multicasts.items():
             for buffer in buffers:
-                if buffer not in job.buffers:
-                    hint = nearest(buffer, job.buffers)
-                    raise top.error(f"there is no [buffers.{buffer}]{hint}", f"multicast.{name}")
+                check("buffers", job.buffers, buffer, f"multicast.{name}")
+        tables: dict[type, tuple[str, Collection[str]]] = {
+            BufferArgument: ("buffers", job.buffers),
+            MulticastArgument: ("multicast", job.multicasts),
+            TensorMapArgument: ("tensormaps", job.tensormaps),
+            TextureArgument: ("textures", job.textures),
+        }
         for launch in job.launches:
             for argument in launch.args:
-                if isinstance(argument, MulticastArgument) and argument.name not in job.multicasts:
-                    hint = nearest(argument.name, job.multicasts)
-                    raise top.error(f"there is no [multicast.{argument.name}]{hint}", "args")
-                if isinstance(argument, BufferArgument) and argument.name not in job.buffers:
-                    hint = nearest(argument.name, job.buffers)
-                    raise top.error(f"there is no [buffers.{argument.name}]{hint}", "args")
-                if isinstance(argument, TensorMapArgument) and argument.name not in job.tensormaps:
-                    hint = nearest(argument.name, job.tensormaps)
-                    raise top.error(f"there is no [tensormaps.{argument.name}]{hint}", "args")
-                if isinstance(argument, TextureArgument) and argument.name not in job.textures:
-                    hint = nearest(argument.name, job.textures)
-                    raise top.error(f"there is no [textures.{argument.name}]{hint}", "args")
+                if isinstance(argument, BufferArgument | MulticastArgument | TensorMapArgument | TextureArgument):
+                    check(*tables[type(argument)], argument.name, "args")
 
 
 def option_values(options: Any, at: Callable[[str], Table]) -> dict[str, Any]:
