@@ -129,6 +129,9 @@ def storage_of(type_name: str) -> str:
     return "b16" if bits <= 16 else f"b{bits}"
 
 
+_START = ByteOffset(0)
+
+
 @dataclass(slots=True)
 class Passed:
     """How one argument or result travels: in slots of the callee's frame (scalars, and the addresses of unsized arrays
@@ -139,7 +142,7 @@ class Passed:
     storage: str
     size: int
     slots: tuple[Slot, ...] = ()
-    offset: ByteOffset = ByteOffset(0)
+    offset: ByteOffset = _START
 
     @property
     def slot(self) -> Slot:

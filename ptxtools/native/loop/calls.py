@@ -143,23 +143,31 @@ full:
 }
 """
 
-CALL = f"""
-handler @t_call {{                                ; s0: function; s1 s2: frame and local bytes here; s3: return block
-  {ACCOUNT}
-  %number = get rec.s0
+
+def _into(mask: str) -> str:
+    """Enter function %number with these lanes, or trap where the stack has no room."""
+    return f"""
   %functions = get ctx.functions
   %place = mul i32 %number, FUN_BYTES
   %fun = getelementptr i8, ptr %functions, i32 %place
-  %pushed = call i1 @push({{ARGS}}, ptr %fun)
+  %pushed = call i1 @push(ptr %fp, ptr %ip, i32 {mask}, ptr %ctx, ptr %warp, ptr %fun)
   br i1 %pushed, label %go, label %full, !prof !0
 full:
   set ctx.stop_code, TRAP_STACK
-  tail @trap %fp, %ip, %mask
+  tail @trap %fp, %ip, {mask}
 go:
   %size = get rec.s1
   %new.fp = getelementptr i8, ptr %fp, i32 %size
   %first = get fun.first
-  {_ENTER.format(block="%first", fp="%new.fp", mask="%mask")}
+  {_ENTER.format(block="%first", fp="%new.fp", mask=mask)}
+"""
+
+
+CALL = f"""
+handler @t_call {{                                ; s0: function; s1 s2: frame and local bytes here; s3: return block
+  {ACCOUNT}
+  %number = get rec.s0
+  {_into("%mask")}
 }}
 
 handler @t_call_indirect {{                       ; s0: slot of addresses; s4: number of functions known here;
@@ -206,19 +214,7 @@ defer:                                            ; lanes with another address c
   br label %push
 push:
   {ACCOUNT.replace("%mask", "%with")}
-  %functions = get ctx.functions
-  %place = mul i32 %number, FUN_BYTES
-  %fun = getelementptr i8, ptr %functions, i32 %place
-  %pushed = call i1 @push(ptr %fp, ptr %ip, i32 %with, ptr %ctx, ptr %warp, ptr %fun)
-  br i1 %pushed, label %go, label %full, !prof !0
-full:
-  set ctx.stop_code, TRAP_STACK
-  tail @trap %fp, %ip, %with
-go:
-  %size = get rec.s1
-  %new.fp = getelementptr i8, ptr %fp, i32 %size
-  %first = get fun.first
-  {_ENTER.format(block="%first", fp="%new.fp", mask="%with")}
+  {_into("%with")}
 }}
 """
 
@@ -295,5 +291,4 @@ spread:
 
 def text() -> str:
     """IR of calls, returns and frames."""
-    arguments = "ptr %fp, ptr %ip, i32 %mask, ptr %ctx, ptr %warp"
-    return "\n".join(expand(part.replace("{ARGS}", arguments)) for part in (FILL, PUSH, CALL, RETURN))
+    return "\n".join(map(expand, (FILL, PUSH, CALL, RETURN)))

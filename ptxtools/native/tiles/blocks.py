@@ -112,7 +112,7 @@ def _warp(code: Emitter, name: str, plain: bool) -> str:
         for half in range(2):
             offset = b.value(f"load i64, ptr {b.element('i64', '%c', first, str(2 * half))}")
             register = b.value(f"getelementptr i8, ptr %out, i64 {offset}")
-            places += [register, b.value(f"getelementptr i8, ptr {register}, i64 64")]
+            places += [register, b.element("float", register, "16")]
         _block(k, _BlockOperands(value_a, value_b, exponents_a, exponents_b, places, places), plain, VECTORS)
 
     pairs = b.value("lshr i64 %columns, 2")

@@ -78,6 +78,15 @@ unknown:
 }}
 """
 
+#: What warp %i of the warpgroup has issued; %place is this warp's number in it, %bytes the distance of two warps.
+_THEIRS = """
+  %apart = sub i32 %i, %place
+  %apart64 = sext i32 %apart to i64
+  %distance = mul i64 %apart64, %bytes
+  %other = getelementptr i8, ptr %warp, i64 %distance
+  %theirs = get warp.wg_issued of %other
+"""
+
 #: Whether another warp of the warpgroup has issued the same product with another key.
 _DISAGREE = f"""
 define internal i1 @disagree(ptr %ctx, ptr %warp, i32 %place, i32 %issued, i64 %key) #1 {{
@@ -87,11 +96,7 @@ define internal i1 @disagree(ptr %ctx, ptr %warp, i32 %place, i32 %issued, i64 %
   br label %each
 each:
   %i = phi i32 [0, %0], [%i.next, %next]
-  %apart = sub i32 %i, %place
-  %apart64 = sext i32 %apart to i64
-  %distance = mul i64 %apart64, %bytes
-  %other = getelementptr i8, ptr %warp, i64 %distance
-  %theirs = get warp.wg_issued of %other
+  {_THEIRS}
   %ahead = sub i32 %theirs, %issued
   %ahead.less = sub i32 %ahead, 1
   %recent = icmp ult i32 %ahead.less, {KEYS}
@@ -267,11 +272,7 @@ mark:
   br label %each
 each:
   %i = phi i32 [0, %mark], [%i.next, %next]
-  %apart = sub i32 %i, %place
-  %apart64 = sext i32 %apart to i64
-  %distance = mul i64 %apart64, %bytes
-  %other = getelementptr i8, ptr %warp, i64 %distance
-  %theirs = get warp.wg_issued of %other
+  {_THEIRS}
   %there.yet = icmp uge i32 %theirs, %wanted
   br i1 %there.yet, label %next, label %others
 next:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxtools import semantics
 from ptxtools.ir import Immediate, Instruction, Name, Operand, Pair, Vector
@@ -31,6 +31,28 @@ def shape_of(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
     raise Unsupported(f"{count} operands do not fit any form")
 
 
+class Operands(NamedTuple):
+    """What an instruction writes and reads, with the types that it has at each position."""
+
+    dst: list[Ref | None]
+    src: list[Ref]
+    dst_types: list[str]
+    src_types: list[str]
+
+
+def operands_of(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Operands:
+    """Operands of an instruction of which all are destinations or sources."""
+    found = Operands([], [], [], [])
+    for operand, spec in zip(instruction.operands, shape_of(op, instruction), strict=False):
+        if spec.role == "dst":
+            add_destination(f, operand, spec, found.dst, found.dst_types)
+        elif spec.role == "src":
+            add_source(f, operand, spec, found.src, found.src_types)
+        else:
+            raise Unsupported("this form has no simulation")
+    return found
+
+
 @lowers("*")
 def alu(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Any instruction with scalar semantics."""
@@ -41,17 +63,7 @@ def compute(f: FunctionLowering, instruction: Instruction, op: Opcode, suffixes:
     """Emit an operation on lane values; `suffixes` of a video instruction's operands."""
     if semantics.find(op) is None:
         raise Unsupported("this instruction has no simulation")
-    dst: list[Ref | None] = []
-    src: list[Ref] = []
-    dst_types: list[str] = []
-    src_types: list[str] = []
-    for operand, spec in zip(instruction.operands, shape_of(op, instruction), strict=False):
-        if spec.role == "dst":
-            add_destination(f, operand, spec, dst, dst_types)
-        elif spec.role == "src":
-            add_source(f, operand, spec, src, src_types)
-        else:
-            raise Unsupported("this form has no simulation")
+    dst, src, dst_types, src_types = operands_of(f, instruction, op)
     if op.carry_in:
         src.append(f.carry_flag())
         src_types.append("pred")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction
 from ptxtools.isa import Opcode
-from ptxtools.program.program import Op, Ref
+from ptxtools.program.program import Op
 
-from .arithmetic import add_destination, add_source, shape_of
+from .arithmetic import operands_of
 from .redux import float_redux
-from .registry import Unsupported, lowers
+from .registry import lowers
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
@@ -21,17 +21,7 @@ def warp_operation(f: FunctionLowering, instruction: Instruction, op: Opcode) ->
     """Destinations and sources as in the manual; `.sync` forms wait for the lanes of their member mask first."""
     sync = op.has("sync") or op.name.endswith(".sync")
     after = f.guarded_region() if sync else None
-    dst: list[Ref | None] = []
-    src: list[Ref] = []
-    dst_types: list[str] = []
-    src_types: list[str] = []
-    for operand, spec in zip(instruction.operands, shape_of(op, instruction), strict=False):
-        if spec.role == "dst":
-            add_destination(f, operand, spec, dst, dst_types)
-        elif spec.role == "src":
-            add_source(f, operand, spec, src, src_types)
-        else:
-            raise Unsupported("this form is not supported yet")
+    dst, src, dst_types, src_types = operands_of(f, instruction, op)
     if sync:
         f.synchronise(src[-1])
     if op.family == "redux" and op.type == "f32":
