@@ -7,7 +7,6 @@ import numpy as np
 from ptxtools.isa.types import TYPES
 from ptxtools.machine.claims import Span, span_at
 from ptxtools.machine.events import View, serves
-from ptxtools.machine.observers import Access
 from ptxtools.program.details import Groups
 from ptxtools.program.program import RANK_SHIFT
 from ptxtools.sim.multimem import buffers
@@ -220,6 +219,8 @@ def clear(view: View) -> None:
             raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
         target = operands.memory("a", lane, size, write=True, align=8)
         if listeners is not None:
+            from ptxtools.machine.observers import Access
+
             cta, offset = operands.shared("a", lane, size, align=8)
             place = np.array([cta.rank << RANK_SHIFT | offset], np.uint64)
             listeners.tell("access", view, Access("shared", np.array([lane]), place, size, "write", ""))
