@@ -64,7 +64,9 @@ neg = : s8x4
 add sub = : $words; sat : s32; $round ftz sat : f32; $round ftz : f32x2; $round : f64
     rn ftz sat : f16 f16x2; rn : bf16 bf16x2; $round sat : f32 > f16 bf16
 add = sat : u32 s16x2 u16x2
-add sub = sat : s8x4 u8x4
+add sub = sat : s8x4 u8x4; $round : f32x2 > f16x2 bf16x2 > f32x2; rz : bf16x2 > f32x2 > f32x2
+fma = $round : f32x2 > f16x2 bf16x2 > f32x2 > f32x2
+mul = rz : bf16x2 > f32x2 > f32x2
 clmad = hi lo : u64
 add.cc addc sub.cc subc madc = cc hi lo : s32 u32 s64 u64
 mul = hi lo wide : $words; $round ftz sat : f32; $round ftz : f32x2; $round : f64; rn ftz sat : f16 f16x2
@@ -104,16 +106,18 @@ set = eq ne $bool : f16 bf16 f32 s32 u32 > $bits
     $compare ftz $bool : s16 u16 f16 bf16 s32 u32 f32 > f16 f32
     $compare $bool : s16 u16 f16 bf16 s32 u32 f32 > bf16 f64
     $compare ftz $bool : s32 u32 f16x2 > f16x2; $compare $bool : s32 u32 bf16x2 > bf16x2
+    $order lo ls hi hs : u8x4 u16x2; $order : s8x4 s16x2
 setp = eq ne $bool : $bits; $order $bool : s16 s32 s64; $order lo ls hi hs $bool : u16 u32 u64
     $compare ftz $bool : f32 f16 f16x2; $compare $bool : f64 bf16 bf16x2
 selp = : $bits $words f32 f64
 slct = : $bits $words f32 f64 > s32; ftz : $bits $words f32 f64 > f32
 cvt = sat : $integers > $integers; $integral ftz sat : $integers > $floats; $round ftz sat : $floats > $integers
-    $round $integral ftz sat : $floats > $floats; rn rz relu satfinite : f16 bf16 > f32
-    rn rz rs relu satfinite : f16x2 bf16x2 > f32; rn rz rna relu satfinite : tf32 > f32
-    rn relu satfinite : $pairs > f32 f16x2 bf16x2; rn relu : f16x2 > $pairs
+    $round $integral ftz sat : $floats > $floats; rn rz relu satfinite pzo : f16 bf16 > f32
+    rn rz rs relu satfinite pzo : f16x2 bf16x2 > f32; rn rz rna relu satfinite pzo : tf32 > f32
+    rn rz relu satfinite pzo scaled::n1::ue8m0 : $pairs > f32 f16x2 bf16x2; rn relu : f16x2 > $pairs
+    rn : f16x2 > ue5m3x2; rn satfinite scaled::n2::ue8m0 : bf16x2 > ue5m3x2
     rn relu satfinite scaled::n2::ue8m0 : bf16x2 > s2f6x2 $pairs
-    rn relu satfinite scaled::n2::ue8m0 : s2f6x2 > f32 bf16x2
+    rn rz relu satfinite scaled::n2::ue8m0 : s2f6x2 > f32 bf16x2
     rs relu satfinite : e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 > f32; rz rp satfinite : ue8m0x2 > f32 bf16x2
     rn : bf16x2 > ue8m0x2
 cvt.pack = sat : s16 u16 > s32; sat : s2 u2 s4 u4 s8 u8 > s32 > b32
@@ -134,6 +138,7 @@ vote vote.sync = all any uni : pred; ballot : b32
 match.sync = all any : b32 b64
 redux.sync = add min max : s32 u32; $bool : b32; min max abs NaN : f32
 
+ld = proxy::readonly global v2 v4 : b8 b16 b32 b64 s8 u8 s16 u16 s32 u32 s64 u64 f32 f64
 ld = weak volatile mmio $strong $space $cache ca cg cs cv lu $vector : $any
 ld.global.nc = $cache ca cg cs $vector : $any
 ldu = global $vector : $any
@@ -141,7 +146,7 @@ st = weak volatile mmio $strong $space $cache cg cs wb wt $vector : $any
 atom red = $strong $space $hint and or xor exch cas : b32 b64; $strong $space $hint exch cas : b128
     $strong $space $hint cas : b16; $strong $space $hint add inc dec min max : u32
     $strong $space $hint add min max : s32 u64; $strong $space $hint min max : s64
-    $strong $space $hint add v2 v4 : f32; $strong $space $hint add : f64
+    $strong $space $hint noftz add v2 v4 : f32; $strong $space $hint add : f64
     $strong $space $hint noftz add min max $vector : $halves
 multimem.ld_reduce = weak $strong global $bool : b32 b64; weak $strong global add min max : s32 u32 u64
     weak $strong global min max : s64; weak $strong global add v2 v4 : f32; weak $strong global add : f64
@@ -155,10 +160,11 @@ multimem.cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
-    $bulk noftz add min max : f16 bf16
+    $bulk noftz add min max : f16 bf16; $bulk noftz add : f32
 multimem.st = weak $strong global $vector : b32 b64 s32 u32 s64 u64 f32 f64 $halves e4m3 e5m2 $pair8 e4m3x4 e5m2x4
 multimem.red = $strong global $bool : b32 b64; $strong global add min max : s32 u32 u64
     $strong global min max : s64; $strong global add $vector : f32 f64 $halves
+prefetch = global L1::32B valid_addr :
 prefetch = L1 L2 L2::evict_last L2::evict_normal const global local param tensormap :
 prefetchu = L1 :
 applypriority = global L2::evict_normal :
@@ -207,7 +213,7 @@ cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
-    $bulk noftz add min max : f16 bf16
+    $bulk noftz add min max : f16 bf16; $bulk noftz add : f32
 cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs :
 red.async = $strong mmio global shared::cluster $complete add min max inc dec : u32
     $strong mmio global shared::cluster $complete add min max : s32

@@ -85,6 +85,19 @@ def test_a_store_of_16_bytes_in_one_register(engine: str) -> None:
     assert b.tolist() == [0x1122334455667788, 0x99AABBCCDDEEFF00]
 
 
+@ENGINES
+@pytest.mark.parametrize(("modifier", "kept"), [("", False), (".noftz", True)])
+def test_subnormals_of_sums(engine: str, modifier: str, kept: bool) -> None:
+    """In global memory add.f32 flushes subnormals; .noftz keeps them, in atomics and in bulk reductions."""
+    line = f"""cp.reduce.async.bulk.global.shared::cta.bulk_group.add{modifier}.f32 [%b], [%s], 256;{GROUP}
+    mov.b32 %r1, 3; atom.global.add{modifier}.f32 %r2, [%b], %r1; red.global.add{modifier}.f32 [%b+4], %r1;"""
+    k = kernel(POINTERS + LOAD + line.replace("%r1", "%f1").replace("%r2", "%f2").replace(
+        "mov.b32", ".reg .f32 %f<3>; mov.b32"), version=HEADER.replace("9.3", "9.4"))  # fmt: skip
+    a, b = np.full(64, 5, np.uint32).view(np.float32), np.full(64, 7, np.uint32).view(np.float32)
+    launch(engine, k, [a, b])
+    assert b.view(np.uint32).tolist() == ([15, 15, *[12] * 62] if kept else [0] * 64)
+
+
 # --- to several devices -----------------------------------------------------------------------------------------------
 
 
@@ -154,3 +167,12 @@ def test_volatile_local_and_ordered_mmio(engine: str) -> None:
     b = np.zeros(2, np.uint32)
     launch(engine, kernel(POINTERS + body, version=HEADER), [b, b])
     assert b.tolist() == [42, 42]
+
+
+@ENGINES
+def test_loads_of_what_nobody_writes(engine: str) -> None:
+    body = """prefetch.global.L1::32B.valid_addr [%a]; ld.global.v2.u32.proxy::readonly {%r1, %r2}, [%a];
+    ld.u16.proxy::readonly %r3, [%a+8]; st.global.v2.u32 [%b], {%r1, %r2}; st.global.u32 [%b+8], %r3;"""
+    a, b = np.array([5, 6, 0x50007], np.uint32), np.zeros(3, np.uint32)
+    launch(engine, kernel(POINTERS + body, version=HEADER.replace("9.3", "9.4")), [a, b])
+    assert b.tolist() == [5, 6, 7]

@@ -134,10 +134,10 @@ def wait(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 
 def _results(f: FunctionLowering, results: Sequence[Operand]) -> tuple[Ref | None, list[Ref]]:
     """The predicate of a wait, and its reports: zero, as for every mbarrier of .layout::v0."""
-    first, *reports = results
-    if isinstance(first, Pair):
-        reports = [first.second, *reports]
-        first = first.first
+    pair, *reports = results
+    first = pair
+    if isinstance(pair, Pair):
+        first, reports = pair.first, [pair.second, *reports]
     return f.destination(first), [ref for report in reports if (ref := f.destination(report)) is not None]
 
 

@@ -46,7 +46,8 @@ def _update(view: View, *, shared: bool) -> Update | None:
     assert opcode is not None
     if "redOp" not in opcode.mods:
         return None
-    return update_of(view, opcode.mods["redOp"], opcode.mods["type"], flushes=True, shared=shared)
+    flushes = not opcode.has("noftz")
+    return update_of(view, opcode.mods["redOp"], opcode.mods["type"], flushes=flushes, shared=shared)
 
 
 def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
