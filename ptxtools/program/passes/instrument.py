@@ -1,4 +1,4 @@
-"""A program with looks: events before memory accesses and around synchronisation, for checkers.
+"""Instrument a program for checkers: events before memory accesses and around synchronisation.
 
 Everything else stays as it is, slots included, so that both engines run it; each look leaves the native code, which
 makes a checked run slower by orders of magnitude. What serves the events is registered for these kinds:
