@@ -105,8 +105,8 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         "`make sweep` compares ptx-lint with the recorded verdicts of ptxas 13.0 on these probes: one line or small",
         "module each, legal and illegal, with versions and targets from PTX 1.0 to 9.0 and sm_10 to sm_121f. `agree`",
         "counts probes that both accept, or both refuse with requirements that do not contradict each other;",
-        "`reviewed` are differences with a reason, listed below. On some probes ptxas `crashes`, so there is no verdict",
-        "to compare with.", "",
+        "`reviewed` are differences with a reason, listed below. On some probes ptxas `crashes`, so there is no",
+        "verdict to compare with.", "",
         "| topic | probes | ptxas accepts | crashes | agree | reviewed | unexplained | subject |",
         "|---|--:|--:|--:|--:|--:|--:|---|",
     ]  # fmt: skip
