@@ -190,7 +190,7 @@ def test_sequences_are_varied() -> None:
     ("init 1, arrive.noComplete 1", ".noComplete complete the phase"),
     ("init 2, arrive_drop.noComplete 2", ".noComplete complete the phase"),
     ("init 2, arrive_drop.noComplete 1, arrive.noComplete 1", ".noComplete complete the phase"),
-    ("init 3, arrive_drop 2, arrive 2", "phase lacks 1"),
+    ("init 3, arrive_drop 2, arrive 2", "phase needs 1"),
     ("init 1, expect_tx 1048575, expect_tx 1", "tx-count becomes 1048576"),
     ("init 1, complete_tx 1048575, complete_tx 1", "tx-count becomes -1048576"),
     ("init 1, arrive.expect_tx 1048576", "tx-count becomes 1048576"),

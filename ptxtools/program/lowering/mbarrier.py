@@ -60,7 +60,7 @@ def _emit(
 
 
 def _patience(f: FunctionLowering, attempt: Callable[[], None], slow: Ref, after: int) -> None:
-    """Give others their turn, and look again, a few times before anybody waits: that is much cheaper."""
+    """Yield and poll again a few times before waiting, which is much cheaper."""
     rounds = f.new("b32")
     again, still, enough = f.new_label(), f.new_label(), f.new_label()
     f.copy(rounds, f.constant(_ROUNDS, "b32"))
