@@ -164,7 +164,7 @@ def bench_front_end(folder: Path) -> None:
         "print(peak() - base)"
     )
     grown = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True).stdout
-    print(f"Memory for the parsed module: {float(grown):.0f} MB  (bound: 150)")
+    print(f"Memory for the parsed module: {float(grown):.0f} MB  (bound: 30)")
 
 
 FIRST_USE = """

@@ -4,7 +4,7 @@
     device = ptxtools.Device("sm_90a", sms=4)
     result = device.launch(module["scale"], grid=4, block=256, args=[x, out, 1024])
 
-Everything here is loaded when it is first used.
+Everything here is loaded on first use.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api import assemble, disassemble, lint, load, loads, ptx_run
     from .diagnostics import Diagnostic, LaunchError, PtxError, Severity, Trap
     from .launch.host import Buffer, Device, Kernel, Module
+    from .machine.observers import Observer
     from .sim.arena import OutOfMemory
     from .sim.device import RunResult
 
@@ -22,6 +23,7 @@ _HOMES = {
     "ptxtools.api": ("assemble", "disassemble", "lint", "load", "loads", "ptx_run"),
     "ptxtools.launch.host": ("Buffer", "Device", "Kernel", "Module"),
     "ptxtools.diagnostics": ("Diagnostic", "LaunchError", "PtxError", "Severity", "Trap"),
+    "ptxtools.machine.observers": ("Observer",),
     "ptxtools.sim.arena": ("OutOfMemory",),
     "ptxtools.sim.device": ("RunResult",),
 }  # fmt: skip
@@ -34,6 +36,7 @@ __all__ = [
     "Kernel",
     "LaunchError",
     "Module",
+    "Observer",
     "OutOfMemory",
     "PtxError",
     "RunResult",

@@ -10,7 +10,7 @@ _USAGE = "usage: python -m ptxtools {lint,as,run} [OPTIONS] ...\n"
 
 
 def main() -> None:
-    """Hand over to the command that the first argument names."""
+    """Run the command named by the first argument."""
     if len(sys.argv) > 1 and sys.argv[1] in _COMMANDS:
         command = sys.argv.pop(1)
         import_module(_COMMANDS[command]).main()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Severity, Source
-from ptxtools.machine import engines
+from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
+from ptxtools.machine.providers import engines, observers
 
 if TYPE_CHECKING:
     from ptxtools import ir
@@ -15,18 +16,20 @@ if TYPE_CHECKING:
     from ptxtools.launch.host import Module
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.machine.observers import Maker
+    from ptxtools.machine.providers import Engine
     from ptxtools.sim.device import RunResult
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
 
 
-def _native() -> engines.Engine:
+def _native() -> Engine:
     from ptxtools.native import run
 
     return run
 
 
-def _reference() -> engines.Engine:
+def _reference() -> Engine:
     from ptxtools.reference import run
 
     return run
@@ -34,6 +37,19 @@ def _reference() -> engines.Engine:
 
 engines.provide("native", _native)
 engines.provide("reference", _reference)
+
+
+def _maker(name: str) -> Callable[[], Maker]:
+    def load() -> Maker:
+        from ptxtools.observe import maker_of
+
+        return maker_of(name)
+
+    return load
+
+
+for _name in sorted(CHECKERS, key=lambda name: name is TrapKind.LEAKCHECK):  # leaks are told last
+    observers.provide(_name, _maker(_name))
 
 
 def _readable(data: Any, what: str) -> str | bytes:
@@ -48,7 +64,7 @@ def _readable(data: Any, what: str) -> str | bytes:
 
 
 def load(path: str | os.PathLike[str]) -> Module:
-    """The module in a file: PTX text, or a container. Raises `PtxError`, `OSError`."""
+    """Load a module from a file: PTX text, or a container. Raises `PtxError`, `OSError`."""
     name = os.fsdecode(path)
     from ptxtools.files.reading import read_all
 
@@ -57,19 +73,19 @@ def load(path: str | os.PathLike[str]) -> Module:
 
 
 def loads(data: str | bytes, name: str = "<memory>") -> Module:
-    """The module in a text or in bytes, checked; `name` stands in findings. Raises `PtxError`."""
+    """Load and check a module from text or bytes; findings show `name` as the file. Raises `PtxError`."""
     from ptxtools.launch.host import Module
 
-    data = _readable(data, "what is loaded")
+    data = _readable(data, "the argument of loads")
     module = Module(read_module(data, name))
     module.loadable = _checked_before_use(module.loadable, data)
     return module
 
 
 def read_module(data: str | bytes, name: str) -> ir.Module:
-    """The tree of a module ready to run: PTX text, a container, or a binary that embeds PTX.
+    """The tree of a module that is ready to run, from PTX text, a container, or a binary that embeds PTX.
 
-    Raises `PtxError` with every error that was found.
+    Raises `PtxError` with all errors found.
     """
     from ptxtools.inputs import detect
 
@@ -85,7 +101,8 @@ def read_module(data: str | bytes, name: str) -> ir.Module:
 
 
 def _defined(module: ir.Module) -> ir.Module:
-    """The module, if all that it uses is defined: linking it says what is not, where it is used. Raises `PtxError`."""
+    """The module, if every symbol it uses is defined: linking finds undefined ones and their uses. Raises
+    `PtxError`."""
     from ptxtools.check import undefined
 
     if undefined(module):
@@ -97,7 +114,7 @@ def _defined(module: ir.Module) -> ir.Module:
 
 def modules_in(data: str | bytes, name: str, *, target: str | None = None,
                version: tuple[int, int] | None = None) -> list[ir.Module]:  # fmt: skip
-    """The modules in a file, checked but not linked: several only where a binary embeds several.
+    """The modules in a file, checked but not linked; only a binary can embed several.
 
     target, version: check as if the modules declared them. Raises `PtxError`.
     """
@@ -113,13 +130,13 @@ def modules_in(data: str | bytes, name: str, *, target: str | None = None,
     from ptxtools.container import read
 
     module = read(data, name, canonical=canonical)
-    if target is not None or version is not None:  # else it was checked when it was written
+    if target is not None or version is not None:  # containers are checked when they are written
         _check(canonical(module), [], target=target, version=version)
     return [module]
 
 
 def parsed(data: str | bytes, name: str) -> list[tuple[ir.Module, list[Diagnostic]]]:
-    """The modules in a file, each with what is wrong with its syntax; nothing else is checked. Raises `PtxError`."""
+    """The modules in a file, each with its syntax errors; nothing else is checked. Raises `PtxError`."""
     from ptxtools.diagnostics.decode import decode
     from ptxtools.inputs import detect
     from ptxtools.syntax import parse
@@ -143,14 +160,14 @@ def parsed(data: str | bytes, name: str) -> list[tuple[ir.Module, list[Diagnosti
 
 
 def canonical(module: ir.Module) -> ir.Module:
-    """The same module with the positions of its canonical text, which is `module.source.text`."""
+    """The same module with positions in its canonical text, which is `module.source.text`."""
     from ptxtools.syntax import parse, print_module
 
     return parse(print_module(module), module.source.name if module.source else "<module>").module
 
 
 def _checked(data: str | bytes, name: str, **how: Any) -> ir.Module:
-    """The module of a text, if it has no errors."""
+    """The module in a text that has no errors."""
     from ptxtools.diagnostics.decode import decode
     from ptxtools.syntax import parse
 
@@ -184,11 +201,10 @@ def lint(
     ignore: Sequence[str] = (),
     name: str = "<memory>",
 ) -> list[Diagnostic]:
-    """The findings of ptx-lint in a text, in order.
+    """The findings of ptx-lint for a text, in order.
 
-    target, ptx_version: check as if the module declared them ("sm_90a", "8.0"). select, ignore: codes or their
-    beginnings, as the options of ptx-lint have them. Raises `ValueError` for a target, version or code
-    that is not known.
+    target, ptx_version: check as if the module declared them ("sm_90a", "8.0"). select, ignore: codes or prefixes, as
+    in the options of ptx-lint. Raises `ValueError` for an unknown target, version or code.
     """
     from ptxtools.diagnostics.decode import decode
     from ptxtools.isa.targets import check_target, parse_version
@@ -232,7 +248,7 @@ def _known_codes(codes: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def assemble(sources: Sequence[str | bytes | Module], *, debug: bool = False) -> bytes:
-    """One container of one or several modules, linked. Raises `PtxError`. debug: keep names and line numbers."""
+    """Link one or several modules into a container. Raises `PtxError`. debug: keep names and line numbers."""
     from ptxtools.container import link, write
     from ptxtools.launch.errors import demand
 
@@ -252,7 +268,7 @@ def _trees(source: str | bytes | Module, number: int) -> list[ir.Module]:
 
 
 def disassemble(data: bytes, name: str = "<memory>") -> str:
-    """The PTX text of a container, or every PTX text that a binary embeds. Raises `PtxError`."""
+    """The PTX text of a container, or all PTX text embedded in a binary. Raises `PtxError`."""
     from ptxtools.container import decode_all, read
     from ptxtools.diagnostics.decode import decode
     from ptxtools.inputs import detect
@@ -279,7 +295,7 @@ def disassemble(data: bytes, name: str = "<memory>") -> str:
 
 
 def container_of(data: bytes, name: str) -> bytes:
-    """The container in `data`, or the one that its PTX would give. Raises `PtxError`."""
+    """The container in `data`, or one assembled from its PTX. Raises `PtxError`."""
     from ptxtools.container import link, write
     from ptxtools.inputs import detect
 
@@ -287,7 +303,7 @@ def container_of(data: bytes, name: str) -> bytes:
 
 
 def fatbin_of(module: ir.Module, *, debug: bool = False, compress: bool = False) -> bytes:
-    """An NVIDIA fatbin that carries the text of the module."""
+    """An NVIDIA fatbin that contains the module's text."""
     from ptxtools.inputs.fatbin import write_fatbin
     from ptxtools.syntax import print_module
 
@@ -299,7 +315,7 @@ def fatbin_of(module: ir.Module, *, debug: bool = False, compress: bool = False)
 
 
 def run_job(job: Job, read: Any) -> Report:
-    """Run a job (`ptxtools.launch.job`). read: the bytes of a file, by its name."""
+    """Run a job (`ptxtools.launch.job`). read: returns the bytes of a file, given its name."""
     from ptxtools.launch.runner import run_job as run
 
     return run(job, lambda path: loadable(read(path), "<stdin>" if path == "-" else path))
@@ -321,7 +337,7 @@ def _tree_module(data: bytes, name: str) -> TreeModule:
 
 
 def _checked_before_use(module: TreeModule, data: str | bytes) -> TreeModule:
-    """The module; if it is out of a container, it is checked before a kernel of it is lowered; others were already."""
+    """The module, checked before a kernel from a container is lowered; other modules were checked already."""
     from ptxtools.inputs import detect
 
     if isinstance(data, str) or detect(data) != "ptxo":
@@ -332,7 +348,7 @@ def _checked_before_use(module: TreeModule, data: str | bytes) -> TreeModule:
 
 
 def _source(data: bytes, name: str) -> Source | None:
-    """The text in which the lines of a module count."""
+    """The text that the module's line numbers refer to."""
     from ptxtools.diagnostics.decode import decode
     from ptxtools.inputs import detect
 
@@ -342,7 +358,7 @@ def _source(data: bytes, name: str) -> Source | None:
 
 
 def _origins(data: bytes, name: str) -> Origins | None:
-    """What the lines of a module that ran before were generated from; it was checked then."""
+    """The source locations of a module that has run before; it was checked then."""
     from ptxtools.inputs import detect
     from ptxtools.ir.origins import origins_of
 
@@ -365,8 +381,8 @@ def ptx_run(
 ) -> RunResult:
     """Run one kernel on the memory of this process.
 
-    args: numbers, pointers among them host addresses. kernel: its name, when the module has several. Raises
-    `PtxError`, `LaunchError`; an address that this process does not have is a `Trap`.
+    args: numbers; pointers are host addresses. kernel: its name, if the module has several. Raises `PtxError`,
+    `LaunchError`; an address that is not mapped in this process is a `Trap`.
     """
     from ptxtools.launch.host import Module
     from ptxtools.launch.raw import run_on_host
@@ -382,7 +398,7 @@ _recent: dict[str | bytes, Module] = {}
 
 
 def _remembered(ptx: str | bytes) -> Module:
-    """The module of a text; the last few are kept, since emulated programs launch the same kernels again and again."""
+    """The module in a text. The last few are kept, since emulated programs launch the same kernels again and again."""
     module = _recent.pop(ptx, None) or loads(ptx)
     _recent[ptx] = module
     while len(_recent) > 16:

@@ -1,8 +1,8 @@
-"""Where caches live, and what they depend on: the one module that knows either.
+"""Where caches are stored and what they depend on; no other module knows either.
 
-A cache holds what can be made again. Its key names everything that decides its content: the input, the state of every
-package that takes part (`code_state`), the versions of libraries, the CPU. Nothing here can fail: a file that is
-missing, damaged or cannot be written is as good as none.
+A cache holds data that can be recreated. Its key covers everything that decides its content: the input, the state of
+every package involved (`code_state`), the versions of libraries, the CPU. Nothing here can fail: a file that is
+missing, damaged or not writable counts as absent.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import zlib
 
 # No pathlib, tempfile and hashlib up here: their imports cost more than the cache saves on a small file.
 
-#: The packages that decide the content of a cache: its maker, and all that the maker may import
-#: (tests/test_architecture.py holds this against the table of layers).
+#: The packages that decide the content of a cache: its maker, and everything the maker may import
+#: (tests/test_architecture.py compares this with the table of layers).
 MAKERS = {
     "syntax": ("cache", "diagnostics", "ir", "isa", "syntax"),
     "native": ("cache", "diagnostics", "ir", "isa", "machine", "native", "program", "semantics"),
@@ -44,7 +44,7 @@ def directory() -> str:
 
 
 def code_state(maker: str) -> str:
-    """The state of all code that decides what `maker` (a key of `MAKERS`) makes: another text when any file changes."""
+    """The state of all code that decides the output of `maker` (a key of `MAKERS`); it changes when any file does."""
     return " ".join(_states.get(name) or _states.setdefault(name, _state(name)) for name in MAKERS[maker])
 
 
@@ -56,7 +56,7 @@ def _state(package: str) -> str:
 
 
 def scan(folder: str) -> list[tuple[str, int, int]]:
-    """Names, sizes and times (ns) of the Python and JSON files below a folder; nothing for what cannot be read."""
+    """Names, sizes and times (ns) of the Python and JSON files below a folder; unreadable ones are skipped."""
     found: list[tuple[str, int, int]] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -73,7 +73,8 @@ def _entry(path: str, state: os.stat_result) -> tuple[str, int, int]:
 
 
 def read_sealed(path: str, key: str, most: int) -> bytes | None:
-    """The content of a file that `write_sealed` wrote for this key; None where there is none, or more than `most`."""
+    """The content of a file that `write_sealed` wrote for this key; None if there is none, or more than `most`
+    bytes."""
     try:
         with open(path, "rb") as file:
             data = file.read(most + SEAL_BYTES + 1)
@@ -105,7 +106,8 @@ def write_sealed(path: str, key: str, content: bytes) -> bool:
 
 
 def prune(folder: str, suffix: str, most: int) -> None:
-    """Keep the newest files of a kind. An eighth more than needed goes, so that few calls have to ask for ages."""
+    """Keep the newest files of a kind. Removes an eighth more than needed, so that few calls need to look at file
+    times."""
     with contextlib.suppress(OSError):
         with os.scandir(folder) as entries:
             files = [entry.path for entry in entries if entry.name.endswith(suffix)]

@@ -1,4 +1,4 @@
-"""Every code of every package with its page: for `--explain`, `--statistics`, SARIF, and to know wrong codes."""
+"""Every code of every package with its page: for `--explain`, `--statistics`, SARIF, and to reject unknown codes."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def all_pages() -> dict[str, tuple[str, str]]:
 
 
 def describe(code: str) -> tuple[str, str]:
-    """Title and page of a code; its own name for one that has none."""
+    """Title and page of a code; the code itself if it has none."""
     return all_pages().get(code, (code, code))
 
 
 def family(text: str) -> list[str]:
-    """The codes that begin with a text, for which `PTX3xx` may be written, too."""
+    """The codes with a prefix, which may also be written `PTX3xx`."""
     start = re.sub(r"(?<=\d)X+$", "", text.upper())
     return [code for code in all_pages() if code.startswith(start)] if start else []
 
 
 def unknown_code(code: str) -> str:
-    """What is wrong with a code that no rule has, and which ones look like it: those of its family first."""
+    """The message for an unknown code, with similar codes, those of its family first."""
     from difflib import get_close_matches
 
     like = get_close_matches(code.upper(), family(code[:4]), 3) or get_close_matches(code.upper(), all_pages(), 3)
-    return f"no rule has the code '{code}'" + (f"; did you mean {' or '.join(like)}?" if like else "")
+    return f"unknown code '{code}'" + (f"; did you mean {' or '.join(like)}?" if like else "")
 
 
 def check_codes(codes: Iterable[str]) -> None:
-    """Raise ValueError for the first one that is no code, no beginning of one, and not "all"."""
+    """Raise ValueError for the first one that is not a code, a prefix of one, or "all"."""
     for code in codes:
         if code.upper() != "ALL" and not family(code):
             raise ValueError(unknown_code(code))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import ptxtools.api  # noqa: F401 - provides the engines
+from tests.machine import recorder
 
 #: What a user's settings may change in messages and caches; tests that are about one of these set it themselves.
 SETTINGS = ("CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "NO_COLOR")
@@ -53,6 +55,18 @@ def same_random_numbers(request: pytest.FixtureRequest) -> None:
         if isinstance(value, np.random.Generator):
             bits = value.bit_generator
             bits.state = _beginnings.setdefault(id(bits), bits.state)
+
+
+@pytest.fixture(autouse=True)
+def the_kinds_of_the_table(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that stands for kinds of traps or waits (tests/machine/kinds.tsv) meets them."""
+    wanted = recorder.kinds_of().get(request.node.nodeid)
+    if wanted is None:
+        yield
+        return
+    with recorder.messages(pytest.MonkeyPatch()) as met:
+        yield
+    assert recorder.missed(wanted, met) == [], "kinds that this test stands for are not met"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

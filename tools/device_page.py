@@ -10,15 +10,14 @@ from ptxtools.sim.limits import KIB, LIMITS, WITHOUT_LIMITS, DeviceLimits
 
 _HEAD = """# Devices
 
-Made from `ptxtools/isa/chips.py` and `ptxtools/sim/limits.py` by `make docs`. `--device`, `device =` and
-`ptxtools.Device(…)` take these names, and with `a` or `f` those that `.target` knows. Sources stand in the docstring
-of `sim/limits.py`: the tables of compute capabilities in the editions of NVIDIA's CUDA programming guide that describe
-each chip, the PTX ISA, and the header `cuda_occupancy.h`, with whose calculator the number of resident CTAs agrees
-(`tests/sim/test_occupancy.py`, sm_30 and later).
+Generated from `ptxtools/isa/chips.py` and `ptxtools/sim/limits.py` by `make docs`. `--device`, `device =` and
+`ptxtools.Device(…)` accept these names, with the suffixes `a` and `f` that `.target` allows. The docstring of
+`sim/limits.py` lists the sources: the tables of compute capabilities in the editions of NVIDIA's CUDA programming guide
+that describe each chip, the PTX ISA, and the header `cuda_occupancy.h`, whose calculator gives the same number of
+resident CTAs (`tests/sim/test_occupancy.py`, sm_30 and later).
 
-SMs are those of the product; a simulated device has as many as `--sms` says, 16 by default. Sizes are in KiB, registers
-in Ki. A CTA gets more shared memory than the default of 48 KiB without asking: the opt-in that CUDA wants is taken as
-given.
+The number of SMs is the product's; a simulated device has `--sms` SMs, default 16. Sizes are in KiB, registers in Ki.
+A CTA may use more than the default 48 KiB of shared memory: the opt-in that CUDA requires is implied.
 """
 
 _Column = tuple[str, Callable[[DeviceLimits], object]]
@@ -43,11 +42,11 @@ _TAKES: tuple[_Column, ...] = (
     ("device", lambda row: row.name),
     ("threads", lambda row: row.cta_threads),
     ("registers", lambda row: _ki(row.cta_registers)),
-    ("of a thread", lambda row: row.registers_thread),
+    ("per thread", lambda row: row.registers_thread),
     ("shared memory", lambda row: _ki(row.shared_cta)),
     ("reserved", lambda row: _ki(row.shared_reserved)),
     ("in units of", lambda row: f"{row.shared_unit} bytes"),
-    ("local, a thread", lambda row: _ki(row.local)),
+    ("local, per thread", lambda row: _ki(row.local)),
     ("parameters", lambda row: f"{row.parameters:,} bytes"),
     ("cluster", lambda row: row.cluster),
     ("grid", lambda row: " x ".join("2³¹ - 1" if n == 2**31 - 1 else str(n) for n in row.grid)),
@@ -65,7 +64,7 @@ def _table(columns: tuple[_Column, ...]) -> list[str]:
 
 def device_page() -> str:
     """What every device holds and takes, and which targets have none."""
-    lines = [_HEAD, "## What an SM holds", "", *_table(_HOLDS), "", "## What a CTA and a launch may ask for", ""]
+    lines = [_HEAD, "## Limits of an SM", "", *_table(_HOLDS), "", "## Limits of a CTA and a launch", ""]
     lines += [*_table(_TAKES), "", "Blocks have at most 1024 x 1024 x 64 threads, on sm_1x 512 x 512 x 64.", ""]
     lines += ["## Targets without a device", ""]
     for name, reason in WITHOUT_LIMITS.items():

@@ -102,12 +102,12 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
     """docs/conformance.md: the table of agreement, and every reviewed deviation with its number of probes."""
     lines = [
         "# Agreement with ptxas", "",
-        "`make sweep` holds ptx-lint against what ptxas 13.0 said about each of these probes: one line or small module",
-        "each, legal and illegal, with versions and targets from PTX 1.0 to 9.0 and sm_10 to sm_121f. `agree` counts",
-        "probes that both accept, or both refuse with requirements that do not contradict each other; `reviewed` are",
-        "differences with a reason, listed below. At some probes ptxas `crashes`: it says nothing that ours could be",
-        "held against.", "",
-        "| topic | probes | ptxas accepts | crashes | agree | reviewed | unexplained | what |",
+        "`make sweep` compares ptx-lint with the recorded verdicts of ptxas 13.0 on these probes: one line or small",
+        "module each, legal and illegal, with versions and targets from PTX 1.0 to 9.0 and sm_10 to sm_121f. `agree`",
+        "counts probes that both accept, or both refuse with requirements that do not contradict; `reviewed`",
+        "are differences with a reason, listed below. On some probes ptxas `crashes`, so no verdict",
+        "exists.", "",
+        "| topic | probes | ptxas accepts | crashes | agree | reviewed | unexplained | subject |",
         "|---|--:|--:|--:|--:|--:|--:|---|",
     ]  # fmt: skip
     counts = {name: Counter(r.topic for r in group) for name, group in (
@@ -125,7 +125,7 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
     lines += [
         "", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.",
         "`tools/sweep_ptxas.py --show PATTERN` prints recorded verdicts; `tools/fuzz_ptxas.py` damages modules and",
-        "prints what differs then.", "", "## Reviewed deviations", "",
+        "prints new differences.", "", "## Reviewed deviations", "",
         "| probes | topic | ours | reason |", "|--:|---|---|---|",
     ]  # fmt: skip
     for deviation in deviations(REVIEWED):

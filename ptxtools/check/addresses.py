@@ -1,4 +1,4 @@
-"""Operands in brackets: what may stand there, and the state space of what does (6.4.1, 9.7.9)."""
+"""Operands in brackets: valid contents, and their state space (6.4.1, 9.7.9)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ptxtools.isa.types import TYPES
 from . import codes
 from .opaque import check_name, check_opaque
 from .operands import examine_parts
-from .problems import Problem, Setting, describe, same_space, undeclared
+from .problems import Problem, Setting, describe, is_array, no_array, same_space, undeclared
 from .values import OPAQUE, Scope, Value
 
 #: Instructions that write through their address operand.
 _WRITERS = frozenset({"st", "red", "atom"})
-#: Where the objects of some instructions lie, though their addresses are generic.
+#: The spaces of objects that some instructions address generically.
 _ONLY = {
     **dict.fromkeys(("prefetchu", "applypriority", "createpolicy", "discard"), frozenset({"global"})),
     "mbarrier": frozenset({"shared"}),
 }
-#: Instructions that take `table[2]` for `[table+8]`.
+#: Instructions that accept `table[2]` for `[table+8]`.
 _INDEXING = frozenset({"ld", "ld.global.nc", "ldu", "st", "multimem.ld_reduce", "multimem.st", "multimem.red"})
-#: Instructions that take 32-bit registers as addresses on every target.
+#: Instructions that accept 32-bit registers as addresses on every target.
 _SHORT = frozenset({
     "ldmatrix", "stmatrix", "st.async", "red.async", "st.bulk", "clusterlaunchcontrol.try_cancel", "tcgen05.alloc",
     "tcgen05.commit", "cp.async", "cp.async.mbarrier.arrive", "cp.async.bulk", "cp.async.bulk.tensor", "createpolicy",
@@ -37,17 +37,17 @@ _GENERIC = frozenset({"global", "shared", "local"})
 def check_address(
     op: Opcode, spec: OperandSpec, index: int, operand: Operand, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
-    """Complaints about an operand that must be an address."""
+    """Problems of an operand that must be an address."""
     if isinstance(operand, Element) and op.name in _INDEXING:
         yield from _base(op, spec, index, operand, scope, setting)
         return
     if not isinstance(operand, Address):
-        message = f"'{op.text}' wants an address as '{spec.name}'; {describe(operand, scope)}"
+        message = f"'{op.text}' requires an address as '{spec.name}'; {describe(operand, scope)}"
         help = (f"write [{operand.name}]",) if isinstance(operand, Name) else ()
         yield Problem(codes.ADDRESS_FORM, message, index, None, help)
         return
     if operand.suffix and (operand.suffix not in spec.kinds or _is_variable(operand, scope, spec)):
-        message = f"'{op.text}' takes no .{operand.suffix} behind its address"
+        message = f"'{op.text}' takes no .{operand.suffix} after its address"
         yield Problem(codes.ADDRESS_FORM, message, index)
     elif operand.suffix and _lacks_attribute(operand, scope):
         message = f"'{getattr(operand.base, 'name', '')}' has no attribute .{operand.suffix}"
@@ -61,7 +61,7 @@ def check_address(
 
 
 def _is_variable(operand: Address, scope: Scope, spec: OperandSpec) -> bool:
-    """Whether a variable stands where the space is generic: `.unified` says nothing about it."""
+    """Whether the base is a variable and the space is generic, about which `.unified` says nothing."""
     return spec.space is None and isinstance(operand.base, Name) and scope.resolve(operand.base.name).kind == "memory"
 
 
@@ -75,18 +75,20 @@ def _base(
 ) -> Iterator[Problem]:
     if isinstance(base, Immediate):
         if spec.space != "local" and op.name != "fence":
-            message = "a constant address is possible in .local only"
+            message = "a constant address is allowed only in .local"
             yield Problem(codes.ADDRESS_FORM, message, index, None, ("put the address into a register",), "6.4.1")
         return
     found = scope.resolve(base.name)
     if found.kind == "unknown":
         yield undeclared(base.name, scope, index)
+    elif isinstance(base, Element) and not is_array(base, scope):
+        yield no_array(base, index)
     elif found.kind == "reg":
         yield from _register(op, spec, index, base.name, found, setting)
     elif found.kind == "memory":
         yield from _variable(op, spec, index, base.name, found)
     else:
-        message = f"{describe(base, scope)}: it has no address that '{op.text}' could use"
+        message = f"{describe(base, scope)}: it has no address for '{op.text}'"
         yield Problem(codes.ADDRESS_FORM, message, index, None, (), "6.4.1")
 
 
@@ -100,8 +102,11 @@ def _register(
     elif spec.space == "tmem" and info.bits != 32:
         message = f"'{name}' has {info.bits} bits; addresses in tensor memory have 32"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "9.7.16.1")
+    elif spec.space == "fabric" and info.bits != 32:
+        message = f"'{name}' has {info.bits} bits; endpoints of a fabric have 32"
+        yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), op.section)
     elif spec.width == "bare" and info.kind != "bits":
-        message = f"'{name}' is a .{found.type} register; '{op.text}' wants .b{info.bits} as '{spec.name}'"
+        message = f"'{name}' is a .{found.type} register; '{op.text}' requires .b{info.bits} as '{spec.name}'"
         yield Problem(codes.ADDRESS_REGISTER, message, index)
     elif _too_short(op, spec, info.bits, setting):
         message = f"'{name}' has 32 bits; addresses in {'.global' if spec.space else 'generic space'} have 64 here"
@@ -109,7 +114,7 @@ def _register(
 
 
 def _too_short(op: Opcode, spec: OperandSpec, bits: int, setting: Setting) -> bool:
-    """Whether 64-bit addressing asks for more. Where the object lies in shared memory, 32 bits do."""
+    """Whether 64-bit addressing requires more bits. For objects in shared memory, 32 bits suffice."""
     wide = setting.wide_only and setting.address_bits == 64
     short = op.name in _SHORT or op.family == "tensormap" or op.has("tensormap")
     return wide and bits == 32 and spec.space in (None, "global") and not short
@@ -117,20 +122,20 @@ def _too_short(op: Opcode, spec: OperandSpec, bits: int, setting: Setting) -> bo
 
 def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value) -> Iterator[Problem]:
     if found.type in OPAQUE:
-        if "tensor" not in op.name.split("."):  # a tensor map may be a texture
+        if "tensor" not in op.name.split("."):  # a texture may serve as a tensor map
             message = f"'{name}' is a .{found.type}, which '{op.text}' cannot use"
             yield Problem(codes.ADDRESS_FORM, message, index, None, (), "5.3")
     elif spec.space is None and found.space not in _ONLY.get(op.family, _GENERIC | {"const", "param"}):
         wanted = " or ".join(sorted(f".{space}" for space in _ONLY[op.family]))
-        message = f"'{name}' lies in .{found.space}; '{op.name}' works on addresses in {wanted}"
+        message = f"'{name}' is in .{found.space}; '{op.name}' works on addresses in {wanted}"
         yield Problem(codes.ADDRESS_SPACE, message, index, None, (), op.section)
     elif spec.space is None:
         if found.space not in _GENERIC:
-            message = f"'{name}' lies in .{found.space}, which a generic address does not name"
+            message = f"'{name}' is in .{found.space}, which generic addresses cannot reach"
             help = (f"write {op.family}.{found.space}…",) if op.family in ("ld", "st") else ()
             yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1.1")
     elif not same_space(spec.space, found.space):
-        message = f"'{name}' lies in .{found.space}, not in .{spec.space}"
+        message = f"'{name}' is in .{found.space}, not in .{spec.space}"
         help = (f"write .{found.space} instead of .{spec.space}",) if op.family in ("ld", "st") else ()
         yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1")
     elif found.space == "param":
@@ -149,7 +154,7 @@ def _parameter(op: Opcode, index: int, name: str, found: Value) -> Iterator[Prob
 def _extra(
     op: Opcode, spec: OperandSpec, index: int, operand: Address, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
-    """What follows the base inside the brackets: coordinates, samplers."""
+    """Check the parts after the base inside the brackets: coordinates, samplers."""
     needed = sum(not part.optional for part in spec.parts)
     if not needed <= len(operand.extra) <= len(spec.parts):
         wanted = len(spec.parts) + 1

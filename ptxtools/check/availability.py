@@ -1,4 +1,4 @@
-"""Whether the declared version and target provide something, and what would (11.1.1, 11.1.2)."""
+"""Whether the declared version and target provide a feature, and which ones do (11.1.1, 11.1.2)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class AnyNeed(Protocol):
 
 
 class Demand(NamedTuple):
-    """A need reduced to what counts: the lowest version, and targets of which one suffices (empty: any), some of them
-    from a later version on."""
+    """A need in reduced form: the lowest version, and alternative targets (empty: any), some of them only from a later
+    version on."""
 
     ptx: Version
     targets: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ def demands_of(needs: Iterable[AnyNeed]) -> tuple[Demand, ...]:
 
 
 class Lack(NamedTuple):
-    """What the declared version or target does not provide. `version`: the version is too low, else the target."""
+    """A feature that the declared version or target lacks. `version`: the version is too low, else the target."""
 
     version: bool
     message: str
@@ -53,8 +53,8 @@ class Lack(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What the module declares, or is `forced` to by the caller. `target` is "" when it is missing or unknown,
-    version (0, 0) likewise. doubles: .target has map_f64_to_f32, with which every target takes double precision."""
+    """The module's declarations, or those `forced` by the caller. `target` is "" if missing or unknown, version (0, 0)
+    likewise. doubles: .target has map_f64_to_f32, with which every target accepts double precision."""
 
     version: Version
     target: str
@@ -62,7 +62,7 @@ class Declared(NamedTuple):
     doubles: bool = False
 
     def provides(self, demand: Demand) -> bool:
-        """Whether the target meets the demand, whatever the version."""
+        """Whether the target meets the demand, regardless of the version."""
         return provides_any(self.target, demand.targets) or (self.doubles and demand.targets == (DOUBLES,))
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Declared(NamedTuple):
 
 
 def lack(subject: str, needs: Iterable[AnyNeed], declared: Declared) -> Lack | None:
-    """What keeps `subject` from being valid for the declared version and target, or None when nothing does."""
+    """Why `subject` is invalid for the declared version and target, or None if it is valid."""
     version, target = declared.version, declared.target
     demands = demands_of(needs)
     first = [demand.since(target) if target else demand.ptx for demand in demands]
@@ -88,16 +88,16 @@ def lack(subject: str, needs: Iterable[AnyNeed], declared: Declared) -> Lack | N
 
 
 def is_gone(need: AnyNeed, version: Version, target: str) -> bool:
-    """Whether what was removed as `need` says is no more there; for an unknown target only what no target has."""
+    """Whether a feature removed as in `need` is gone; for an unknown target, only if it is gone everywhere."""
     return version >= need.ptx and (not need.targets or (bool(target) and provides_any(target, need.targets)))
 
 
 @lru_cache(maxsize=1024)
 def requirement(demands: tuple[Demand, ...], declared: Version, gone: tuple[Demand, ...] = ()) -> Requires:
-    """The lowest version at which some target meets all demands, and the lowest such targets at the higher of that
-    and the declared version. gone: what is used, and was removed at that version for those targets.
+    """The lowest version at which some target meets all demands, and the lowest such targets at the higher of this and
+    the declared version. gone: features in use, and the versions and targets that removed them.
 
-    No target at all meets demands that exclude each other: then every one that some demand names is listed.
+    If the demands conflict, no target meets them all: then every target named by a demand is listed.
     """
     able = able_targets(demands, gone)
     if not able:
@@ -124,8 +124,8 @@ def _end(target: str, gone: Iterable[Demand]) -> Version:
 
 
 def lowest_targets(names: Iterable[str]) -> tuple[str, ...]:
-    """The fewest targets that stand for all of `names`: the lowest plain one, then families and single chips that
-    it does not cover."""
+    """The fewest targets that imply all of `names`: the lowest plain one, then families and single chips that it does
+    not cover."""
     kept: list[str] = []
     known = sorted(names, key=_number)
     for suffix in ("", "f", "a"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import (
     Alias,
     Arguments,
@@ -18,6 +17,7 @@ from ptxtools.ir.nodes import (
     Operand,
     Variable,
 )
+from ptxtools.ir.positions import part_span
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
 
@@ -33,7 +33,7 @@ SECTION = "9.7.12.5"
 
 
 class _Call(NamedTuple):
-    """The parts of a call with their operand indices; -1 for what is not written."""
+    """The parts of a call with their operand indices; -1 for missing ones."""
 
     returns: int
     callee: int
@@ -59,7 +59,7 @@ def check_call(context: Context, item: Instruction, op: Opcode, scope: Scope) ->
     given = [_items(item.operands[index]) if index >= 0 else () for index in (call.returns, call.arguments)]
     counts = [len(given[0]), len(given[1])]
     if counts[0] != counts[1] and counts == [len(signature.params), len(signature.returns)]:
-        message = f"results and arguments of this call of '{callee}' are exchanged"
+        message = f"results and arguments of this call of '{callee}' are swapped"
         _report(context, item, max(call.returns, 0), codes.CALL_COUNT, message)
         return
     for index, actual, formals, what in (
@@ -68,7 +68,7 @@ def check_call(context: Context, item: Instruction, op: Opcode, scope: Scope) ->
     ):
         variadic = what == "argument" and getattr(signature, "variadic", False)
         if len(actual) != len(formals) and not (variadic and len(actual) >= len(formals)):
-            message = f"'{callee}' has {_count(len(formals), what)}, the call gives {len(actual)}"
+            message = f"'{callee}' has {_count(len(formals), what)}, the call has {len(actual)}"
             _report(context, item, index if index >= 0 else call.callee, codes.CALL_COUNT, message)
             continue
         for place, code, message in _mismatches(actual, formals, what, scope):
@@ -78,7 +78,7 @@ def check_call(context: Context, item: Instruction, op: Opcode, scope: Scope) ->
 def _mismatches(
     actual: Sequence[Operand], formals: Sequence[Variable], what: str, scope: Scope
 ) -> list[tuple[int, str, str]]:
-    """What does not match its formal: its place, code and message; two that are exchanged are one mistake."""
+    """Mismatched arguments: index, code and message; two swapped ones are one mistake."""
 
     def wrong(operands: Sequence[Operand]) -> list[tuple[int, str, str]]:
         found = ((n, _argument(o, f, what, scope)) for n, (o, f) in enumerate(zip(operands, formals, strict=False)))
@@ -88,7 +88,7 @@ def _mismatches(
     pair = exchanged(actual, (place for place, _, _ in problems), lambda swapped: not wrong(swapped))
     if pair is None:
         return problems
-    return [(pair[0], problems[0][1], f"{what}s {pair[0] + 1} and {pair[1] + 1} of this call are exchanged")]
+    return [(pair[0], problems[0][1], f"{what}s {pair[0] + 1} and {pair[1] + 1} of this call are swapped")]
 
 
 def _count(number: int, what: str) -> str:
@@ -96,7 +96,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _parts(operands: Sequence[Operand]) -> _Call | None:
-    """Which operand is what: results and arguments are the parenthesised lists around the callee."""
+    """The roles of the operands: results and arguments are the parenthesised lists around the callee."""
     rest = list(range(len(operands)))
     returns = rest.pop(0) if len(rest) > 1 and isinstance(operands[0], Arguments) else -1
     if not rest or not isinstance(operands[rest[0]], Name):
@@ -112,7 +112,7 @@ def _items(operand: Operand) -> tuple[Operand, ...]:
 
 
 def _signature(context: Context, item: Instruction, call: _Call, scope: Scope) -> Function | CallPrototype | None:
-    """The function or prototype whose parameters the call must match; None after a finding."""
+    """The function or prototype that the call must match; None after a finding."""
     name = item.operands[call.callee].name  # type: ignore[union-attr]
     value = scope.resolve(name)
     if value.kind == "unknown":
@@ -164,13 +164,13 @@ def _indirect(
     if isinstance(symbol, CallTargets):
         target = scope.lookup(symbol.targets[0]) if symbol.targets else None
         return target if isinstance(target, Function) else None
-    message = f"'{label}' is no .callprototype or .calltargets that stands before the call"
+    message = f"'{label}' is not a .callprototype or .calltargets declared before the call"
     _report(context, item, call.prototype, codes.CALL_PROTOTYPE, message, section="11.3.3")
     return None
 
 
 def _argument(operand: Operand, formal: Variable, what: str, scope: Scope) -> tuple[str, str] | None:
-    """What keeps one argument from matching its formal parameter, as (code, message)."""
+    """Why an argument does not match its formal parameter, as (code, message)."""
     wanted = f"parameter '{formal.name}' (.{formal.type}{_dims(formal)})" if formal.name != "_" else f".{formal.type}"
     if isinstance(operand, Immediate):
         if what == "result":
@@ -181,7 +181,7 @@ def _argument(operand: Operand, formal: Variable, what: str, scope: Scope) -> tu
     if not isinstance(operand, Name):
         return codes.CALL_ARGUMENT, f"{what}s are registers, constants or .param variables"
     if operand.name == "_":
-        return None if what == "result" else (codes.SINK, "'_' discards a result: it is no argument")
+        return None if what == "result" else (codes.SINK, "'_' discards a result: it cannot be an argument")
     value = scope.resolve(operand.name)
     if value.kind == "unknown":
         return codes.UNDECLARED, f"'{operand.name}' is not declared here"
@@ -192,7 +192,7 @@ def _argument(operand: Operand, formal: Variable, what: str, scope: Scope) -> tu
         return _types(operand.name, value.type, value.vector or 1, formal, wanted)
     if isinstance(symbol, Variable) and symbol.space == "param":
         return _parameter(symbol, formal, wanted)
-    return codes.CALL_ARGUMENT, f"'{operand.name}' is no register and no .param variable"
+    return codes.CALL_ARGUMENT, f"'{operand.name}' is neither a register nor a .param variable"
 
 
 def _constant(operand: Immediate, wanted: str) -> bool:
@@ -245,16 +245,5 @@ def _report(
     section: str = SECTION,
     past_range: bool = False,
 ) -> None:
-    subjects, span = names_of(item, operand, part), _place(context, item, operand, part)
+    subjects, span = names_of(item, operand, part), part_span(item, operand, part)
     context.report(code, message, span, help=help, section=section, subjects=subjects, past_range=past_range)
-
-
-def _place(context: Context, item: Instruction, operand: int, part: int | None) -> Span:
-    parts = context.parts(item.span)
-    if not 0 <= operand < len(parts.operands):
-        return parts.opcode
-    span = parts.operands[operand]
-    if part is not None:
-        pieces = context.pieces(span)
-        return pieces[part] if part < len(pieces) else span
-    return span

@@ -1,4 +1,4 @@
-"""One pass over a module, in source order: a name is known from its declaration on."""
+"""One pass over a module in source order; names are visible from their declaration on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(
     target: str | None = None,
     version: tuple[int, int] | None = None,
 ) -> list[Diagnostic]:
-    """Everything that makes `module` invalid PTX for its version and target, sorted by position.
+    """The reasons why `module` is invalid PTX for its version and target, sorted by position.
 
     target, version: check as if the module declared these.
     """
@@ -35,7 +35,7 @@ def check(
 
 
 def gather(module: Module) -> list[Gathered]:
-    """What the parts of a module need, whatever it declares; a part that repeats is named once."""
+    """The requirements of a module's parts, regardless of its declarations; repeated ones appear once."""
     context = Context(module)
     context.gathered = []
     with suppress(Enough):
@@ -70,7 +70,7 @@ def _walk(context: Context) -> None:
         elif isinstance(item, Directive) and item.name == "@@DWARF":
             debugging.dwarf(item)
         elif isinstance(item, Loc):
-            message = ".loc cannot stand at module level; it belongs to a function body"
+            message = ".loc is not allowed at module level; it belongs in a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.5.4")
         last = item
     debugging.finish()

@@ -1,8 +1,8 @@
-"""What all rules share: the module, what it declares, and the list that findings go to."""
+"""Shared by all rules: the module, its declarations, and the list of findings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Fix, Requires, Source, Span
 from ptxtools.ir.nodes import Module
@@ -13,10 +13,6 @@ from . import codes
 from .availability import AnyNeed, Declared, is_gone, lack
 from .problems import Setting
 
-if TYPE_CHECKING:
-    from .locate import Parts
-
-
 #: More findings help nobody.
 MOST_FINDINGS = 1000
 
@@ -25,11 +21,11 @@ MOST_FINDINGS = 1000
 NARROW = Need((), (0, 0), ("sm_90",))
 
 
-#: Codes that complain about a name: the first subject of the finding.
+#: Codes about a name, the finding's first subject.
 _ABOUT_NAMES = frozenset({codes.UNDECLARED, codes.BRANCH_TARGET, codes.CALL_TARGET})
 
 
-#: Codes that are no news about a variable whose own declaration is wrong.
+#: Codes that are redundant for a variable whose declaration is wrong.
 _ABOUT_TYPES = frozenset(
     {
         codes.OPERAND_TYPE,
@@ -43,11 +39,11 @@ _ABOUT_TYPES = frozenset(
 
 
 class Enough(Exception):  # noqa: N818 - ends a check, no error of ours
-    """There are too many findings to go on."""
+    """There are too many findings to continue."""
 
 
 class Gathered(NamedTuple):
-    """A requirement of something in the module. gone: from these versions on it is not there for these targets."""
+    """A requirement of a part of the module. gone: the versions and targets that removed it."""
 
     subject: str
     needs: tuple[AnyNeed, ...]
@@ -75,13 +71,13 @@ class Context:
         self.diagnostics: list[Diagnostic] = []
         #: Names of this function that were reported as undeclared.
         self.undeclared: set[str] = set()
-        #: Variables whose type has been found wrong; without the number where they are a range.
+        #: Variables whose type has been found wrong; for a range, without the number.
         self.ill_typed: set[str] = set()
-        #: Findings so far, with those that were no news.
+        #: Findings so far, including redundant ones.
         self.reports = 0
-        #: Functions whose declarations do not agree: more about them is no news.
+        #: Functions with conflicting declarations; further findings about them are redundant.
         self.inconsistent: set[str] = set()
-        #: With a list here, requirements are gathered instead of judged.
+        #: If this is a list, requirements are collected instead of checked.
         self.gathered: list[Gathered] | None = None
 
     def report(
@@ -97,10 +93,10 @@ class Context:
         past_range: bool = False,
     ) -> None:
         """Add an error finding; raises Enough after very many. subjects: the names that it is about; past_range: the
-        first of them lies past the end of a declared range such as `r<4>`.
+        first of them is past the end of a declared range such as `r<4>`.
 
-        That a name is undeclared is no news if its declaration could not be read, nor once more in the same function;
-        nor does a type that cannot be fit anything.
+        An undeclared name is redundant if its declaration could not be read, or if it was reported in the same
+        function; so is a misfit of a name whose type is wrong.
         """
         self.reports += 1
         if code in _ABOUT_NAMES and subjects and self._known(code, subjects[0], past_range):
@@ -110,7 +106,7 @@ class Context:
             if not self.ill_typed.isdisjoint([*subjects, *bases]):
                 return
         if len(self.diagnostics) >= MOST_FINDINGS:
-            message = f"more than {MOST_FINDINGS} mistakes; the rest was not checked"
+            message = f"more than {MOST_FINDINGS} errors; the rest was not checked"
             self.diagnostics.append(Diagnostic(codes.TOO_MANY, message, span, self.source))
             raise Enough
         self.diagnostics.append(
@@ -121,11 +117,11 @@ class Context:
         )  # fmt: skip
 
     def report_label(self, name: str, span: Span) -> None:
-        """A word alone on its line, before an instruction: a label without its colon. What names it is in order."""
+        """Report a word alone on its line, before an instruction: a label without its colon. Its uses are valid."""
         self.diagnostics[:] = [d for d in self.diagnostics if (d.code, d.subject) != (codes.UNDECLARED, name)]
         self.module.unread.add(name)
         fix = Fix((span[1], span[1]), ":", "make it a label")
-        message = f"missing ':' behind the label {name}"
+        message = f"missing ':' after the label {name}"
         self.diagnostics.append(Diagnostic(codes.MISSING_MARK, message, span, self.source, fix=fix, section="4.3.1"))
 
     def _known(self, code: str, name: str, past_range: bool) -> bool:
@@ -134,32 +130,20 @@ class Context:
             return True
         if code != codes.UNDECLARED:
             return False
-        # One range `%r<4>` that is too short, or not there, is one mistake.
+        # A range `%r<4>` that is too short, or missing, is one mistake.
         key = base if name[0] == "%" or past_range else name
         known = key in self.undeclared
         self.undeclared.add(key)
         return known
 
-    def parts(self, span: Span) -> Parts:
-        """Where guard, opcode and operands of the instruction at `span` stand."""
-        from .locate import statement_parts  # only findings need it
-
-        return statement_parts(self.text, span)
-
-    def pieces(self, span: Span) -> tuple[Span, ...]:
-        """Where the comma-separated parts of the operand at `span` stand."""
-        from .locate import operand_pieces
-
-        return operand_pieces(self.text, span)
-
     def word(self, span: Span, word: str) -> Span:
-        """Where a word stands inside a span."""
-        from .locate import word_span
+        """Where a word stands inside the span of a directive."""
+        from .locate import word_span  # only findings need it
 
         return word_span(self.text, span, word) if self.text else span
 
     def require(self, subject: str, needs: tuple[AnyNeed, ...], span: Span, section: str | None = None) -> bool:
-        """Report when the declared version or target does not provide `subject`; whether it does."""
+        """Report if the declared version or target lacks `subject`; returns whether it has it."""
         if self.gathered is not None:
             self.gathered.append(Gathered(subject, needs, span))
             return True
@@ -195,7 +179,8 @@ class Context:
         help: tuple[str, ...] = (),
         section: str | None = None,
     ) -> bool:
-        """Report what the declared version has no more for the declared target (`need`); whether it is still there."""
+        """Report a feature that was removed (`need`) in the declared version for the declared target; returns whether
+        it remains."""
         if self.gathered is not None:
             self.gathered.append(Gathered(subject, (), span, (need,)))
             return True

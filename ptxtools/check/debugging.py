@@ -25,7 +25,7 @@ _RANGES = {
 _WIDE = frozenset({"b32", "b64"})
 #: Indices, lines and columns are 32-bit numbers.
 _MOST = 2**32 - 1
-#: From this version on, sections may hold everything.
+#: From this version on, sections may contain everything.
 _ALL_VALUES = (7, 5)
 #: One line of a section: a label, or a type with its values.
 _LINE = re.compile(
@@ -46,7 +46,7 @@ class Debugging:
         self._spans: dict[int, list[Span]] = {}
 
     def file(self, item: File) -> None:
-        """`.file`: an index of its own; time stamp and size came later."""
+        """`.file`: a unique index; time stamp and size were added later."""
         context = self.context
         if item.size is not None:
             context.require_addition("a time stamp in .file", item.span)
@@ -59,7 +59,7 @@ class Debugging:
         self._files.setdefault(item.index, item.span)
 
     def location(self, item: Loc) -> None:
-        """`.loc`: numbers of 32 bits; a place that something was inlined at stands in an earlier `.loc`."""
+        """`.loc`: 32-bit numbers; the location of inlined_at must occur in an earlier `.loc`."""
         place = (item.file, item.line, item.column)
         if max(place) > _MOST:
             self._too_large(max(place), item.span, "11.5.4")
@@ -67,14 +67,14 @@ class Debugging:
             self.context.require_addition("inlined_at in .loc", item.span)
             if item.inlined_at not in self._places:
                 shown = " ".join(map(str, item.inlined_at))
-                message = f"no earlier .loc names the place {shown}, at which this one is inlined"
+                message = f"no earlier .loc has the location {shown}, at which this one is inlined"
                 self.context.report(codes.DIRECTIVE_VALUE, message, item.span, section="11.5.4")
         if item.function_name is not None:
             self._names.append((item.function_name, item.span))
         self._places.add(place)
 
     def section(self, section: Section) -> None:
-        """A section: its values fit their types, and its labels are its own."""
+        """A section: its values fit their types, and its labels are unique."""
         self._labels.add(section.name)
         if not self.context.require_directive(".section", self.context.word(section.span, ".section")):
             return
@@ -85,19 +85,19 @@ class Debugging:
                 self._values(section, index, line)
 
     def finish(self) -> None:
-        """What only the whole module shows: names of functions that no section holds."""
+        """Checks that need the whole module: names that are not labels of any section."""
         for name, span in self._names:
             if name not in self._labels:
-                message = f"'{name}' is no label of a .section"
+                message = f"'{name}' is not a label of a .section"
                 self.context.report(
                     codes.UNDECLARED, message, self.context.word(span, name), section="11.5.4", subjects=(name,)
                 )
 
     def dwarf(self, item: Directive) -> None:
-        """`@@DWARF`: before `.section` came."""
+        """`@@DWARF`: the predecessor of `.section`."""
         info = DIRECTIVES["@@dwarf"]
         assert info.deprecated is not None
-        help = ("write a .section",)
+        help = ("use a .section",)
         gone = Need((), info.deprecated, ())
         if self.context.refuse_removed("@@DWARF", gone, item.span, help=help, section=info.section):
             self.context.require_directive("@@dwarf", item.span)
@@ -112,8 +112,8 @@ class Debugging:
         self._labels.add(name)
 
     def _values(self, section: Section, index: int, line: DataLine) -> None:
-        if line.type not in _RANGES or not line.values:  # as only a forged container has it
-            message = f"a section holds .b8, .b16, .b32 and .b64 data, not .{line.type}"
+        if line.type not in _RANGES or not line.values:  # only in a forged container
+            message = f"a section contains .b8, .b16, .b32 and .b64 data, not .{line.type}"
             self.context.report(codes.DIRECTIVE_VALUE, message, self._span(section, index), section="11.5.2")
             return
         low, high = _RANGES[line.type]
@@ -130,14 +130,14 @@ class Debugging:
             if isinstance(value, str) and line.type not in _WIDE:
                 message = f"'{value}' is an address: it needs .b32 or .b64, not .{line.type}"
             elif not isinstance(value, str) and not low <= value <= high:
-                message = f"{value} does not fit .{line.type}, which holds {low} to {high}"
+                message = f"{value} does not fit .{line.type}, whose range is {low} to {high}"
             else:
                 continue
             span = self._span(section, index, str(value))
             self.context.report(codes.DIRECTIVE_VALUE, message, span, section="11.5.2")
 
     def _features(self, line: DataLine) -> Iterator[str]:
-        """What the line uses that an early version lacks."""
+        """Features of the line that early versions lack."""
         if line.type == "b16":
             yield ".b16 in a debug section"
         names = [value for value in line.values if isinstance(value, str)]
@@ -149,7 +149,7 @@ class Debugging:
             yield "a difference of labels in a debug section"
 
     def _require(self, feature: str, section: Section, index: int) -> None:
-        """An addition to sections; each is named once."""
+        """Require an addition to sections; each is reported once."""
         if feature not in self._named and not self._provided(feature):
             self._named.add(feature)
             self.context.require_addition(feature, self._span(section, index))
@@ -161,7 +161,7 @@ class Debugging:
         return lack(feature, (Need((), info.ptx, (info.target,)),), self.context.declared) is None
 
     def _span(self, section: Section, index: int, word: str = "") -> Span:
-        """Where line `index` of a section stands, or a word in it: the lines keep no places of their own."""
+        """The span of line `index` of a section, or of a word in it; lines do not store their positions."""
         text = self.context.text
         spans = self._spans.get(id(section))
         if spans is None:

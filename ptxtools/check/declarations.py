@@ -1,4 +1,4 @@
-"""Variables: where each space, type, shape, alignment, attribute and initialiser may stand (5.1, 5.2, 5.4)."""
+"""Variables: where each space, type, shape, alignment, attribute and initialiser is allowed (5.1, 5.2, 5.4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import NO_SPAN, Span
-from ptxtools.ir.nodes import Function, Immediate, Initializer, SymbolValue, Variable
+from ptxtools.ir.nodes import Function, Immediate, Initializer, Member, SymbolValue, Variable
 from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
@@ -17,12 +17,12 @@ from .values import OPAQUE, Scope
 if TYPE_CHECKING:
     from ptxtools.isa.directives import AttributeInfo
 
-#: Spaces that a function body and the module may declare. With the ABI, .reg and .local are local to functions.
+#: Spaces allowed in a function body and at module level. With the ABI, .reg and .local are local to functions.
 _IN_FUNCTION = frozenset({"reg", "local", "shared", "global", "const", "param"})
 _IN_MODULE = frozenset({"global", "const", "shared", "tex"})
 #: Spaces that the module could declare before PTX 3.0 (7.1.1).
 _WITHOUT_ABI, _ABI_SINCE = frozenset({"reg", "local"}), (3, 0)
-#: Before that, entries declare their parameters in their bodies (11.2.1).
+#: Before this version, entries declare their parameters in their bodies (11.2.1).
 _LISTS_SINCE = (1, 4)
 #: Constant memory once had banks (5.1.3.1).
 BANK, _LAST_BANK = "a constant bank", 10
@@ -36,12 +36,12 @@ _MAX_NUMBER = (1 << 32) - 1
 #: Types that an address, or a byte of one, can initialise.
 _ADDRESSES, _MASKED = ("u32", "u64"), ("u8", "u32", "u64")
 _CALLED = {"func": "a function", "entry": "a kernel"}
-#: Linkage that was not there from the start.
+#: Linkage added after PTX 1.0.
 _DATED = frozenset({"weak", "common"})
 
 
 def check_variable(context: Context, variable: Variable, scope: Scope, *, in_function: bool) -> None:
-    """All rules about one declaration that is no parameter."""
+    """All rules for a declaration other than a parameter."""
     if not _space(context, variable, in_function):
         return
     _shape(context, variable)
@@ -57,7 +57,7 @@ def check_variable(context: Context, variable: Variable, scope: Scope, *, in_fun
 
 
 def check_constant_space(context: Context, variables: Iterable[Variable]) -> None:
-    """All `.const` variables of a module together are 64 KiB at most; banks (5.1.3.1) are apart."""
+    """A module's `.const` variables have at most 64 KiB in total; banks (5.1.3.1) are separate."""
     used = 0
     for v in variables:
         if v.space != "const" or v.bank is not None or v.linkage == "extern" or v.type not in TYPES:
@@ -68,13 +68,13 @@ def check_constant_space(context: Context, variables: Iterable[Variable]) -> Non
         align = v.align if v.align is not None and v.align > 0 else TYPES[v.type].bytes * v.vector
         used = -(-used // max(align, 1)) * align + max(size, 0)
         if used > _CONSTANT_BYTES:
-            message = f"the .const variables up to '{v.name}' take {used} bytes; {_CONSTANT_BYTES} are possible"
+            message = f"the .const variables up to '{v.name}' take {used} bytes; at most {_CONSTANT_BYTES} are allowed"
             context.report(codes.TOO_LARGE, message, v.name_span, section="5.1.3")
             return
 
 
 def same_declarator(earlier: object, later: Variable) -> bool:
-    """Whether both come from one range `d<4>`: they have the same faults."""
+    """Whether both come from one range `d<4>`, and so have the same errors."""
     return isinstance(earlier, Variable) and earlier.name_span == later.name_span != NO_SPAN
 
 
@@ -104,11 +104,11 @@ def _space(context: Context, v: Variable, in_function: bool) -> bool:
 
 
 def _bank(context: Context, v: Variable, bank: int) -> None:
-    """Bank 0 is for what has a size, the others for external arrays that have none (5.1.3.1)."""
+    """Bank 0 is for variables with a size, the others for external arrays without one (5.1.3.1)."""
     if not refuse_banks(context, v.name_span) or (bank and not context.require_addition(BANK, v.name_span)):
         return
     if bank > _LAST_BANK:
-        message = f"there are constant banks 0 to {_LAST_BANK}, found {bank}"
+        message = f"constant banks are 0 to {_LAST_BANK}, found {bank}"
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.1.3.1")
     elif (bank > 0) != (v.linkage == "extern" and v.dims[:1] == (None,)):
         message = f"'{v.name}': constant banks 1 to {_LAST_BANK} hold .extern arrays without size, bank 0 all others"
@@ -116,36 +116,36 @@ def _bank(context: Context, v: Variable, bank: int) -> None:
 
 
 def refuse_banks(context: Context, span: Span) -> bool:
-    """Constant banks are gone since PTX 2.2 (5.1.3.1); whether they are still there."""
+    """Report constant banks if they are gone, since PTX 2.2 (5.1.3.1); returns whether they remain."""
     message = "constant banks were removed in PTX ISA 2.2"
     return context.refuse_removed("a constant bank", Need((), (2, 2), ()), span, message,
                            help=("write .const",), section="5.1.3.1")  # fmt: skip
 
 
 def _in_function(context: Context, v: Variable) -> None:
-    """What a declaration inside a body cannot have."""
+    """Properties that a declaration inside a body cannot have."""
     if v.linkage:
-        message = f"'{v.name}': .{v.linkage} belongs to module level"
+        message = f"'{v.name}': .{v.linkage} is allowed only at module level"
         context.report(codes.LINKAGE, message, context.word(v.span, f".{v.linkage}"), section="11.6")
     if v.type in OPAQUE:
-        message = f"'{v.name}': texture, sampler and surface variables are declared at module level"
+        message = f"'{v.name}': texture, sampler and surface variables must be declared at module level"
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.3")
     if v.space == "param" and context.declared.version >= _LISTS_SINCE:
         context.require("a .param variable in a body", (Need((), (2, 0), ()),), v.name_span, "5.1.6.4")
     if v.space == "param" and v.vector > 1:
-        message = f"'{v.name}': .param holds no vectors"
+        message = f"'{v.name}': .param cannot contain vectors"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.6")
     if v.space == "param" and v.type == "f16x2" and not v.dims:
-        message = f"'{v.name}': .param holds no .f16x2"
+        message = f"'{v.name}': .param cannot contain .f16x2"
         context.report(codes.DECLARATION_TYPE, message, v.name_span, help=("declare it as .b32",), section="5.1.6")
     if v.space == "param" and v.align is not None and v.align > _MAX_PARAM_ALIGNMENT:
-        message = f"alignment {v.align} of a parameter; {_MAX_PARAM_ALIGNMENT} are possible"
+        message = f"alignment {v.align} of a parameter; at most {_MAX_PARAM_ALIGNMENT} is allowed"
         context.report(codes.ALIGNMENT, message, context.word(v.span, ".align"), section="5.4.5")
 
 
 def _shape(context: Context, v: Variable) -> None:
     if v.vector not in (0, 1, 2, 4):
-        message = f"'{v.name}': variables are vectors of 2 or 4 elements, found {v.vector}"
+        message = f"'{v.name}': vectors have 2 or 4 elements, found {v.vector}"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.2")
         return
     if v.space == "reg" and v.dims:
@@ -156,9 +156,9 @@ def _shape(context: Context, v: Variable) -> None:
     if v.vector > 1 and v.type in TYPES and v.type not in OPAQUE:
         bits = TYPES[v.type].bits * v.vector
         if v.type == "pred":
-            context.report(codes.DECLARATION_TYPE, "predicates have no vectors", v.name_span, section="5.4.2")
+            context.report(codes.DECLARATION_TYPE, "vectors of predicates do not exist", v.name_span, section="5.4.2")
         elif bits > _MAX_VECTOR_BITS:
-            message = f"a vector of {v.vector} .{v.type} has {bits} bits; {_MAX_VECTOR_BITS} are possible"
+            message = f"a vector of {v.vector} .{v.type} has {bits} bits; at most {_MAX_VECTOR_BITS} are allowed"
             context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.2")
     if v.dims:
         _dimensions(context, v)
@@ -172,12 +172,12 @@ def _dimensions(context: Context, v: Variable) -> None:
     known_by_initialiser = v.init not in (None, []) and v.dims[0] is None and None not in v.dims[1:]
     if v.linkage != "extern" and not known_by_initialiser and any(n is None or n == 0 for n in v.dims):
         message = f"array '{v.name}' has no size"
-        help = ("give the size, an initialiser, or .extern",)
+        help = ("add a size, an initialiser, or .extern",)
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, help=help, section="5.4.3")
 
 
 def check_type(context: Context, v: Variable) -> None:
-    """Whether the type can be declared, in that space."""
+    """Whether the type can be declared in that space."""
     info = TYPES.get(v.type)
     if info is None or (not info.declarable and v.type not in OPAQUE):
         message = f"'.{v.type}' is an instruction type: no variable can have it"
@@ -185,10 +185,10 @@ def check_type(context: Context, v: Variable) -> None:
         context.report(codes.DECLARATION_TYPE, message, context.word(v.span, f".{v.type}"), help=help, section="5.2")
         context.ill_typed.add(v.name)
     elif v.type == "pred" and v.space != "reg":
-        message = f"'{v.name}': predicates live in registers only"
+        message = f"'{v.name}': predicates are allowed only in registers"
         context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.2.1")
     elif v.type in OPAQUE and v.space not in ("global", "param"):
-        message = f"'{v.name}': texture, sampler and surface variables live in .global or .param"
+        message = f"'{v.name}': texture, sampler and surface variables must be in .global or .param"
         context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.3")
     elif v.type == "samplerref" and "texmode_independent" not in context.module.target_options:
         message = f"'{v.name}': .samplerref needs .target option texmode_independent"
@@ -212,7 +212,9 @@ def _type_needs(context: Context, v: Variable) -> None:
 def check_alignment(context: Context, align: int | None, v: Variable) -> None:
     """An alignment is a power of two."""
     if align is not None and (align <= 0 or align & (align - 1) or align > _MAX_NUMBER):
-        message = f"alignment {align} is no power of two" if align <= _MAX_NUMBER else f"alignment {align} is too large"
+        message = (
+            f"alignment {align} must be a power of two" if align <= _MAX_NUMBER else f"alignment {align} is too large"
+        )
         context.report(codes.ALIGNMENT, message, context.word(v.span, ".align"), section="5.4.5")
 
 
@@ -220,7 +222,7 @@ def _linkage(context: Context, v: Variable) -> None:
     if not v.linkage:
         return
     if v.linkage == "common" and v.space != "global":
-        message = f"'{v.name}': .common variables live in .global"
+        message = f"'{v.name}': .common variables must be in .global"
         context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
     elif v.linkage == "common" and v.type in OPAQUE:
         message = f"'{v.name}': textures, samplers and surfaces cannot be .common"
@@ -251,7 +253,7 @@ def _attributes(context: Context, v: Variable) -> None:
 
 
 def require_attribute(context: Context, info: AttributeInfo, span: Span) -> None:
-    """The version and target that an attribute needs."""
+    """Check the version and target that an attribute needs."""
     context.require(f"attribute {info.name}", (Need((), info.ptx, (info.target,)),), span, "5.4.8")
 
 
@@ -259,14 +261,19 @@ def require_attribute(context: Context, info: AttributeInfo, span: Span) -> None
 
 
 def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
-    if v.type in OPAQUE or v.linkage == "extern":
+    if v.linkage == "extern":
+        return
+    if v.type in OPAQUE:
+        if not _names_members(v.init, len(v.dims)):
+            message = f"'{v.name}': a .{v.type} is initialised by members in braces, such as {{width = 16}}"
+            context.report(codes.INITIALISER_TYPE, message, v.name_span, section="5.3")
         return
     if v.space not in _INITIALISED:
-        message = f"'{v.name}': variables in .{v.space} have no initialiser"
+        message = f"'{v.name}': variables in .{v.space} cannot have an initialiser"
         context.report(codes.INITIALISER_PLACE, message, v.name_span, section="5.4.4")
         return
     if v.type in ("f16", "f16x2") and v.init != []:
-        message = f"'{v.name}': a .{v.type} variable has no initialiser"
+        message = f"'{v.name}': a .{v.type} variable cannot have an initialiser"
         context.report(
             codes.INITIALISER_TYPE, message, v.name_span, help=("declare it as .b16 or .b32",), section="5.4.4"
         )
@@ -276,8 +283,15 @@ def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
     _Values(context, v, scope).check(v.init, shape)
 
 
+def _names_members(init: Initializer | None, depth: int) -> bool:
+    """Whether the initialiser of an opaque variable has only named members in its braces (of each element)."""
+    if not isinstance(init, list):
+        return False
+    return all(isinstance(part, Member) or (depth > 0 and _names_members(part, depth - 1)) for part in init)
+
+
 class _Values:
-    """The values of one initialiser; only the first fault of each kind is reported."""
+    """The values of one initialiser; only the first error of each kind is reported."""
 
     def __init__(self, context: Context, variable: Variable, scope: Scope) -> None:
         self.context, self.variable, self.scope = context, variable, scope
@@ -297,7 +311,7 @@ class _Values:
                 else:
                     waiting.extend((inner, dims[1:]) for inner in part)
             elif dims:
-                self._say(codes.INITIALISER_COUNT, "one value where a list in braces is needed")
+                self._say(codes.INITIALISER_COUNT, "a single value where a list in braces is required")
             else:
                 self._value(part)
 
@@ -306,7 +320,7 @@ class _Values:
         if isinstance(part, Immediate):
             whole = part.type in ("s64", "u64")
             if whole == (info.kind == "float"):
-                # ptxas takes the bits of a floating-point constant for an untyped variable.
+                # ptxas initialises an untyped variable with the bits of a floating-point constant.
                 if not (info.kind == "bits" and not whole):
                     what = "an integer" if whole else "a floating-point"
                     self._say(codes.INITIALISER_TYPE, f"{what} constant initialises a .{self.variable.type}")
@@ -326,7 +340,7 @@ class _Values:
             message = f"'{part.name}' is not declared before this initialiser"
             self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
         elif isinstance(symbol, Variable) and symbol.space not in _INITIALISED:
-            message = f"'{part.name}' lies in .{symbol.space}: only addresses in .global and .const initialise"
+            message = f"'{part.name}' is in .{symbol.space}: only addresses in .global and .const can initialise"
             self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
         elif not isinstance(symbol, (Variable, Function)):
             message = f"'{part.name}' has no address"

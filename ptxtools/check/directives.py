@@ -1,9 +1,10 @@
-"""Directives between a function's header and body: places, values, conflicts (11.4, 11.7)."""
+"""Directives between a function's header and body: placement, values, conflicts (11.4, 11.7)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import Directive, Pragma
 from ptxtools.isa import Need
 from ptxtools.isa.directives import DIRECTIVES, PRAGMAS, DirectiveInfo
@@ -11,9 +12,9 @@ from ptxtools.isa.directives import DIRECTIVES, PRAGMAS, DirectiveInfo
 from . import codes
 from .context import Context
 
-#: Directives that ptxas refuses without the others; elsewhere a missing partner is a hazard only.
+#: Directives that ptxas refuses without the others; for others a missing partner is only a hazard.
 _STRICT = frozenset({".blocksareclusters"})
-#: Counts of registers, not of threads; and CTAs of a cluster, where 0 is as good as none.
+#: Counts of registers, not of threads; and CTAs of a cluster, where 0 has no effect.
 _MAY_BE_ZERO = frozenset({".abi_preserve", ".abi_preserve_control", ".reqnctapercluster", ".maxclusterrank"})
 
 _PLACES = {
@@ -35,7 +36,7 @@ def check_directives(
     for pragma in directives:
         if isinstance(pragma, Pragma):
             if kind not in DIRECTIVES[".pragma"].places:
-                message = f".pragma cannot stand at {_PLACES[kind]}; it belongs to an .entry, a body or the module"
+                message = f".pragma is not allowed at {_PLACES[kind]}, only at an .entry, in a body or at module level"
                 context.report(codes.DIRECTIVE_PLACE, message, pragma.span, section="11.4.7")
             check_pragma(context, pragma, place="entry")
     present = {item.name for item in found}
@@ -55,7 +56,7 @@ def check_directives(
                 context.report(codes.DIRECTIVE_CONFLICT, message, item.span, section=info.section)
         missing = [want for want in info.wants if want not in present]
         if item.name in _STRICT and missing:
-            message = f"{item.name} needs {' and '.join(missing)} beside it"
+            message = f"{item.name} requires {' and '.join(missing)}"
             context.report(codes.DIRECTIVE_LACKS, message, item.span, section=info.section)
         if item.name == ".noreturn" and sum(other.name == item.name for other in found) > 1:
             context.report(codes.DIRECTIVE_CONFLICT, f"{item.name} is given twice", item.span, section=info.section)
@@ -65,25 +66,32 @@ def check_directives(
             context.report(codes.DIRECTIVE_CONFLICT, message, item.span, section=info.section)
 
 
-def check_pragma(context: Context, item: Pragma, *, place: str) -> None:
-    """What pragmas need, and where those stand that say something about the statements around them (11.4.7).
+#: What the pragmas begin with that give registers to parameters.
+_REGISTERS = "abi_param_reg"
 
-    place: "module", "entry" (also of a .func) or "statement". What a string means is the assembler's to say: ptxas
-    ignores those that it does not know, but not at module level.
+
+def check_pragma(context: Context, item: Pragma, *, place: str) -> None:
+    """Check the requirements of pragmas, and the placement of those about surrounding statements (11.4.7).
+
+    place: "module", "entry" (also of a .func), "kernel" (the body of an entry) or "statement". What a string means is
+    the assembler's to say: ptxas ignores those that it does not know, but not at module level.
     """
     context.require_directive(".pragma", item.span)
     for text in item.strings:
         word, *arguments = text.split() or [""]
         info = PRAGMAS.get(word)
         span = context.word(item.span, text) if text else item.span
+        if word.startswith(_REGISTERS):
+            _parameter_registers(context, word, arguments, span, place)
+            continue
         if place == "module" and not (info and (info.in_body or word == text)):
-            message = f"pragma '{text}' is not known, and at module level no assembler takes it"
+            message = f"unknown pragma '{text}': ptxas refuses it at module level"
             context.report(codes.DIRECTIVE_VALUE, message, span, section="11.4.7")
             continue
         if info is None:
             continue
         context.require(f"pragma '{text}'", (Need((), info.ptx, (info.target,)),), span, info.section)
-        if info.in_body and place != "statement":
+        if info.in_body and place not in ("statement", "kernel"):
             message = f"pragma '{text}' belongs to a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.4.7")
         elif info.least is not None and not (len(arguments) == 1 and _is_number(arguments[0], info.least)):
@@ -91,6 +99,16 @@ def check_pragma(context: Context, item: Pragma, *, place: str) -> None:
             wanted = "a positive number" if info.least > 0 else "a number"
             message = f"pragma {word} takes {wanted}, found {found}"
             context.report(codes.DIRECTIVE_VALUE, message, item.span, section="11.4.7")
+
+
+def _parameter_registers(context: Context, word: str, arguments: list[str], span: Span, place: str) -> None:
+    """How many registers pass parameters to a function. The manual does not have it; ptxas looks at it all the same."""
+    if place == "kernel":
+        message = f"pragma '{word}' is for functions; no entry has it"
+        context.report(codes.DIRECTIVE_PLACE, message, span, section="11.4.7")
+    elif arguments != ["all"] and not (len(arguments) == 1 and _is_number(arguments[0], 1)):
+        message = f"pragma {word} takes a positive number or 'all', found {' '.join(arguments) or 'nothing'}"
+        context.report(codes.DIRECTIVE_VALUE, message, span, section="11.4.7")
 
 
 def _is_number(text: str, least: int) -> bool:
@@ -106,7 +124,7 @@ def check_statement_directive(context: Context, item: Directive) -> None:
 
 
 def _placed(context: Context, item: Directive, place: str) -> DirectiveInfo | None:
-    """The directive's row when it may stand here; else None, after a finding."""
+    """The directive's row if it is allowed here; else None, after a finding."""
     info = DIRECTIVES.get(item.name)
     if info is None:
         from difflib import get_close_matches
@@ -117,7 +135,7 @@ def _placed(context: Context, item: Directive, place: str) -> DirectiveInfo | No
         return None
     if place not in info.places:
         allowed = " or ".join(_PLACES[p] for p in sorted(info.places))
-        message = f"{item.name} cannot stand at {_PLACES[place]}; it belongs to {allowed}"
+        message = f"{item.name} is not allowed at {_PLACES[place]}, only at {allowed}"
         context.report(codes.DIRECTIVE_PLACE, message, item.span, section=info.section)
         return None
     if info.removed is not None:
@@ -140,7 +158,7 @@ def _arguments(context: Context, item: Directive, info: DirectiveInfo) -> None:
             message = f"{item.name} takes numbers, found '{value}'"
             context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)
         elif isinstance(value, int) and info.range is not None and value > info.range[1]:
-            message = f"{item.name} is {info.range[1]} at most, found {value}"
+            message = f"{item.name} must be at most {info.range[1]}, found {value}"
             context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)
         elif isinstance(value, int) and info.kind == "int" and value <= 0 and item.name not in _MAY_BE_ZERO:
             message = f"{item.name} must be positive, found {value}"

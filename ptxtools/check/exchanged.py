@@ -1,4 +1,4 @@
-"""Things that stand in each other's place: one mistake, though neither fits where it stands."""
+"""Swapped items: one mistake, though neither fits its position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def exchanged(items: Sequence[T], wrong: Iterable[int], fit: Callable[[list[T]], bool]) -> tuple[int, int] | None:
-    """The indices of two of the `wrong` items with which all fit once they change places."""
+    """The indices of two of the `wrong` items such that everything fits once they are swapped."""
     for one, two in combinations(sorted(set(wrong)), 2):
         swapped = list(items)
         swapped[one], swapped[two] = swapped[two], swapped[one]

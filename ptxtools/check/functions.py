@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from ptxtools.ir.nodes import Alias, CallPrototype, Directive, Function, Variable
 from ptxtools.isa import Need
@@ -14,13 +15,13 @@ from .declarations import check_alignment, check_type, require_attribute
 from .values import OPAQUE, Scope
 
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
-#: Bytes of kernel parameters (5.1.6.1): what newer versions and targets allow at most, and what earlier ones did.
+#: Bytes of kernel parameters (5.1.6.1): the limits of newer versions and targets, and of earlier ones.
 _ENTRY_BYTES_NEW, _ENTRY_BYTES = 32764, (4352, 256)
 #: With the ABI, which came with PTX 2.0 and sm_20, a function returns one value (7.1.1).
-_ONE_RESULT, _ONE_RESULT_ONLY = Need((), (2, 0), ("sm_20",)), "a function has one result from sm_20 on"
-#: What helps against `narrow_values`.
+_ONE_RESULT, _ONE_RESULT_ONLY = Need((), (2, 0), ("sm_20",)), "from sm_20 on a function has one result"
+#: The help for `narrow_values`.
 WIDE_ENOUGH = ("pass a .b32",)
-#: A property of a function that all of its declarations share (11.4.6).
+#: A property that all declarations of a function must share (11.4.6).
 _ENDS = ".noreturn"
 _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 
@@ -29,7 +30,7 @@ def check_function_header(context: Context, function: Function) -> None:
     """Parameters, results and linkage of one `.entry` or `.func`."""
     body = function.body is not None
     if function.name == "_":
-        message = "'_' stands for no name: a function cannot have it"
+        message = "'_' is not a name: a function cannot have it"
         context.report(codes.WRONG_KIND_OF_NAME, message, function.name_span, section="4.4")
     check_parameters(context, function.params, function.returns, kind=function.kind, allocated=body)
     if function.kind == "func":
@@ -44,8 +45,8 @@ def check_function_header(context: Context, function: Function) -> None:
             message = f"entry '{function.name}' cannot return a value"
             context.report(codes.RESULT, message, function.name_span, section="11.2.1")
     if function.linkage == "extern" and function.body is not None:
-        message = f"'{function.name}' is .extern, and yet has a body"
-        help = ("drop .extern, or end the declaration with ';'",)
+        message = f"'{function.name}' is .extern but has a body"
+        help = ("remove .extern, or end the declaration with ';'",)
         context.report(codes.LINKAGE, message, function.name_span, help=help, section="11.6.1")
     if function.attributes:
         _attributes(context, function)
@@ -61,7 +62,7 @@ def _attributes(context: Context, function: Function) -> None:
     for name, _ in function.attributes:
         info = ATTRIBUTES.get(f".{name.lstrip('.')}")
         if info is None or "func" not in info.places:
-            message = f"attribute {name} is for variables"
+            message = f"attribute {name} applies only to variables"
             context.report(codes.ATTRIBUTE, message, function.name_span, section="5.4.8")
         else:
             require_attribute(context, info, function.name_span)
@@ -73,10 +74,10 @@ def _narrow(context: Context, function: Function) -> None:
 
 
 def narrow_values(signature: Function | CallPrototype) -> Iterator[tuple[Variable, str]]:
-    """What is passed to a function takes at least 32 bits (7.1): types say so, `.bN` leaves it to the caller. Vector
+    """Values passed to functions take at least 32 bits (7.1): types require it, `.bN` leaves it to the caller. Vector
     registers may have narrower components (ptxas passes `.v2 .u16`).
 
-    Gives what is shorter, and a message that says so.
+    Yields the narrower variables, each with a message.
     """
     for v in (*signature.returns, *signature.params):
         info = TYPES.get(v.type)
@@ -87,8 +88,8 @@ def narrow_values(signature: Function | CallPrototype) -> Iterator[tuple[Variabl
 def check_parameters(
     context: Context, params: Sequence[Variable], returns: Sequence[Variable], *, kind: str, allocated: bool = False
 ) -> None:
-    """Formal parameters and results of an "entry", a "func" or a "prototype". allocated: they get their places here,
-    in the definition of a function; what cannot have one may still be declared."""
+    """Formal parameters and results of an "entry", a "func" or a "prototype". allocated: they are allocated here, in
+    the definition of a function; those that cannot be may still be declared."""
     for variable in (*returns, *params):
         _parameter(context, variable, kind, allocated)
     for variable in (*returns, *params[:-1]):
@@ -96,7 +97,7 @@ def check_parameters(
             message = f"'{variable.name}' has no size: only the last parameter of a function may lack one"
             context.report(codes.PARAMETER, message, variable.name_span, section="7.1")
     if len(returns) > 1 and any(v.space == "param" for v in returns):
-        message = "several results must be registers: .param gives one"
+        message = "several results must be registers: .param allows one"
         context.report(codes.RESULT, message, returns[1].name_span, section="7.1")
 
 
@@ -110,11 +111,11 @@ def _parameter(context: Context, v: Variable, kind: str, allocated: bool) -> Non
         context.report(codes.PARAMETER, message, v.name_span, section="7.1")
         return
     if v.count is not None:
-        context.report(codes.PARAMETER, f"'{v.name}': parameters have no ranges", v.name_span, section="7.1")
+        context.report(codes.PARAMETER, f"'{v.name}': parameters cannot be ranges", v.name_span, section="7.1")
     if v.name == "_" and kind != "prototype":
-        context.report(codes.PARAMETER, "only prototypes leave parameters unnamed", v.name_span, section="11.3.3")
+        context.report(codes.PARAMETER, "only prototypes may have unnamed parameters", v.name_span, section="11.3.3")
     if v.type in OPAQUE and kind == "func":
-        message = f"'{v.name}': textures, samplers and surfaces are parameters of entries only"
+        message = f"'{v.name}': textures, samplers and surfaces can be parameters only of entries"
         context.report(codes.PARAMETER, message, v.name_span, section="5.3")
     if v.space == "param":
         _since(context, v, kind)
@@ -128,13 +129,13 @@ def _parameter(context: Context, v: Variable, kind: str, allocated: bool) -> Non
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.1")
     check_type(context, v)
     if v.attributes:
-        context.report(codes.ATTRIBUTE, f"'{v.name}': parameters have no attributes", v.name_span, section="5.4.8")
+        context.report(codes.ATTRIBUTE, f"'{v.name}': parameters cannot have attributes", v.name_span, section="5.4.8")
     if v.init is not None:
-        context.report(codes.INITIALISER_PLACE, "a parameter has no initialiser", v.name_span, section="5.4.4")
+        context.report(codes.INITIALISER_PLACE, "a parameter cannot have an initialiser", v.name_span, section="5.4.4")
 
 
 def _since(context: Context, v: Variable, kind: str) -> None:
-    """Parameters of entries came first, then those of functions, the last of which may lack a size."""
+    """Entries had parameters first, then functions; a function's last parameter may lack a size."""
     if kind == "entry":
         context.require_addition("a list of parameters", v.name_span)
     elif None in v.dims:
@@ -143,24 +144,31 @@ def _since(context: Context, v: Variable, kind: str) -> None:
         context.require_addition("a function parameter in .param", v.name_span)
 
 
+#: The size of a parameter is a number of 32 bits.
+_MOST_BYTES = 0xFFFF_FFFF
+
+
 def _param_space(context: Context, v: Variable, kind: str, allocated: bool) -> None:
     if v.vector > 1 and not v.dims and allocated:
-        message = f"parameter '{v.name}': .param holds no vectors"
+        message = f"parameter '{v.name}': .param cannot contain vectors"
         context.report(codes.PARAMETER, message, v.name_span, help=("use an array of bytes",), section="5.1.6")
     if v.type == "f16x2" and not v.dims and kind == "entry":
-        message = f"parameter '{v.name}': .param holds no .f16x2"
+        message = f"parameter '{v.name}': .param cannot contain .f16x2"
         context.report(codes.PARAMETER, message, v.name_span, help=("declare it as .b32",), section="5.1.6")
     if len(v.dims) > 1:
-        message = f"parameter '{v.name}': arrays of parameters have one dimension"
+        message = f"parameter '{v.name}': array parameters have one dimension"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6")
     elif any(n is not None and n < 0 for n in v.dims):
         message = f"parameter '{v.name}' has a negative size"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
+    elif kind != "entry" and any(n is not None and n > _MOST_BYTES for n in v.dims):
+        message = f"parameter '{v.name}': its size has 32 bits"
+        context.report(codes.TOO_LARGE, message, v.name_span, section="5.4.3")
     elif kind == "entry" and any(not n for n in v.dims):
         message = f"parameter '{v.name}' of an entry needs a size"
         context.report(codes.PARAMETER, message, v.name_span, section="5.1.6.1")
     if kind != "entry" and allocated and v.align is not None and v.align not in _PARAMETER_ALIGNMENTS:
-        message = f"parameter '{v.name}': alignment {v.align} is none of 1, 2, 4, … 128"
+        message = f"parameter '{v.name}': alignment {v.align} is not one of 1, 2, 4, … 128"
         context.report(codes.ALIGNMENT, message, v.name_span, section="5.1.6.4")
     else:
         check_alignment(context, v.align, v)
@@ -172,10 +180,13 @@ def _pointer(context: Context, v: Variable, kind: str) -> None:
     assert v.ptr is not None
     space, align = v.ptr
     if kind != "entry":
-        message = f"'{v.name}': .ptr describes parameters of entries only"
+        message = f"'{v.name}': .ptr is allowed only in parameters of entries"
         context.report(codes.PARAMETER, message, context.word(v.span, ".ptr"), section="5.1.6.3")
+    elif space in OPAQUE:
+        check_alignment(context, align, v)
+        context.require_addition("a pointer to a texture, sampler or surface", context.word(v.span, ".ptr"))
     elif space not in _POINTER_SPACES:
-        message = f"'{v.name}': a pointer does not point to .{space}"
+        message = f"'{v.name}': a pointer cannot point to .{space}"
         context.report(codes.PARAMETER, message, context.word(v.span, ".ptr"), section="5.1.6.3")
     else:
         check_alignment(context, align, v)
@@ -194,7 +205,7 @@ def _entry_size(context: Context, function: Function) -> None:
         align = max(1, v.align or info.bytes * v.vector)
         offset = -(-offset // align) * align + size
     if offset > _ENTRY_BYTES_NEW:
-        message = f"the parameters of '{function.name}' take {offset} bytes; {_ENTRY_BYTES_NEW} are possible"
+        message = f"the parameters of '{function.name}' take {offset} bytes; at most {_ENTRY_BYTES_NEW} are allowed"
         context.report(codes.TOO_LARGE, message, function.name_span, section="5.1.6.1")
         return
     large = next((limit for limit in _ENTRY_BYTES if offset > limit), None)
@@ -206,9 +217,9 @@ def _entry_size(context: Context, function: Function) -> None:
 
 
 def check_repeated_function(context: Context, earlier: Function, later: Function) -> None:
-    """A second mention of a function: one definition, and all declarations alike (7.1)."""
+    """Another declaration of a function: one definition, and all declarations must agree (7.1)."""
     if earlier.body is not None:
-        message = f"'{later.name}' is defined already"
+        message = f"'{later.name}' is already defined"
         where = f"the definition is on line {context.source.line_of(earlier.name_span[0])}"
         context.report(codes.REDECLARED, message, later.name_span, help=(where,), section="7.1")
         return
@@ -238,12 +249,12 @@ def _difference(earlier: Function, later: Function) -> str:
                 return f"'{b.name}' is aligned to {parameter_alignment(b)} here, to {parameter_alignment(a)} there"
     ends = [any(item.name == _ENDS for item in f.directives if isinstance(item, Directive)) for f in (earlier, later)]
     if ends[0] != ends[1]:
-        return f"{_ENDS} stands {'there' if ends[0] else 'here'} only"
+        return f"{_ENDS} only {'there' if ends[0] else 'here'}"
     return ""
 
 
 def parameter_alignment(v: Variable) -> int:
-    """The alignment that counts where declarations, or argument and parameter, must agree: at least the type's own."""
+    """The alignment on which declarations, or argument and parameter, must agree: at least the type's."""
     info = TYPES.get(v.type)
     return max(v.align or 1, info.bytes * v.vector if info else 1)
 
@@ -253,7 +264,7 @@ def _linkage(function: Function) -> str:
 
 
 def check_repeated_variable(context: Context, earlier: Variable, later: Variable) -> None:
-    """A second mention of a module variable: .extern declarations may repeat, and a definition may follow (11.6)."""
+    """Another declaration of a module variable: .extern declarations may repeat, and a definition may follow (11.6)."""
     if (earlier.space, earlier.type, earlier.vector) != (later.space, later.type, later.vector):
         message = (
             f"'{later.name}' is .{later.space} .{later.type} here, but was .{earlier.space} .{earlier.type} "
@@ -275,13 +286,13 @@ def check_repeated_variable(context: Context, earlier: Variable, later: Variable
 
 
 def _same_shape(one: tuple[int | None, ...], two: tuple[int | None, ...]) -> bool:
-    """Whether the dimensions agree where both are given."""
+    """Whether the dimensions agree, if both are given."""
     return len(one) == len(two) and all(a == b or None in (a, b) for a, b in zip(one, two, strict=True))
 
 
 def _shapes_differ(context: Context, earlier: Variable, later: Variable) -> str:
     words = [
-        f"an array {''.join(f'[{n}]' if n is not None else '[]' for n in v.dims)}" if v.dims else "no array"
+        f"an array {''.join(f'[{n}]' if n is not None else '[]' for n in v.dims)}" if v.dims else "not an array"
         for v in (later, earlier)
     ]
     return (
@@ -296,22 +307,34 @@ def check_alias(context: Context, alias: Alias, scope: Scope) -> None:
     for name in (alias.name, alias.target):
         symbol = scope.lookup(name)
         if not isinstance(symbol, Function) or symbol.kind != "func":
-            message = f"'{name}' is no .func that is declared before"
+            message = f"'{name}' is not a .func declared before"
             context.report(codes.ALIAS, message, context.word(alias.span, name), section="11.2.3")
             return
         symbols.append(symbol)
     first, second = symbols
-    difference = _difference(Function("func", "", second.params, second.returns),
-                             Function("func", "", first.params, first.returns))  # fmt: skip
-    if difference:
+    before = takewhile(lambda item: item is not alias, context.module.items)
+    earlier = {item.name: item for item in before if isinstance(item, Alias)}
+    heads = [Function("func", "", s.params, s.returns, [i for i in s.directives if isinstance(i, Directive)])
+             for s in (second, first)]  # fmt: skip
+    difference = _difference(*heads)
+    if alias.name == alias.target:
+        message = f"'{alias.name}' cannot be an alias of itself"
+        context.report(codes.ALIAS, message, alias.span, section="11.2.3")
+    elif alias.name in earlier:
+        message = f"'{alias.name}' is an alias of '{earlier[alias.name].target}' already"
+        context.report(codes.ALIAS, message, context.word(alias.span, alias.name), section="11.2.3")
+    elif alias.target in earlier:
+        message = f"'{alias.target}' is an alias itself: an alias needs a function that is defined"
+        context.report(codes.ALIAS, message, alias.span, section="11.2.3")
+    elif difference:
         message = f"'{alias.name}' and '{alias.target}' differ: {difference}"
         context.report(codes.ALIAS, message, alias.span, section="11.2.3")
     elif first.body is not None:
-        message = f"'{alias.name}' has a body of its own: it cannot be an alias"
+        message = f"'{alias.name}' has a body: it cannot be an alias"
         context.report(codes.ALIAS, message, context.word(alias.span, alias.name), section="11.2.3")
     elif second.linkage == "extern":
         message = f"'{alias.target}' is .extern: an alias needs a function of this module"
         context.report(codes.ALIAS, message, context.word(alias.span, alias.target), section="11.2.3")
     elif second.linkage == "weak":
-        message = f"'{alias.target}' is .weak: it can have no alias"
+        message = f"'{alias.target}' is .weak: it cannot have an alias"
         context.report(codes.ALIAS, message, context.word(alias.span, alias.target), section="11.2.3")

@@ -14,7 +14,7 @@ _GROUP = re.compile(r"tcgen05\..*\.cta_group::([12])\b")
 
 
 def check_groups(context: Context, function: Function) -> None:
-    """Report a function whose tcgen05 instructions disagree: none of them is the wrong one."""
+    """Report a function whose tcgen05 instructions disagree; either may be wrong."""
     assert function.body is not None
     first: tuple[str, Instruction] | None = None
     for item in statements(function.body):

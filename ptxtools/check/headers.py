@@ -20,7 +20,7 @@ _LIKE_ARCHITECTURE = re.compile(r"(sm|compute)[_\d]*\w{0,2}$", re.IGNORECASE)
 
 
 def check_headers(context: Context) -> None:
-    """All rules about the module's first directives."""
+    """All rules for the module's first directives."""
     module = context.module
     headers = [item for item in module.items if isinstance(item, Header)]
     if not headers and not module.items:
@@ -57,7 +57,7 @@ def _presence(context: Context, module: Module, headers: list[Header]) -> None:
     if ".version" not in names:
         _missing(context, ".version", _first_line(context, start), "the module lacks .version")
     elif not (isinstance(first, Header) and first.name == ".version"):
-        message = "this stands before .version, which must come first"
+        message = "this precedes .version, which must come first"
         context.report(codes.HEADER, message, _first_line(context, start), section="11.1.1")
         return
     if ".target" not in names:
@@ -67,7 +67,7 @@ def _presence(context: Context, module: Module, headers: list[Header]) -> None:
 
 
 def _behind_version(module: Module) -> Span:
-    """Where .target should stand: the item behind .version, or .version itself."""
+    """Where .target should be: the item after .version, or .version itself."""
     return getattr(module.items[1 if len(module.items) > 1 else 0], "span", (0, 0))
 
 
@@ -78,7 +78,7 @@ def _first_line(context: Context, span: Span) -> Span:
 
 
 def _order(context: Context, module: Module) -> None:
-    """Headers stand together at the start. `.version` and `.target` may repeat (a concatenation of modules may not)."""
+    """Headers come together at the start. `.version` and `.target` may repeat (a concatenation of modules may not)."""
     seen: set[str] = set()
     other: Span | None = None
     for item in module.items:
@@ -89,13 +89,11 @@ def _order(context: Context, module: Module) -> None:
         if item.name in seen and item.name != ".target":
             context.report(codes.HEADER, f"{item.name} is given twice", item.span, section=section)
         elif other is not None and item.name == ".target" and item.name not in seen:
-            message = "this stands before .target"
+            message = "this precedes .target"
             context.report(codes.HEADER, message, _first_line(context, other), section=section)
             return
         elif other is not None:
-            context.report(
-                codes.HEADER, f"{item.name} must stand at the start of the module", item.span, section=section
-            )
+            context.report(codes.HEADER, f"{item.name} must be at the start of the module", item.span, section=section)
         elif item.name == ".address_size" and ".target" not in seen:
             message = ".address_size must follow .target"
             context.report(codes.HEADER, message, item.span, section=section)
@@ -112,7 +110,7 @@ def _version(context: Context, header: Header) -> None:
         return
     version = (major, minor)
     if version > NEWEST:
-        message = f"PTX ISA {text} is not known; the newest known version is {version_text(NEWEST)}"
+        message = f"unknown PTX ISA version {text}; the newest known version is {version_text(NEWEST)}"
         context.report(codes.UNKNOWN_VERSION, message, header.span, section="11.1.1")
     elif version not in VERSIONS:
         near = [version_text(v) for v in VERSIONS if v[0] == major]
@@ -127,7 +125,7 @@ def _target(context: Context, header: Header) -> None:
         _unknown_target(context, like, context.word(header.span, like))
         return
     if not architectures and all(arg in OPTIONS for arg in header.args):
-        message = ".target names no architecture"
+        message = ".target has no architecture"
         context.report(codes.HEADER, message, header.span, help=("such as .target sm_80",), section="11.1.2")
     for name in architectures:
         if canonical(name) not in FIRST_VERSION:
@@ -135,7 +133,7 @@ def _target(context: Context, header: Header) -> None:
         elif context.declared.version != (0, 0) and not context.forced_target:
             _target_version(context, name, context.word(header.span, name))
     if architectures and header.args[0] != architectures[0]:
-        message = f"the architecture {architectures[0]} must stand before the options"
+        message = f"the architecture {architectures[0]} must precede the options"
         context.report(codes.TARGET_OPTION, message, context.word(header.span, architectures[0]), section="11.1.2")
     _options(context, [arg for arg in header.args if arg not in architectures], header)
 
@@ -145,7 +143,7 @@ def _unknown_target(context: Context, name: str, span: Span) -> None:
 
     near = get_close_matches(canonical(name.lower()), FIRST_VERSION, 2)
     help = (f"did you mean {' or '.join(near)}?",) if near else ()
-    context.report(codes.UNKNOWN_TARGET, f"target '{name}' is not known", span, help=help, section="11.1.2")
+    context.report(codes.UNKNOWN_TARGET, f"unknown target '{name}'", span, help=help, section="11.1.2")
 
 
 def _target_version(context: Context, name: str, span: Span) -> None:
@@ -172,7 +170,7 @@ def _options(context: Context, options: list[str], header: Header) -> None:
             message = f".target options {groups[info.group]} and {name} exclude each other"
             context.report(codes.TARGET_OPTION, message, span, section="11.1.2")
         if name == "debug" and not any(isinstance(item, Section) for item in context.module.items):
-            message = ".target option debug announces DWARF information; the module has no .section"
+            message = ".target option debug requires DWARF information, but the module has no .section"
             context.report(codes.DIRECTIVE_LACKS, message, span, help=("drop debug",), section="11.1.2")
         if name == "map_f64_to_f32":
             message = f"map_f64_to_f32 is for targets without .f64; {context.declared.target} has it"
@@ -183,7 +181,7 @@ def _options(context: Context, options: list[str], header: Header) -> None:
 def _address_size(context: Context, header: Header) -> None:
     if header.args[:1] not in (("32",), ("64",)):
         found = header.args[0] if header.args else "nothing"
-        message = f".address_size is 32 or 64, found {found}"
+        message = f".address_size must be 32 or 64, found {found}"
         context.report(codes.ADDRESS_SIZE, message, header.span, section="11.1.3")
     elif header.args[0] == "32":
         message = f"32-bit addresses are not supported on {context.declared.target}"
@@ -192,7 +190,7 @@ def _address_size(context: Context, header: Header) -> None:
 
 
 def _forced(context: Context) -> None:
-    """A version or target that the caller demands, in place of the declared one."""
+    """A version or target from the caller, instead of the declared one."""
     name = context.forced_target
     header = next((h for h in context.module.items if isinstance(h, Header) and h.name == ".target"), None)
     span = header.span if header is not None else (0, 0)

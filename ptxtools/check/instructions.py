@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from ptxtools.diagnostics import Diagnostic, Span
 from ptxtools.ir.nodes import (
-    Address,
     BranchTargets,
     CallPrototype,
     CallTargets,
@@ -18,16 +17,14 @@ from ptxtools.ir.nodes import (
     Label,
     Loc,
     Name,
-    Operand,
-    Pair,
     Pragma,
     Statement,
     Variable,
-    Vector,
 )
 from ptxtools.ir.nodes import (
     Scope as ScopeNode,
 )
+from ptxtools.ir.positions import name_span, part_span, parts_of, word_of_opcode
 from ptxtools.isa import Need, Opcode, OpcodeError, resolve
 from ptxtools.isa.index import CHAPTERS
 
@@ -36,19 +33,19 @@ from .availability import is_gone
 from .context import NARROW, Context
 from .debugging import Debugging
 from .declarations import BANK, check_variable, refuse_banks, same_declarator
-from .opaque import is_handle
 from .operands import examine, signature
 from .particular import particular
 from .problems import Problem, describe, names_of, undeclared
 from .values import CONSTANTS, Scope
+from .written import required
 
-#: What is known about an opcode with given operand values: all is well, something is wrong, each instance is looked at.
+#: The verdict on an opcode with given operand values: valid, invalid, or each instance must be checked.
 _GOOD, _BAD, _EACH = 1, 2, 3
 #: A word, and an instruction on the line below.
 _LABEL_LINE = re.compile(r"[\w$%]+[ \t\r]*(//[^\n]*)?\n", re.ASCII)
 
 
-#: Statements that are directives, too.
+#: Statements that are also directives.
 _LISTS: dict[type, str] = {
     BranchTargets: ".branchtargets",
     CallTargets: ".calltargets",
@@ -65,12 +62,15 @@ class BodyChecker:
         self._groups = not context.text or "cta_group::2" in context.text
         self._verdicts: dict[tuple[object, ...], int] = {}
         self._last: Variable | None = None
+        #: Of the statements: "kernel" in the body of an entry.
+        self._place = "statement"
         self.debugging = Debugging(context)
 
     def check(self, function: Function, names: Scope) -> None:
         """All statements of the body; `names` holds the parameters."""
         assert function.body is not None
         self.context.undeclared.clear()
+        self._place = "kernel" if function.kind == "entry" else "statement"
         self._open(function.body, names)
         waiting: list[tuple[Iterator[Statement], Scope]] = [(iter(function.body.items), names)]
         while waiting:
@@ -88,7 +88,7 @@ class BodyChecker:
             check_groups(self.context, function)
 
     def _open(self, body: ScopeNode, names: Scope) -> None:
-        """Labels are known in the whole of their scope; everything else from its declaration on."""
+        """Labels are visible in their whole scope; everything else from its declaration on."""
         for item in body.items:
             if type(item) is Label:
                 self._declare(item.name, item, names, item.span)
@@ -130,7 +130,7 @@ class BodyChecker:
         return None
 
     def _first(self, item: Instruction, scope: Scope) -> int:
-        """Check an instruction whose like was not met before; the verdict for those to come."""
+        """Check an instruction of a new kind; returns the verdict for later ones."""
         context = self.context
         before = context.reports, context.gathered and len(context.gathered)
         each = self._instruction(item, scope)
@@ -142,7 +142,7 @@ class BodyChecker:
     # --- one instruction ----------------------------------------------------------------------------------------------
 
     def _instruction(self, item: Instruction, scope: Scope) -> bool:
-        """Check one instruction; whether others with the same values must be looked at, too."""
+        """Check one instruction; returns whether others with the same values must be checked, too."""
         context, known = self.context, len(self.context.diagnostics)
         try:
             return self._judge(item, scope)
@@ -157,15 +157,14 @@ class BodyChecker:
         try:
             op = resolve(item.opcode)
         except OpcodeError as error:
-            span = context.parts(item.span).opcode
-            span = context.word(span, error.word) if error.word else span
+            span = word_of_opcode(item, error.word)
             if item.operands and _LABEL_LINE.match(context.text, *item.span):
                 context.report_label(item.opcode, span)
             else:
                 context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
         if "const[" in item.opcode:
-            span = context.parts(item.span).opcode
+            span = parts_of(item).opcode
             if refuse_banks(context, span) and "const[0]" not in item.opcode:
                 context.require_addition(BANK, span)
         if op.family == "call":
@@ -180,7 +179,7 @@ class BodyChecker:
         return any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
 
     def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
-        """What is wrong with the operands. When requirements are gathered, 32-bit addresses are one (6.4.1)."""
+        """The problems of the operands. When collecting requirements, 32-bit addresses count as one (6.4.1)."""
         context = self.context
         wide = context.setting if context.gathered is None else context.setting._replace(wide_only=True)
         problems = examine(op, item.operands, scope, wide) or list(particular(op, item.operands, wide, scope))
@@ -212,13 +211,13 @@ class BodyChecker:
             self.context.report(codes.GUARD, message, self._guard_span(item), section="9.3", subjects=(guard.name,))
 
     def _guard_span(self, item: Instruction) -> Span:
-        return self.context.parts(item.span).guard or item.span
+        return parts_of(item).guard or item.span
 
     def _report(self, item: Instruction, op: Opcode, problem: Problem) -> None:
         span = self.problem_span(item, problem)
         section, help = problem.section or op.section, problem.help
         if problem.code == codes.OPERAND_COUNT and (line := self._line_without_end(item)):
-            help = (*help, f"is the ';' at the end of line {line} missing?")
+            help = (*help, f"is a ';' missing at the end of line {line}?")
         subjects = (problem.name,) if problem.name else names_of(item, problem.operand)
         self.context.report(
             problem.code,
@@ -233,41 +232,34 @@ class BodyChecker:
     def _line_without_end(self, item: Instruction) -> int:
         """The line before an instruction that was read as an operand; 0 without one."""
         line_of = self.context.source.line_of
-        for operand, span in zip(item.operands, self.context.parts(item.span).operands, strict=False):
+        for operand, span in zip(item.operands, parts_of(item).operands, strict=False):
             if isinstance(operand, Name) and operand.name.partition(".")[0] in CHAPTERS:
                 return line_of(span[0]) - 1 if line_of(span[0]) > line_of(item.span[0]) else 0
         return 0
 
     def problem_span(self, item: Instruction, problem: Problem) -> Span:
         """The text that a problem is about: an operand, a part of it, or the opcode."""
-        parts = self.context.parts(item.span)
-        if not 0 <= problem.operand < len(parts.operands):
-            return parts.opcode
-        span = parts.operands[problem.operand]
         if problem.name:
-            return self.context.word(span, problem.name)
-        if problem.part is not None:
-            pieces = self.context.pieces(span)
-            return pieces[problem.part] if problem.part < len(pieces) else span
-        return span
+            return name_span(item, problem.name, problem.operand)
+        return part_span(item, problem.operand, problem.part)
 
     # --- version and target -------------------------------------------------------------------------------------------
 
     def _requirements(self, item: Instruction, op: Opcode, scope: Scope) -> None:
         context = self.context
         needs = list(op.requirements)
-        needs += [need for need in op.operand_requirements if _written(op, need, item.operands, scope)]
+        if op.operand_requirements:
+            needs += required(op, item.operands, scope, context.setting)
         gathering = context.gathered is not None
         lacking = [need for need in needs if gathering or _fails(need, context)]
         if lacking:
             atoms = next((need.atoms for need in lacking if need.atoms), ())
-            opcode = context.parts(item.span).opcode
-            span = context.word(opcode, atoms[0]) if atoms else opcode
+            span = word_of_opcode(item, atoms[0] if atoms else "")
             subject = f"'{''.join(atoms)}' in '{op.name}'" if atoms else f"'{op.name}'"
             context.require(subject, tuple(needs), span, op.section)
         for need in op.removals:
             if gathering or is_gone(need, *context.declared[:2]):
-                context.refuse_removed(f"'{op.name}'", need, context.parts(item.span).opcode, section=op.section)
+                context.refuse_removed(f"'{op.name}'", need, parts_of(item).opcode, section=op.section)
         for name in _special_names(item, scope):
             self._special(item, name)
 
@@ -276,7 +268,7 @@ class BodyChecker:
 
         found = registers.lookup(name)
         if found is not None:
-            span = self.context.word(item.span, name)
+            span = name_span(item, name)
             register = found.register
             needs = (Need((), register.ptx, (register.target,)),)
             self.context.require(f"special register '{name}'", needs, span, register.section)
@@ -306,7 +298,7 @@ class BodyChecker:
         elif isinstance(item, Pragma):
             from .directives import check_pragma
 
-            check_pragma(self.context, item, place="statement")
+            check_pragma(self.context, item, place=self._place)
         elif isinstance(item, Directive):
             from .directives import check_statement_directive
 
@@ -318,7 +310,7 @@ class BodyChecker:
             found = scope.resolve(name)
             if found.kind != "label":
                 problem = undeclared(name, scope, 0)
-                message = f"'{name}' is no label of this scope"
+                message = f"'{name}' is not a label of this scope"
                 span = self.context.word(item.span, name)
                 self.context.report(
                     codes.BRANCH_TARGET, message, span, help=problem.help, section="11.3.1", subjects=(name,)
@@ -329,7 +321,7 @@ class BodyChecker:
         for name in item.targets:
             if scope.resolve(name).kind != "function":
                 span = self.context.word(item.span, name)
-                message = f"'{name}' is no function that is declared before"
+                message = f"'{name}' is not a function declared before"
                 self.context.report(codes.CALL_TARGET, message, span, section="11.3.2", subjects=(name,))
 
     def _declare(self, name: str, item: Statement, scope: Scope, span: Span) -> None:
@@ -343,7 +335,7 @@ class BodyChecker:
 
 
 def _from_first_line(findings: Sequence[Diagnostic], statement: Span) -> None:
-    """Of a statement of several lines the first one is named, except where the finding is about a name alone."""
+    """The first line of a statement of several lines, unless the finding is only about a name."""
     for finding in findings:
         assert finding.source is not None
         if finding.code != codes.UNDECLARED and finding.line != finding.source.line_of(statement[0]):
@@ -353,7 +345,7 @@ def _from_first_line(findings: Sequence[Diagnostic], statement: Span) -> None:
 def report_redeclaration(context: Context, name: str, span: Span, earlier: object) -> None:
     """A second declaration of a name in one scope."""
     where = getattr(earlier, "name_span", None) or getattr(earlier, "span", None)
-    if where and where > span:  # a label, which is known before its place
+    if where and where > span:  # a label, which is visible before its position
         span, where = where, span
     help = (f"the first one is on line {context.source.line_of(where[0])}",) if where and where != (0, 0) else ()
     context.report(codes.REDECLARED, f"'{name}' is declared twice", context.word(span, name), help=help, section="4.4")
@@ -363,33 +355,6 @@ def _fails(need: Need, context: Context) -> bool:
     from .availability import lack
 
     return lack("", (need,), context.declared) is not None
-
-
-def _written(op: Opcode, need: Need, operands: tuple[Operand, ...], scope: Scope) -> bool:
-    """Whether the operand that a requirement depends on is there, in the kind that it names."""
-    index = next((i for i, spec in enumerate(op.operands) if spec.name == need.operand), None)
-    if index is None:
-        second = next((i for i, s in enumerate(op.operands) if s.second and s.second.name == need.operand), None)
-        return second is not None and second < len(operands) and isinstance(operands[second], Pair)
-    if index >= len(operands):
-        return False
-    operand = operands[index]
-    if need.kind == "imm":
-        return isinstance(operand, Immediate)
-    if need.kind == "reg":
-        return isinstance(operand, Name)
-    if need.kind == "unified":
-        return isinstance(operand, Address) and operand.suffix == "unified"
-    if need.kind == "vec":
-        return isinstance(operand, Vector)
-    if need.kind == "handle":
-        base = operand.base if isinstance(operand, Address) else None
-        return isinstance(base, Name) and scope.resolve(base.name).kind == "reg"
-    if need.kind == "opaque":
-        return isinstance(operand, Name) and is_handle(operand, scope.resolve(operand.name))
-    if need.kind == "entry":
-        return isinstance(operand, Name) and scope.resolve(operand.name).role == "entry"
-    return True
 
 
 def _special_names(item: Instruction, scope: Scope) -> list[str]:

@@ -10,7 +10,8 @@ from .context import Context
 
 
 def undefined(module: Module) -> list[Function | Variable]:
-    """Declarations without a definition in this module; what a launch gives and the runtime's functions excluded."""
+    """Declarations without a definition in this module; except those supplied by a launch and the runtime's
+    functions."""
     return [s for s in _undefined(module) if not (isinstance(s, Function) and is_runtime_function(s.name))]
 
 
@@ -28,14 +29,14 @@ def _undefined(module: Module) -> list[Function | Variable]:
 
 
 def check_undefined(context: Context) -> None:
-    """Report what is declared, and neither defined nor `.extern`. Whether the rest is there the linker knows.
+    """Report symbols that are declared, but neither defined nor `.extern`. The linker checks the rest.
 
-    A definition that could not be read is one.
+    A definition with syntax errors counts.
     """
     module = context.module
     known = {item.name for item in module.items if isinstance(item, Alias)} | context.inconsistent | module.unread
     for symbol in _undefined(module):
         if symbol.name in known or symbol.name in RUNTIME or symbol.linkage == "extern":
             continue
-        message = f"'{symbol.name}' is declared, but nothing defines it"
+        message = f"'{symbol.name}' is declared but not defined"
         context.report(codes.UNDEFINED, message, symbol.name_span, section="11.6.1")

@@ -1,4 +1,4 @@
-"""Textures, samplers and surfaces in brackets: variables of the right type, or registers that hold their addresses
+"""Textures, samplers and surfaces in brackets: variables of the right type, or registers with their addresses
 (5.3, 9.7.10, 9.7.11)."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from . import codes
 from .problems import Problem, Setting, describe, undeclared
 from .values import OPAQUE, Scope, Value
 
-#: Geometries that take a texture as their sampler in unified mode, by the way to choose the level; "": tld4.
+#: Geometries that accept a texture as their sampler in unified mode, by the kind of level selection; "": tld4.
 _OWN_SAMPLERS = {
     **dict.fromkeys(("base", "grad"), frozenset({"1d", "2d", "3d"})),
     "level": frozenset({"1d", "2d", "cube"}),
@@ -24,23 +24,23 @@ _OWN_SAMPLERS = {
 def check_opaque(
     op: Opcode, spec: OperandSpec, index: int, operand: Address, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
-    """What the base of the address names, and whether a sampler stands beside a texture in independent mode."""
+    """Check the base of the address, and the sampler next to a texture in independent mode."""
     if operand.offset:
         message = f"'{op.text}' takes a texture, sampler or surface as a whole: no offset"
         yield Problem(codes.ADDRESS_FORM, message, index, None, (), op.section)
     yield from check_name(op, spec, index, None, operand.base, scope, setting)
     if "texref" in spec.kinds and op.family in ("tex", "tld4"):
         if setting.independent and len(operand.extra) == 1:
-            message = f"'{op.text}' wants a sampler behind the texture: the module is texmode_independent"
+            message = f"'{op.text}' requires a sampler after the texture: the module is texmode_independent"
             help = ("write [texture, sampler, {coordinates}]",)
             yield Problem(codes.ADDRESS_FORM, message, index, None, help, "9.7.10.1")
         elif not setting.independent and len(operand.extra) == 2 and not _samples_itself(op):
-            message = f"'{op.text}' takes no sampler: in unified mode the texture is its own"
+            message = f"'{op.text}' takes no sampler: in unified mode the texture is its own sampler"
             yield Problem(codes.ADDRESS_FORM, message, index, 1, ("write [texture, {coordinates}]",), "9.7.10.1")
 
 
 def _samples_itself(op: Opcode) -> bool:
-    """Whether unified mode has a form with a second texture in the sampler's place."""
+    """Whether unified mode has a form with a second texture instead of the sampler."""
     mode = op.mods.get("mode", "base") if op.family == "tex" else ""
     return op.mods["geom"] in _OWN_SAMPLERS[mode]
 
@@ -48,7 +48,7 @@ def _samples_itself(op: Opcode) -> bool:
 def check_name(
     op: Opcode, spec: OperandSpec, index: int, part: int | None, base: Operand, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
-    """Whether an opaque variable or register fits. In unified mode a texture is its own sampler (9.7.10.1)."""
+    """Check an opaque variable or register. In unified mode a texture is its own sampler (9.7.10.1)."""
     wanted = next(iter(OPAQUE & spec.kinds))
     found = scope.resolve(base.name) if isinstance(base, Name) else None
     if isinstance(base, Name) and found is not None and found.kind == "unknown":
@@ -63,15 +63,15 @@ def check_name(
         what = describe(base, scope)
         if found is not None and found.type in OPAQUE:
             what = f"'{base.name}' is a .{found.type}"  # type: ignore[union-attr]
-        message = f"{what}; '{op.text}' wants a .{wanted} variable or a register with its address"
+        message = f"{what}; '{op.text}' requires a .{wanted} variable or a register with its address"
         yield Problem(codes.ADDRESS_FORM, message, index, part, (), op.section)
     elif isinstance(base, Name) and found.role == "array":
-        message = f"'{base.name}' is an array: '{op.text}' wants one .{wanted}, or a register with its address"
+        message = f"'{base.name}' is an array: '{op.text}' requires one .{wanted}, or a register with its address"
         yield Problem(codes.ADDRESS_FORM, message, index, part, (), op.section)
 
 
 def is_handle(operand: Operand, found: Value) -> bool:
-    """Whether this is the name of one texture, sampler or surface, to ptxas an access by its address (5.3)."""
+    """Whether this names a single texture, sampler or surface, which ptxas accesses by its address (5.3)."""
     return isinstance(operand, Name) and found.type in OPAQUE and found.kind == "memory" and found.role != "array"
 
 

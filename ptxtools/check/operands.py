@@ -11,18 +11,18 @@ from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 
 from . import codes
 from .opaque import is_handle
-from .problems import Problem, Setting, same_space, undeclared
+from .problems import Problem, Setting, is_array, no_array, same_space, undeclared
 from .values import CONSTANTS, Scope, Signature, Value
 from .vectors import VectorFit, constant_fits
 
-#: Widths that special registers had in PTX 1.x and 2.x, with which they may still be read (chapter 10).
+#: Widths of special registers in PTX 1.x and 2.x, which are still allowed for reads (chapter 10).
 _ONCE_NARROWER = {**dict.fromkeys(("%tid", "%ntid", "%ctaid", "%nctaid"), (16,)), "%gridid": (16, 32)}
-#: Instructions whose scalar result may be discarded, beside forms that say `sink`; elsewhere `_` stands inside vectors
-#: and pairs only.
+#: Instructions whose scalar result may be discarded, besides forms with `sink`; elsewhere `_` is allowed only in
+#: vectors and pairs.
 _DISCARDING = frozenset({"atom", "setp", "lop3", "elect"})
-#: Instructions on addresses in .shared::cluster that take variables, too.
+#: Instructions on addresses in .shared::cluster that also accept variables.
 _OF_CLUSTERS = frozenset({"mapa", "getctarank"})
-#: Selectors of video operands (9.7.18), by the kind that an operand's specification has.
+#: Selectors of video operands (9.7.18), by the kind of the operand's specification.
 _SELECTORS = {
     "select": re.compile(r"b[0-3]|h[01]"),
     "select2": re.compile(r"h[0-3]{2}"),
@@ -30,12 +30,15 @@ _SELECTORS = {
     "mask2": re.compile(r"h[01]|h10"),
     "mask4": re.compile(r"b(?=.)3?2?1?0?"),
 }
+#: Instructions, beside video, that take numbers for constants, but no address with an offset.
+_NO_ADDRESS = frozenset({"tcgen05", "wgmma", "createpolicy", "getctarank", "istypep", "mapa", "mbarrier"})
+_VIDEO = "9.7.18"
 #: Constants that ptxas does not hold to the manual's range: a hazard, no error.
 _UNRANGED = frozenset({"lop3"})
 
 
 def signature(operand: Operand, scope: Scope) -> Signature:
-    """The operand reduced to values; equal signatures are alike to every rule of this file."""
+    """The operand reduced to values; every rule of this file treats equal signatures alike."""
     kind = type(operand)
     if kind is Name:
         name = operand.name  # type: ignore[union-attr]
@@ -65,30 +68,33 @@ def _rare_signature(operand: Operand, scope: Scope) -> Signature:
 
 
 def _element(operand: Element, scope: Scope) -> Signature:
-    return ("[n]", scope.resolve(operand.name))
+    return ("[n]", scope.resolve(operand.name), is_array(operand, scope))
 
 
 def examine(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting) -> list[Problem]:
     """What is wrong with the operands of `op`: nothing, or the complaints about the operand list that fits best."""
-    best = _best(op, operands, scope, setting)
+    _, best = best_fit(op, operands, scope, setting)
     if len(best) > 1 and best[0].code in (codes.OPERAND_KIND, codes.ADDRESS_FORM):
         from .exchanged import exchanged
 
-        pair = exchanged(operands, (p.operand for p in best), lambda swap: not _best(op, swap, scope, setting))
+        pair = exchanged(operands, (p.operand for p in best), lambda swap: not best_fit(op, swap, scope, setting)[1])
         if pair is not None:
-            message = f"operands {pair[0] + 1} and {pair[1] + 1} of '{op.text}' are exchanged"
+            message = f"operands {pair[0] + 1} and {pair[1] + 1} of '{op.text}' are swapped"
             return [Problem(best[0].code, message, pair[0])]
     return _causes(best)
 
 
-def _best(op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting) -> list[Problem]:
-    best: list[Problem] = []
+def best_fit(
+    op: Opcode, operands: Sequence[Operand], scope: Scope, setting: Setting
+) -> tuple[tuple[OperandSpec, ...], list[Problem]]:
+    """The operand list of `op` that fits best, and what is wrong with it."""
+    best: tuple[tuple[OperandSpec, ...], list[Problem]] = (op.operands, [])
     for specs in op.shapes:
         problems = _match(op, specs, operands, scope, setting)
         if not problems:
-            return []
-        if not best or _badness(problems) < _badness(best):
-            best = problems
+            return specs, []
+        if not best[1] or _badness(problems) < _badness(best[1]):
+            best = specs, problems
     return best
 
 
@@ -103,7 +109,7 @@ def _causes(problems: list[Problem]) -> list[Problem]:
     return list(first.values())
 
 
-#: How far an operand list is from fitting: a wrong shape is worse than a wrong type.
+#: A measure of the mismatch of an operand list: a wrong shape is worse than a wrong type.
 _WEIGHT = {codes.OPERAND_COUNT: 100, codes.OPERAND_KIND: 10, codes.ADDRESS_FORM: 6, codes.VECTOR_LENGTH: 5}
 
 
@@ -134,7 +140,7 @@ def _count_problem(op: Opcode, specs: tuple[OperandSpec, ...], needed: int, oper
 
 
 class _Fit(VectorFit):
-    """One operand against one specification."""
+    """Checks one operand against one specification."""
 
     __slots__ = ()
 
@@ -165,24 +171,26 @@ class _Fit(VectorFit):
     def _control(self, operand: Operand) -> Iterator[Problem]:
         if self.spec.role == "args":
             if not isinstance(operand, Arguments):
-                yield self._problem(codes.OPERAND_KIND, f"{self._what(operand)} is no list of arguments")
+                yield self._problem(codes.OPERAND_KIND, f"{self._what(operand)} is not a list of arguments")
             return
         wanted, what = ("targets", "a .branchtargets list") if self.op.family == "brx" else ("label", "a label")
         found = self.scope.resolve(operand.name) if isinstance(operand, Name) else None
         if found is None or found.kind != wanted:
-            message = f"'{self.op.text}' wants {what}; {self._what(operand)}"
+            message = f"'{self.op.text}' requires {what}; {self._what(operand)}"
             yield self._problem(codes.BRANCH_TARGET, message)
 
     def _pair(self, operand: Pair) -> Iterator[Problem]:
         spec = self.spec
         if spec.second is None:
-            yield self._problem(codes.OPERAND_KIND, f"'{self.op.text}' has one result here, found two")
+            yield self._problem(codes.OPERAND_KIND, f"'{self.op.text}' has one result in this form, found two")
             return
         for part, half, wanted in ((0, operand.first, spec), (1, operand.second, spec.second)):
             if isinstance(half, Name) and (unknown := self._undeclared(half, part)) is not None:
                 yield unknown
             elif part == 0 and isinstance(half, Vector):  # `{r, g, b, a}|p` of texture fetches (9.7.10.3)
-                yield from self._vector(half)
+                for problem in self._vector(half):
+                    inside = (problem.part,) if isinstance(problem.part, int) else ()
+                    yield problem._replace(part=(part, *inside))
             else:
                 yield from self._scalar(half, wanted, None if part == 0 and spec.vector else part)
 
@@ -207,10 +215,25 @@ class _Fit(VectorFit):
             yield from self._constant(operand, spec, part)
         elif isinstance(operand, Name):
             yield from self._name(operand, spec, part)
+        elif isinstance(operand, Element) and not is_array(operand, self.scope):
+            yield no_array(operand, self.index, part)
+        elif isinstance(operand, SymbolOffset) and self._is_constant(operand, spec):
+            return
         elif isinstance(operand, (SymbolOffset, Element)):
             yield from self._symbol(self.scope.resolve(operand.name), operand, spec, part)
         else:
             yield self._problem(codes.OPERAND_KIND, self._not_allowed(operand, spec), part)
+
+    def _is_constant(self, operand: SymbolOffset, spec: OperandSpec) -> bool:
+        """Whether the address with its offset stands where an integer constant may; ptxas takes it for one."""
+        found, info = self.scope.resolve(operand.name), TYPES.get(spec.type or "")
+        if self.op.family in _NO_ADDRESS or self.op.name == "red.async" or self.op.section.startswith(_VIDEO):
+            return False
+        return (
+            {"imm", "reg"} <= spec.kinds and spec.role == "src" and not spec.vector
+            and found.kind == "memory" and found.space != "param" and not is_handle(Name(operand.name), found)
+            and info is not None and info.kind in ("int", "bits") and info.bits in (32, 64)
+        )  # fmt: skip
 
     def _constant(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         if spec.role == "dst":
@@ -227,7 +250,7 @@ class _Fit(VectorFit):
 
     def _bounds(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         wanted = ""
-        if spec.type is None and operand.type in ("f32", "f64"):  # an element of another kind: that is what is wrong
+        if spec.type is None and operand.type in ("f32", "f64"):  # an element of another kind is the problem
             return
         value = operand.value
         if "low" in spec.kinds and spec.type is not None:
@@ -259,7 +282,7 @@ class _Fit(VectorFit):
         if found.kind == "sink":
             if spec.role != "dst":
                 yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
-            elif not self._discards(spec) and not (part == 1 and "sink" in spec.kinds):
+            elif not self._discards(spec, part) and not (part == 1 and "sink" in spec.kinds):
                 yield self._problem(
                     codes.SINK, f"the result '{spec.name}' of '{self.op.text}' cannot be discarded", part
                 )
@@ -273,7 +296,9 @@ class _Fit(VectorFit):
         else:
             yield from self._symbol(found, operand, spec, part)
 
-    def _discards(self, spec: OperandSpec) -> bool:
+    def _discards(self, spec: OperandSpec, part: int | None) -> bool:
+        if self.op.family == "elect" and part == 1:  # what it elects is its predicate
+            return False
         return self.op.family in _DISCARDING or ("sink" in spec.kinds and not spec.vector)
 
     def _register(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
@@ -307,7 +332,7 @@ class _Fit(VectorFit):
     def _packed_register(self, operand: Name, found: Value) -> Iterator[Problem]:
         wanted = TYPES[self.spec.type].bits if self.spec.type else 0
         if TYPES[found.type].bits * found.vector != wanted:
-            message = f"{self._what(operand)}; '{self.op.text}' wants {wanted} bits"
+            message = f"{self._what(operand)}; '{self.op.text}' requires {wanted} bits"
             yield self._problem(codes.VECTOR_LENGTH, message)
 
     def _mismatch(self, operand: Operand, found: Value, spec: OperandSpec, part: int | None) -> Problem:
@@ -321,7 +346,7 @@ class _Fit(VectorFit):
             code = codes.OPERAND_SIZE
         wanted = f".{spec.type}" if spec.type == want.name else f".{want.name} (for .{spec.type})"
         wider = " or wider" if spec.width == "wider" and want.kind != "float" else ""
-        message = f"{self._what(operand)}; '{self.op.text}' wants {wanted}{wider} as '{spec.name}'"
+        message = f"{self._what(operand)}; '{self.op.text}' requires {wanted}{wider} as '{spec.name}'"
         return self._problem(code, message, part, section="9.4.1" if spec.width == "wider" else "9.4")
 
     def _special(self, operand: Name, found: Value, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
@@ -341,7 +366,7 @@ class _Fit(VectorFit):
             yield self._problem(codes.OPERAND_TYPE, message, part)
 
     def _fills(self, found: Value) -> bool:
-        """Whether the components of a special register make up a register of bits, as mov packs them."""
+        """Whether the components of a special register fill an untyped register, as packed by mov."""
         spec = self.spec
         return "vec" in spec.kinds and spec.type is not None and TYPES[spec.type].bits == 32 * found.vector
 
@@ -350,7 +375,7 @@ class _Fit(VectorFit):
         if found.kind == "unknown":
             yield undeclared(name, self.scope, self.index, part)
         elif found.kind == "function" and isinstance(operand, SymbolOffset):
-            yield self._problem(codes.OPERAND_KIND, f"'{name}' is a function: nothing lies behind its start", part)
+            yield self._problem(codes.OPERAND_KIND, f"'{name}' is a function: it takes no offset", part)
         elif found.space == "param" and found.role == "local" and self.op.family == "mov":
             message = f"'{name}' is a .param variable of a function body: its address cannot be taken"
             yield self._problem(codes.PARAMETER_ACCESS, message, part, (), "7.1")
@@ -366,10 +391,10 @@ class _Fit(VectorFit):
             message = f"the address of a .{found.type} is a .u64; '{self.op.text}' takes another type"
             yield self._problem(codes.OPERAND_TYPE, message, part, ("write mov.u64",), "9.7.10.3")
         elif spec.type is not None and (TYPES[spec.type].kind not in ("int", "bits") or TYPES[spec.type].bits < 32):
-            message = f"{self._what(operand)}, whose address is an integer; '{self.op.text}' wants .{spec.type}"
+            message = f"{self._what(operand)}, whose address is an integer; '{self.op.text}' requires .{spec.type}"
             yield self._problem(codes.OPERAND_TYPE, message, part)
         elif not self._right_space(found, spec):
-            message = f"'{name}' lies in .{found.space}; '{self.op.text}' wants an address in .{self.op.space}"
+            message = f"'{name}' is in .{found.space}; '{self.op.text}' requires an address in .{self.op.space}"
             yield self._problem(codes.ADDRESS_SPACE, message, part)
 
     def _right_space(self, found: Value, spec: OperandSpec) -> bool:
@@ -387,7 +412,7 @@ class _Fit(VectorFit):
 def examine_parts(
     op: Opcode, spec: OperandSpec, index: int, part: int, operand: Operand, scope: Scope, setting: Setting
 ) -> Iterator[Problem]:
-    """Complaints about a further part inside the brackets of an address; `part` counts from the base, which is 0."""
+    """Problems of a further part inside the brackets of an address; `part` counts from the base, which is 0."""
     for problem in _Fit(op, spec, index, scope, setting).check(operand):
         yield problem._replace(part=part)
 

@@ -1,4 +1,4 @@
-"""Rules of single instructions that no table column holds."""
+"""Rules for single instructions that no table column covers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,29 @@ _SELECTED = re.compile(r"\.[bh][0-3]$")
 
 
 def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope: Scope) -> Iterator[Problem]:
-    """What is wrong with an instruction beyond its operand list."""
+    """Problems of an instruction beyond its operand list."""
     if op.family == "cvta" and op.has("u32") and setting.wide_only and setting.address_bits == 64:
         message = f"'{op.text}' converts 32-bit addresses; addresses have 64 bits here"
         yield Problem(codes.ADDRESS_REGISTER, message, -1, None, ("use .u64",), "9.7.9.20")
     if op.name == "isspacep" and isinstance(operands[1], Immediate) and operands[1].type[0] == "f":
-        yield Problem(codes.CONSTANT_KIND, "a floating-point constant is no address", 1)
+        yield Problem(codes.CONSTANT_KIND, "a floating-point constant is not an address", 1)
     if operands and op.operands and "select" in op.operands[0].kinds:
         yield from _merged(op, operands)
     if op.family == "mov" and not op.operands[0].vector and all(_is_vector(o, scope) for o in operands):
         message = f"'{op.text}' packs a vector or takes one apart: one of its operands is a scalar"
         yield Problem(codes.OPERAND_KIND, message, 1, None, ("copy vectors by mov.v2 or mov.v4",), "9.7.9.4")
+    if op.name == "createpolicy" and op.has("range"):
+        yield from _sizes(operands)
     if op.family == "tex":
         yield from _depth(op, operands)
+
+
+def _sizes(operands: Sequence[Operand]) -> Iterator[Problem]:
+    """The primary part of a range is no larger than the whole (9.7.9.18)."""
+    sizes = [o.value & 0xFFFF_FFFF for o in operands[2:] if isinstance(o, Immediate)]
+    if len(sizes) == 2 and sizes[0] > sizes[1]:
+        message = f"the primary size, {sizes[0]}, exceeds the total size, {sizes[1]}"
+        yield Problem(codes.CONSTANT_RANGE, message, 2, None, (), "9.7.9.18")
 
 
 def _is_vector(operand: Operand, scope: Scope) -> bool:
@@ -39,7 +49,7 @@ def _is_vector(operand: Operand, scope: Scope) -> bool:
 
 
 def _depth(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
-    """What a depth comparison needs of a texture and its coordinates (9.7.10.3)."""
+    """Check the texture and coordinates of a depth comparison (9.7.10.3)."""
     lists = [shape for shape in op.shapes if len(shape) == len(operands) and shape[-1].name == "f"]
     offset = isinstance(operands[-1], Vector) or op.variables["offsets"] == 1
     if not lists or (offset and len(operands) < len(op.operands)):
@@ -48,12 +58,12 @@ def _depth(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
         message = f"a '.{op.mods['geom']}' texture has no depth to compare with"
         yield Problem(codes.OPERAND_COUNT, message, len(operands) - 1)
     elif op.mods["ctype"] != "f32":
-        yield Problem(codes.OPERAND_TYPE, "a depth comparison needs coordinates of '.f32'", len(operands) - 1)
+        yield Problem(codes.OPERAND_TYPE, "a depth comparison requires '.f32' coordinates", len(operands) - 1)
 
 
 def _merged(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
-    """A selected part of a video result is put into the third source (9.7.18.1.1)."""
+    """A selected part of a video result is inserted into the third source (9.7.18.1.1)."""
     result = operands[0]
     if isinstance(result, Name) and _SELECTED.search(result.name) and len(operands) < 4:
-        message = f"'{result.name}' is a part of a register: '{op.text}' needs a fourth operand to put it into"
+        message = f"'{result.name}' is a part of a register: '{op.text}' needs a fourth operand to insert it into"
         yield Problem(codes.OPERAND_COUNT, message, 0)

@@ -1,4 +1,4 @@
-"""What can be wrong with an operand, and the words for what stands in its place."""
+"""Problems of operands, and the words that describe an operand."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from ptxtools.ir.nodes import (
     Operand,
     Pair,
     SymbolOffset,
+    Variable,
     Vector,
 )
+from ptxtools.ir.positions import Part
 from ptxtools.ir.references import operand_names
 
 from . import codes
 from .values import Scope
 
-#: What a name can be, and what else can stand as an operand, in words.
+#: The kinds of names and other operands, in words.
 _KINDS = {
     "function": "a function",
     "label": "a label",
@@ -45,13 +47,13 @@ _SHAPES: dict[type, str] = {
 
 
 class Problem(NamedTuple):
-    """What is wrong with one operand. operand: its index; part: index inside its brackets or braces, or None; name: the
-    name that it is about, where that is not the operand; past_range: that lies past the end of a declared range."""
+    """What is wrong with one operand. operand: its index; part: which one inside its brackets or braces, or None; name:
+    that it is about, where it is not the operand; past_range: that lies past the end of a declared range."""
 
     code: str
     message: str
     operand: int
-    part: int | None = None
+    part: Part | None = None
     help: tuple[str, ...] = ()
     section: str | None = None
     name: str = ""
@@ -59,11 +61,11 @@ class Problem(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What the rules for addresses need to know about the module."""
+    """Facts about the module for the rules on addresses."""
 
     address_bits: int
     wide_only: bool  # the target has no 32-bit addressing
-    independent: bool = False  # textures and samplers have variables of their own (.target texmode_independent)
+    independent: bool = False  # textures and samplers are separate variables (.target texmode_independent)
 
 
 def describe(operand: Operand, scope: Scope) -> str:
@@ -103,8 +105,21 @@ def undeclared(name: str, scope: Scope, index: int, part: int | None = None) -> 
     )
 
 
+def is_array(operand: Element, scope: Scope) -> bool:
+    """Whether what is indexed is an array (6.4.2), or no variable at all."""
+    symbol = scope.lookup(operand.name)
+    return not isinstance(symbol, Variable) or symbol.space == "reg" or bool(symbol.dims)
+
+
+def no_array(operand: Element, index: int, part: int | None = None) -> Problem:
+    """The finding for an index behind a name that is no array."""
+    message = f"'{operand.name}' is no array: it has no elements"
+    return Problem(codes.OPERAND_KIND, message, index, part, (f"write [{operand.name}]",), "6.4.2")
+
+
 def names_of(item: Instruction, operand: int, part: int | None = None) -> tuple[str, ...]:
-    """The names in an operand of an instruction, or in one part of a list of arguments; none for what is no operand."""
+    """The names in an operand of an instruction, or in one part of a list of arguments; none if it is not an
+    operand."""
     if not 0 <= operand < len(item.operands):
         return ()
     found = item.operands[operand]
@@ -114,5 +129,5 @@ def names_of(item: Instruction, operand: int, part: int | None = None) -> tuple[
 
 
 def same_space(wanted: str, have: str) -> bool:
-    """Whether a variable of space `have` can be meant by an instruction on space `wanted` ("shared::cta" is shared)."""
+    """Whether an instruction on space `wanted` can refer to a variable of space `have` ("shared::cta" is shared)."""
     return wanted.partition("::")[0] == have.partition("::")[0]

@@ -1,4 +1,4 @@
-""" "Did you mean": near misses among the names that are known."""
+""" "Did you mean": near misses among the known names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def near_names(name: str, scope: Names, limit: int = 2) -> list[str]:
 
 
 def range_of(name: str, scope: Names) -> Variable | None:
-    """The parameterised declaration (`%r<4>`) that a name is beyond the end of."""
+    """The parameterised declaration (`%r<4>`) whose range ends before this name."""
     base = name.rstrip("0123456789")
     if base == name:
         return None

@@ -1,7 +1,7 @@
-"""What a name in an operand stands for, reduced to what the rules ask about.
+"""The meaning of a name in an operand, reduced to the properties that the rules use.
 
-Values are interned: two operands with the same value are alike to every rule, so a verdict on an instruction can be
-kept under its opcode and the values of its operands.
+Values are interned: every rule treats operands with the same value alike, so the verdict on an instruction can be
+stored by its opcode and the values of its operands.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ptxtools.ir.symbols import Names, Symbol
 #: An operand's signature: a value, or a tuple that starts with the operand's shape ("{}", "[]", "!", "|", "()").
 Signature: TypeAlias = "Value | tuple[object, ...]"
 
-#: The types of textures, samplers and surfaces (5.3); among the kinds of an operand: what it names.
+#: The types of textures, samplers and surfaces (5.3); as a kind of operand: the named object.
 OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 
 
@@ -56,8 +56,8 @@ _SELECTOR = re.compile(r"h[0-3]{1,2}|b[0-7]{1,4}")
 
 
 class Scope(Names):
-    """A scope of the checks: `values` keeps what the names used in it stand for, `near` what is like those that are not
-    declared; registers that differ in their number only have one entry."""
+    """A scope of the checks: `values` caches the meaning of names used in it, `near` the near misses of undeclared
+    ones; registers that differ only in their number share an entry."""
 
     __slots__ = ("near", "roles", "values")
 
@@ -68,13 +68,13 @@ class Scope(Names):
         self.near: dict[str, list[str]] = {}
 
     def declare(self, name: str, symbol: Symbol) -> Symbol | None:
-        """As `add`, for a name that may have been looked up before it was declared."""
+        """As `add`, for a name that may have been looked up before its declaration."""
         if self.values:
             self.values.clear()
         return self.add(name, symbol)
 
     def inside(self, variable: Variable) -> Symbol | None:
-        """A single declaration of this scope whose name a range `%r<4>` declares again."""
+        """A single declaration of this scope that a range `%r<4>` repeats."""
         base, count = variable.name, variable.count or 0
         for name, symbol in self.declared.items():
             number = name[len(base) :]
@@ -107,9 +107,17 @@ class Scope(Names):
             while scope is not None:
                 if isinstance(scope, Scope) and id(symbol) in scope.roles:
                     return scope.roles[id(symbol)]
+                if isinstance(scope, Scope) and _takes(scope, symbol.name):
+                    return "in"  # ptxas still means the parameter when it is stored to
                 scope = scope.parent
             return "local"
         return ""
+
+
+def _takes(scope: Scope, name: str) -> bool:
+    """Whether the function whose parameters this scope holds has an input parameter of that name."""
+    outer = scope.own(name)
+    return outer is not None and scope.roles.get(id(outer)) == "in"
 
 
 def _of_symbol(symbol: Symbol, role: str) -> Value:
@@ -137,7 +145,7 @@ def _of_symbol(symbol: Symbol, role: str) -> Value:
 def _of_component(whole: Value, component: str) -> Value:
     """`%v.x` of a vector register; `%r.b0` of a scalar one, for the video instructions."""
     if whole.kind == "reg" and whole.vector:
-        # ptxas takes .z of a vector of two as well: the letter alone decides.
+        # ptxas also accepts .z of a vector of two: only the letter matters.
         return value("reg", whole.type) if component in _XYZW else UNKNOWN
     if whole.kind == "reg" and _SELECTOR.fullmatch(component):
         return value("reg", whole.type, role=component)
@@ -150,5 +158,5 @@ def _special(name: str) -> Value:
     found = registers.lookup(name) if name.startswith("%") else None
     if found is None:
         return UNKNOWN
-    # The name stays in the value: what a special register needs is its own.
+    # The name stays in the value: each special register has its own requirements.
     return value("sreg", found.type, len(found.register.components) if not found.component else 0, role=name)

@@ -1,7 +1,7 @@
-"""Vectors in braces: how many elements, what may be one, and the type that they have together (6.4.3, 9.4, 9.7.9.4).
+"""Vectors in braces: the number of elements, their kinds, and the type of the whole (6.4.3, 9.4, 9.7.9.4).
 
-A vector has one type, as ptxas reckons: registers of one type keep it, registers of several types that may mix are bits
-of their size. That type must suit the operand, not each register's own: `{%r1, %f1}` is a fragment of .f16x2.
+A vector has one type, as in ptxas: registers of one type keep it, registers of several compatible types are bits of
+their size. This type must suit the operand, not each register's type: `{%r1, %f1}` is a fragment of .f16x2.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from . import codes
 from .problems import Problem, Setting, describe, undeclared
 from .values import CONSTANTS, Scope, Value
 
-#: Elements that a register of bits may be packed from or unpacked to with mov (9.7.9.4); lengths of coordinates.
+#: Numbers of elements for packing and unpacking with mov (9.7.9.4); lengths of coordinates.
 _LENGTHS = (1, 2, 4)
-#: Types whose registers are bits (5.2.3, 5.2.4), and with them, in vectors, .f16 and .f16x2.
+#: Types held in untyped registers (5.2.3, 5.2.4), and in vectors also .f16 and .f16x2.
 _HELD_AS_BITS = frozenset({"f16", "f16x2", *REGISTER_TYPE})
-#: Constants in the place of an element: the kind of type that registers beside them have.
+#: Constants as elements: the kind of type of the registers next to them.
 _BESIDE = {"s64": "int", "u64": "int", "f32": "float", "f64": "float"}
 
 
 class VectorFit:
-    """One operand against one specification; the part that is about vectors."""
+    """Checks one operand against one specification: the rules for vectors."""
 
     __slots__ = ("index", "op", "scope", "setting", "spec")
 
@@ -56,7 +56,7 @@ class VectorFit:
             yield from self._elements(dict(enumerate(operand.items)), spec)
 
     def _packed(self, operand: Vector) -> Iterator[Problem]:
-        """`{a, b}` in place of a register of bits: the elements fill it (9.7.9.4)."""
+        """`{a, b}` instead of an untyped register: the elements must fill it (9.7.9.4)."""
         bits = TYPES[self.spec.type].bits if self.spec.type else 0
         count = len(operand.items)
         if count not in _LENGTHS or bits // count not in (8, 16, 32, 64):
@@ -67,7 +67,8 @@ class VectorFit:
         yield from self._elements(dict(enumerate(operand.items)), spec)
 
     def _many(self, operand: Vector) -> Iterator[Problem]:
-        """Coordinates and offsets of textures and surfaces: what a longer vector has more is padding (9.7.10.3)."""
+        """Coordinates and offsets of textures and surfaces; extra elements of a longer vector are padding
+        (9.7.10.3)."""
         spec, count = self.spec, len(operand.items)
         if not spec.vector:
             yield self._problem(codes.OPERAND_KIND, f"'{self.op.text}' takes no '{spec.name}'")
@@ -86,7 +87,7 @@ class VectorFit:
     # --- elements -----------------------------------------------------------------------------------------------------
 
     def _elements(self, items: Mapping[int, Operand], spec: OperandSpec) -> Iterator[Problem]:
-        """Elements by their place in the braces."""
+        """Elements by their index in the braces."""
         sound = True
         for part, item in items.items():
             own = spec._replace(range=spec.last, multiple=1) if spec.last and part == spec.vector - 1 else spec
@@ -97,23 +98,23 @@ class VectorFit:
             yield from self._together(items, spec)
 
     def _element(self, item: Operand, spec: OperandSpec, part: int) -> Iterator[Problem]:
-        """Whether it may be an element at all, whatever its type."""
+        """Whether it may be an element at all, regardless of its type."""
         if isinstance(item, Name):
             if item.name == "_":
                 if self.spec.role != "dst" and "sink" not in self.spec.kinds:
-                    yield self._problem(codes.SINK, "'_' discards a result: it is no source", part)
+                    yield self._problem(codes.SINK, "'_' discards a result: it cannot be a source", part)
                 elif "whole" in self.spec.kinds:
-                    message = f"'{self.op.text}' delivers '{self.spec.name}' as a whole: no element can be discarded"
+                    message = f"'{self.op.text}' returns '{self.spec.name}' as a whole: no element can be discarded"
                     yield self._problem(codes.SINK, message, part)
                 return
             if (unknown := self._undeclared(item, part)) is not None:
                 yield unknown
                 return
             if self.scope.resolve(item.name).vector:
-                yield self._problem(codes.VECTOR_LENGTH, f"{self._what(item)}: it is no single element", part)
+                yield self._problem(codes.VECTOR_LENGTH, f"{self._what(item)}: it is not a single element", part)
                 return
         elif not isinstance(item, Immediate):
-            yield self._problem(codes.OPERAND_KIND, f"{self._what(item)}, where a register must stand", part)
+            yield self._problem(codes.OPERAND_KIND, f"{self._what(item)}, but a register is required", part)
             return
         yield from self._scalar(item, spec._replace(kinds=spec.kinds | {"reg"}, type=None), part)
 
@@ -133,12 +134,12 @@ class VectorFit:
         infos = [TYPES[found.type] for found in registers.values()]
         kinds = {info.kind for info in infos} - {"bits"}
         if len({info.bits for info in infos}) > 1:
-            yield self._problem(codes.VECTOR_ELEMENTS, "registers of one vector must have one size")
+            yield self._problem(codes.VECTOR_ELEMENTS, "registers of a vector must have the same size")
         elif len(kinds) > 1:
-            message = "registers of one vector must not mix integer and floating-point types"
+            message = "registers of a vector must not mix integer and floating-point types"
             yield self._problem(codes.VECTOR_ELEMENTS, message)
         elif not (infos or constants):
-            yield self._problem(codes.SINK, "a vector of '_' alone has no type")
+            yield self._problem(codes.SINK, "a vector of only '_' has no type")
         elif (wrong := self._constants(constants, kinds, spec, alone=not infos)) is not None:
             yield wrong
         elif infos and spec.type is not None:
@@ -151,7 +152,7 @@ class VectorFit:
     def _constants(
         self, constants: dict[int, str], kinds: set[str], spec: OperandSpec, *, alone: bool
     ) -> Problem | None:
-        """The first constant that fits neither the operand nor the registers beside it."""
+        """The first constant that fits neither the operand nor the registers next to it."""
         bits = TYPES[spec.type].bits if spec.type else 0
         as_bits = spec.width == "loose" or not (alone or "each" in spec.kinds)
         wanted = f"b{bits}" if spec.type in _HELD_AS_BITS and as_bits else spec.type
@@ -161,16 +162,16 @@ class VectorFit:
                 message = f"{name} constant cannot be an element of a .{spec.type} vector"
                 return self._problem(codes.CONSTANT_KIND, message, part)
             if kinds - {_BESIDE[constant]}:
-                message = f"{name} constant does not go with the registers of this vector"
+                message = f"{name} constant does not fit the registers of this vector"
                 return self._problem(codes.CONSTANT_KIND, message, part)
             lone = "s64" if wanted == f"b{bits}" else "f64"
             if alone and constant == lone and self._unsized(spec, bits):
-                message = f"constants alone do not say that they have {bits} bits: put one into a register"
+                message = f"constants alone do not have a size of {bits} bits: use a register for one of them"
                 return self._problem(codes.CONSTANT_KIND, message, part)
         return None
 
     def _unsized(self, spec: OperandSpec, bits: int) -> bool:
-        """Whether constants of 64 bits alone do not make up the vector."""
+        """Whether 64-bit constants alone cannot form the vector."""
         return spec.width == "loose" or (
             bits == 32 and spec.width in ("exact", "bits") and self.op.family not in ("mov", "tex")
         )
@@ -200,7 +201,7 @@ def _common(infos: Sequence[TypeInfo], constants: set[str], unmixed: bool) -> st
 
 
 def _suits(spec: OperandSpec, type: str) -> bool:
-    """Whether registers of a type may make up the vector: integers may stand for floats of their size in all but the
+    """Whether registers of a type may form the vector: integers may stand for floats of their size in all but the
     strictest (`ints` in `isa.patterns`)."""
     assert spec.type is not None
     if "each" in spec.kinds and spec.width == "ints":

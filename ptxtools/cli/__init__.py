@@ -7,14 +7,14 @@ from types import TracebackType
 
 
 def interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an exception: Python wraps it in others where it comes while a class is made."""
+    """Whether Ctrl-C caused an exception: Python wraps it in others if it arrives while a class is created."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__
     return error is not None
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Ctrl-C while the commands are still being loaded ends them without a traceback; Python sets the status."""
+    """Ctrl-C during the import of the commands gives no traceback; Python sets the status."""
     if not interrupted(error):
         sys.__excepthook__(kind, error, trace)
 

@@ -1,4 +1,4 @@
-"""ptx-as: check PTX, write and link containers, and take PTX back out of containers and binaries."""
+"""ptx-as: check PTX, write and link containers, and extract PTX from containers and binaries."""
 
 from __future__ import annotations
 
@@ -42,43 +42,43 @@ _EXAMPLES = examples(
     "ptx-as --info --format json all.ptxo",
     "ptx-as - -o - < kernel.ptx | ptx-run - --list",
 )
-#: Bytes of all inputs, and processors, from which on worker processes pay. To start them takes about a tenth of a
-#: second; what goes to the linker is written and read once more, which two processors only just make up for.
+#: Bytes of all inputs, and processors, from which worker processes pay off. Starting them takes about a tenth of a
+#: second; input for the linker is written and read once more, for which two processors barely compensate.
 _PARALLEL_FROM, _PROCESSORS, _PROCESSORS_TO_LINK = 2 << 20, 2, 4
-#: Response files inside response files are read this deep.
+#: The limit of nesting for response files.
 _MAX_NESTING = 10
 
 
 @click.command(name="ptx-as", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Assemble and link PTX into containers.")  # fmt: skip
 @click.argument("files", nargs=-1, metavar="FILES...")
-@click.option("-o", "output", metavar="FILE", help="Where to write; - is standard output. Default: the first input's "
+@click.option("-o", "output", metavar="FILE", help="Output file; - is standard output. Default: the first input's "
               "name with .ptxo.")  # fmt: skip
 @click.option("-c", "separate", is_flag=True, help="One container per input, not linked.")
 @click.option("-g", "debug", is_flag=True, help="Keep the input's name and line numbers.")
 @click.option("-d", "--disassemble", is_flag=True, help="Print the PTX text of a container, or of a fatbin, cubin or "
               "ELF file that embeds PTX.")  # fmt: skip
-@click.option("--info", is_flag=True, help="Print what a container holds.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Of --info; default: text.")
+@click.option("--info", is_flag=True, help="Print a summary of a container's contents.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --info; default: text.")
 @click.option("--emit", type=click.Choice(["ptxo", "fatbin"]), default="ptxo", show_default=True,
-              help="Write our container, or an NVIDIA fatbin that carries the PTX.")  # fmt: skip
+              help="Write our container, or an NVIDIA fatbin that contains the PTX.")  # fmt: skip
 @click.option("--strip-debug", is_flag=True, help="Leave out .loc, .file and DWARF sections.")
-@click.option("--compress", is_flag=True, help="Compress what is written.")
+@click.option("--compress", is_flag=True, help="Compress the output.")
 @click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel reaches.")
-@click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Inputs checked at a time; default: by their "
-              "size.")  # fmt: skip
-@click.option("-MD", "-MMD", "dependencies", is_flag=True, help="Write a dependency file for make beside the output.")
-@click.option("-MF", "dependency_file", metavar="FILE", help="Where -MD writes; implies it.")
-@click.option("-MP", "phony", is_flag=True, help="In it, an empty rule for each input but the first.")
-@click.option("-MT", "rule_targets", metavar="TARGET", multiple=True, help="In it, the target of the rule, as it is "
-              "given; may be repeated.")  # fmt: skip
-@click.option("-MQ", "quoted_targets", metavar="TARGET", multiple=True, expose_value=False, help="As -MT, with what is "
-              "special to make quoted.")  # fmt: skip
+@click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Inputs to check in parallel; default: by "
+              "their size.")  # fmt: skip
+@click.option("-MD", "-MMD", "dependencies", is_flag=True, help="Write a dependency file for make next to the output.")
+@click.option("-MF", "dependency_file", metavar="FILE", help="Write the dependency file to FILE; implies -MD.")
+@click.option("-MP", "phony", is_flag=True, help="Add an empty rule for each input but the first.")
+@click.option("-MT", "rule_targets", metavar="TARGET", multiple=True, help="The target of the rule, verbatim; "
+              "may be repeated.")  # fmt: skip
+@click.option("-MQ", "quoted_targets", metavar="TARGET", multiple=True, expose_value=False, help="As -MT, with "
+              "characters special to make quoted.")  # fmt: skip
 @click.option("--target", metavar="TARGET", help="Check, and write, as if the modules declared this target.")
 @click.option("--ptx-version", metavar="X.Y", help="Check, and write, as if the modules declared this version.")
 @common_options
 def command(**options: Any) -> int:
-    """Check PTX, then write one container; several inputs are linked. Nothing is written when there is an error.
+    """Check PTX, then write one container; several inputs are linked. Nothing is written if there is an error.
 
     Inputs are PTX text, containers, and binaries that embed PTX; @FILE reads further arguments from a file.
     """
@@ -116,7 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 class _WithResponseFiles(click.Command):
-    """The command, its arguments expanded first; so that a faulty response file is reported like other misuse."""
+    """The command with its arguments expanded first, so that a bad response file is reported like other usage
+    errors."""
 
     def __init__(self) -> None:
         super().__init__("ptx-as")
@@ -126,7 +127,7 @@ class _WithResponseFiles(click.Command):
 
 
 def _expanded(arguments: list[str], depth: int = 0) -> list[str]:
-    """`@FILE` replaced by the arguments in the file, quoted as in a shell."""
+    """Replace `@FILE` by the arguments in the file, which are quoted as in a shell."""
     import shlex
 
     found: list[str] = []
@@ -138,7 +139,7 @@ def _expanded(arguments: list[str], depth: int = 0) -> list[str]:
             raise Failure(f"{argument[1:]}: response files are nested too deeply")
         try:
             words = shlex.split(read_input(argument[1:]).decode("utf-8"), comments=False)
-        except ValueError as error:  # an open quotation, or no text
+        except ValueError as error:  # an open quotation, or not text
             raise Failure(f"{argument[1:]}: not a response file: {error}") from None
         found += _expanded(words, depth + 1)
     return found
@@ -149,22 +150,22 @@ def _check_usage(options: dict[str, Any], names: list[str]) -> None:
     if len(reading) > 1:
         raise click.UsageError("--info and --disassemble exclude each other")
     if options["format_"] and not options["info"]:
-        raise click.UsageError("--format belongs to --info")
+        raise click.UsageError("--format requires --info")
     writing = [flag for flag, name in (
         ("-c", "separate"), ("-g", "debug"), ("--strip-debug", "strip_debug"), ("--compress", "compress"),
         ("--gc", "gc"), ("-MMD", "dependencies"), ("-MF", "dependency_file"), ("-MP", "phony"), ("-MT", "rule_targets"),
         ("--target", "target"),
         ("--ptx-version", "ptx_version")) if options[name]]  # fmt: skip
     if reading and writing:
-        raise click.UsageError(f"{writing[0]} does not go with {reading[0]}")
+        raise click.UsageError(f"{writing[0]} cannot be used with {reading[0]}")
     if options["separate"] and options["output"] and len(names) > 1:
-        raise click.UsageError("-c with several inputs takes no -o: each gets its own output")
+        raise click.UsageError("-o cannot be used with -c and several inputs: each input has its own output")
     if options["separate"] and options["gc"]:
-        raise click.UsageError("--gc is for linking: it does not go with -c")
+        raise click.UsageError("--gc is for linking: it cannot be used with -c")
     if options["debug"] and options["strip_debug"]:
         raise click.UsageError("-g and --strip-debug exclude each other")
     if STDIN in names and not options["output"] and not reading:
-        raise click.UsageError("standard input needs -o: there is no name to derive the output's from")
+        raise click.UsageError("standard input needs -o: there is no input name to derive the output name from")
     check_dependency_usage(options, len(names))
 
 
@@ -227,7 +228,7 @@ def _modules(options: dict[str, Any], names: list[str]) -> list[list[Module]]:
 
 
 def _by_workers(options: dict[str, Any], names: list[str]) -> list[list[bytes] | None]:
-    """What `_prepared` makes of each input, in worker processes; None for all where those would not pay."""
+    """The result of `_prepared` for each input, from worker processes; None for all if those would not pay off."""
     nothing: list[list[bytes] | None] = [None] * len(names)
     jobs = min(options["jobs"] or _fitting_jobs(names, options["separate"]), len(names))
     if jobs < 2 or STDIN in names:
@@ -245,27 +246,27 @@ def _by_workers(options: dict[str, Any], names: list[str]) -> list[list[bytes] |
             for containers in pool.map(_prepared, names, repeat(options)):
                 found.append(containers)
                 step()
-    except (BrokenProcessPool, OSError):  # the system has no room for them: one after the other, then
+    except (BrokenProcessPool, OSError):  # not enough resources: process inputs one after the other
         return nothing
     return found
 
 
 def _fitting_jobs(names: list[str], separate: bool) -> int:
-    """One for each processor that this process may use, if there is enough to do."""
+    """One for each processor that this process may use, if there is enough work."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(names) < 2 or processors < (_PROCESSORS if separate else _PROCESSORS_TO_LINK):
         return 1
     try:
         enough = sum(os.path.getsize(name) for name in names) >= _PARALLEL_FROM
-    except OSError:  # reading it will say so
+    except OSError:  # reading it will report the error
         return 1
     return processors if enough else 1
 
 
 def _prepared(name: str, options: dict[str, Any]) -> list[bytes] | None:
-    """The output of one input (`-c`), or its modules as containers for the linker; None when there is any error.
+    """The output for one input (`-c`), or its modules as containers for the linker; None if there is any error.
 
-    Runs in a worker process. Who asked looks at an input with errors itself, and reports them.
+    Runs in a worker process. The caller checks an input with errors again, and reports them.
     """
     from ptxtools.api import modules_in
     from ptxtools.container import write
@@ -299,7 +300,7 @@ def _check_target(name: str | None) -> None:
     except ValueError:
         known = False
     if not known:
-        raise click.UsageError(f"--target: '{name}' is no known target; write it like sm_90a")
+        raise click.UsageError(f"--target: unknown target '{name}'; write it like sm_90a")
 
 
 def _linked(options: dict[str, Any], names: list[str]) -> Output:
@@ -313,13 +314,13 @@ def _linked(options: dict[str, Any], names: list[str]) -> Output:
     except PtxError:
         if not any(ready):
             raise
-        # Said again about the texts themselves: a container has only their lines.
+        # Report errors for the texts themselves: a container has only their lines.
         linked = link(_united(options, names, [None] * len(names)), gc=options["gc"])
     return Output(path, _encode(linked, options), tuple(names))
 
 
 def _united(options: dict[str, Any], names: list[str], ready: list[list[bytes] | None]) -> list[Module]:
-    """The modules of all inputs, in order; ready: the containers that workers made of some."""
+    """The modules of all inputs, in order; ready: the containers that workers made for some of them."""
     from ptxtools.api import canonical
     from ptxtools.container import read
 
@@ -343,7 +344,7 @@ def _separate(options: dict[str, Any], names: list[str]) -> list[Output]:
         if done is None:
             modules = next(rest)
             if len(modules) > 1:
-                raise Failure(f"{name} embeds {len(modules)} modules, which -c does not link: leave out -c")
+                raise Failure(f"{name} embeds {len(modules)} modules, which -c does not link: omit -c")
             done = [_encode(modules[0], options)]
         outputs.append(Output(path, done[0], (name,)))
     return outputs
@@ -356,7 +357,7 @@ def _output_name(name: str, suffix: str) -> str:
 def _keep_inputs(path: str, names: list[str]) -> None:
     for name in names:
         if STDIN not in (path, name) and os.path.exists(path) and os.path.exists(name) and os.path.samefile(path, name):
-            raise Failure(f"{path} is an input: it would be overwritten; name another file to write")
+            raise Failure(f"{path} is an input and would be overwritten; choose another output file")
 
 
 def _encode(module: Module, options: dict[str, Any]) -> bytes:

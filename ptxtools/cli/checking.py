@@ -1,4 +1,4 @@
-"""What ptx-lint finds in files, in this process or in several."""
+"""Lints files, in this process or in several."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from ptxtools.diagnostics import Diagnostic, PtxError, Severity
 from .common import STDIN, Failure, progress, read_input
 from .settings import Settings
 
-#: From this many files on, worker processes pay.
+#: The number of files from which worker processes pay off.
 _PARALLEL_FROM = 16
 
 
 class Unreadable(NamedTuple):
-    """A file that cannot be read or written, or a folder that cannot be listed; `why` names it, too."""
+    """A file that cannot be read or written, or a folder that cannot be listed; `why` includes its name."""
 
     name: str
     why: str
 
 
 class Report(NamedTuple):
-    """What was found in one file; `failure` says why it could not be read, `fails` that the findings count."""
+    """The findings in one file; `failure` says why it could not be read, `fails` that the findings affect the
+    status."""
 
     name: str
     findings: list[Diagnostic]
@@ -61,7 +62,7 @@ def _parallel(files: Sequence[tuple[str, Settings]], jobs: int) -> Iterable[Repo
 
 
 def _report(file: tuple[str, Settings]) -> Report:
-    """Lint one file. Runs in a worker process, too."""
+    """Lint one file, possibly in a worker process."""
     name, settings = file
     started = time.perf_counter()
     try:
@@ -99,6 +100,6 @@ def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
     except PtxError as error:
         findings += error.diagnostics
     if any(finding.fix for finding in findings) and detect(data) in ("ptxo", "fatbin", "elf"):
-        for finding in findings:  # positions are those of the text in it: there is none to change
+        for finding in findings:  # positions refer to the text inside: there is no file text to change
             finding.fix = None
     return findings

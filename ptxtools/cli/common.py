@@ -1,7 +1,7 @@
-"""What the three commands share: options, input, exit status, and one wrapper for everything that can go wrong.
+"""Shared by the three commands: options, input, exit status, and one wrapper that reports every failure.
 
-Exit status: 0 fine; 1 findings, errors, a refused launch or a trap; 2 wrong usage or an unreadable file; 70 an error of
-ours; 130 interrupted. A closed pipe ends a command quietly.
+Exit status: 0 fine; 1 findings, errors, a refused launch or a trap; 2 a usage error or an unreadable file; 70 an
+internal error; 130 interrupted. A closed pipe ends a command quietly.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from . import interrupted
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
-#: What writing to a stream fails with, and how that is told.
+#: The start of the message when writing to standard output fails.
 _OUTPUT = "cannot write standard output: "
 _OUTPUT_ERRORS = frozenset({errno.EBADF, errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 
-#: The name under which standard input is given, and the one it has in findings.
+#: The name of standard input as an argument, and in findings.
 STDIN, STDIN_NAME = "-", "<stdin>"
 
-#: What the address for reports is called in a package's metadata, lower case, letters only.
+#: Names of the report address in a package's metadata, lower case, letters only.
 _ISSUES = frozenset({"issues", "bugs", "issue", "bug", "tracker", "issuetracker", "bugtracker", "bugreports"})
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 
 class Failure(Exception):  # noqa: N818 - not an error of ours
-    """A command cannot go on: `message` goes to standard error, the process ends with `status`."""
+    """A command cannot continue: `message` goes to standard error, and the process exits with `status`."""
 
     def __init__(self, message: str, status: int = USAGE) -> None:
         self.message, self.status = message, status
@@ -67,8 +67,8 @@ def common_options(function: CommandFunction) -> CommandFunction:
     for option in (
         click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
                      help="Show the version and exit."),
-        click.option("-v", "--verbose", is_flag=True, help="Say more about what is done."),
-        click.option("-q", "--quiet", is_flag=True, help="Say only what must be said."),
+        click.option("-v", "--verbose", is_flag=True, help="Print more about progress."),
+        click.option("-q", "--quiet", is_flag=True, help="Print only what is necessary."),
         click.option("--color", type=colours, default="auto", show_default=True,
                      help="Colour the output; NO_COLOR is obeyed."),
     ):  # fmt: skip
@@ -83,9 +83,9 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
 
 
 def not_available_yet(*names: str) -> Callable[[CommandFunction], CommandFunction]:
-    """Options that are promised but not built: absent from `--help`, refused with status 2 when used.
+    """Planned options that do not exist yet: absent from `--help`, refused with status 2.
 
-    Each name may hold several spellings: "-j/--jobs". A value may follow or not.
+    Each name may have several spellings: "-j/--jobs". A value may follow or not.
     """
 
     def refuse(_: click.Context, option: click.Parameter, value: str | None) -> None:
@@ -107,7 +107,7 @@ CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 
 
 
 def examples(*lines: str) -> str:
-    """An epilog for `--help`: each line stands for itself."""
+    """An epilog for `--help`, with one example per line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
@@ -115,8 +115,8 @@ def examples(*lines: str) -> str:
 
 
 def run_command(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a click command as the process: every failure becomes a message and the documented exit status."""
-    # Trees of a module live until the end and hold no cycles: frequent collections would only look at them again.
+    """Run a click command as the process: every failure gives a message and the documented exit status."""
+    # A module's tree lives until the end and has no cycles: frequent collections would only traverse it again.
     gc.set_threshold(100_000, 20, 100)
     _prepare_streams()
     status = exit_status(command, name, arguments)
@@ -134,18 +134,18 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
 
 
 def _leave(status: int) -> NoReturn:
-    """End the process with this status. Where Ctrl-C came while Python made a class of a text, as it does for data
-    classes, `sys.exit` would end it by the signal."""
+    """End the process with this status. `sys.exit` would end it by the signal if Ctrl-C arrived while Python created a
+    class from text, as it does for data classes."""
     with suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(status)
 
 
 def _prepare_streams() -> None:
-    """A closed standard output is an error once something is written, a closed standard error swallows it. Text that a
+    """Make writing to a closed standard output an error and ignore writes to a closed standard error. Text that a
     stream cannot encode is escaped, never an error."""
     if sys.stdout is None:
-        os.open(os.devnull, os.O_WRONLY)  # so that no file gets the number of standard output
+        os.open(os.devnull, os.O_WRONLY)  # so that no file gets standard output's number
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Closed()), encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the life of the process
@@ -155,7 +155,7 @@ def _prepare_streams() -> None:
 
 
 class _Closed(io.RawIOBase):
-    """Standard output that the caller has closed."""
+    """A standard output closed by the caller."""
 
     def writable(self) -> bool:
         return True
@@ -174,14 +174,14 @@ def exit_status(command: click.Command, name: str, arguments: Sequence[str] | No
 
 
 def _stopped(error: BaseException | None) -> Trap | None:
-    """Where everything was when Ctrl-C came, if a kernel ran: click wraps the exception behind which that stands."""
+    """Where each warp was at Ctrl-C, if a kernel ran; click wraps the exception that has the report."""
     while error is not None and not isinstance(error, Trap):
         error = error.__cause__
     return error
 
 
 def _report(error: BaseException, name: str) -> int:
-    """Say what went wrong; the exit status."""
+    """Print the error message; returns the exit status."""
     if isinstance(error, SystemExit) and "PacifyFlush" in type(sys.stdout).__name__:  # click's mark of a closed pipe
         error = BrokenPipeError()
     if isinstance(error, SystemExit):
@@ -214,7 +214,7 @@ def _report(error: BaseException, name: str) -> int:
 
 
 def _place(error: OSError) -> str:
-    """What an error of the system is about. Those of streams and of the working directory do not say."""
+    """What a system error is about; errors of streams and of the working directory do not say."""
     if error.filename:
         return f"{os.fsdecode(error.filename)}: "
     try:
@@ -226,7 +226,7 @@ def _place(error: OSError) -> str:
 
 def _say(name: str, message: str, status: int) -> int:
     text = "\n".join(printable(shortened(line)) for line in message.split("\n"))
-    with suppress(OSError, ValueError):  # standard error may be closed: the status must do
+    with suppress(OSError, ValueError):  # standard error may be closed: the status must suffice
         sys.stderr.write(f"{name}: {'' if status == INTERRUPTED else 'error: '}{text}\n")
     return status
 
@@ -251,12 +251,12 @@ def _internal_error(error: BaseException, name: str) -> int:
     hint = "" if os.environ.get("PTXTOOLS_DEBUG") else "; PTXTOOLS_DEBUG=1 shows the traceback"
     address = report_address()
     where = f" at {address}" if address else " to its maintainers"
-    return _say(name, f"this is a fault of {name}: please report it{where}, with the input{hint}", INTERNAL)
+    return _say(name, f"this is a bug in {name}: please report it{where}, with the input{hint}", INTERNAL)
 
 
 def report_address() -> str:
-    """Where a user reports an error of ours: the address under `[project.urls]` of the installed package that packaging
-    tools take for its issues ("Issues", "Bug Tracker", …); "" if it names none."""
+    """The address for bug reports: the one under `[project.urls]` of the installed package that packaging tools take
+    for its issues ("Issues", "Bug Tracker", …); "" if there is none."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
@@ -271,7 +271,7 @@ def report_address() -> str:
 
 
 def _discard_output() -> None:
-    """Nothing more can be written: keep Python from complaining when it flushes at exit."""
+    """Keep Python from complaining at exit that it cannot flush."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
@@ -287,7 +287,7 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], style: Style, stream: I
 
 
 def input_names(files: Sequence[str]) -> list[str]:
-    """The given files, or standard input when there is none and it is not a terminal."""
+    """The given files, or standard input if there are none and it is not a terminal."""
     if files:
         if files.count(STDIN) > 1:
             raise click.UsageError("standard input ('-') can be read only once")
@@ -298,7 +298,7 @@ def input_names(files: Sequence[str]) -> list[str]:
 
 
 def read_input(name: str) -> bytes:
-    """The bytes of a file, or of standard input for `-`. Raises Failure (status 2) when it cannot be read."""
+    """The bytes of a file, or of standard input for `-`. Raises Failure (status 2) if it cannot be read."""
     try:
         if name == STDIN:
             if sys.stdin is None:
@@ -313,9 +313,9 @@ def read_input(name: str) -> bytes:
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write a whole file, or standard output for `-`; a file appears complete or not at all (`ptxtools.files.writing`).
+    """Write a whole file, or standard output for `-`; a file is written whole or not at all (`ptxtools.files.writing`).
 
-    Raises Failure (status 2) when it cannot be written.
+    Raises Failure (status 2) if it cannot be written.
     """
     if path == STDIN:
         sys.stdout.flush()
@@ -336,9 +336,9 @@ def write_output(path: str, data: bytes) -> None:
 
 @contextmanager
 def progress(label: str, total: int, quiet: bool = False) -> Iterator[Callable[[], None]]:
-    """A progress line on standard error, on a terminal only; yields the function that counts one step.
+    """A progress line on standard error, on a terminal only; yields a function that counts one step.
 
-    Nothing appears in the first half second: short work stays silent.
+    Nothing is shown in the first half second.
     """
     if quiet or total < 2 or not is_terminal(sys.stderr):
         yield lambda: None

@@ -12,13 +12,13 @@ import click
 
 from .common import STDIN, Failure
 
-#: Options of several letters behind one dash, whose value may follow at once: `-MFfile`.
+#: Options of several letters after one dash, whose value may follow directly: `-MFfile`.
 _JOINED = ("-MF", "-MT", "-MQ")
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A file to write once everything is known to be right; `inputs` are what it was made from."""
+    """A file to write once all checks have passed, and the `inputs` it was made from."""
 
     path: str
     data: bytes
@@ -26,7 +26,7 @@ class Output:
 
 
 def spelled_out(arguments: Sequence[str], command: click.Command) -> list[str]:
-    """`-MFfile` is `-MF file`, as compilers have it (click would take either for single letters); and `-MQ name` is
+    """Split `-MFfile` into `-MF file`, as compilers do (click would read single letters), and turn `-MQ name` into
     `-MT` with the name quoted, so that the targets keep their order."""
     valued = {spelling for option in command.params if isinstance(option, click.Option) and not option.is_flag
               for spelling in option.opts}  # fmt: skip
@@ -52,15 +52,15 @@ def wants_dependencies(options: dict[str, Any]) -> bool:
 
 
 def check_dependency_usage(options: dict[str, Any], inputs: int) -> None:
-    """Raise click.UsageError for options that do not go together."""
+    """Raise click.UsageError for conflicting options."""
     file = options["dependency_file"]
     if not wants_dependencies(options):
         wrong = "-MP" if options["phony"] else "-MT" if options["rule_targets"] else None
         if wrong:
-            raise click.UsageError(f"{wrong} says what a dependency file holds: -MD, -MMD or -MF must ask for one")
+            raise click.UsageError(f"{wrong} requires a dependency file: add -MD, -MMD or -MF")
         return
     if options["output"] == STDIN and not file:
-        raise click.UsageError("-MMD with -o - needs -MF: there is no output name to derive its own from")
+        raise click.UsageError("-MMD with -o - needs -MF: there is no output name to derive the file name from")
     if options["output"] == file == STDIN:
         raise click.UsageError("-o - and -MF - would both be written to standard output")
     if file and options["separate"] and inputs > 1:
@@ -68,11 +68,11 @@ def check_dependency_usage(options: dict[str, Any], inputs: int) -> None:
 
 
 def dependency_file(output: Output, options: dict[str, Any]) -> Output:
-    """A make rule for an output. With -MP also a rule without recipe for each input but the first, so that one that is
-    gone does not stop make. Raises Failure where it would be written over an output or an input."""
+    """A make rule for an output. With -MP also an empty rule for each input but the first, so that make does not fail
+    when one is deleted. Raises Failure if it would overwrite an output or an input."""
     path = options["dependency_file"] or f"{os.path.splitext(output.path)[0]}.d"
     if path == output.path:
-        raise Failure(f"{path} is the output: its dependencies need another name, given with -MF")
+        raise Failure(f"{path} is the output: give its dependency file another name with -MF")
     targets = options["rule_targets"] or [make_name(output.path)]
     inputs = [make_name(name) for name in output.inputs if name != STDIN]
     lines = [f"{' '.join(targets)}: {' '.join(inputs)}".rstrip()]
@@ -82,6 +82,6 @@ def dependency_file(output: Output, options: dict[str, Any]) -> Output:
 
 
 def make_name(name: str) -> str:
-    """A name as make reads it: GNU make takes 2n+1 backslashes before white space for n of them and the space;
-    elsewhere a backslash is itself."""
+    """Quote a name for make: GNU make reads 2n+1 backslashes before white space as n of them and the space; elsewhere a
+    backslash is literal."""
     return re.sub(r"(\\*)([ \t])", r"\1\1\\\2", name.replace("$", "$$").replace("#", "\\#"))

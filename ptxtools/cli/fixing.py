@@ -14,12 +14,12 @@ from .common import FINDINGS, OK, STDIN, USAGE, Failure, read_input, write_outpu
 from .reporting import print_failures
 from .settings import Settings, SettingsFinder
 
-#: A fix may lead to another; nobody has seen so many.
+#: A fix may enable another; real files need far fewer rounds.
 _MOST_PASSES = 10
 
 
 def show_fixes(names: Sequence[str], finder: SettingsFinder, failures: Sequence[Unreadable]) -> int:
-    """Print as a patch what `fix` would change; the exit status."""
+    """Print the changes of `fix` as a patch; returns the exit status."""
     status, unreadable = OK, list(failures)
     for name in names:
         try:
@@ -37,8 +37,8 @@ def show_fixes(names: Sequence[str], finder: SettingsFinder, failures: Sequence[
 
 
 def fix(names: Sequence[str], finder: SettingsFinder) -> tuple[list[Report], list[Unreadable]]:
-    """Apply the fixes of each file. What is left in standard input, whose text goes to standard output; and which files
-    could not be read or written."""
+    """Apply the fixes of each file. Returns the remaining report of standard input, whose text goes to standard output,
+    and the files that could not be read or written."""
     left: list[Report] = []
     unwritten: list[Unreadable] = []
     for name in names:
@@ -46,12 +46,12 @@ def fix(names: Sequence[str], finder: SettingsFinder) -> tuple[list[Report], lis
         try:
             data = read_input(name)
         except Failure as error:
-            if name == STDIN:  # a file is reported when it is checked
+            if name == STDIN:  # reported when the file is checked
                 unwritten.append(Unreadable(name, error.message))
             continue
         changed, count = _fixed(data, shown(name, settings), settings)
         if name == STDIN:
-            if _is_text(data):  # else there is nothing to print
+            if _is_text(data):  # otherwise there is nothing to print
                 write_output(STDIN, changed)
             left.append(report_of(changed, name, settings))
         elif count:
@@ -65,12 +65,12 @@ def fix(names: Sequence[str], finder: SettingsFinder) -> tuple[list[Report], lis
 
 
 def _fixed(data: bytes, label: str, settings: Settings) -> tuple[bytes, int]:
-    """The bytes of a file with its fixes applied, until there are no more, and how many were."""
+    """The bytes of a file after applying fixes until none are left, and the number of fixes."""
     total = 0
     for _ in range(_MOST_PASSES):
         try:
             text = decode(data, label)
-        except PtxError:  # binary: there is no text to change
+        except PtxError:  # binary: no text to change
             break
         text, count = apply_fixes(text, lint_data(data, label, settings))
         if not count:

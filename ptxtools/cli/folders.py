@@ -12,7 +12,7 @@ from .settings import SettingsFinder, warn
 
 
 def expanded(names: Sequence[str], settings: SettingsFinder) -> tuple[list[str], list[Unreadable]]:
-    """The names with the files of each folder in its place, every one once; and the folders that cannot be listed."""
+    """The names, with each folder replaced by its files and no duplicates; and the folders that cannot be listed."""
     failures: list[Unreadable] = []
 
     def unreadable(error: OSError) -> None:
@@ -31,5 +31,5 @@ def expanded(names: Sequence[str], settings: SettingsFinder) -> tuple[list[str],
                 seen.add(real)
                 found.append(path)
         if len(found) == before and not failures:
-            warn(f"{name}: there is nothing called *.ptx or *.ptxo in it")
+            warn(f"{name}: the folder has no *.ptx or *.ptxo files")
     return found, failures

@@ -41,34 +41,32 @@ _EXAMPLES = examples(
 @click.command(name="ptx-lint", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Find mistakes in PTX.")  # fmt: skip
 @click.argument("files", nargs=-1, metavar="[FILES OR FOLDERS]...")
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="How findings are written; default: text.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="Output format of findings; default: text.")
 @click.option("--target", "targets", metavar="TARGET", multiple=True,
               help="Check as if the module declared this target; may be repeated.")  # fmt: skip
 @click.option("--ptx-version", metavar="X.Y", help="Check as if the module declared this version.")
 @click.option("--stdin-filename", metavar="NAME", help="The name of standard input in findings.")
-@click.option("--select", metavar="CODES", multiple=True, help="Report only these codes; prefixes count: PTX1,PTX203.")
-@click.option("--ignore", metavar="CODES", multiple=True, help="Do not report these codes; prefixes count.")
-@click.option(
-    "--exclude", metavar="PATTERNS", multiple=True, help="Leave these out of folders: names, or paths from here."
-)
-@click.option("--strict", is_flag=True, default=None, help="Warnings count as findings for the exit status.")
-@click.option("--exit-zero", is_flag=True, default=None, help="Exit with 0 whatever is found.")
+@click.option("--select", metavar="CODES", multiple=True, help="Report only these codes; prefixes work: PTX1,PTX203.")
+@click.option("--ignore", metavar="CODES", multiple=True, help="Do not report these codes; prefixes work.")
+@click.option("--exclude", metavar="PATTERNS", multiple=True, help="Skip these in folders: names, or relative paths.")
+@click.option("--strict", is_flag=True, default=None, help="Exit with 1 for warnings, too.")
+@click.option("--exit-zero", is_flag=True, default=None, help="Exit with 0 despite findings.")
 @click.option("--fix", is_flag=True, help="Apply safe fixes to the files.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, without changing it.")
 @click.option("--requirements", is_flag=True, help="Print the lowest .version and targets that accept each file.")
 @click.option("--statistics", is_flag=True, help="Print counts per code instead of findings.")
 @click.option(
-    "--explain", metavar="CODE", help="Print the page of a code, or the codes of a family such as PTX3, and exit."
+    "--explain", metavar="CODE", help="Print the page of a code, or list the codes of a family such as PTX3, and exit."
 )
-@click.option("--config", metavar="FILE", help="Settings; default: [tool.ptx-lint] of the nearest pyproject.toml.")
-@click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Files checked at a time.")
+@click.option("--config", metavar="FILE", help="Settings file; default: [tool.ptx-lint] in the nearest pyproject.toml.")
+@click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Number of files to check in parallel.")
 @common_options
 def command(**options: Any) -> int:
     """Find what is wrong, hazardous, not portable or slow in PTX.
 
-    FILES are PTX text, containers, or binaries that embed PTX; - is standard input; of a folder, all *.ptx and *.ptxo
-    in it and below are checked. The exit status is 1 when a file
-    has an error (with --strict: any finding), 2 when one cannot be read.
+    FILES are PTX text, containers, or binaries that embed PTX; - is standard input; for a folder, all *.ptx and *.ptxo
+    files in it and below are checked. The exit status is 1 if a file has an error (with --strict: any finding), 2
+    if one cannot be read.
     """
     if options["explain"] is not None:
         return _explain(options["explain"], options)
@@ -80,7 +78,7 @@ def command(**options: Any) -> int:
 
         return print_requirements(names, options["stdin_filename"] or STDIN_NAME, options["color"], format_, failures)
     if options["statistics"] and format_ not in ("text", "json"):
-        raise click.UsageError(f"--statistics is written as text or json, not as {format_}")
+        raise click.UsageError(f"--statistics supports text and json, not {format_}")
     status = OK
     if options["diff"]:
         from .fixing import show_fixes
@@ -91,7 +89,7 @@ def command(**options: Any) -> int:
 
         fixed, unwritten = fix(names, settings)
         failures += unwritten
-        for report in fixed:  # standard input, whose text went to standard output
+        for report in fixed:  # standard input: its text went to standard output
             print_diagnostics(report.findings, style_for(options["color"], sys.stderr), sys.stderr)
             status = FINDINGS if report.fails else status
         names = [name for name in names if name != STDIN]
@@ -104,7 +102,7 @@ def command(**options: Any) -> int:
 
 
 def _files(names: Sequence[str], settings: SettingsFinder) -> tuple[list[str], list[Unreadable]]:
-    """The files to check, those of folders included; and the folders that cannot be listed."""
+    """The files to check, including those in folders; and the folders that cannot be listed."""
     if not any(os.path.isdir(name) for name in names):
         return list(names), []
     from .folders import expanded
@@ -118,7 +116,7 @@ def main() -> NoReturn:
 
 
 def _explain(code: str, options: dict[str, Any]) -> int:
-    """Print the page of a code, or the titles of those that begin with it."""
+    """Print the page of a code, or the titles of the codes with this prefix."""
     from ptxtools.linter.explain import page, titles
     from ptxtools.pages import all_pages, family, unknown_code
 

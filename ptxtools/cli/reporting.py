@@ -1,4 +1,4 @@
-"""What ptx-lint prints: findings in each format, counts, and what could not be read."""
+"""Output of ptx-lint: findings in each format, counts, and read errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .common import FINDINGS, OK, USAGE, tool_version
 
 
 def print_reports(reports: list[Report], options: dict[str, Any], format_: str, failures: Sequence[Unreadable]) -> int:
-    """Print what was found, and what could not be read; the exit status."""
+    """Print findings and read errors; returns the exit status."""
     findings = [finding for report in reports for finding in report.findings]
     unreadable = [*failures, *(Unreadable(report.name, report.failure) for report in reports if report.failure)]
     style = style_for(options["color"], sys.stdout)
@@ -32,7 +32,7 @@ def print_reports(reports: list[Report], options: dict[str, Any], format_: str, 
 
 
 def print_failures(failures: Sequence[Unreadable]) -> None:
-    """What could not be read or written, on standard error."""
+    """Print read and write errors on standard error."""
     for failure in failures:
         sys.stderr.write(f"ptx-lint: error: {printable(failure.why)}\n")
 

@@ -1,4 +1,4 @@
-"""`ptx-lint --requirements`: what each file needs, in each format."""
+"""`ptx-lint --requirements`: the requirements of each file, in each format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def print_requirements(
     names: Sequence[str], stdin_name: str, colour: str, format_: str, failures: Sequence[Unreadable]
 ) -> int:
-    """`--requirements` for each file. One that has errors whatever it declares has none: its errors are printed."""
+    """Print the requirements of each file, or its errors if no version and target would fix them."""
     found: list[Requirements] = []
     errors: list[Diagnostic] = []
     unreadable = list(failures)
@@ -42,7 +42,7 @@ def print_requirements(
 
 
 def _needs(data: bytes, name: str) -> Iterable[tuple[Requirements, list[Diagnostic]]]:
-    """What each module of a file needs, and its errors for which that is no remedy."""
+    """The requirements of each module in a file, and the errors that they do not fix."""
     from ptxtools.api import parsed
     from ptxtools.linter.requirements import remaining_errors, requirements
 

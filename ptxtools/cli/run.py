@@ -37,20 +37,20 @@ _EXAMPLES = examples(
     "ptx-as k.ptx -o - | ptx-run - --grid 1 --block 32 --arg fill:s32[32]=7",
 )
 
-#: Options that describe a launch: with --launch, the file does that.
+#: Options that describe a launch; with --launch, the file does.
 _LAUNCH_OPTIONS = ("kernel", "grid", "block", *(option.name for option in options_of(LaunchOptions)), "args",
                    "expects", "saves", "rtol", "atol")  # fmt: skip
 
 
 def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    """Refuse nan and infinity, which click's ranges take."""
+    """Reject nan and infinity, which click's ranges accept."""
     if value is None or 0 <= value < float("inf"):
         return value
-    raise click.BadParameter(f"{value:g} is no finite number from 0 on")
+    raise click.BadParameter(f"{value:g} is not a finite number of at least 0")
 
 
 def flags_of(described: Any) -> Callable[[Any], Any]:
-    """Give a command those options (`DeviceOptions`, `LaunchOptions`) that have a flag."""
+    """Add the options (`DeviceOptions`, `LaunchOptions`) that have a flag to a command."""
 
     def given(command: Any) -> Any:
         for option in reversed([option for option in options_of(described) if option.flag]):
@@ -72,11 +72,11 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
                short_help="Run a kernel on a simulated device.")  # fmt: skip
 @click.argument("module", required=False)
 @click.option("-k", "--kernel", metavar="NAME", help="The entry to run: its name, mangled or as in the source, or "
-              "the beginning of one; not needed when there is only one.")  # fmt: skip
-@click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, and run nothing.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Of --list; default: text.")
+              "a prefix of it; not needed if there is only one.")  # fmt: skip
+@click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, without running one.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --list; default: text.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.")
-@click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed where the kernel has .reqntid.")
+@click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed if the kernel has .reqntid.")
 @flags_of(LaunchOptions)
 @click.option(
     "--arg",
@@ -94,21 +94,19 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @click.option(
     "--save", "saves", metavar="N=FILE.npy", multiple=True, help="Write the buffer of argument N after the run."
 )
-@click.option(
-    "--launch", "launch_file", metavar="FILE.toml", help="Run what a launch file describes; MODULE replaces its module."
-)
+@click.option("--launch", "launch_file", metavar="FILE.toml", help="Run a launch file; MODULE replaces its module.")
 @click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(0, min_open=True),
     callback=_finite,
-    help="End a run that takes longer.",
+    help="Stop a run that takes longer.",
 )
 @click.option(
     "--max-instructions",
     metavar="N",
     type=click.IntRange(1),
-    help="End a run that executes more than N thread-instructions.",
+    help="Stop a run that executes more than N thread-instructions.",
 )
 @flags_of(DeviceOptions)
 @not_available_yet("--trace", "--timeline", "--profile", "--coverage")
@@ -116,12 +114,12 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
 
-    Buffers that the kernel wrote are summarised, unless --expect or --save says what to do with them.
+    Prints a summary of the buffers that the kernel wrote, unless --expect or --save is given.
     """
     if options["list_"]:
         return _list(options)
     if options["format_"] is not None:
-        raise click.UsageError("--format is that of --list")
+        raise click.UsageError("--format requires --list")
     job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
     return _run(job, options)
 
@@ -146,7 +144,7 @@ def _job_from_file(options: dict[str, Any]) -> Job:
     given = [name for name in _LAUNCH_OPTIONS if is_given(options[name])]
     if given:
         flag = {"args": "arg", "expects": "expect", "saves": "save"}.get(given[0], given[0])
-        raise click.UsageError(f"--{flag} and --launch exclude each other: the launch file says it")
+        raise click.UsageError(f"--{flag} and --launch exclude each other: the launch file specifies it")
     if options["launch_file"] == options["module"] == STDIN:
         raise click.UsageError("standard input ('-') can be read only once")
     try:
@@ -233,7 +231,7 @@ def _run(job: Job, options: dict[str, Any]) -> int:
 
 
 def _print(text: str, ticker: _Ticker) -> None:
-    """Pass on what a kernel printed, byte for byte: no encoding of the terminal changes it."""
+    """Write a kernel's output byte for byte, regardless of the terminal's encoding."""
     ticker.clear()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     if sys.stdout.line_buffering:
@@ -256,7 +254,7 @@ def _show(report: Report, job: Job, options: dict[str, Any]) -> None:
 
 
 def _speed(instructions: int, seconds: float) -> str:
-    """How much was executed, and how fast, in a unit that leaves digits to see."""
+    """Executed instructions and their rate, in a readable unit."""
     rate, unit = instructions / max(seconds, 1e-9), ""
     if rate >= 1e6:
         rate, unit = rate / 1e6, " million"
@@ -265,15 +263,15 @@ def _speed(instructions: int, seconds: float) -> str:
 
 
 class _Ticker:
-    """Shows that a long run goes on: elapsed seconds on standard error, on a terminal only, after the first two. The
-    line gives way to what the kernel prints, and is gone in the end."""
+    """Shows that a long run goes on: elapsed seconds on standard error, only on a terminal, after the first two. The
+    line is removed for the kernel's output and at the end."""
 
     def __init__(self, quiet: bool) -> None:
         self._wanted = not quiet and is_terminal(sys.stderr)
         self._shown = False
 
     def clear(self) -> None:
-        """Take the line away, until it is next due."""
+        """Remove the line until the next update."""
         if self._shown:
             self._shown = False
             sys.stderr.write("\r\x1b[K")

@@ -21,7 +21,7 @@ FORMATS = ("text", "json", "sarif", "github")
 
 
 class Settings(NamedTuple):
-    """What is to be known to lint one file, and to judge its findings."""
+    """The settings for linting one file and judging its findings."""
 
     targets: tuple[str, ...] = ()
     version: tuple[int, int] | None = None
@@ -33,7 +33,7 @@ class Settings(NamedTuple):
 
 
 class SettingsFinder:
-    """The settings of each file. Raises click.UsageError for wrong options, Failure for wrong files."""
+    """The settings of each file. Raises click.UsageError for bad options, Failure for bad files."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
@@ -43,11 +43,11 @@ class SettingsFinder:
         self._select, self._ignore = _codes(options["select"]), _codes(options["ignore"])
 
     def for_file(self, name: str) -> Settings:
-        """The settings of one file; those of standard input are looked for beside its name, if it was given one."""
+        """The settings of one file; for standard input, they are searched from its given name, if any."""
         return self._of(self._config_of(name))
 
     def left_out(self, folder: str) -> Exclusion:
-        """What is left out of a folder that is searched: as the options say, or the settings there."""
+        """What to exclude from a searched folder, by the options or the settings there."""
         from ptxtools.linter.discovery import DEFAULT, Exclusion
 
         if self._options["exclude"]:
@@ -59,14 +59,14 @@ class SettingsFinder:
         return self._config(self._options["stdin_filename"] or "" if name == STDIN else name)
 
     def format(self, names: Sequence[str]) -> str:
-        """How the findings of the whole run are written: as the settings of all files have it; where those do not
-        agree, as those of the working directory have it."""
+        """The output format of the whole run: from the settings of all files if they agree, else from those of the
+        working directory."""
         found: str = self._options["format_"] or ""
         if not found:
             formats = {self._config_of(name).format for name in names}
             found = (formats.pop() if len(formats) == 1 else self._config("").format) or "text"
         if found not in FORMATS:
-            raise Failure(f"unknown format '{found}' in the settings; there are {', '.join(FORMATS)}")
+            raise Failure(f"unknown format '{found}' in the settings; use {', '.join(FORMATS)}")
         return found
 
     def _config(self, name: str) -> Config:
@@ -132,7 +132,7 @@ def _words(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _codes(values: Sequence[str]) -> tuple[str, ...]:
-    """Codes, or beginnings of codes, from comma-separated words. An unknown one is a usage error."""
+    """Codes, or prefixes of codes, from comma-separated words. An unknown one is a usage error."""
     codes = tuple(word.upper() for word in _words(values))
     if codes:
         from ptxtools.pages import check_codes
@@ -145,7 +145,7 @@ def _codes(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _known_codes(key: str, values: Sequence[str], path: str) -> tuple[str, ...]:
-    """Those of the codes in a file that there are; the others are warned of. Raises Failure if none is left."""
+    """The known codes in a settings file; warns of others. Raises Failure if none is left."""
     codes = tuple(value.upper() for value in values)
     if not codes:
         return ()
@@ -156,7 +156,7 @@ def _known_codes(key: str, values: Sequence[str], path: str) -> tuple[str, ...]:
         if code not in known:
             warn(f"{path}: {unknown_code(code)}")
     if not known and key == "select":
-        raise Failure(f"{path}: 'select' names no code that there is")
+        raise Failure(f"{path}: 'select' has no known code")
     return known
 
 

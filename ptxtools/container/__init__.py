@@ -1,4 +1,4 @@
-"""The `.ptxo` container: an ELF64 file that holds the intermediate representation of a module; and its linker."""
+"""The `.ptxo` container: an ELF64 file with the intermediate representation of a module; and its linker."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Function bodies: statements as a stream of shapes and operand numbers.
 
-A statement is the number of its shape (opcode, number of operands, guarded or not; or label, scope, `.loc`, record); in
-a second column stand its operands' numbers, in a third its guard or its record. Scopes open and close in the stream.
+A statement is the number of its shape (opcode, number of operands, guarded or not; or label, scope, `.loc`, record); a
+second column has its operands' numbers, a third its guard or its record. Scopes open and close in the stream.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from .pool import OperandPool
 ENTRY, HAS_BODY = 1, 2
 #: Kinds of shapes.
 PLAIN, GUARDED, LABEL, OPEN, CLOSE, LOC, RECORD = range(7)
-#: Not in the table of shapes: all of an instruction, out of the table of repeats.
+#: Not in the table of shapes: a complete instruction from the table of repeats.
 REPEATED = 7
-#: Kind, opcode, operand numbers that the statement takes.
+#: Kind, opcode, number of operand numbers of the statement.
 Shape = tuple[int, str, int]
 #: File, line and column of a plain `.loc`.
 LocRow = tuple[int, int, int]
 
-#: Scopes inside scopes that a text may have, too.
+#: Nested scopes, with the same limit as in texts.
 _MOST_SCOPES = 200
-#: Each on a line.
+#: One per line.
 _OPCODES = re.compile(r"(?:[A-Za-z]\w*+(?:(?:\.const\[\d++\])?+\.\w++(?:::\w++)*+)*+\n)*+", re.ASCII)
-#: Operands that statements other than instructions take.
+#: Numbers of operands of statements other than instructions.
 _OPERANDS = {LABEL: 1, OPEN: 0, CLOSE: 0, LOC: 0, RECORD: 0}
 #: Widths of the columns of shapes, operands and extras, unused; length of each column.
 _HEADER = struct.Struct("<BBBxIII")
-#: The same of format 1: one column for operands and extras.
+#: The same for format 1: one column for operands and extras.
 _JOINED_HEADER = struct.Struct("<BBHII")
 
 
 @dataclass(slots=True)
 class Body:
-    """What a body is made of: shapes, operand numbers, extras (records; guards as their complement until `finish`)."""
+    """The parts of a body: shapes, operand numbers, extras (records; guards as their complement until `finish`)."""
 
     heads: list[int] = field(default_factory=list)
     operands: list[int] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Body:
     instructions: int = 0
 
     def finish(self, final: Sequence[int], first_guard: int) -> None:
-        """Turn provisional numbers into final ones."""
+        """Replace provisional numbers by final ones."""
         self.operands = [final[n] for n in self.operands]
         self.extras = [final[~n] - first_guard if n < 0 else n for n in self.extras]
 
@@ -65,11 +65,11 @@ class Body:
         return header + b"".join(pack_column(c, w) for c, w in zip(columns, widths, strict=True))
 
     def statement_offset(self, index: int) -> int:
-        """Where in the encoded body the shape of statement `index` stands."""
+        """The offset in the encoded body of the shape of statement `index`."""
         return _HEADER.size + index * width_for(self.heads)
 
     def operand_offset(self, index: int) -> int:
-        """Where in the encoded body the operand number `index` stands."""
+        """The offset in the encoded body of the operand number `index`."""
         return _HEADER.size + len(self.heads) * width_for(self.heads) + index * width_for(self.operands)
 
 
@@ -85,7 +85,8 @@ class CodeWriter:
         return self.shapes.setdefault((kind, opcode, operands), len(self.shapes))
 
     def collect(self, body: Scope, record: Callable[[Any], int]) -> Body:
-        """A body with provisional operand numbers. record files what is no instruction, label or plain `.loc`."""
+        """A body with provisional operand numbers. record stores statements other than instructions, labels and plain
+        `.loc`."""
         found = Body()
         self._collect(body.items, found, record)
         return found
@@ -104,7 +105,7 @@ class CodeWriter:
                 head = shapes.get(key)
                 heads.append(shapes.setdefault(key, len(shapes)) if head is None else head)
                 for part in parts:
-                    # Most operands are registers that are known already: no call for those.
+                    # Most operands are known registers: avoid a call for those.
                     known = names.get(part.name) if type(part) is Name else None
                     operands.append(number(part) if known is None else known)
             elif type(item) is Label:
@@ -154,17 +155,17 @@ _KINDS: dict[type, int] = {Instruction: PLAIN, Label: LABEL, Loc: LOC, Scope: OP
 
 
 class Shapes:
-    """The shapes of a container, checked.
+    """The validated shapes of a container.
 
-    `rows`: by number, the kind, opcode, and operands (without guards). `repeat` appends those of repeated instructions:
-    kind, what is the same in all of them, 0.
+    `rows`: by number, the kind, opcode, and operands (without guards). `repeat` appends the repeated instructions:
+    kind, their common content, 0.
     """
 
     def __init__(self, data: bytes, strings: Sequence[str], *, joined: bool) -> None:
         """joined: guards and records count among the operands (format 1)."""
         numbers = decode_numbers(data)
         if len(numbers) % 3:
-            raise Damage("the shape table is cut off")
+            raise Damage("the shape table is truncated")
         self.rows: list[tuple[int, Any, int]] = []
         opcodes: list[str] = []
         for kind, text, count in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
@@ -175,16 +176,16 @@ class Shapes:
             if kind <= GUARDED:
                 opcodes.append(opcode)
             elif opcode:
-                raise Damage("an opcode where none can be")
+                raise Damage("an unexpected opcode")
             self.rows.append((kind, opcode, count))
         if not all_match(_OPCODES, opcodes):
-            raise Damage("an opcode that is none")
+            raise Damage("an invalid opcode")
 
     def repeat(self, instructions: Iterable[Any]) -> None:
-        """Let numbers behind those of the shapes stand for these. Raises Damage."""
+        """Assign these the numbers after those of the shapes. Raises Damage."""
         for i in instructions:
             if type(i) is not Instruction:
-                raise Damage("what is repeated is no instruction")
+                raise Damage("a repeated item is not an instruction")
             self.rows.append((REPEATED, (i.opcode, i.operands, i.guard), 0))
 
 
@@ -199,7 +200,7 @@ def decode_columns(data: memoryview) -> Columns:
     second = first + operands * operand_width
     end = second + extras * extra_width
     if end > len(data):
-        raise Damage("a function body reaches beyond its section")
+        raise Damage("a function body extends past its section")
     return (unpack_column(data[_HEADER.size : first], head_width), unpack_column(data[first:second], operand_width),
             unpack_column(data[second:end], extra_width))  # fmt: skip
 
@@ -210,7 +211,7 @@ def decode_joined_columns(data: memoryview, shapes: Shapes, pool: OperandPool) -
     middle = _JOINED_HEADER.size + heads * head_width
     end = middle + operands * operand_width
     if end > len(data):
-        raise Damage("a function body reaches beyond its section")
+        raise Damage("a function body extends past its section")
     head_column = unpack_column(data[_JOINED_HEADER.size : middle], head_width)
     numbers = iter(unpack_column(data[middle:end], operand_width))
     plain: list[int] = []
@@ -220,19 +221,19 @@ def decode_joined_columns(data: memoryview, shapes: Shapes, pool: OperandPool) -
         if kind in (GUARDED, RECORD):
             guards, first = len(pool.guards), next(numbers) - len(pool.operands)
             if first < 0 or (first < guards) != (kind == GUARDED):
-                raise Damage("a guard or a record that is none")
+                raise Damage("an invalid guard or record")
             extras.append(first if kind == GUARDED else pool.records[first - guards])
         plain += islice(numbers, count)
     return head_column, [*plain, *numbers], extras
 
 
-#: What makes a new node of each record, given its span.
+#: Creates a new node for each record, given its span.
 Records: TypeAlias = "Mapping[int, Callable[[Span], Any]]"
 
 
 def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Iterable[LocRow],
                 records: Records, places: Iterable[int]) -> list[Any]:  # fmt: skip
-    """The statements of a body. locs: those of the function."""
+    """The statements of a body. locs: the function's rows."""
     heads, numbers, extras = columns
     operands, guards = tuple(map(pool.operands.__getitem__, numbers)), pool.guards
     items: list[Any] = []
@@ -241,13 +242,14 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
     rows, unread = iter(locs), iter(extras)
     extra = unread.__next__
     at = 0
-    # This loop is most of what decoding costs. To set the fields of a blank node is quicker than to call its class.
+    # This loop is most of the cost of decoding. Setting the fields of a blank node is faster than calling its class.
     for (kind, opcode, count), place in zip(map(shapes.rows.__getitem__, heads), places, strict=False):
         end = at + count
         if kind == REPEATED:
             item = blank(Instruction)
             item.opcode, item.operands, item.guard = opcode
             item.place = place
+            item.layout = None
             add(item)
         elif kind <= GUARDED:
             item = blank(Instruction)
@@ -255,12 +257,13 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
             item.operands = operands[at:end]
             item.guard = guards[extra()] if kind else None
             item.place = place
+            item.layout = None
             add(item)
         elif kind == RECORD:
             add(records[extra()](span_at(place)))
         elif kind == LABEL:
             if type(operands[at]) is not Name:
-                raise Damage("a label that is none")
+                raise Damage("an invalid label")
             add(Label(operands[at].name, span_at(place)))
         elif kind == LOC:
             file, line, column = next(rows)
@@ -278,7 +281,7 @@ def build_items(columns: Columns, shapes: Shapes, pool: OperandPool, locs: Itera
             raise Damage("scopes are nested too deeply")
         at = end
     if stack or at != len(operands) or next(unread, None) is not None:
-        raise Damage("a function body ends in the middle")
+        raise Damage("a function body is incomplete")
     return items
 
 
@@ -290,5 +293,5 @@ def ordinals(body: Scope) -> Iterator[tuple[int, Any]]:
 
 
 def cumulative(lengths: Sequence[int]) -> list[int]:
-    """Start of each part, and the end of the last."""
+    """The start of each part, and the end of the last."""
     return [0, *accumulate(lengths)]

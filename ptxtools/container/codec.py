@@ -22,12 +22,12 @@ Scalar: TypeAlias = "int | str"
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _SIGNED = {1: "b", 2: "h", 4: "i", 8: "q"}
 _LITTLE = sys.byteorder == "little"
-#: No number of a module is longer: 128-bit immediates, zigzag and tag bits included.
+#: The longest number of a module: a 128-bit immediate, with zigzag and tag bits.
 _MAX_BITS = 140
-#: Different texts of one module, and characters that they take over from the ones before: a small file cannot claim
-#: to hold more than memory does.
+#: Different texts of one module, and characters that they share with previous ones: limits on the memory that a small
+#: file can claim.
 MAX_STRINGS, MAX_SHARED = 1 << 22, 1 << 28
-#: Characters that a text may share with the one before.
+#: The most characters that a text may share with the previous one.
 _MOST_SHARED = 255
 
 
@@ -44,7 +44,7 @@ def encode_numbers(numbers: Iterable[int]) -> bytes:
 
 
 def decode_numbers(data: bytes) -> list[int]:
-    """All numbers of a LEB128 run. Raises Damage when the last one is cut off or one is too long."""
+    """All numbers of a LEB128 run. Raises Damage if the last one is truncated or one is too long."""
     if data.isascii():  # no byte has its high bit set: every byte is a number
         return list(data)
     numbers: list[int] = []
@@ -63,19 +63,19 @@ def decode_numbers(data: bytes) -> list[int]:
             if shift > _MAX_BITS:
                 raise Damage("a number is too long")
     if shift:
-        raise Damage("a number is cut off")
+        raise Damage("a number is truncated")
     return numbers
 
 
 def leading_numbers(data: memoryview, count: int) -> tuple[list[int], int]:
-    """The first `count` numbers of a LEB128 run, and how many bytes they take. Raises Damage."""
+    """The first `count` numbers of a LEB128 run, and their size in bytes. Raises Damage."""
     end = 0
     for _ in range(count):
         while end < len(data) and data[end] > 0x7F:
             end += 1
         end += 1
     if end > len(data):
-        raise Damage("a number is cut off")
+        raise Damage("a number is truncated")
     return decode_numbers(bytes(data[:end])), end
 
 
@@ -88,13 +88,13 @@ def unzigzag(number: int) -> int:
 
 
 def width_for(numbers: Sequence[int]) -> int:
-    """The narrowest width of a column that holds all of these unsigned numbers."""
+    """The narrowest column width for all of these unsigned numbers."""
     largest = max(numbers, default=0)
     return 1 if largest < 1 << 8 else 2 if largest < 1 << 16 else 4 if largest < 1 << 32 else 8
 
 
 def signed_width_for(number: int) -> int:
-    """The narrowest width of a signed column that holds the number: 1, 2, 4, 8; 0 when none does."""
+    """The narrowest signed column width for the number: 1, 2, 4, 8; 0 if none suffices."""
     size = number if number >= 0 else ~number
     return 1 if size < 1 << 7 else 2 if size < 1 << 15 else 4 if size < 1 << 31 else 8 if size < 1 << 63 else 0
 
@@ -107,7 +107,7 @@ def pack_column(numbers: Sequence[int], width: int, signed: bool = False) -> byt
 
 
 def unpack_column(data: bytes | memoryview, width: int, signed: bool = False) -> Sequence[int]:
-    """The numbers of a column. Raises Damage when the length is no multiple of a valid width."""
+    """The numbers of a column. Raises Damage if the length is not a multiple of a valid width."""
     if width == 1 and not signed:
         return bytes(data)
     code = (_SIGNED if signed else _CODES).get(width)
@@ -121,7 +121,7 @@ def unpack_column(data: bytes | memoryview, width: int, signed: bool = False) ->
 
 
 class Strings:
-    """The string table while it grows: every text once, numbered by first use."""
+    """The string table under construction: every text once, numbered by first use."""
 
     def __init__(self) -> None:
         self.index: dict[str, int] = {"": 0}
@@ -130,10 +130,10 @@ class Strings:
         return self.index.setdefault(text, len(self.index))
 
     def encode(self) -> bytes:
-        """The table: each text as what it shares with the one before, and the rest, ended by NUL.
+        """The table: each text as the prefix shared with the previous one, and the rest, terminated by NUL.
 
-        Names follow each other in families (`%r1`, `%r2` …), so little is stored twice. Raises ValueError when a text
-        holds a NUL, or there are too many.
+        Similar names follow each other (`%r1`, `%r2` …), so little is stored twice. Raises ValueError if a text
+        contains a NUL, or there are too many.
         """
         if len(self.index) > MAX_STRINGS:
             raise ValueError(f"the module has more than {MAX_STRINGS:,} different names and texts")
@@ -149,7 +149,7 @@ class Strings:
 
 
 def _common(first: str, second: str) -> int:
-    """How many characters both begin with, up to what a column can say."""
+    """The length of the common prefix, up to the limit of a column."""
     most = min(len(first), len(second), _MOST_SHARED)
     for at in range(most):
         if first[at] != second[at]:
@@ -162,18 +162,18 @@ def decode_strings(data: bytes) -> list[str]:
     (count,) = struct.unpack_from("<I", data)
     shared, rests = data[4 : 4 + count], _decode_texts(data[4 + count :])
     if count > MAX_STRINGS or len(shared) != count or len(rests) != count:
-        raise Damage("the string table is cut off")
+        raise Damage("the string table is truncated")
     if sum(shared) > MAX_SHARED:
-        raise Damage("the string table unfolds to too many characters")
+        raise Damage("the string table expands to too many characters")
     text = ""
     strings = [text := text[:length] + rest for length, rest in zip(shared, rests, strict=True)]
     if sum(map(len, strings)) != sum(shared) + sum(map(len, rests)):
-        raise Damage("a text shares more than there is")
+        raise Damage("a text shares more characters than the previous one has")
     return strings
 
 
 def decode_plain_strings(data: bytes) -> list[str]:
-    """The texts of a string table of format 1: whole, each ended by NUL."""
+    """The texts of a string table of format 1: whole, each terminated by NUL."""
     strings = _decode_texts(data)
     if len(strings) > MAX_STRINGS:
         raise Damage("the string table has too many texts")
@@ -182,14 +182,14 @@ def decode_plain_strings(data: bytes) -> list[str]:
 
 def _decode_texts(data: bytes) -> list[str]:
     if data[-1:] != b"\0":
-        raise Damage("the string table is cut off")
+        raise Damage("the string table is truncated")
     if data.count(0) > MAX_STRINGS:
         raise Damage("the string table has too many texts")
     return data[:-1].decode("utf-8", "surrogateescape").split("\0")
 
 
 def all_match(lines: re.Pattern[str], texts: list[str]) -> bool:
-    """Whether each text is a line that the pattern of any number of lines takes; quicker than one by one."""
+    """Whether the pattern matches each text as a line; faster than one by one."""
     return not texts or ("\n".join(texts).count("\n") < len(texts) and bool(lines.fullmatch("\n".join([*texts, ""]))))
 
 
@@ -221,12 +221,12 @@ class Cursor:
         return tuple(self.scalars_of(self.next()))
 
     def scalars_of(self, count: int) -> list[Scalar]:
-        """So many. Raises Damage when there are fewer."""
+        """Read `count` scalars. Raises Damage if there are fewer."""
         strings = self.strings
         # The last term is `unzigzag(n >> 1)`.
         found = [strings[n >> 1] if n & 1 else (n >> 2) ^ -(n >> 1 & 1) for n in islice(self.numbers, count)]
         if len(found) != count:
-            raise Damage("a record is cut off")
+            raise Damage("a record is truncated")
         return found
 
 

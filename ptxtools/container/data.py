@@ -1,4 +1,4 @@
-"""Module-scope variables as ELF sees them: sections by space, symbols, and the bytes of initialisers.
+"""Module-scope variables in ELF: sections by space, symbols, and the bytes of initialisers.
 
 Sections are named by space and content: `.global.data`, `.global.bss`, `.const.data`, `.const2.bss`, `.shared.bss` ….
 """
@@ -17,7 +17,7 @@ from .errors import Damage
 from .layout import align_up, alignment_of, element_bytes, size_of
 from .records import ImageInit
 
-#: An initialised variable beyond this is refused: its bytes would all stand in the file.
+#: The size limit of an initialised variable, since all of its bytes are in the file.
 MAX_IMAGE = 256 << 20
 #: Relocation types: an operand number that names a symbol; an address; a generic address; byte n of an address.
 R_OPERAND, R_ADDRESS, R_GENERIC, R_BYTE = 1, 2, 3, 16
@@ -26,7 +26,7 @@ _BINDINGS = {"": elf.STB_LOCAL, "weak": elf.STB_WEAK}
 
 @dataclass(slots=True)
 class DataSections:
-    """Places variables; `relocations` has (section, offset, symbol name, type, addend)."""
+    """Allocates variables; `relocations` has (section, offset, symbol name, type, addend)."""
 
     writer: elf.ElfWriter
     images: dict[int, bytearray] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class DataSections:
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def place(self, v: Variable) -> tuple[elf.Symbol, ImageInit | None]:
-        """The symbol of a variable, and where its initialiser stands if that can be read back from the bytes."""
+        """The symbol of a variable, and the position of its initialiser if it can be read back from the bytes."""
         size, alignment = size_of(v), alignment_of(v)
         if size >= 1 << 63 or alignment >= 1 << 31:
             raise ValueError(f"variable {v.name} has {size} bytes, which is more than ELF64 can hold")
@@ -78,7 +78,7 @@ class DataSections:
 
     def _fill(self, v: Variable, init: Initializer | None, depth: int, span: int, section: int, at: int,
               end: int) -> None:  # fmt: skip
-        """Write `init`, which stands for `span` bytes from `at` on; what is beyond `end` is dropped."""
+        """Write `init`, which takes `span` bytes from `at` on; bytes past `end` are dropped."""
         scalar = _scalar_bytes(v)
         if isinstance(init, list):
             dims = [d or 0 for d in v.dims] + ([v.vector] if v.vector > 1 else [])
@@ -119,7 +119,7 @@ def _address_type(value: SymbolValue) -> int:
 
 
 def _bits(value: Immediate, type_: str) -> int:
-    """The bits that a constant has in a variable of that type (4.5)."""
+    """The bits of a constant in a variable of that type (4.5)."""
     import struct
 
     wide = {"f64": "<d", "f32": "<f", "f16": "<e"}
@@ -139,7 +139,7 @@ def _bits(value: Immediate, type_: str) -> int:
 
 
 def image_of(v: Variable, section: int, offset: int) -> ImageInit | None:
-    """How to read the initialiser back from the bytes: a scalar or a flat list of plain constants of one type."""
+    """How to read the initialiser back from the bytes: as a scalar or a flat list of plain constants of one type."""
     init, scalar = v.init, _scalar_bytes(v)
     values = init if isinstance(init, list) else [init]
     if not values or scalar not in (1, 2, 4, 8) or len(v.dims) > 1 or v.vector != 1 or (init is values) == (not v.dims):
@@ -164,7 +164,7 @@ def image_reader(content: Callable[[int], memoryview]) -> Callable[[str, ImageIn
         end = offset + scalar * (1 if count is None else count)
         data = content(section)
         if end > len(data) or (count is not None and count < 1):
-            raise Damage("an initialiser reaches beyond its section")
+            raise Damage("an initialiser extends past its section")
         values = unpack_column(data[offset:end], scalar, signed=type_[0] == "s")
         immediates: list[Initializer] = [Immediate(value, kind) for value in values]
         return immediates[0] if count is None else immediates

@@ -12,7 +12,7 @@ from .refs import renamed_function
 
 
 def merge_debug(items_of: list[list[Any]]) -> None:
-    """Make the debugging data of the modules fit into one module, in place.
+    """Combine the debugging data of the modules for one module, in place.
 
     Equal files share a number, labels that DWARF refers to become distinct, and sections of the same name become one,
     with references to the section's start turned into references to the start of the module's part.

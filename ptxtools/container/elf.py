@@ -1,6 +1,6 @@
-"""ELF64, little-endian, relocatable: as much of it as the container needs, read and written.
+"""ELF64, little-endian, relocatable: read and write the subset that containers need.
 
-The structures are those of the System V ABI, chapter 4; numbers of sections beyond 0xff00 are extended as it says.
+The structures are those of the System V ABI, chapter 4, including its extended section numbers beyond 0xff00.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK, SHF_COMPRESSED = 1, 2, 4, 0x
 SHN_UNDEF, SHN_LORESERVE, SHN_ABS, SHN_COMMON, SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFF2, 0xFFFF
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
-#: What all compressed sections of one container may hold when decompressed: beyond it the file is refused.
+#: The limit on the decompressed size of all sections of a container.
 MAX_DECOMPRESSED = 512 << 20
-#: What becomes nodes takes many times its bytes in memory: these sections compress to no less than a sixty-fourth.
+#: Nodes take many times their encoded size in memory: these sections may compress to no less than a sixty-fourth.
 _BECOME_NODES, _FREE, _MOST_RATIO = (".ptx", ".text"), 4 << 20, 64
 
 _EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -68,7 +68,7 @@ SymbolExtent: TypeAlias = "tuple[int, int, int]"
 
 
 class Relocation(NamedTuple):
-    """At `offset` of a section stands something that symbol number `symbol`, plus `addend`, decides."""
+    """The content at `offset` of a section depends on symbol number `symbol`, plus `addend`."""
 
     offset: int
     symbol: int
@@ -92,7 +92,7 @@ class ElfWriter:
         return section.index
 
     def add_symbols(self, symbols: Sequence[Symbol]) -> list[int]:
-        """Number the symbols, local ones first as ELF demands; their numbers in the order given."""
+        """Number the symbols, local ones first as ELF requires; returns their numbers in the given order."""
         order = sorted(range(len(symbols)), key=lambda n: symbols[n].binding != STB_LOCAL)
         numbers = [0] * len(symbols)
         for index in order:
@@ -174,7 +174,7 @@ def _short(section: int) -> int:
 
 
 class _Names:
-    """A string table in which a text may be the end of another."""
+    """A string table in which a text may be the suffix of another."""
 
     def __init__(self) -> None:
         self.data = bytearray(1)
@@ -210,14 +210,14 @@ class ElfFile:
     _decompressed: dict[int, memoryview] = field(default_factory=dict)
 
     def find(self, name: str) -> Section:
-        """The first section of that name. Raises Damage when there is none."""
+        """The first section of that name. Raises Damage if there is none."""
         for section in self.sections:
             if section.name == name:
                 return section
         raise Damage(f"there is no section {name}")
 
     def content(self, section: Section) -> memoryview:
-        """A section's bytes, decompressed if need be (once)."""
+        """A section's bytes, decompressed (once) if necessary."""
         if not section.flags & SHF_COMPRESSED:
             return memoryview(section.data)
         content = self._decompressed.get(section.index)
@@ -226,17 +226,17 @@ class ElfFile:
         return content
 
     def content_of(self, number: int) -> memoryview:
-        """The bytes of the section of a number."""
+        """The bytes of the section with a number."""
         return self.content(self.sections[number])
 
     def _decompress(self, section: Section) -> bytes:
         kind, _, size, _ = _CHDR.unpack_from(section.data)
         if kind != _ZLIB:
-            raise Damage(f"section {section.name} is compressed by method {kind}, which is unknown")
+            raise Damage(f"section {section.name} is compressed with the unknown method {kind}")
         if size > self.budget:
-            raise Damage(f"compressed sections hold more than {MAX_DECOMPRESSED >> 20} MiB")
+            raise Damage(f"compressed sections contain more than {MAX_DECOMPRESSED >> 20} MiB")
         if section.name.startswith(_BECOME_NODES) and size > _FREE + _MOST_RATIO * len(section.data):
-            raise Damage(f"section {section.name} claims to hold {size} bytes in {len(section.data)}")
+            raise Damage(f"section {section.name} claims to contain {size} bytes in {len(section.data)}")
         self.budget -= size
         machine = zlib.decompressobj()
         try:
@@ -259,12 +259,12 @@ class ElfFile:
 
 
 class SymbolTable(Sequence[Symbol]):
-    """The symbols of a file; each is made when it is asked for: there may be millions. Raises Damage then."""
+    """The symbols of a file; each is created on access, since there may be millions. Access raises Damage."""
 
     def __init__(self, rows: memoryview, names: bytes, wide: memoryview) -> None:
         """wide: the section numbers that are too large for a symbol."""
         if len(rows) % _SYM.size:
-            raise Damage("the symbol table is cut off")
+            raise Damage("the symbol table is truncated")
         self._rows, self._names, self._wide = rows, names, wide
 
     def __len__(self) -> int:
@@ -288,29 +288,29 @@ class SymbolTable(Sequence[Symbol]):
 def _text(table: bytes, start: int) -> str:
     end = table.find(b"\0", start)
     if start >= len(table) or end < 0:
-        raise Damage("a name lies outside the string table")
+        raise Damage("a name is outside the string table")
     return table[start:end].decode("utf-8", "surrogateescape")
 
 
 def parse_elf(data: bytes) -> ElfFile:
-    """Read the headers of a 64-bit little-endian ELF file. Raises Damage on anything that lies."""
+    """Read the headers of a 64-bit little-endian ELF file. Raises Damage on anything inconsistent."""
     if len(data) < _EHDR.size:
-        raise Damage(f"the file ends after {len(data)} bytes, within its header")
+        raise Damage(f"the file ends after {len(data)} bytes, inside its header")
     ident, _, machine, _, _, _, table, _, _, _, _, entry, count, strings = _EHDR.unpack_from(data)
     if ident[:6] != ELF + b"\x02\x01":
         raise Damage("not a 64-bit little-endian ELF file")
     if table == 0:
         return ElfFile(machine, [])
     if entry != _SHDR.size or table + _SHDR.size > len(data):
-        raise Damage("the section headers lie outside the file")
+        raise Damage("the section headers are outside the file")
     first = _SHDR.unpack_from(data, table)
     count = count or first[5]
     strings = first[6] if strings == SHN_XINDEX else strings
     if table + count * _SHDR.size > len(data):
-        raise Damage("the section headers lie outside the file")
+        raise Damage("the section headers are outside the file")
     rows = list(_SHDR.iter_unpack(memoryview(data)[table : table + count * _SHDR.size]))
     if not 0 < strings < count or rows[strings][4] + rows[strings][5] > len(data):
-        raise Damage("there is no section of section names")
+        raise Damage("there is no section name table")
     names = bytes(data[rows[strings][4] : rows[strings][4] + rows[strings][5]])
     view = memoryview(data)
     return ElfFile(machine, [_section(view, n, row, names) for n, row in enumerate(rows)])
@@ -321,6 +321,6 @@ def _section(data: memoryview, index: int, row: tuple[int, ...], names: bytes) -
     content = memoryview(b"")
     if type_ not in (SHT_NULL, SHT_NOBITS):
         if offset + size > len(data):
-            raise Damage(f"section {index} reaches beyond the end of the file")
+            raise Damage(f"section {index} extends past the end of the file")
         content = data[offset : offset + size]
     return Section(_text(names, name), type_, content, flags, align, entsize, link, info, size, index, offset)

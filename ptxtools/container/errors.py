@@ -1,4 +1,4 @@
-"""What can be wrong with a binary input or a link: the codes PTX8xx, and how to raise them."""
+"""Errors of binary inputs and of linking: the codes PTX8xx, and how to raise them."""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ INCOMPATIBLE = "PTX814"
 EXPLANATIONS: dict[str, tuple[str, str]] = {
     DAMAGED: (
         "damaged container or binary",
-        "The file starts like a container, fatbin or ELF file but its content contradicts itself: it was truncated, "
-        "a byte changed (the content hash differs), or a size, offset or index points outside the file. Nothing of it "
-        "is used. Build it again, or copy it again.",
+        "The file starts like a container, fatbin or ELF file but its content is inconsistent: it was truncated, "
+        "a byte changed (the content hash differs), or a size, offset or index points outside the file. "
+        "Nothing from it is used. Rebuild it, or copy it again.",
     ),
     NEWER: (
         "container of a newer format",
-        "The container was written by a newer ptx-as whose format this version does not know. Update ptxtools, or "
-        "assemble the PTX text again with this version.",
+        "The container was written by a newer ptx-as in a format unknown to this version. Update ptxtools, or "
+        "assemble the PTX text with this version.",
     ),
     NO_PTX: (
         "no PTX inside",
-        "The fatbin, cubin or ELF file holds no PTX text (only machine code, or no device code at all). Build it with "
-        "PTX embedded: `nvcc -gencode arch=compute_90,code=compute_90`.",
+        "The fatbin, cubin or ELF file contains no PTX text (only machine code, or no device code at all). Build it "
+        "with PTX embedded: `nvcc -gencode arch=compute_90,code=compute_90`.",
     ),
     COMPRESSION: (
-        "compression that cannot be undone",
-        "The entry is compressed by a method that is unknown, or whose Python package is not installed: "
+        "unsupported compression",
+        "The entry is compressed with an unknown method, or one whose Python package is not installed: "
         "`pip install zstandard` for Zstandard.",
     ),
     UNWRITABLE: (
-        "module cannot be put into a container",
-        "A figure of the module is beyond what the format (ELF64) can hold, such as a variable of more than 2**63 "
+        "module does not fit a container",
+        "A size in the module exceeds the limits of the format (ELF64), such as a variable of more than 2**63 "
         "bytes or an initialised variable of more than 256 MiB.",
     ),
     UNDEFINED: (
         "undefined symbol",
-        "A function or variable is declared `.extern` or used, and no input defines it. Add the module that defines "
+        "A function or variable is declared `.extern` or used, but no input defines it. Add the module that defines "
         "it, or use `ptx-as -c`, which does not link. Names of the CUDA runtime (vprintf, malloc, free, __assertfail, "
         "__cudaCDP2*) need no definition.",
     ),
     DUPLICATE: (
         "duplicate symbol",
-        "Two inputs define the same `.visible` name. Make one of them `.weak`, or drop the linkage directive of one: "
-        "names without linkage stay inside their module.",
+        "Two inputs define the same `.visible` name. Make one of them `.weak`, or remove the linkage directive of one: "
+        "names without linkage are local to their module.",
     ),
     MISMATCH: (
         "declarations of one symbol differ",
-        "A declaration and the definition of a symbol disagree about its kind, space, type, size or parameters. A "
-        "call through the declaration would pass its arguments wrongly.",
+        "A declaration and the definition of a symbol disagree on its kind, space, type, size or parameters. A "
+        "call through the declaration would pass its arguments incorrectly.",
     ),
     INCOMPATIBLE: (
         "modules that cannot be linked together",
-        "The inputs declare different address sizes, or targets of which none can run the code of all of them (two "
+        "The inputs declare different address sizes, or targets none of which can run all of their code (two "
         "different `a` targets).",
     ),
 }
@@ -75,10 +75,10 @@ def fail(code: str, message: str, name: str, *help_lines: str) -> NoReturn:
 
 
 class Damage(Exception):  # noqa: N818 - what it says about the bytes
-    """Raised inside the readers when bytes make no sense; the public functions turn it into a PtxError."""
+    """Raised inside the readers for invalid bytes; the public functions turn it into a PtxError."""
 
 
-#: What the readers raise on bytes that make no sense.
+#: The exceptions of readers on invalid bytes.
 DAMAGE = (
     Damage, IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, StopIteration, RecursionError,
     struct.error,

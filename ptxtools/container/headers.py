@@ -1,4 +1,4 @@
-"""What a module declares itself to be."""
+"""A module's `.version` and `.target`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ptxtools.ir import Header, Item, Module
 
 
 def declared_as(module: Module, target: str | None, version: tuple[int, int] | None) -> Module:
-    """The module with `.target` and `.version` replaced where they are given; itself when neither is."""
+    """The module with `.target` and `.version` replaced if given; the same module if neither is."""
     if target is None and version is None:
         return module
     items: list[Item] = []

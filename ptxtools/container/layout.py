@@ -1,4 +1,4 @@
-"""Sizes and places: bytes of a variable, offsets of parameters, registers by class (5.1, 5.4)."""
+"""Sizes and layout: bytes of a variable, offsets of parameters, registers by class (5.1, 5.4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ptxtools.ir import Function, Initializer, Scope, Statement, Variable
 from ptxtools.isa.types import TYPES
 
-#: Register classes by width; predicates are a class of their own. 8-bit registers live in 16-bit ones.
+#: Register classes by width, and one for predicates. 8-bit registers count as 16-bit ones.
 REGISTER_CLASSES = ("pred", "b16", "b32", "b64", "b128")
 _CLASS_BITS = {8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b128"}
 
@@ -24,7 +24,7 @@ def length_of(init: Initializer | None) -> int:
 
 
 def size_of(variable: Variable) -> int:
-    """Bytes of a variable; an array without a size has that of its initialiser, or 0 (5.4.2)."""
+    """Bytes of a variable; an array without a size has its initialiser's, or 0 (5.4.2)."""
     count = 1
     for n, size in enumerate(variable.dims):
         count *= (length_of(variable.init) if n == 0 and variable.init is not None else 0) if size is None else size
@@ -32,7 +32,7 @@ def size_of(variable: Variable) -> int:
 
 
 def alignment_of(variable: Variable) -> int:
-    """Declared alignment, or the natural one: that of an element, as a power of two (5.4.5)."""
+    """The declared alignment, or the natural one: the size of an element, as a power of two (5.4.5)."""
     if variable.align is not None and variable.align > 0:
         return variable.align
     size = element_bytes(variable)
@@ -44,7 +44,7 @@ def align_up(offset: int, alignment: int) -> int:
 
 
 def place(variables: Iterable[Variable]) -> tuple[list[tuple[int, int, int]], int]:
-    """(offset, size, alignment) of each variable, one after the other, and the bytes of all."""
+    """(offset, size, alignment) of each variable, one after the other, and the total size."""
     places, end = [], 0
     for variable in variables:
         size, alignment = size_of(variable), alignment_of(variable)
@@ -56,7 +56,7 @@ def place(variables: Iterable[Variable]) -> tuple[list[tuple[int, int, int]], in
 
 @dataclass(slots=True)
 class Descriptor:
-    """What a launch has to know about a function; sizes in bytes.
+    """The properties of a function that a launch needs; sizes in bytes.
 
     params: (offset, size, alignment) of each parameter; registers: declared registers by class.
     """
@@ -71,7 +71,7 @@ class Descriptor:
 
 
 def describe(function: Function, declared: list[Variable] | None = None) -> Descriptor:
-    """The figures of a function, its nested scopes counted in; declared: its declarations, where they are known."""
+    """The descriptor of a function, including its nested scopes; declared: its declarations, if known."""
     result = Descriptor()
     result.params, result.param_bytes = place(function.params)
     if function.body is not None:

@@ -1,4 +1,4 @@
-"""Nodes of a container whose content is decoded on first touch: function headers, bodies, DWARF sections."""
+"""Lazily decoded nodes of a container: function headers, bodies, DWARF sections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEADER_FIELDS = ("params", "returns", "directives", "attributes", "variadic")
 
 
 class LazySection(Section):
-    """A `.section` whose lines are decoded on first touch."""
+    """A `.section` whose lines are decoded on first access."""
 
     __slots__ = ("_container", "_item")
     __hash__ = None  # type: ignore[assignment]
@@ -51,7 +51,7 @@ class LazySection(Section):
 
 
 class LazyScope(Scope):
-    """A function's outermost scope whose statements are decoded on first touch."""
+    """A function's outermost scope whose statements are decoded on first access."""
 
     __slots__ = ("_body", "_container")
     __hash__ = None  # type: ignore[assignment]
@@ -85,7 +85,7 @@ class LazyScope(Scope):
 
 
 class LazyFunction(Function):
-    """A function whose header and body are decoded on first touch. `descriptor` has the stored figures."""
+    """A function whose header and body are decoded on first access. `descriptor` is the stored one."""
 
     __slots__ = ("_container", "_header", "_item")
     __hash__ = None  # type: ignore[assignment]
@@ -106,7 +106,7 @@ class LazyFunction(Function):
         return self
 
     def decode(self) -> dict[str, Any]:
-        """The fields of the header. One that was set meanwhile is not asked for."""
+        """Decode the fields of the header, except one that was set meanwhile."""
         if self._header is None:
             container = self._container
             self._header, _ = container.guarded(container.header, self._item)
@@ -121,7 +121,7 @@ class LazyFunction(Function):
 
     @property
     def descriptor(self) -> Descriptor:
-        """The stored figures."""
+        """The stored descriptor."""
         return self._container.guarded(self._container.descriptor, self._item)
 
     def __eq__(self, other: object) -> bool:

@@ -21,25 +21,25 @@ Symbol = Variable | Function | Alias
 
 
 def link(modules: Sequence[Module], *, gc: bool = False, check_undefined: bool = True) -> Module:
-    """One module that holds all of them.
+    """Link the modules into one.
 
-    `.extern` names meet their definitions, `.weak` ones give way, `.common` ones merge, names without linkage stay
-    their module's own (renamed where two collide). gc drops functions and variables that no kernel reaches;
-    check_undefined: demand that every name that is used is defined, but for the runtime's. Raises PtxError: undefined
-    and duplicate symbols, declarations that differ, modules that do not fit together.
+    `.extern` names are resolved to their definitions, `.weak` ones give way, `.common` ones merge, names without
+    linkage stay local (renamed where two conflict). gc drops functions and variables that no kernel reaches;
+    check_undefined: require a definition of every used name, except the runtime's. Raises PtxError: undefined and
+    duplicate symbols, conflicting declarations, incompatible modules.
     """
     return _Linker(modules, gc).link(check_undefined)
 
 
 def is_definition(item: Symbol) -> bool:
-    """Whether the item gives its name a meaning, rather than saying that one is given elsewhere."""
+    """Whether the item defines its name, rather than declaring that it is defined elsewhere."""
     if isinstance(item, Function):
         return item.body is not None
     return isinstance(item, Alias) or item.linkage != "extern"
 
 
 def is_shared_name(item: Symbol) -> bool:
-    """Whether other modules see the name: entries always are seen, aliases as well (11.6)."""
+    """Whether the name is visible to other modules: entries and aliases always are (11.6)."""
     if isinstance(item, Alias) or item.linkage:
         return True
     return item.kind == "entry" if isinstance(item, Function) else False
@@ -50,7 +50,7 @@ class _Linker:
         self.modules = modules
         self.gc = gc
         self.errors: list[Diagnostic] = []
-        #: The winning definition of each name, and the module it stands in.
+        #: The chosen definition of each name, and its module.
         self.defined: dict[str, tuple[Symbol, int]] = {}
         #: Items of the result by module, names already made distinct.
         self.items: list[list[Any]] = []
@@ -95,7 +95,7 @@ class _Linker:
     # --- headers --------------------------------------------------------------------------------------------------
 
     def _headers(self) -> list[Header]:
-        """`.version` and `.target` are the highest that an input requires."""
+        """`.version` and `.target` are the highest required by an input."""
         version = max(m.version for m in self.modules)
         targets = list(dict.fromkeys(m.target for m in self.modules))
         strange = [t for t in targets if t and not known(t)]
@@ -120,7 +120,7 @@ class _Linker:
     # --- names ----------------------------------------------------------------------------------------------------
 
     def _separate_local_names(self) -> None:
-        """Rename what is a module's own where another module uses the same name."""
+        """Rename local names that another module also uses."""
         taken = {item.name for items in self.items for item in _symbols(items) if is_shared_name(item)}
         for n, items in enumerate(self.items):
             own = dict.fromkeys(item.name for item in _symbols(items))
@@ -136,7 +136,7 @@ class _Linker:
                 self.items[n] = [_renamed(item, names) for item in items]
 
     def _resolve(self) -> None:
-        """Find the definition of each name: a strong one, else the first weak one, else the largest common one."""
+        """Choose the definition of each name: a strong one, else the first weak one, else the largest common one."""
         for n, items in enumerate(self.items):
             for item in _symbols(items):
                 if is_definition(item):
@@ -222,7 +222,7 @@ class _Linker:
                 )
 
     def _check_unused_variables(self, reported: set[str]) -> None:
-        """A declared variable wants a definition though nothing uses it, as nvlink has it; functions do not."""
+        """As in nvlink, declared variables need a definition even if unused; functions do not."""
         if self.gc:
             return
         for module, items in enumerate(self.items):
@@ -268,7 +268,7 @@ class _Linker:
         return item.name in kept and kept[item.name][0] is item
 
     def _declaration(self, item: Symbol) -> Symbol:
-        """What becomes of a declaration when its definition now is in the same module."""
+        """The replacement of a declaration whose definition is now in the same module."""
         known = self.defined.get(item.name)
         if known is None or not isinstance(item, Function):
             return item
@@ -279,7 +279,7 @@ class _Linker:
         return copy
 
     def _variables(self, kept: dict[str, tuple[Symbol, int]]) -> list[Variable]:
-        """In input order, but what an initialiser names stands before it."""
+        """In input order, except that symbols named in an initialiser precede it."""
         variables: dict[str, Variable] = {name: s for name, (s, _) in kept.items() if isinstance(s, Variable)}
         order = [
             i.name for items in self.items for i in items if isinstance(i, Variable) and variables.get(i.name) is i
@@ -332,14 +332,14 @@ def _renamed(item: Any, names: dict[str, str]) -> Any:
 
 
 def _declaring(definition: Symbol, item: Function) -> Function:
-    """A declaration with the linkage and the very parameters of a definition that now is in the same module."""
+    """A declaration with the linkage and parameters of a definition that is now in the same module."""
     target, linkage = (definition, definition.linkage) if isinstance(definition, Function) else (item, "visible")
     return Function(item.kind, item.name, target.params, target.returns, item.directives, None, linkage,
                     item.attributes, item.variadic, item.span, item.name_span)  # fmt: skip
 
 
 def _difference(item: Symbol, target: Symbol) -> str:
-    """How a declaration differs from the definition; "" when it agrees."""
+    """How a declaration differs from the definition; "" if it agrees."""
     if type(item) is not type(target) and isinstance(item, Variable) != isinstance(target, Variable):
         return "one is a function, the other a variable"
     if isinstance(item, Function) and isinstance(target, Function):

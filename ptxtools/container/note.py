@@ -9,7 +9,7 @@ from .errors import Damage
 
 OWNER = b"ptxtools\0"
 NT_FORMAT, NT_TOOL, NT_SHA256 = 0x101, 0x102, 0x103
-#: (major, minor): a reader accepts every minor of the majors it knows.
+#: (major, minor): a reader accepts every minor of the majors it supports.
 FORMAT = (3, 0)
 #: A constant rather than the installed package's version: the same text gives the same bytes, installed or not.
 TOOL = "ptxtools 0.1"
@@ -43,7 +43,7 @@ def decode_notes(data: bytes) -> dict[int, tuple[int, bytes]]:
         name_size, size, kind = _HEAD.unpack_from(data, at)
         start = at + _HEAD.size + (name_size + 3 & ~3)
         if start + size > len(data):
-            raise Damage("a note reaches beyond its section")
+            raise Damage("a note extends past its section")
         if data[at + _HEAD.size : at + _HEAD.size + name_size] == OWNER:
             notes[kind] = (start, data[start : start + size])
         at = start + (size + 3 & ~3)
@@ -51,7 +51,7 @@ def decode_notes(data: bytes) -> dict[int, tuple[int, bytes]]:
 
 
 def digest(data: bytes | bytearray, place: int) -> bytes:
-    """SHA-256 of the whole file, with zeros for the digest that stands at `place`."""
+    """SHA-256 of the whole file, with zeros for the digest at `place`."""
     view = memoryview(data)
     state = hashlib.sha256(view[:place])
     state.update(bytes(_DIGEST_SIZE))
@@ -60,7 +60,7 @@ def digest(data: bytes | bytearray, place: int) -> bytes:
 
 
 def seal(data: bytes, offset: int) -> bytes:
-    """Put the digest into a file whose notes stand at `offset`."""
+    """Insert the digest into a file whose notes are at `offset`."""
     notes = decode_notes(data[offset : offset + len(encode_notes())])
     place = offset + notes[NT_SHA256][0]
     return data[:place] + digest(data, place) + data[place + _DIGEST_SIZE :]

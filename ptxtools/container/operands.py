@@ -1,4 +1,4 @@
-"""The operand pool: every operand of a module once, in groups of like ones.
+"""The operand pool: every operand of a module once, in groups of similar ones.
 
 Instructions refer to operands by number. A group holds operands of one kind, with the same number of components and the
 same width of their number; components are operands of earlier groups. So a group is a few columns, and decodes without
@@ -40,7 +40,7 @@ _Shape = tuple[int, tuple[int, ...], int, str]
 
 
 class Pool:
-    """The pool while it grows; `number(operand)` is provisional until `finish` has ordered the groups."""
+    """The pool under construction; `number(operand)` is provisional until `finish` has ordered the groups."""
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
@@ -97,14 +97,14 @@ class Pool:
         if isinstance(o, Element):
             names = (o.name,) if o.register is None else (o.name, o.register)
             return ELEMENT, tuple(map(self.name, names)), o.index, ""
-        raise TypeError(f"no operand: {o!r}")
+        raise TypeError(f"not an operand: {o!r}")
 
     def finish(self, strings: Strings) -> tuple[bytes, list[int], int]:
-        """The table's bytes, the final number of each provisional one, and that of the first guard."""
+        """The table's bytes, the final number of each provisional one, and the number of the first guard."""
         depth: list[int] = []
         groups: dict[tuple[Any, ...], list[int]] = {}
         for index, (kind, parts, number, text) in enumerate(self.shapes):
-            # What is no operand stands last, so that nothing can be made of it by mistake.
+            # Non-operands come last, so that they cannot be used as operands by mistake.
             level = _LAST if kind in NO_OPERANDS else 1 + max([depth[p] for p in parts], default=-1)
             depth.append(level)
             width = _number_width(number) if kind in _HAS_NUMBER and (number or kind != ADDRESS) else 0

@@ -1,6 +1,6 @@
-"""Operands by number, out of a container: the counterpart of `operands.Pool`, which describes the groups.
+"""Operands of a container by number: the counterpart of `operands.Pool`, which describes the groups.
 
-What comes out are nodes that a parser makes, too: nobody behind the reader meets an address inside a predicate.
+The nodes are restricted to those that a parser can create: there is never an address inside a predicate.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .operands import (
     VECTOR,
 )
 
-#: What operands are made of, by kind: types of the first component, and of the others.
+#: The components of operands by kind: types of the first, and of the others.
 _ANY = frozenset({Name, Immediate, SymbolOffset, Element, Vector, Address, Negated, Pair})
 _NAMES = frozenset({Name})
 _PARTS: dict[int, tuple[frozenset[type], frozenset[type]]] = {
@@ -53,19 +53,19 @@ _PARTS: dict[int, tuple[frozenset[type], frozenset[type]]] = {
     ADDRESS: (frozenset({Name, Immediate, Element}), _ANY),
     PAIR: (frozenset({Name, Vector}), frozenset({Name, Vector})), VECTOR: (_ANY, _ANY), ARGUMENTS: (_ANY, _ANY),
 }  # fmt: skip
-#: Number of components; those that are not listed take any number.
+#: Number of components; kinds not listed take any number.
 _ARITY = {NAME: (0,), IMMEDIATE: (0,), OFFSET: (1,), ELEMENT: (1, 2), NEGATED: (1,), PAIR: (2,), GUARD: (1,),
           NOT_GUARD: (1,), RECORD: (0,)}  # fmt: skip
 _TEXTS = {IMMEDIATE: ("s64", "u64", "f32", "f64"), NEGATED: ("!", "-"), ADDRESS: ("", "unified")}
 _IDENTIFIERS = re.compile(r"(?:[\w$%.]+\n)*", re.ASCII)
-#: Operands inside operands; whoever walks them may recurse this deep.
+#: Nested operands; code that traverses them may recurse this deep.
 _DEEPEST = 64
-#: Parts of one operand, those of its parts included: what refers to itself again and again would have any number.
+#: Parts of one operand, counted recursively: repeated sharing could otherwise multiply them without limit.
 _MOST_PARTS = 1 << 14
 
 
 class OperandPool:
-    """The operands and the guards, each by its number; numbers of records stand behind them in format 1."""
+    """The operands and the guards, each by its number; in format 1, followed by records."""
 
     def __init__(self, data: memoryview, strings: Sequence[str]) -> None:
         self.strings = strings
@@ -73,7 +73,7 @@ class OperandPool:
         self.guards: list[Guard] = []
         self.records: list[int] = []
         self._level = self._level_start = 0
-        #: Where groups begin, and how many parts operands before that have at most.
+        #: The start of each group, and the most parts of an operand before it.
         self._starts, self._most_parts = [0], [1]
         (count,) = unpack_from("<I", data)
         at = 4
@@ -81,17 +81,17 @@ class OperandPool:
             at = self._group(data, at)
 
     def _group(self, data: memoryview, at: int) -> int:
-        """Decode the group at `at`; where the next one starts."""
+        """Decode the group at `at`; returns the start of the next one."""
         kind, width, id_width, arity, text, count = GROUP.unpack_from(data, at)
         at += GROUP.size
         if kind > RECORD:
             raise Damage(f"operands of unknown kind {kind}")
         if arity not in _ARITY.get(kind, (arity,)) or (kind in (IMMEDIATE, RECORD) and not width):
-            raise Damage("operands of an impossible form")
+            raise Damage("operands of an invalid form")
         if not count or arity > _MOST_PARTS:  # else no bytes would stand against the columns
-            raise Damage("a group without operands, or of too many parts")
+            raise Damage("a group without operands, or with too many parts")
         if self.records or (self.guards and kind not in NO_OPERANDS):
-            raise Damage("operands behind what is none")
+            raise Damage("operands after guards")
         columns = []
         for _ in range(1 if kind == NAME else arity):
             columns.append(_column(data, at, count, id_width))
@@ -106,7 +106,7 @@ class OperandPool:
             return map(Name, _identifiers([self.strings[n] for n in columns[0]]))
         word = self.strings[text]
         if word not in _TEXTS.get(kind, ("",)):
-            raise Damage(f"an operand with the word {word!r}")
+            raise Damage(f"an operand with the invalid word {word!r}")
         if kind == RECORD:
             return numbers
         if kind == IMMEDIATE:
@@ -141,11 +141,11 @@ class OperandPool:
         parts = [list(map(self.operands.__getitem__, column)) for column in columns]
         for n, column in enumerate(parts):
             if not set(map(type, column)) <= (others if n else first):
-                raise Damage("an operand contains what it cannot contain")
+                raise Damage("an operand has an invalid part")
         return parts
 
     def _count_parts(self, largest: list[int]) -> None:
-        """Count those of a group at most. largest: operand number in each of its columns."""
+        """Bound the parts of a group's operands. largest: operand number in each of its columns."""
         if largest:
             count = len(largest) * self._most_parts[bisect_right(self._starts, max(largest)) - 1]
             if count > _MOST_PARTS:
@@ -156,7 +156,7 @@ class OperandPool:
 
 def _identifiers(names: list[str]) -> list[str]:
     if not all_match(_IDENTIFIERS, names):
-        raise Damage("a name is none")
+        raise Damage("an invalid name")
     return names
 
 
@@ -172,7 +172,7 @@ def _bits(numbers: Iterable[int], type_: str) -> Iterable[int]:
 
 def _column(data: memoryview, at: int, count: int, width: int, signed: bool = False) -> Sequence[int]:
     if at + count * width > len(data):
-        raise Damage("an operand group reaches beyond its section")
+        raise Damage("an operand group extends past its section")
     return unpack_column(data[at : at + count * width], width, signed)
 
 

@@ -1,4 +1,4 @@
-"""Container bytes → module. Function headers and bodies are decoded when they are first touched."""
+"""Container bytes → module. Function headers and bodies are decoded on first access."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from .source import NAME_PART, Canonical, ContainerSource, OriginalSource, Origi
 from .tables import ORIGINS, tables_of
 
 T = TypeVar("T")
-#: Most bytes of code for a byte of the file, beyond what is free.
+#: The most bytes of code per byte of the file, beyond a free allowance.
 _FREE, _MOST_RATIO = 4 << 20, 64
 #: Fields of a function in `.ptx.functions`.
 _FUNCTION_FIELDS = 6
 
 
 def read(data: bytes, name: str = "<container>", *, canonical: Canonical | None = None) -> Module:
-    """The module of a container. Raises PtxError when the bytes are damaged or of a newer format.
+    """The module of a container. Raises PtxError if the bytes are damaged or of a newer format.
 
-    canonical gives the same module parsed from its printed text: it is called when somebody asks for a line.
-    Everything is verified by the content hash first; bodies are decoded on first touch.
+    canonical returns the same module parsed from its printed text; it is called on the first request for a line.
+    The content hash is verified first; bodies are decoded on first access.
     """
     with CollectorOff():
         container = Container(data, name)
@@ -52,7 +52,7 @@ def read(data: bytes, name: str = "<container>", *, canonical: Canonical | None 
 
 
 def decode_all(module: Module) -> Module:
-    """Decode every header and body now, quicker than one by one. Returns the module itself; raises PtxError."""
+    """Decode every header and body now, which is faster than one by one. Returns the module itself; raises PtxError."""
     with CollectorOff():
         for function in module.functions:
             if isinstance(function, LazyFunction):
@@ -67,30 +67,30 @@ def decode_all(module: Module) -> Module:
 
 
 class Container:
-    """An open container: its tables, decoded as they are needed. It knows no module made of it: that makes no cycle."""
+    """An open container: its tables, decoded on demand. It has no reference to its modules, which avoids cycles."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self.name = name
         self.file = self.guarded(_verified, data, name)
-        #: Bytes of code that the bodies of a module may have together, and may still have.
+        #: The limit on the bytes of code in a module's bodies, and the remainder.
         self._most_code = self._code_left = _FREE + _MOST_RATIO * len(data)
         self.notes = note.decode_notes(bytes(self.file.find(note.SECTION).data))
 
     def guarded(self, decode: Callable[..., T], *args: Any) -> T:
-        """Run a decoder; bytes that make no sense become a PtxError."""
+        """Run a decoder; invalid bytes raise a PtxError."""
         try:
             return decode(*args)
         except PtxError:
             raise
         except DAMAGE as error:
-            why = str(error) if isinstance(error, Damage) else f"its content makes no sense ({type(error).__name__})"
+            why = str(error) if isinstance(error, Damage) else f"its content is invalid ({type(error).__name__})"
             fail(DAMAGED, f"the container is damaged: {why}", self.name)
 
     # --- tables ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def major(self) -> int:
-        """Of the format."""
+        """The major version of the format."""
         return int.from_bytes(self.notes[note.NT_FORMAT][1][:2], "little")
 
     @cached_property
@@ -126,7 +126,7 @@ class Container:
         for width in widths:
             column = unpack_column(data[at : at + count * width], width)
             if len(column) != count:
-                raise Damage("the table of lines is cut off")
+                raise Damage("the table of lines is truncated")
             columns.append(column)
             at += count * width
         return list(zip(*columns, strict=True))
@@ -141,7 +141,7 @@ class Container:
         return origins
 
     def original_name(self) -> str | None:
-        """Name of the first text that the module was made from, if it was kept (`-g`)."""
+        """The name of the first text that the module was made from, if recorded (`-g`)."""
         if ORIGINS not in self._tables:
             return None
         return next((name for name, _ in self.origins if name), self.name)
@@ -153,7 +153,7 @@ class Container:
     # --- the module -----------------------------------------------------------------------------------------------
 
     def module(self) -> Module:
-        """A new tree, without a source."""
+        """Create a new tree, without a source."""
         self._code_left = self._most_code
         count = self.records.count
         functions = self._functions()
@@ -161,11 +161,11 @@ class Container:
         for number in range(count):
             items.append(functions.get(number) or self._item(number))
         if len(functions) > count or (functions and max(functions) >= count):
-            raise Damage("a function is no item of the module")
+            raise Damage("a function is not an item of the module")
         return Module(items)
 
     def _item(self, number: int) -> Any:
-        """A new node for an item that is no function."""
+        """Create a node for an item other than a function."""
         if self.records.is_section(number):
             return LazySection.of(self, number)
         node = self.records.node(number)
@@ -177,14 +177,14 @@ class Container:
     def _functions(self) -> dict[int, Function]:
         numbers = decode_numbers(bytes(self._tables["functions"]))
         if len(numbers) % _FUNCTION_FIELDS:
-            raise Damage("the table of functions is cut off")
+            raise Damage("the table of functions is truncated")
         strings, symbols, first_loc, last = self.strings, self.symbols, 0, -1
         found: dict[int, Function] = {}
         rows = iter(numbers)
         for item, flags, name, linkage, symbol, locs in zip(*[rows] * _FUNCTION_FIELDS, strict=True):
             place = symbols.place(symbol) if flags & HAS_BODY else None
             if not last < item < self.records.count:
-                raise Damage("the table of functions is in no order")
+                raise Damage("the table of functions is out of order")
             last = item
             if not strings[name] or strings[linkage] not in LINKAGE:
                 raise Damage("a function without a name")
@@ -194,7 +194,7 @@ class Container:
         return found
 
     def header(self, item: int) -> tuple[dict[str, Any], Cursor]:
-        """The remaining fields of a function; its figures are what the cursor reads next."""
+        """The remaining fields of a function; the cursor is then at its descriptor."""
         c = self.records.cursor(item)
         if c.next() != FUNCTION:
             raise Damage("a function without a header")
@@ -211,7 +211,7 @@ class Container:
         return [Variable(strings[take()], *pattern(take()), span, span) for _ in range(take())]  # type: ignore[call-arg]
 
     def descriptor(self, item: int) -> Descriptor:
-        """The figures of a function."""
+        """The descriptor of a function."""
         found, c = self.header(item)
         d = Descriptor(param_bytes=c.next())
         d.params = [(c.next(), c.next(), c.next()) for _ in found["params"]]
@@ -235,7 +235,7 @@ class Container:
         return decode_columns(code) if self.major >= 2 else decode_joined_columns(code, self.shapes, self.pool)
 
     def source(self, canonical: Canonical | None) -> ContainerSource:
-        """Where positions in a module of the container are looked up."""
+        """The source for positions in a module of the container."""
         name = self.guarded(self.original_name)
         if name is None:
             return ContainerSource(self.name, self.module, canonical)

@@ -1,7 +1,7 @@
 """Declarations and directives as records: every node but instructions, labels and plain `.loc` lines.
 
 A record starts with the number of its kind (`KINDS`); the fields follow as docs/container.md lists them. Bodies of
-functions and data images stand elsewhere.
+functions and data images are stored elsewhere.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ FUNCTION = 0
 _NAME = re.compile(r"[\w$%.]*", re.ASCII)
 _DIRECTIVE = re.compile(r"\.\w+(?:::\w+)*", re.ASCII)
 _VECTORS = (1, 2, 4, 8)
+_POINTED_AT = frozenset({"", "texref", "samplerref", "surfref", *SPACES})
 LINKAGE = ("", "extern", "visible", "weak", "common")
 KINDS: dict[type, int] = {
     Variable: 1, Alias: 2, File: 3, Section: 4, Pragma: 5, Loc: 6, Directive: 7, Header: 8,
@@ -123,9 +124,9 @@ def read_variable(c: Cursor, image: Callable[[str, ImageInit], Initializer] | No
 def _check_fields(v: Variable) -> None:
     """Only what a declaration in a text could say, too."""
     numbers = (v.align, v.count, v.bank, v.ptr and v.ptr[1], *v.dims)
-    if (v.vector not in _VECTORS or v.linkage not in LINKAGE or (v.ptr is not None and v.ptr[0] not in ("", *SPACES))
+    if (v.vector not in _VECTORS or v.linkage not in LINKAGE or (v.ptr is not None and v.ptr[0] not in _POINTED_AT)
             or any(n is not None and n < 0 for n in numbers)):  # fmt: skip
-        raise Damage("a declaration that makes no sense")
+        raise Damage("an invalid declaration")
 
 
 def _read_optional_fields(v: Variable, flags: int, c: Cursor,
@@ -207,7 +208,7 @@ def _read_init(c: Cursor, depth: int = 0) -> Initializer:
 def _read_immediate(c: Cursor) -> Immediate:
     value = _read_init(c)
     if not isinstance(value, Immediate):
-        raise Damage("a field that is no constant")
+        raise Damage("a field that is not a constant")
     return value
 
 
@@ -247,7 +248,7 @@ def _read_texts(c: Cursor) -> tuple[str, ...]:
 def _name(c: Cursor, pattern: re.Pattern[str] = _NAME) -> str:
     text = c.text()
     if not pattern.fullmatch(text):
-        raise Damage("a name is none")
+        raise Damage("an invalid name")
     return text
 
 

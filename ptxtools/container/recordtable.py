@@ -38,11 +38,11 @@ class RecordTable(dict[int, Callable[[Span], Any]]):
         self.count, count, width = _HEAD.unpack_from(data)
         end = _HEAD.size + count * width
         if end + count > len(data):  # every record has a byte
-            raise Damage("the records are cut off")
+            raise Damage("the records are truncated")
         self._starts = cumulative(unpack_column(data[_HEAD.size : end], width))
         self._bytes = data[end:]
         if len(self._starts) != count + 1 or self._starts[-1] != len(self._bytes) or self.count > count:
-            raise Damage("the records are cut off")
+            raise Damage("the records are truncated")
 
     def cursor(self, number: int) -> Cursor:
         """For reading a record."""
@@ -69,7 +69,7 @@ class RecordTable(dict[int, Callable[[Span], Any]]):
         if known is None:
             node = self.node(number)
             if not isinstance(node, Variable) or node.init is not None:
-                raise Damage("a parameter that is no plain variable")
+                raise Damage("a parameter that is not a plain variable")
             known = self._patterns[number] = _values(node)[1:]
         return known
 
@@ -77,7 +77,7 @@ class RecordTable(dict[int, Callable[[Span], Any]]):
         node = self.node(number)
         kind: Any = type(node)
         if kind not in _STATEMENTS:
-            raise Damage("a statement that is none")
+            raise Damage("an invalid statement")
         if kind not in _FLAT or getattr(node, "init", None) is not None:
             return partial(_placed, node)
         make = self[number] = partial(kind, *_values(node))

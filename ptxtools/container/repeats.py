@@ -1,7 +1,7 @@
-"""Instructions that a module repeats word for word: stored once, and referred to like a shape.
+"""Instructions that a module repeats verbatim: stored once, and referred to like a shape.
 
-Functions made from one template, prologues and unrolled loops say the same again and again. What occurs more than once
-stands in the table `repeats`, which is encoded like a body; in bodies its numbers follow those of the shapes.
+Functions from one template, prologues and unrolled loops repeat instructions. Those that occur more than once are in
+the table `repeats`, which is encoded like a body; in bodies their numbers follow those of the shapes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Key: TypeAlias = "tuple[int, ...]"
 
 
 def fold(bodies: Sequence[Body], shapes: Sequence[Shape], kept: Collection[int]) -> Body:
-    """The table of repeated instructions, which are taken out of the bodies.
+    """Build the table of repeated instructions, removing them from the bodies.
 
     kept: numbers of operands that relocations point to; instructions that have one stay where they are.
     """

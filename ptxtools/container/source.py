@@ -1,7 +1,7 @@
-"""Positions of a module that came out of a container.
+"""Positions in a module read from a container.
 
-Its nodes have spans without a text: an offset says which statement of which item is meant. Only when somebody asks for
-a line is the canonical disassembly made and parsed, and the statement found in it. So loading costs nothing for it.
+Its nodes have spans without a text: an offset identifies a statement of an item. The canonical disassembly is generated
+and parsed, and the statement found in it, only when a line is requested. So it costs nothing to load.
 
     bits 48…  item number plus one; below 2**48 an offset counts characters of the canonical text
     bits 20…  statement of a function in stream order, from 1; 0 is the item itself, NAME_PART its name
@@ -43,7 +43,7 @@ def places_of_body(item: int, count: int) -> range:
 
 
 class ContainerSource(Source):
-    """The canonical disassembly, made when it is first needed."""
+    """The canonical disassembly, generated on first use."""
 
     __slots__ = ("_bodies", "_canonical", "_made", "_module")
 
@@ -111,7 +111,7 @@ class ContainerSource(Source):
 
 
 class OriginalSource(ContainerSource):
-    """Positions in the text that was assembled with `-g`; the lines themselves are canonical ones."""
+    """Positions in the text that was assembled with `-g`; the text of lines is canonical."""
 
     __slots__ = ("_lines", "_origins")
 

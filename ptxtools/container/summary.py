@@ -1,4 +1,4 @@
-"""What a container holds, as plain data and as text (`ptx-as --info`)."""
+"""The contents of a container, as plain data and as text (`ptx-as --info`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECTION_TYPES = {
 
 
 def info(data: bytes, name: str = "<container>") -> dict[str, Any]:
-    """What the container `data` holds, ready for JSON. Sizes and offsets are in bytes. Raises PtxError."""
+    """The contents of the container `data`, ready for JSON. Sizes and offsets are in bytes. Raises PtxError."""
     container = Container(data, name)
     return container.guarded(lambda: _info(container, len(data)))
 
@@ -52,7 +52,7 @@ def _info(container: Container, size: int) -> dict[str, Any]:
 
 
 def descriptor_of(function: Function) -> Descriptor:
-    """The figures of a function: those stored in its container, else counted now."""
+    """The descriptor of a function, as stored in its container, or computed."""
     return function.descriptor if isinstance(function, LazyFunction) else describe(function)
 
 
@@ -99,7 +99,7 @@ def _section(section: elf.Section) -> dict[str, Any]:
 
 
 def undefined(module: Module) -> list[str]:
-    """Names that are declared and not defined, in order."""
+    """Names that are declared but not defined, in order."""
     defined = {f.name for f in module.functions if f.body is not None}
     defined |= {v.name for v in module.variables if v.linkage != "extern"}
     defined |= {item.name for item in module.items if isinstance(item, Alias)}

@@ -13,7 +13,7 @@ from .note import FORMAT
 SECTION = ".ptx"
 #: The tables that every container has, in their order.
 TABLES = ("strings", "functions", "records", "operands", "shapes", "lines", "repeats")
-#: The table behind them: names and line numbers of the original text (`-g`).
+#: The table after them: names and line numbers of the original text (`-g`).
 ORIGINS = "origins"
 _MOST_TABLES = 64
 
@@ -23,7 +23,7 @@ def _tables_of_format(major: int) -> tuple[str, ...]:
 
 
 def encode_tables(tables: Sequence[bytes]) -> bytes:
-    """The section's content: how many tables there are, the size of each, the tables."""
+    """The section's content: the number of tables, the size of each, the tables."""
     return encode_numbers([len(tables), *map(len, tables)]) + b"".join(tables)
 
 
@@ -36,7 +36,7 @@ def decode_tables(data: memoryview, major: int = FORMAT[0]) -> dict[str, memoryv
     sizes, used = leading_numbers(data[at : at + 10 * count], count)
     starts = list(accumulate((at + used, *sizes)))
     if starts[-1] != len(data):
-        raise Damage("the tables are cut off")
+        raise Damage("the tables are truncated")
     return {name: data[starts[n] : starts[n + 1]] for n, name in enumerate((*names, ORIGINS)) if n < count}
 
 

@@ -1,4 +1,4 @@
-"""Findings, their positions, their rendering, and the error classes. Stands on nothing."""
+"""Findings, their positions, their rendering, and the error classes. Imports no other package but `cache`."""
 
 from .diagnostic import Diagnostic, Fix, LaunchError, PtxError, Requires, Severity, Trap, shown
 from .kinds import Cause, TrapKind

@@ -1,4 +1,4 @@
-"""ANSI colour without a library: a plain finding must not cost the import of one."""
+"""ANSI colour without a library: printing a plain finding should not import one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes to PTX text, with one clear error for what cannot be any."""
+"""Decode bytes to PTX text, with one clear error for anything else."""
 
 from __future__ import annotations
 
@@ -14,27 +14,23 @@ _BOMS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
-#: The byte order mark of UTF-8.
-_MARK = b"\xef\xbb\xbf"
 #: Control characters that no text editor writes. Form feed, vertical tab and Ctrl-Z do occur in old sources.
 _NOISE = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a") | {127})
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text of a PTX file: UTF-8, with or without a byte order mark, else Latin-1 (bytes of old comments).
+    """The text of a PTX file: UTF-8 (a byte order mark is its first character), else Latin-1 (bytes of old comments).
 
     Raises PtxError with one PTX120 finding for binary data and for UTF-16 or UTF-32.
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             raise _refusal(name, f"the file is {encoding} text; PTX is read as UTF-8", "")
-    if data.startswith(_MARK):
-        data = data[len(_MARK) :]
     data = _without_final_nul(data)
     # bytes.translate with a delete set runs at memory speed: no scan in Python on the usual path.
     if len(data.translate(None, _NOISE)) != len(data):
         at = next(n for n, byte in enumerate(data) if byte in _NOISE)
-        what = f"byte 0x{data[at]:02x} at offset {at} occurs in no text"
+        what = f"byte 0x{data[at]:02x} at offset {at} is not text"
         raise _refusal(name, f"the file is not PTX text: {what}", data[:at].decode("utf-8", "replace"))
     try:
         return data.decode("utf-8")
@@ -43,20 +39,19 @@ def decode(data: bytes, name: str) -> str:
 
 
 def encode(text: str, like: bytes) -> bytes:
-    """The bytes of a changed text in the encoding of `like`, from which it was decoded, with what surrounded it: the
-    byte order mark, and final NULs. Of an unchanged text these are the bytes themselves."""
-    mark = _MARK if like.startswith(_MARK) else b""
+    """The bytes of a changed text in the encoding of `like`, from which it was decoded, with its final NULs. Of an
+    unchanged text these are the bytes themselves."""
     content = _without_final_nul(like)
     try:
         content.decode("utf-8")
         encoding = "utf-8"
     except UnicodeDecodeError:
         encoding = "latin-1"
-    return mark + text.encode(encoding) + like[len(content) :]
+    return text.encode(encoding) + like[len(content) :]
 
 
 def _without_final_nul(data: bytes) -> bytes:
-    """PTX taken out of a C string or a fatbin often keeps its terminator, then padding."""
+    """PTX extracted from a C string or a fatbin often ends with its terminator and padding."""
     return data.rstrip(b"\0") if data.endswith(b"\0") and data.strip(b"\0") else data
 
 

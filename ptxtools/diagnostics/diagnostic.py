@@ -1,4 +1,4 @@
-"""What the tools have to say about an input, and the three kinds of failure."""
+"""Findings about an input, and the three kinds of failure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class Severity(Enum):
     ERROR = "error"
     WARNING = "warning"
-    NOTE = "note"  # no finding: what `--requirements` tells to formats that know findings only
+    NOTE = "note"  # not a finding: `--requirements` in formats that only have findings
 
 
 @dataclass(frozen=True, slots=True)
 class Requires:
-    """What would make a line valid: the lowest PTX version, and the lowest targets of which one suffices."""
+    """What would make a line valid: the lowest PTX version, and the lowest targets, one of which suffices."""
 
     ptx: str | None
     targets: tuple[str, ...]
@@ -39,8 +39,8 @@ class Fix:
 
 @dataclass(slots=True)
 class Diagnostic:
-    """One finding. span: a range of character offsets in `source.text`; subject: the name that it is about, if any;
-    origin: the place that the PTX was generated from, where the file says it."""
+    """One finding. span: a range of character offsets in `source.text`; subject: the name it is about, if any; origin:
+    the source location that the PTX was generated from, if the file has it."""
 
     code: str
     message: str
@@ -81,8 +81,8 @@ class Diagnostic:
         return self.source.position(self.span[1])[1] if self.source else 1
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `--format json` prints; "target" is there when the finding is for one of several,
-        "source" when the file says what its lines were generated from."""
+        """The object that `--format json` prints; "target" is present if the finding is for one of several, "source" if
+        the file records where its lines were generated from."""
         needs = self.requires
         found: dict[str, Any] = {
             "file": self.file,
@@ -119,10 +119,10 @@ class LaunchError(Exception):
 
 
 def shown(name: str) -> str:
-    """The name of a kernel or function for a message: demangled, if a compiler mangled it."""
+    """The name of a kernel or function for a message, demangled if possible."""
     if not name.startswith(("_Z", "_R")):
         return name
-    from .names import demangled  # with the library behind it
+    from .names import demangled  # which loads the demangler
 
     return demangled(name)
 

@@ -1,4 +1,4 @@
-"""Findings for machines: the JSON array, GitHub workflow annotations. `sarif` has the third."""
+"""Machine-readable findings: a JSON array and GitHub workflow annotations; SARIF is in `sarif`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .text import headline, notes
 
 
 def to_json(diagnostics: Iterable[Diagnostic]) -> str:
-    """One array, one element a line, so that a diff of two runs reads well."""
+    """One array, one element per line, so that runs can be compared with diff."""
     rows = [json.dumps(d.to_json()) for d in diagnostics]
     return "[\n " + ",\n ".join(rows) + "\n]" if rows else "[]"
 
 
 def to_github(diagnostics: Iterable[Diagnostic]) -> str:
-    """Workflow commands, one a line: `::error file=…,line=…,col=…,title=PTX203::message`."""
+    """Workflow commands, one per line: `::error file=…,line=…,col=…,title=PTX203::message`."""
     return "\n".join(_annotation(d) for d in diagnostics)
 
 

@@ -1,4 +1,4 @@
-"""What kinds of failures at run time there are. Code asks these; the texts of traps are for people."""
+"""The kinds of run-time failures. Code tests these; the texts of traps are for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum, StrEnum
 
 
 class TrapKind(StrEnum):
-    """What ended a run, or found what went wrong in it. A kind is the word that users read and compare with."""
+    """What ended a run or found the failure. The value of a kind is the word that users see and compare with."""
 
     TRAP = "trap"
     MEMCHECK = "memcheck"
@@ -17,16 +17,16 @@ class TrapKind(StrEnum):
     ASYNCCHECK = "asynccheck"
     DEADLOCK = "deadlock"
     TIMEOUT = "timeout"
-    INTERRUPTED = "interrupted"  # by the user: told, but no failure of the kernel
+    INTERRUPTED = "interrupted"  # by the user: reported, but not a failure of the kernel
 
     @property
     def is_checker(self) -> bool:
-        """Whether it is the name of a run-time checker."""
+        """Whether this is a run-time checker."""
         return self in CHECKERS
 
     def meets(self, expected: str) -> bool:
-        """Whether a failure of this kind is what `expect_failure` names: a deadlock also counts as a time-out, and what
-        memcheck says of a bad address as a trap."""
+        """Whether a failure of this kind satisfies `expect_failure`: a deadlock also counts as a time-out, and a bad
+        address reported by memcheck as a trap."""
         return expected in (self, _COUNTS_AS.get(self))
 
 
@@ -39,18 +39,18 @@ _COUNTS_AS = {TrapKind.DEADLOCK: TrapKind.TIMEOUT, TrapKind.MEMCHECK: TrapKind.T
 
 
 class Cause(Enum):
-    """What a thread did wrong, as far as anything depends on it."""
+    """What a thread did wrong, where code depends on it."""
 
-    OUT_OF_BOUNDS = "an access to memory that is not there"
-    MISALIGNED = "an access at an address that is no multiple of its size"
+    OUT_OF_BOUNDS = "an access to memory that does not exist"
+    MISALIGNED = "an access at an address that is not a multiple of its size"
     HEAP = "misuse of the heap of malloc"
     OVERWRITTEN = "memory outside of allocations was written"
-    MBARRIER = "an operation that is not defined for the state of an mbarrier"
+    MBARRIER = "an operation that is undefined for the mbarrier's state"
     OTHER = "anything else"
 
     @property
     def checker(self) -> TrapKind | None:
-        """The checker that looks for it: where that is on, the trap is its finding."""
+        """The checker that detects this cause; if enabled, the trap is its finding."""
         return _CHECKERS.get(self)
 
 

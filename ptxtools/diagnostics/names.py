@@ -1,8 +1,8 @@
-"""Names as people write them: C++ (Itanium, `_Z…`) and Rust (v0, `_R…`) names of a compiler, demangled.
+"""Demangle C++ (Itanium, `_Z…`) and Rust (v0, `_R…`) names.
 
-LLVM's demangler does it (pycxxfilt), and is loaded when the first such name is shown. It has no bounds of its own: a
-few hundred characters can stand for gigabytes, and deep ones overflow its stack. So a name that could grow like that
-(long ones of template libraries could) is demangled in a process with limits; what does not end there stays mangled.
+LLVM's demangler (pycxxfilt) does the work, and is loaded for the first such name. It has no limits of its own: a few
+hundred characters can expand to gigabytes, and deep nesting overflows its stack. So a name that might expand like that
+(long names of template libraries can) is demangled in a process with limits; if that fails, it stays mangled.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ import re
 from collections.abc import Iterable
 from math import log
 
-#: Characters of a demangled name; a longer one helps nobody.
+#: The most characters of a demangled name.
 _MOST = 1 << 15
-#: Names up to this length nest no deeper than the stack of a thread allows.
+#: Names up to this length cannot overflow a thread's stack by nesting.
 _LONGEST = 2048
-#: Characters that a name may grow to, at worst, in this process.
+#: The worst-case length of a name that is demangled in this process.
 _LARGEST = 10_000_000
-#: References to earlier parts of the name, and expansions of packs; neither is told apart from letters of identifiers.
+#: References to earlier parts of the name, and pack expansions; letters of identifiers may match, too.
 _REFERENCE = re.compile(r"[ST][0-9A-Z]*_|B[0-9A-Za-z]*_")
 _EXPANSION = re.compile(r"[Ds]p")
 #: r references repeat at most e^(r/e) times what they refer to.
 _GROWTH = 1.445
 
-#: Mangled names; what else begins like one is left alone.
+#: Mangled names; anything else with the same prefix is not demangled.
 _MANGLED = re.compile(r"_[ZR][A-Za-z0-9_$.]+")
 
 _known: dict[str, str] = {}
 
 
 def demangled(name: str) -> str:
-    """The name as it stood in the source, or the name itself if it is not mangled or cannot be demangled."""
+    """The name as in the source, or the name itself if it is not mangled or cannot be demangled."""
     if name not in _known:
         demangle(name)
     return _known.get(name, name)
 
 
 def demangle(*names: str) -> None:
-    """Have `demangled` know many names at once, which is quicker."""
+    """Demangle many names at once for `demangled`, which is faster."""
     new = [name for name in dict.fromkeys(names) if name not in _known and _MANGLED.fullmatch(name)]
     large = [name for name in new if _may_explode(name)]
     found = _in_a_process(large) if large else {}
@@ -57,7 +57,7 @@ def _may_explode(name: str) -> bool:
 def _one(name: str) -> str:
     try:
         from pycxxfilt import demangle
-    except ImportError:  # it is a convenience: no run fails for want of it
+    except ImportError:  # a convenience: no run fails without it
         return ""
     try:
         return demangle(name) or ""
@@ -67,7 +67,7 @@ def _one(name: str) -> str:
 
 # --- in a process of its own ------------------------------------------------------------------------------------------
 
-#: Reads names, one a line, and answers each with a line. Limits: memory, seconds of processor time, no core dump.
+#: Reads names, one per line, and answers each with a line. Limits: memory, CPU seconds, no core dump.
 _PROGRAM = f"""
 import sys
 try:
@@ -84,7 +84,7 @@ for line in sys.stdin:
         found = ""
     print(found if len(found) <= {_MOST} and found.isprintable() else "", flush=True)
 """
-#: Names that end the process, each of which costs a new one; with further ones none is tried any more.
+#: After this many names that kill the process, each costing a new one, no more names are tried.
 _MOST_CRASHES = 3
 _SECONDS = 20
 
@@ -103,7 +103,7 @@ def _in_a_process(names: list[str]) -> dict[str, str]:
 
 
 def _answers(names: Iterable[str]) -> list[str]:
-    """The answers of one process, fewer than names if one of them ended it."""
+    """The answers of one process; fewer than the names if one of them killed it."""
     import subprocess
     import sys
 

@@ -1,4 +1,4 @@
-"""Where generated PTX comes from: a line of CUDA C++, Triton or whatever else a compiler was given (11.5.4)."""
+"""Where generated PTX comes from: a line of CUDA C++, Triton or another source language (11.5.4)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .text import printable
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A place in the source that a compiler was given. `function` is its name as in the PTX ("" when it is not known),
-    mangled where the compiler mangles; `inlined_at` is the place of the call, if the function was inlined there."""
+    """A location in a compiler's source. `function` is its name as in the PTX ("" if unknown), possibly mangled;
+    `inlined_at` is the location of the call, if the function was inlined there."""
 
     file: str
     line: int
@@ -25,14 +25,14 @@ class Origin:
 
     @property
     def chain(self) -> list[Origin]:
-        """This place, then the one that it was inlined at, and so on to the function that was not inlined."""
+        """This location, then the one it was inlined at, and so on to the function that was not inlined."""
         found: list[Origin] = [self]
         while found[-1].inlined_at is not None:
             found.append(found[-1].inlined_at)
         return found
 
     def calls(self) -> list[str]:
-        """One line for each step of inlining, the innermost first: `inlined at a.cu:7 in f(int)`."""
+        """One line per inlined call, innermost first: `inlined at a.cu:7 in f(int)`."""
         inner = f"in {printable(demangled(self.function))}, " if self.function else ""
         lines = []
         for n, place in enumerate(self.chain[1:]):
@@ -45,6 +45,6 @@ class Origin:
         return [f"source: {self}", *(f"  {line}" for line in self.calls())]
 
     def keys(self) -> dict[str, Any]:
-        """What a finding as JSON has of it: "source", and the places of "inlined_at", the innermost first."""
+        """The keys of a JSON finding: "source", and the locations in "inlined_at", innermost first."""
         place, *callers = [{"file": place.file, "line": place.line} for place in self.chain]
         return {"source": place, **({"inlined_at": callers} if callers else {})}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .origin import Origin
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-#: The name of our fingerprints; the number changes with what they are made of.
+#: The name of our fingerprints; the number changes with their ingredients.
 FINGERPRINT = "ptxLintLine/v1"
 
 
@@ -31,8 +31,8 @@ def to_sarif(
 ) -> str:
     """A SARIF 2.1.0 log with one run.
 
-    describe: title and explanation (Markdown) of a code; version: that of the tool; failures: files that could not be
-    read, each with the reason. They make the run one that did not succeed.
+    describe: title and explanation (Markdown) of a code; version: the tool's; failures: files that could not be read,
+    each with the reason. They mark the run as unsuccessful.
     """
     codes = sorted({d.code for d in diagnostics})
     rules = []
@@ -103,8 +103,8 @@ def _region(source: Source, span: Span) -> dict[str, int]:
 
 
 def _fingerprints(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    """What tells a finding again after lines were put before it: its code, target, and the words of its line; a number
-    tells those apart that share all of that in a file, in their order."""
+    """Identify findings even after lines are inserted before them, by code, target and the words of the line; a number
+    distinguishes findings that share all of these in a file, in order."""
     seen: Counter[tuple[str, str]] = Counter()
     found = []
     for d in diagnostics:

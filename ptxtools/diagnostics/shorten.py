@@ -1,10 +1,10 @@
-"""What a user wrote, as messages repeat it: a word may have megabytes."""
+"""Shorten user text for messages: a word may have megabytes."""
 
 from __future__ import annotations
 
 import re
 
-#: Longest word that is repeated whole; names of C++ templates get this long.
+#: The longest word shown whole; names of C++ templates get this long.
 _WORD = 1000
 #: Longest message.
 _MESSAGE = 8000
@@ -12,7 +12,7 @@ _LONG_WORD = re.compile(rf"\S{{{_WORD + 1},}}")
 
 
 def shortened(text: str) -> str:
-    """A message with the middle of very long words left out, and its own where it has very many of them."""
+    """A message without the middle of very long words, and without its own middle if it is still too long."""
     if len(text) <= _WORD:
         return text
     text = _LONG_WORD.sub(lambda found: _cut(found[0], 160), text)
@@ -20,7 +20,7 @@ def shortened(text: str) -> str:
 
 
 def line_around(line: str, at: int = 0, width: int = 160) -> str:
-    """At most `width` characters of a line, the one at `at` among them."""
+    """At most `width` characters of a line, including the one at `at`."""
     if len(line) <= width:
         return line
     first = max(0, min(at - width // 4, len(line) - width))

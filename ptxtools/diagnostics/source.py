@@ -10,14 +10,14 @@ Span: TypeAlias = tuple[int, int]
 
 NO_SPAN: Span = (0, 0)
 
-#: A span, or only its start: then `WHOLE` follows from it. There are many thousands of these.
+#: A span, or only its start, which saves memory: there are many thousands of these.
 Place: TypeAlias = "Span | int"
-#: What the end of a span that is given by its start has set; offsets of characters in a text are not as large.
+#: Set in the end of a span given only by its start; character offsets are never this large.
 WHOLE = (1 << 20) - 1
 
 
 def span_at(place: Place) -> Span:
-    """The span that a place stands for."""
+    """The span of a place."""
     return (place, place | WHOLE) if isinstance(place, int) else place
 
 
@@ -26,7 +26,7 @@ class Source:
 
     __slots__ = ("_starts", "name", "text")
 
-    #: Whether offsets count in several texts, so that one alone does not say where it is.
+    #: Whether offsets refer to several texts, so that an offset alone is ambiguous.
     joined = False
 
     def __init__(self, text: str, name: str = "<stdin>") -> None:
@@ -53,15 +53,15 @@ class Source:
         return bisect_right(self._line_starts(), offset)
 
     def excerpt(self, span: Span) -> str:
-        """The text of a span; empty where it would have to be made first."""
+        """The text of a span; empty if the text would have to be generated first."""
         return self.text[span[0] : span[1]]
 
     def name_of(self, offset: int) -> str:
-        """The name of the text that an offset is in: a linked module comes from several."""
+        """The name of the text that contains an offset: a linked module has several."""
         return self.name
 
     def real_span(self, span: Span) -> Span:
-        """The offsets in `text` that a span of this source means: those of nodes out of a container are none."""
+        """The offsets in `text` for a span of this source; spans of nodes from a container are not offsets."""
         return span
 
     def line_span(self, number: int) -> Span:

@@ -9,9 +9,9 @@ from .colour import PLAIN, Style
 from .diagnostic import Diagnostic, Requires, Severity, shown
 from .source import Span
 
-#: Longest part of a source line that is shown; longer lines are cut around the caret.
+#: The longest part of a source line to show; longer lines are cut around the caret.
 _WIDTH = 160
-#: Names in a message that a compiler mangled, and how many of them are explained.
+#: Mangled names in a message, and how many of them are explained.
 _MANGLED = re.compile(r"(?<=')_[ZR][A-Za-z0-9_$.]+(?=')")
 _MOST_NAMES = 4
 _MARGIN = 40
@@ -31,12 +31,12 @@ def render(diagnostic: Diagnostic, style: Style = PLAIN) -> str:
 
 
 def headline(diagnostic: Diagnostic) -> str:
-    """The message, with the target that the finding is for when there are several."""
+    """The message, with the finding's target if there are several."""
     return diagnostic.message + (f" (target {diagnostic.target})" if diagnostic.target else "")
 
 
 def notes(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
-    """The notes below a finding, each as (head, text): its source, what mangled names in the message mean, help."""
+    """The notes below a finding, each as (head, text): its source, demangled names of the message, help."""
     if diagnostic.origin is not None:
         yield "source:", str(diagnostic.origin)
         for text in diagnostic.origin.calls():
@@ -53,11 +53,11 @@ def notes(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
 
 
 def describe_requires(requires: Requires) -> str:
-    """Such as "PTX ISA 8.0 or later, target sm_90 or later"; targets of which one suffices are joined by "or"."""
+    """Such as "PTX ISA 8.0 or later, target sm_90 or later"; alternative targets are joined by "or"."""
     parts = [f"PTX ISA {requires.ptx} or later"] if requires.ptx else []
     if requires.targets:
         parts.append("target " + join_words([describe_target(t) for t in requires.targets], "or"))
-    return ", ".join(parts) or "nothing that a known version or target provides"
+    return ", ".join(parts) or "no known version or target"
 
 
 def describe_target(target: str) -> str:
@@ -77,7 +77,7 @@ def join_words(words: Sequence[str], last: str) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` without anything that could steer a terminal: a tab shows as a space, other control characters as `?`."""
+    """`text` without terminal control characters: a tab becomes a space, others `?`."""
     if text.isprintable():
         return text
     return "".join(map(_printable, text))
@@ -105,7 +105,8 @@ def _excerpt(d: Diagnostic, style: Style) -> list[str]:
 
 
 def _cut(text: str, line: Span, start: int, end: int) -> tuple[str, int, int]:
-    """At most `_WIDTH` characters of a line around the range, and the range in them. The line may have megabytes."""
+    """At most `_WIDTH` characters of a line around the range, and the range within them. The line may have
+    megabytes."""
     first, last = line
     if last - first <= _WIDTH:
         return text[first:last], start - first, end - first
@@ -118,7 +119,7 @@ def _cut(text: str, line: Span, start: int, end: int) -> tuple[str, int, int]:
 
 
 def _cells(char: str) -> int:
-    """Terminal cells that a character takes: 2 for wide East Asian ones."""
+    """The number of terminal cells of a character: 2 for wide East Asian ones."""
     if char < "\u1100":
         return 1
     from unicodedata import combining, east_asian_width

@@ -1,1 +1,1 @@
-"""Files of users: reading what may have no end, and writing whole or not at all."""
+"""User files: bounded reads of endless input, and atomic writes."""

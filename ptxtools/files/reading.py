@@ -1,4 +1,4 @@
-"""Reading input that may have no end: a device, a pipe, standard input."""
+"""Read input that may be endless: a device, a pipe, standard input."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import os
 import stat
 from typing import BinaryIO
 
-#: The most that is read of a pipe, and of a device. No PTX of that size is of use, and memory has an end.
+#: The most bytes read from a pipe, and from a device. Larger PTX is not useful, and memory is finite.
 MOST_BYTES, MOST_OF_DEVICE = 1 << 30, 1 << 26
 _PIECE = 1 << 20
 
 
 class Endless(OSError):  # noqa: N818 - what it is
-    """There is more to read than there is use for."""
+    """The input is larger than any useful one."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"more than {most:,} bytes come, and it is no regular file")
+        super().__init__(f"it is not a regular file, and has more than {most:,} bytes")
         self.strerror = str(self)
 
 
 def read_all(file: BinaryIO) -> bytes:
-    """All of a regular file; of anything else as much as is of use. Raises `Endless`, `OSError`."""
+    """Read all of a regular file, and a bounded amount of anything else. Raises `Endless`, `OSError`."""
     most = _limit(file)
     if most is None:
         return file.read()

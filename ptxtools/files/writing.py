@@ -1,13 +1,13 @@
-"""Files that are written: whole or not at all, and nothing of a file is lost but its content.
+"""Write files whole or not at all, changing nothing of an existing file but its content.
 
 - A symbolic link is followed: its target gets the content, and the link stays.
-- A new file has the mode that the umask, or the folder's default ACL, gives.
-- A file that is there keeps mode, owner, group, extended attributes and ACL: it is replaced by renaming a new file
-  over it, which gets all of these first.
-- Where a new file cannot take its place as the same file it is written in place: a file of several hard links, of an
-  owner or group that the user may not give, or that is mounted by itself. Its former content stands in a file beside it
-  until that is done, and is put back if it fails.
-- What is no regular file (a device, a pipe, `/dev/stdout`) is written to.
+- A new file gets the mode that the umask, or the folder's default ACL, gives.
+- An existing file keeps its mode, owner, group, extended attributes and ACL: a new file gets all of these first and is
+  renamed over it.
+- Where a new file could not be identical in these, the file is written in place: a file with several hard links, with
+  an owner or group that the user may not set, or a mount point. Its previous content is kept in a file beside it until
+  the write succeeds, and restored if it fails.
+- Anything but a regular file (a device, a pipe, `/dev/stdout`) is written to directly.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from typing import IO
 
 Writer = Callable[[IO[bytes]], object]
 
-#: Links followed before they count as a loop, as Linux has it.
+#: Links followed before they count as a loop, as in Linux.
 _MOST_LINKS = 40
-#: What renaming over a file that is a mount point of its own gives.
+#: The error of renaming over a mount point.
 _NOT_REPLACEABLE = frozenset({errno.EBUSY, errno.EXDEV})
-#: Attributes that the system sets by itself, and that users may not copy.
+#: Attributes set by the system, which users may not copy.
 _SYSTEM_ATTRIBUTES = ("security.", "trusted.")
 
 
 class _InPlace(Exception):  # noqa: N818 - a decision
-    """A new file cannot stand in for this one."""
+    """This file cannot be replaced by a new one."""
 
 
 def write_whole(path: str, write: Writer) -> None:
-    """Write a file with `write`, which gets an open binary file; the file appears complete or not at all.
+    """Write a file with `write`, which gets an open binary file; the file is written whole or not at all.
 
-    Raises OSError; its `strerror` says what is wrong, and with what where that is not the file itself.
+    Raises OSError; its `strerror` gives the reason, and names the object if it is not the file itself.
     """
     target, descriptor = _resolved(path)
     if descriptor is not None:
@@ -63,12 +63,12 @@ def write_whole(path: str, write: Writer) -> None:
 
 
 def reason(error: OSError | ValueError) -> str:
-    """What an error says, without number and name of the file."""
+    """The message of an error, without number and file name."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def _resolved(path: str) -> tuple[str, int | None]:
-    """The path behind symbolic links; or the open file of this process that it names, as /dev/stdout does."""
+    """The path after following symbolic links, or the open file of this process that it names, as /dev/stdout does."""
     for _ in range(_MOST_LINKS):
         folder, name = os.path.split(path)
         descriptors = ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd")
@@ -76,13 +76,13 @@ def _resolved(path: str) -> tuple[str, int | None]:
             return path, int(name)
         try:
             path = os.path.join(folder, os.readlink(path))
-        except OSError:  # no link
+        except OSError:  # not a link
             return path, None
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
 
 def _replace(path: str, there: os.stat_result | None, write: Writer) -> None:
-    """Rename a new file over `path`; `there` is what it has to be like. Raises _InPlace where it cannot be."""
+    """Rename a new file over `path`, with the attributes of `there`. Raises _InPlace if they cannot be set."""
     temporary, handle = _new_beside(path, 0o666 if there is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -102,14 +102,15 @@ def _replace(path: str, there: os.stat_result | None, write: Writer) -> None:
 
 
 def _new_beside(path: str, mode: int) -> tuple[str, int]:
-    """A new file in the folder of `path`. Its name is its own: that of `path` may be as long as a name can be."""
+    """Create a file in the folder of `path`, with an unrelated name, since the name of `path` may have the maximum
+    length."""
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".ptxtools-{os.getpid()}-{os.urandom(6).hex()}.tmp")
     try:
         return temporary, os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            what = f"the folder '{folder or '.'}' takes no new files: {error.strerror}"
+            what = f"cannot create a file in the folder '{folder or '.'}': {error.strerror}"
             raise OSError(error.errno, what, path) from None
         raise
 
@@ -128,7 +129,8 @@ def _make_alike(handle: int, path: str, there: os.stat_result) -> None:
 
 
 def _copy_attributes(handle: int, path: str) -> None:
-    """Extended attributes, ACLs among them; what the folder's default ACL gave and the other lacks is taken away."""
+    """Copy extended attributes, including ACLs; attributes from the folder's default ACL that the other lacks are
+    removed."""
     try:
         wanted = [name for name in os.listxattr(path) if not name.startswith(_SYSTEM_ATTRIBUTES)]
     except OSError as error:
@@ -143,7 +145,7 @@ def _copy_attributes(handle: int, path: str) -> None:
 
 
 def _write_in_place(path: str, write: Writer) -> None:
-    """Write into the file itself, its former content in a file beside it meanwhile; that is put back on failure."""
+    """Write into the file itself; its previous content is kept in a file beside it, and restored on failure."""
     with open(path, "rb") as file:
         former = file.read()
     backup, handle = _new_beside(path, 0o600)
@@ -169,6 +171,6 @@ def _put_back(path: str, former: bytes, backup: str) -> None:
             file.write(former)
             file.truncate()
     except OSError as error:
-        what = f"{error.strerror}; its former content is in '{backup}'"
+        what = f"{error.strerror}; its previous content is in '{backup}'"
         raise OSError(error.errno, what, path) from None
     os.unlink(backup)

@@ -1,4 +1,4 @@
-"""What a file is, told by its content, and the PTX inside NVIDIA's binaries."""
+"""File types, detected by content, and the PTX inside NVIDIA's binaries."""
 
 from .detection import detect
 

@@ -25,9 +25,9 @@ _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 _KIND_PTX, _KIND_MACHINE_CODE = 1, 2
 _FLAG_64BIT, _FLAG_DEBUG, _FLAG_LINUX, _FLAG_LZ4, _FLAG_ZSTD = 1, 2, 0x10, 0x2000, 0x8000
 _FLAG_ARCH, _FLAG_FAMILY = 0x10_0000, 0x20_0000
-#: Where compilers put the PTX of a cubin that was built for debugging: lines ended by NUL.
+#: The section with the PTX of a cubin built for debugging: lines terminated by NUL.
 _CUBIN_SECTION = ".nv_debug_ptx_txt"
-#: A text beyond this is refused.
+#: The size limit of a text.
 MAX_TEXT = 512 << 20
 
 
@@ -42,25 +42,25 @@ class Embedded:
 
 
 def embedded(data: bytes, name: str) -> list[Embedded]:
-    """Every PTX text in a binary file, in file order.
+    """All PTX texts in a binary file, in file order.
 
-    Raises PtxError when there is none, when the file is damaged, or when an entry cannot be decompressed.
+    Raises PtxError if there is none, the file is damaged, or an entry cannot be decompressed.
     """
     found: list[Embedded] = []
     try:
         starts = list(_fatbins(data))
         for start in starts:
             found += _entries(data, start, name, _KIND_PTX)
-        if not found:  # debugging data of machine code may hold its PTX
+        if not found:  # debugging data of machine code may contain its PTX
             for start in starts:
                 found += _entries(data, start, name, _KIND_MACHINE_CODE)
         if not found and data[:4] == ELF:
             found = _from_cubin(data)
     except DAMAGE as error:
-        why = str(error) if isinstance(error, Damage) else "its content makes no sense"
+        why = str(error) if isinstance(error, Damage) else "its content is invalid"
         fail(DAMAGED, f"the binary is damaged: {why}", name)
     if not found:
-        fail(NO_PTX, "the binary holds no PTX text", name, "build it with PTX embedded, such as `-arch=compute_90`")
+        fail(NO_PTX, "the binary contains no PTX text", name, "build it with PTX embedded, such as `-arch=compute_90`")
     return found
 
 
@@ -87,11 +87,11 @@ def _entries(data: bytes, start: int, name: str, wanted: int) -> Iterator[Embedd
     end = at + _HEADER.unpack_from(data, start)[3]
     while at < end:
         if at + _ENTRY.size > end:
-            raise Damage("a fatbin entry is cut off")
+            raise Damage("a fatbin entry is truncated")
         fields = _ENTRY.unpack_from(data, at)
         kind, head, size = fields[0], fields[2], fields[3]
         if head < _ENTRY.size or at + head + size > end:
-            raise Damage("a fatbin entry reaches beyond its fatbin")
+            raise Damage("a fatbin entry extends past its fatbin")
         if kind == wanted == _KIND_PTX:
             yield _ptx_entry(data, at, fields, name)
         elif kind == wanted and size:
@@ -123,7 +123,7 @@ def _payload(data: bytes, at: int, fields: tuple[int, ...], name: str) -> bytes:
 
 def _check_size(packed: bytes, unpacked: int, most: int) -> None:
     if unpacked > MAX_TEXT or unpacked > most * len(packed) + 4096:
-        raise Damage(f"an entry of {len(packed)} bytes claims to hold {unpacked}")
+        raise Damage(f"an entry of {len(packed)} bytes claims to contain {unpacked}")
 
 
 def _lz4(packed: bytes, unpacked: int, name: str) -> bytes:
@@ -131,7 +131,7 @@ def _lz4(packed: bytes, unpacked: int, name: str) -> bytes:
     try:
         from lz4.block import LZ4BlockError, decompress
     except ImportError:
-        fail(COMPRESSION, "the PTX is compressed by LZ4, and the package lz4 is missing", name, "pip install lz4")
+        fail(COMPRESSION, "the PTX is compressed with LZ4, and the package lz4 is missing", name, "pip install lz4")
     try:
         return bytes(decompress(packed, uncompressed_size=unpacked))
     except LZ4BlockError as error:
@@ -143,12 +143,12 @@ def _zstd(packed: bytes, unpacked: int, name: str) -> bytes:
     try:
         import zstandard
     except ImportError:
-        fail(COMPRESSION, "the PTX is compressed by Zstandard, and the package zstandard is missing", name,
+        fail(COMPRESSION, "the PTX is compressed with Zstandard, and the package zstandard is missing", name,
              "pip install zstandard")  # fmt: skip
     try:
         said = zstandard.get_frame_parameters(packed).content_size
         if said not in (0, unpacked, zstandard.CONTENTSIZE_UNKNOWN):
-            raise Damage(f"a Zstandard entry holds {said} bytes instead of {unpacked}")
+            raise Damage(f"a Zstandard entry contains {said} bytes instead of {unpacked}")
         machine = zstandard.ZstdDecompressor(max_window_size=1 << 27)
         return bytes(machine.decompress(packed, max_output_size=unpacked))
     except zstandard.ZstdError as error:
@@ -170,7 +170,7 @@ def _declared_target(text: bytes) -> str:
 
 
 def best(entries: list[Embedded], target: str | None = None) -> list[Embedded]:
-    """The entries for one architecture: `target`, else the newest one; several when a file holds several modules."""
+    """The entries for one architecture: `target`, else the newest; several if a file contains several modules."""
     wanted = target or max((e.target for e in entries), key=_rank)
     return [e for e in entries if e.target == wanted]
 
@@ -182,7 +182,7 @@ def _rank(target: str) -> tuple[int, str]:
 
 def write_fatbin(text: str, target: str, version: tuple[int, int], *, address_size: int = 64, debug: bool = False,
                  compress: bool = False) -> bytes:  # fmt: skip
-    """A fatbin with one PTX entry, as NVIDIA's `fatbinary` lays it out. target: "sm_90a"."""
+    """A fatbin with one PTX entry, in the layout of NVIDIA's `fatbinary`. target: "sm_90a"."""
     number = re.match(r"(?:sm|compute)_(\d+)([af]?)$", target)
     if number is None:
         raise ValueError(f"unknown target {target!r}")

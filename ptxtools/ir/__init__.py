@@ -1,5 +1,6 @@
 """The intermediate representation: nodes, symbols and the shared analyses."""
 
+from .layout import Layout
 from .nodes import (
     HEADERS,
     Address,
@@ -57,6 +58,7 @@ __all__ = [
     "Instruction",
     "Item",
     "Label",
+    "Layout",
     "Loc",
     "Member",
     "Module",

@@ -1,4 +1,4 @@
-"""The control-flow graph of a function: basic blocks, and how control passes between them (7.1, 9.7.13)."""
+"""The control-flow graph of a function: basic blocks and the edges between them (7.1, 9.7.13)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from .nodes import BranchTargets, Function, Instruction, Label, Module, Name, Operand, Scope
 from .symbols import Names, module_names, walk
 
-#: Instructions after which another block begins. A guarded one goes on at the next block as well.
+#: Instructions that end a block. A guarded one also continues at the next block.
 _ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
 @dataclass(slots=True)
 class BasicBlock:
-    """Instructions that run one after the other.
+    """Instructions that run in sequence.
 
     scopes: names known at each instruction; labels: names of the labels at the block's start; successors and
     predecessors: block numbers without repetition, a branch's targets before the block that follows it.
@@ -48,7 +48,7 @@ class ControlFlow:
         return [block.successors for block in self.blocks]
 
     def target(self, name: str, names: Names) -> int | None:
-        """Block that the label `name` starts, as seen from a place where `names` are known; None if there is none.
+        """Block that the label `name` starts, as seen where `names` are visible; None if there is none.
 
         The innermost scope wins; a label of another scope is known in the whole function (7.1).
         """
@@ -73,12 +73,12 @@ class ControlFlow:
         return []
 
     def reachable(self) -> set[int]:
-        """Blocks that control can get to from the entry."""
+        """Blocks reachable from the entry."""
         return set(reverse_postorder(self.successors))
 
 
 def control_flow(function: Function, module: Names | Module | None = None) -> ControlFlow:
-    """Build the graph. `module` gives the names around the function. Never raises on a malformed body."""
+    """Build the graph. `module` provides the enclosing names. Never raises on a malformed body."""
     if not isinstance(module, Names):
         module = module_names(module) if module is not None else Names()
     flow = ControlFlow(function, module)

@@ -1,6 +1,6 @@
-"""The garbage collector while a tree grows.
+"""Garbage collection while a tree is built.
 
-A tree of nodes holds no cycles, so looking through it for garbage is in vain, and costs a third of making it.
+A tree of nodes has no cycles, so collecting garbage in it is useless, and costs a third of the time to build it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which values are still needed: backward data flow over blocks. Sets of values are integers, used as bit sets."""
+"""Live values: backward data flow over blocks. Sets of values are integers, used as bit sets."""
 
 from __future__ import annotations
 

@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Place, Source, Span, span_at
 
+from .layout import Extent, Layout
+
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
 
 
 def _span() -> Span:
     return field(default=NO_SPAN, compare=False, repr=False)
+
+
+def _extent() -> Extent:
+    return field(default=(), compare=False, repr=False)
 
 
 # --- operands (chapter 6) ---------------------------------------------------------------------------------------------
@@ -30,6 +36,7 @@ class Name:
     """
 
     name: str
+    extent: Extent = _extent()
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -38,6 +45,7 @@ class Immediate:
 
     value: int
     type: str
+    extent: Extent = _extent()
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -46,6 +54,7 @@ class SymbolOffset:
 
     name: str
     offset: int
+    extent: Extent = _extent()
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -55,6 +64,7 @@ class Element:
     name: str
     index: int
     register: str | None = None
+    extent: Extent = _extent()
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -62,13 +72,14 @@ class Vector:
     """`{a, b, c, d}` (6.4.3)."""
 
     items: tuple[Operand, ...]
+    extent: Extent = _extent()
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Address:
     """`[base+offset]`, with further comma-separated parts in `extra`: `[map, {x, y}]`, `[tex, sampler, {u, v}]`.
 
-    `base` is a `Name`, an `Element`, or an `Immediate` address (then `offset` is 0). `suffix` is a word behind the
+    `base` is a `Name`, an `Element`, or an `Immediate` address (then `offset` is 0). `suffix` is a word after the
     brackets: "unified" in `[a].unified` (5.4.8).
     """
 
@@ -76,6 +87,7 @@ class Address:
     offset: int = 0
     extra: tuple[Operand, ...] = ()
     suffix: str = ""
+    extent: Extent = _extent()
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -84,6 +96,7 @@ class Negated:
 
     operand: Operand
     operator: str = "!"
+    extent: Extent = _extent()
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -92,6 +105,7 @@ class Pair:
 
     first: Operand
     second: Operand
+    extent: Extent = _extent()
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -99,6 +113,7 @@ class Arguments:
     """A parenthesised list of a call: `(a, b)`."""
 
     items: tuple[Operand, ...]
+    extent: Extent = _extent()
 
 
 Operand: TypeAlias = "Name | Immediate | SymbolOffset | Element | Vector | Address | Negated | Pair | Arguments"
@@ -123,6 +138,7 @@ class Instruction:
     operands: tuple[Operand, ...] = ()
     guard: Guard | None = None
     place: Place = field(default=NO_SPAN, compare=False, repr=False)
+    layout: Layout | None = field(default=None, compare=False, repr=False)
 
     @property
     def span(self) -> Span:

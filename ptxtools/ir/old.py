@@ -1,4 +1,4 @@
-"""Modules of PTX 1.0 to 1.3 as later versions would write them."""
+"""Convert modules of PTX 1.0 to 1.3 to the form of later versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from .nodes import Function, Module, Scope, Variable
 
 
 def with_listed_parameters(module: Module) -> Module:
-    """The module with the parameters of its kernels in their headers; before PTX 1.4 they stand in the body (5.1.6.1).
+    """The module with the parameters of its kernels in their headers; before PTX 1.4 they are declared in the body
+    (5.1.6.1).
 
     The same object for a module of a later version.
     """

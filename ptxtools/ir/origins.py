@@ -1,9 +1,9 @@
-"""From places in PTX to the source that it was generated from: what `.loc`, `.file` and `.debug_str` say (11.5).
+"""Map PTX locations to the source they were generated from, by `.loc`, `.file` and `.debug_str` (11.5).
 
 A `.loc` holds for what follows it in its function, up to the next one. One with `inlined_at` was generated from an
-inlined function: the place of the call is that of an earlier `.loc`, which may itself be inlined.
+inlined function: the location of the call is an earlier `.loc`, which may itself be inlined.
 
-Made only when something is reported: runs and checks without a report never come here.
+Computed only for reports: runs and checks without a report do not need it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def origins_of(module: Module) -> Origins | None:
 
 
 def add_origins(findings: Iterable[Diagnostic], module: Module) -> None:
-    """Let findings in a module's text say what their lines were generated from."""
+    """Add the source locations of their lines to findings in a module's text."""
     findings = [finding for finding in findings if finding.origin is None]
     origins = origins_of(module) if findings else None
     if origins is not None:
@@ -63,9 +63,9 @@ class Origins:
         self._locs.append((loc, function))
 
     def find(self, offset: int) -> Origin | None:
-        """Where the statement at an offset comes from; None where no `.loc` says so.
+        """The source location of the statement at an offset; None without a `.loc`.
 
-        Line 0 stands for code that belongs to no line: what it was inlined into is told instead.
+        Line 0 marks code without a source line: the location it was inlined into is used instead.
         """
         found: Origin | None = None
         for loc, function in reversed(self._steps(bisect_right(self._starts, offset) - 1)):

@@ -79,7 +79,7 @@ def initializer_names(init: Initializer | None) -> Iterator[str]:
 
 
 def local_names(function: Function) -> set[str]:
-    """Names that mean something of the function's own somewhere in it: parameters, declarations, labels."""
+    """Names with a meaning local to the function: parameters, declarations, labels."""
     names = parameter_names(function)
     waiting = [function.body] if function.body is not None else []
     while waiting:
@@ -95,7 +95,7 @@ def parameter_names(function: Function) -> set[str]:
 
 
 def declared_names(scope: Scope) -> set[str]:
-    """Names that a scope declares itself: variables, labels and what stands at them."""
+    """Names declared by a scope: variables, labels and labelled directives."""
     names: set[str] = set()
     for item in scope.items:
         if isinstance(item, (Variable, Label)):
@@ -108,7 +108,7 @@ def declared_names(scope: Scope) -> set[str]:
 
 
 def referenced(function: Function) -> dict[str, Any]:
-    """Names used in a body that mean nothing of its own where they stand, with the first statement that uses each."""
+    """Non-local names used in a body, each with the first statement that uses it."""
     found: dict[str, Any] = {}
     if function.body is not None:
         _note_references(function.body, parameter_names(function), found)

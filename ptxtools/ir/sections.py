@@ -1,8 +1,8 @@
 """DWARF sections of a module as bytes (11.5.1).
 
-What their names stand for is put in, so that DWARF readers find their way: the offset of a label in its own section,
-the offset of a statement in its function's code (of its number in the column of shapes), the place of a variable.
-Nothing is relocated afterwards: the sections of a container have no addresses.
+Names in the data are resolved for DWARF readers: a label to its offset in the section, a statement to its offset in the
+function's code (of its number in the column of shapes), a variable to its address. Nothing is relocated afterwards: the
+sections of a container have no addresses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from .nodes import DataLine, Section
 
 _WIDTHS = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}
-#: A name with a constant behind it, or the difference of two names.
+#: A name with an offset, or the difference of two names.
 _TERM = re.compile(r"\s*([^\s+-]+)\s*(?:([+-])\s*([^\s+-]+)\s*)?")
 
 
@@ -31,7 +31,7 @@ def section_labels(sections: Iterable[Section]) -> dict[str, int]:
 
 
 def section_image(section: Section, value_of: Callable[[str], int]) -> bytes:
-    """The section's content. value_of: what a name stands for, 0 when nothing is known of it."""
+    """The section's content. value_of: the value of a name, 0 if unknown."""
     out = bytearray()
     for line in section.lines:
         width = _WIDTHS.get(line.type, 0)

@@ -1,4 +1,5 @@
-"""Variables in .global and .const that functions declare in their bodies: there is one of each, whoever runs (5.4)."""
+"""Variables in .global and .const that functions declare in their bodies: one instance of each, shared by all threads
+(5.4)."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ STATIC_SPACES = ("global", "const")
 
 
 def statics_of(function: Function) -> list[tuple[str, Variable]]:
-    """Those of one function, each with the name that it has on a device: `function.name`, which no variable of the
-    module can have; further ones of that name, in other braces, are `function.name.2` and so on."""
+    """The statics of one function, each with its name on a device: `function.name`, which no variable of the module can
+    have; further ones of that name, in other braces, are `function.name.2` and so on."""
     found: list[tuple[str, Variable]] = []
     seen: dict[str, int] = {}
     for scope in scopes_of(function):
@@ -27,8 +28,8 @@ def statics_of(function: Function) -> list[tuple[str, Variable]]:
 
 
 def module_statics(module: Module) -> Iterator[tuple[str, Variable, dict[str, str]]]:
-    """Those of all functions, each with its name on a device, and with the names there of what its initialiser may
-    mean by a name, where they differ."""
+    """The statics of all functions, each with its name on a device, and the device names that its initialiser may refer
+    to, where they differ."""
     outer: Names | None = None
     for function in module.functions:
         found = statics_of(function) if function.body is not None else []

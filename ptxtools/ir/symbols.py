@@ -1,4 +1,4 @@
-"""Names and scopes: which declaration a name in a function body means (4.4, 5.4, 7.1)."""
+"""Names and scopes: the declaration that a name in a function body refers to (4.4, 5.4, 7.1)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Names:
         self._cache: dict[str, Symbol | None] = {}
 
     def own(self, name: str) -> Symbol | None:
-        """What `name` means in this very scope, enclosing ones left aside."""
+        """The meaning of `name` in this scope, ignoring enclosing ones."""
         symbol = self.declared.get(name)
         if symbol is None and self.ranges and name[-1:].isdigit():
             base = name.rstrip("0123456789")
@@ -41,7 +41,7 @@ class Names:
         return symbol
 
     def lookup(self, name: str) -> Symbol | None:
-        """The declaration that `name` means here, or None. A component suffix (`%v.x`) is not looked at."""
+        """The declaration that `name` refers to here, or None. A component suffix (`%v.x`) is ignored."""
         try:
             return self._cache[name]
         except KeyError:
@@ -68,7 +68,7 @@ class Names:
 
 
 def module_names(module: Module) -> Names:
-    """The module's own scope. A definition wins over a declaration of the same name."""
+    """The module's scope. A definition wins over a declaration of the same name."""
     names = Names()
     for item in module.items:
         if isinstance(item, (Variable, Function, Alias)):

@@ -1,7 +1,7 @@
 """The instruction set as data: targets, types, spaces, registers, directives, and every instruction form.
 
-`resolve("add.sat.s32")` gives the `Opcode`; the tables of a chapter load when an instruction of it is first met.
-Names and submodules load on first use, so that importing this package costs next to nothing.
+`resolve("add.sat.s32")` gives the `Opcode`; a chapter's tables are loaded with its first instruction.
+Names and submodules load on first use, so importing this package is cheap.
 """
 
 from importlib import import_module

@@ -6,12 +6,13 @@ from .types import TYPES
 PAGES = """
 let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm low 0..1048560:16)
 let policy = cache_policy:u64(reg imm) if .L2::cache_hint
+let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg imm low 0..15)
 
 # 9.7.9.12 st.async
     st.async{.weak}{.ss}.completion_mechanism{.vec}.type  [a], b:type*vec&, [mbar];
     .ss   = { .shared::cluster };
     .vec  = { .v2, .v4 };
-    .type = { .b32, .b64, .u32, .u64, .s32, .s64, .f32, .f64 };
+    .type = { .b32, .b64, .b128, .u32, .u64, .s32, .s64, .f32, .f64 };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
     st.async{.mmio}.release{.scope}{.ss}.type             [a], b;
     .scope = { .gpu, .sys };
@@ -19,7 +20,25 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .type  = { .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
     needs          => ptx 8.1, sm_90
     needs .release => ptx 8.7, sm_100
+    removed .mmio !.sys => ptx 9.1
+    needs .b128    => ptx 9.2
     only .v4 => !.b64,.u64,.s64,.f64
+    only .b128 => !.vec
+
+# 9.7.9.12 multimem.st.async
+    multimem.st.async.release.scope{.ss}.type  [a], b;
+    .scope = { .gpu, .sys };
+    .ss    = { .global };
+    .type  = { .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+    needs => ptx 9.3, sm_100
+
+# 9.7.9.12 multimem.red.async
+    multimem.red.async.release.scope{.ss}.op.type  [a], b;
+    .scope = { .gpu, .sys };
+    .ss    = { .global };
+    .op    = { .add };
+    .type  = { .u32, .s32, .u64 };
+    needs => ptx 9.3, sm_100
 
 # 9.7.9.13 st.bulk
     st.bulk{.weak}{.shared::cta}  [a], size:u64(reg imm 0..16777216:8), initval:u64(imm 0..0);
@@ -109,65 +128,123 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs => ptx 7.0, sm_80
 
 # 9.7.9.25.4.1 cp.async.bulk
-    cp.async.bulk.dst.src.completion_mechanism{.cache_hint}  $copy, [mbar]@shared::cta, $policy;
+    cp.async.bulk{.weak}.dst.src.completion_mechanism{.cache_hint}  $copy, [mbar]@shared::cta, $policy;
+    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.type  $copy, [mbar]@shared::cta, $policy;
+    cp.async.bulk{.weak}.dst.src.completion_mechanism.ignore_oob{.cache_hint}
+        $copy, $outside, [mbar]@shared::cta, $policy;
+    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism.ignore_oob{.cache_hint}.type
+        $copy, $outside, [mbar]@shared::cta, $policy;
     .dst = { .shared::cta };
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    cp.async.bulk.dst.src.completion_mechanism{.multicast}{.cache_hint}
+    cp.async.bulk{.weak}.dst.src.completion_mechanism{.multicast}{.cache_hint}
+        $copy, [mbar]@shared::cluster, ctaMask:u16 if .multicast::cluster, $policy;
+    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.multicast}{.cache_hint}.type
         $copy, [mbar]@shared::cluster, ctaMask:u16 if .multicast::cluster, $policy;
     .dst = { .shared::cluster };
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
     .multicast = { .multicast::cluster };
-    cp.async.bulk.dst.src.completion_mechanism  $copy, [mbar]@shared::cluster;
+    cp.async.bulk{.weak}.dst.src.completion_mechanism  $copy, [mbar]@shared::cluster;
+    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism.type  $copy, [mbar]@shared::cluster;
     .dst = { .shared::cluster };
     .src = { .shared::cta };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    cp.async.bulk.dst.src.completion_mechanism{.cache_hint}{.cp_mask}  $copy, $policy, byteMask:u16 if .cp_mask;
+    cp.async.bulk{.weak}.dst.src.completion_mechanism{.cache_hint}{.cp_mask}  $copy, $policy, byteMask:u16 if .cp_mask;
+    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}{.cp_mask}.type
+        $copy, $policy, byteMask:u16 if .cp_mask;
     .dst = { .global };
     .src = { .shared::cta };
     .completion_mechanism = { .bulk_group };
     .cache_hint = { .L2::cache_hint };
+    .sem   = { .relaxed };
+    .scope = { .cta, .cluster, .gpu, .sys };
+    .type  = { .b128 };
     needs                  => ptx 8.0, sm_90
     needs dst=.shared::cta => ptx 8.6
     needs .cp_mask         => ptx 8.6, sm_100
+    needs .ignore_oob      => ptx 9.2
+    needs .weak,.sem,.b128 => ptx 9.3
+    needs .sem dst=.shared::cluster src=.global => sm_90a, sm_100f, sm_110f
+    only .sem dst=.shared::cluster src=.shared::cta => .cta,.cluster
 
 # 9.7.9.25.4.2 cp.reduce.async.bulk
-    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
     .redOp = { .add };
     .type  = { .u32, .s32, .u64 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
     .redOp = { .min, .max };
     .type  = { .u32, .s32 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
     .redOp = { .inc, .dec };
     .type  = { .u32 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy, [mbar]@shared::cluster;
     .redOp = { .and, .or, .xor };
     .type  = { .b32 };
     .dst = { .shared::cluster };
     .src = { .shared::cta };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .add };
     .type  = { .u32, .s32, .u64, .f32, .f64 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.noftz.type  $copy, $policy;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.redOp.noftz.type  $copy, $policy;
     .redOp = { .add };
     .type  = { .f16, .bf16 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .min, .max };
     .type  = { .u32, .s32, .u64, .s64, .f16, .bf16 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .inc, .dec };
     .type  = { .u32 };
-    cp.reduce.async.bulk.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
+    cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .and, .or, .xor };
     .type  = { .b32, .b64 };
     .dst = { .global };
     .src = { .shared::cta };
     .completion_mechanism = { .bulk_group };
     .cache_hint = { .L2::cache_hint };
-    needs => ptx 8.0, sm_90
+    .sem   = { .relaxed };
+    .scope = { .cta, .cluster, .gpu, .sys };
+    needs      => ptx 8.0, sm_90
+    needs .sem => ptx 9.3
+    only .sem dst=.shared::cluster => .cta,.cluster
+
+# 9.7.9.25.7.1 multimem.cp.async.bulk
+    multimem.cp.async.bulk{.weak}.dst.src.completion_mechanism{.cp_mask}  $copy, byteMask:u16 if .cp_mask;
+    multimem.cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cp_mask}.type  $copy, byteMask:u16 if .cp_mask;
+    .dst = { .global };
+    .src = { .shared::cta };
+    .completion_mechanism = { .bulk_group };
+    .sem   = { .relaxed };
+    .scope = { .cta, .cluster, .gpu, .sys };
+    .type  = { .b128 };
+    needs                  => ptx 9.1, sm_90
+    needs .cp_mask         => sm_100
+    needs .weak,.sem,.b128 => ptx 9.3
+
+# 9.7.9.25.7.2 multimem.cp.reduce.async.bulk
+    multimem.cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy;
+    .redOp = { .add };
+    .type  = { .u32, .s32, .u64, .f32, .f64 };
+    multimem.cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.noftz.type  $copy;
+    .redOp = { .add };
+    .type  = { .f16, .bf16 };
+    multimem.cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy;
+    .redOp = { .min, .max };
+    .type  = { .u32, .s32, .u64, .s64, .f16, .bf16 };
+    multimem.cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy;
+    .redOp = { .inc, .dec };
+    .type  = { .u32 };
+    multimem.cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy;
+    .redOp = { .and, .or, .xor };
+    .type  = { .b32, .b64 };
+    .dst = { .global };
+    .src = { .shared::cta };
+    .completion_mechanism = { .bulk_group };
+    .sem   = { .relaxed };
+    .scope = { .cta, .cluster, .gpu, .sys };
+    needs      => ptx 9.1, sm_90
+    needs .sem => ptx 9.3
 
 # 9.7.9.25.4.3 cp.async.bulk.prefetch
     cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32(reg imm 0..1048560:16), $policy;
@@ -199,5 +276,5 @@ def multimem_width(context: Context) -> dict[str, int | str] | str:
         return "'.f64' takes no vector"
     width = type.bits * (int(vector[1:]) if vector else 1)
     if width not in (32, 64, 128):
-        return f"type and vector make {width} bits; 32, 64 or 128 are needed"
+        return f"type and vector give {width} bits; 32, 64 or 128 are required"
     return {}

@@ -142,4 +142,5 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .type  = { .u32, .s32, .u64, .s64 };
     needs          => ptx 8.1, sm_90
     needs .release => ptx 8.7, sm_100
+    removed .mmio !.sys => ptx 9.1
 """

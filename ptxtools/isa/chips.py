@@ -1,7 +1,7 @@
-"""The chips that `.target` can name, one row each; what is special about one stands here and nowhere else.
+"""The chips that `.target` can name, one row each; the properties of a chip are only here.
 
-A row is found by the number in the target's name (`targets.chip_of`). Other layers join their own facts by the same
-number or by the architecture: how tensor cores add (`semantics.generations`), and what an SM holds (`sim.limits`).
+A row is found by the number in the target's name (`targets.chip_of`). Other layers add their facts by the same
+number or by the architecture: how tensor cores add (`semantics.generations`), and the limits of an SM (`sim.limits`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ TARGET_SETS: dict[str, tuple[str, ...]] = {
     # Family targets with tensor memory, for what came with them (.block16, .block32).
     "tcgen05_family": ("sm_100f", "sm_101f", "sm_110f"),
     # Each of the chips with tensor memory by itself: .scale_vec, tcgen05.shift, sparse products of 4-bit floats.
-    "tcgen05_chips": ("sm_100a", "sm_101a", "sm_103a", "sm_110a"),
+    "tcgen05_chips": ("sm_100a", "sm_101a", "sm_103a", "sm_107a", "sm_110a"),
     # Integer products: sm_103 lacks them.
     "tcgen05_integer": ("sm_100a", "sm_101a", "sm_110a"),
     # Reductions on the way from tensor memory: sm_100 lacks them.
@@ -92,6 +92,8 @@ TARGET_SETS: dict[str, tuple[str, ...]] = {
     "blackwell": ("sm_100a", "sm_101a", "sm_120a", "sm_100f", "sm_101f", "sm_120f"),
     # The same, where the manual names sm_121a beside its family: ldmatrix and stmatrix of 8-bit elements.
     "blackwell_121": ("sm_100a", "sm_101a", "sm_120a", "sm_121a", "sm_100f", "sm_101f", "sm_120f"),
+    # Families that convert narrow floats from and to pairs of 16 bits.
+    "narrow": ("sm_100f", "sm_110f", "sm_120f"),
     # Tensor cores of sm_120: products of narrow floats with .kind.
     "rtx_blackwell": ("sm_120a", "sm_121a", "sm_120f"),
     # The same without the family: products of 4-bit floats.

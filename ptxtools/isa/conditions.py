@@ -1,4 +1,4 @@
-"""Conditions of the tables: what `needs`, `only`, `marks` and an operand's `if` depend on.
+"""Conditions of the tables: the terms of `needs`, `only`, `marks` and an operand's `if`.
 
 .sat  .rm,.rp         the opcode has this modifier; has one of these
 .sat/.rm              the same, where commas separate operands
@@ -7,8 +7,11 @@ dtype=.bf16,.bf16x2   the slot holds one of these values ("when the destination 
 ::cluster             some modifier ends with this qualifier
 prefetchu             the page declares several instructions, and this is the one
 @b   @a:reg           operand b is written; operand a is written as a register (known only with the operands)
+     @a:4             it is this constant
      @a:handle        its address is in a register, where it could be a name; @a:entry: it names a kernel,
-     @a:opaque        a texture, sampler or surface
+     @a:opaque        a texture, sampler or surface, @a:sampler: a sampler
+     @a:indirect      it has a sampler beside the texture that is not fixed when the module is made: in a register, or
+                      at all in unified mode
 !x                    not x
 x y | z               x and y, or z
 """
@@ -21,7 +24,7 @@ from typing import NamedTuple
 
 
 class Context(NamedTuple):
-    """What a condition is asked about: the declared name, the slots' values (no dots) and all modifiers (no dots)."""
+    """The subject of a condition: the declared name, the slots' values (no dots) and all modifiers (no dots)."""
 
     name: str
     mods: Mapping[str, str]
@@ -35,20 +38,22 @@ class Term(NamedTuple):
     negated: bool
 
     def holds(self, context: Context) -> bool:
-        if self.kind == "atom":
-            found = any(value in context.atoms or value in context.mods for value in self.values)
-        elif self.kind == "slot":
-            found = context.mods.get(self.key) in self.values
-        elif self.kind == "suffix":
-            found = any(atom.endswith(self.key) for atom in context.atoms)
-        elif self.kind == "name":
-            found = context.name == self.key
+        kind, key, values, negated = self
+        name, mods, atoms = context
+        if kind == "atom":
+            found = not atoms.isdisjoint(values) or any(value in mods for value in values)
+        elif kind == "slot":
+            found = mods.get(key) in values
+        elif kind == "suffix":
+            found = any(atom.endswith(key) for atom in atoms)
+        elif kind == "name":
+            found = name == key
         else:
             return True  # operands are judged by whoever has them
-        return found != self.negated
+        return found != negated
 
     def describe(self, context: Context) -> str:
-        """The term as it is met: of several values, those that are there."""
+        """The term in words: of several values, those present."""
         present = [v for v in self.values if v in context.atoms or v in context.mods or context.mods.get(self.key) == v]
         return " and ".join(f"'.{context.mods.get(v, v)}'" for v in present) or str(self)
 
@@ -79,7 +84,10 @@ class Condition:
         if not self.alternatives:
             return ()
         for alternative in self.alternatives:
-            if all(term.holds(context) for term in alternative):
+            for term in alternative:
+                if not term.holds(context):
+                    break
+            else:
                 return alternative
         return None
 

@@ -4,6 +4,8 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
+let scale = scale_factor:b16^(reg) if .scaled
+
 # 9.7.9.21 cvt
     cvt{.sat}.dtype.atype             d:dtype+, a:atype+(reg imm sreg);                   // integer to integer
     .dtype = .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64 };
@@ -47,8 +49,8 @@ PAGES = """
     .atype = { .f32 };
     cvt.rnd.satfinite{.relu}.dtype.atype              d:dtype, a:atype;
     .rnd   = { .rn };
-    .dtype = { .e4m3x2, .e5m2x2 };
-    .atype = { .f16x2 };
+    .dtype = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+    .atype = { .f16x2, .bf16x2 };
     cvt.rnd{.relu}.dtype.atype                        d:dtype, a:atype;
     .rnd   = { .rn };
     .dtype = { .f16x2 };
@@ -69,6 +71,19 @@ PAGES = """
     .rnd   = { .rn };
     .dtype = { .bf16x2 };
     .atype = { .ue8m0x2 };
+    cvt.rnd.satfinite{.relu}{.scaled}.dtype.atype     d:dtype, a:atype, b:atype, $scale;
+    .rnd   = { .rn };
+    .dtype = { .s2f6x2 };
+    .atype = { .f32 };
+    cvt.rnd.satfinite{.relu}{.scaled}.dtype.atype     d:dtype, a:atype, $scale;
+    .rnd   = { .rn };
+    .dtype = { .s2f6x2 };
+    .atype = { .bf16x2 };
+    cvt.rnd{.satfinite}{.relu}{.scaled}.dtype.atype   d:dtype, a:atype, $scale;
+    .rnd   = { .rn };
+    .dtype = { .bf16x2 };
+    .atype = { .s2f6x2, .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
+    .scaled = { .scaled::n2::ue8m0 };
     rule legal
     needs .f64                                   => sm_13
     needs .ftz                                   => ptx 1.4
@@ -76,7 +91,7 @@ PAGES = """
     needs .ftz atype=.u8,.s8                     => ptx 1.5
     needs dtype=.f32 atype=.bf16                 => ptx 7.1, sm_80
     needs dtype=.f32 atype=.bf16 .rnd            => ptx 7.8, sm_90
-    needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 rnd=.rn,.rz => ptx 7.0, sm_80
+    needs .relu | dtype=.f16x2,.bf16x2,.tf32 | dtype=.bf16 atype=.f32 => ptx 7.0, sm_80
     needs dtype=.bf16 atype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64,.bf16 => ptx 7.8, sm_90
     needs atype=.bf16 dtype=.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f16,.f64 => ptx 7.8, sm_90
     needs dtype=.tf32 rnd=.rn,.rz                => ptx 7.8, sm_90
@@ -84,7 +99,11 @@ PAGES = """
     needs .satfinite dtype=.f16,.bf16,.f16x2,.bf16x2,.tf32 => ptx 8.1, sm_70
     needs .satfinite dtype=.tf32 rnd=.rn,.rz     => ptx 8.6, sm_100
     needs .e2m1x2,.e2m3x2,.e3m2x2,.ue8m0x2       => ptx 8.6, blackwell
-    needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a
+    needs rnd=.rs                                => ptx 8.7, sm_100a, sm_103a, sm_107a
+    needs atype=.bf16x2 dtype=.e4m3x2,.e5m2x2,.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.1, narrow
+    needs atype=.f16x2 dtype=.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.1, narrow
+    needs .s2f6x2                                => ptx 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a, sm_121a
+    needs dtype=.bf16x2 atype=.e4m3x2,.e5m2x2,.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.2, narrow
 
 # 9.7.9.22 cvt.pack
     cvt.pack.sat.dtype.atype        d:u32+, a:atype+, b:atype+;
@@ -104,7 +123,7 @@ _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def legal(context: Context) -> dict[str, int | str] | str:
-    """Where .ftz, .sat and a rounding of scalar conversions may stand (9.7.9.21)."""
+    """Where .ftz, .sat and a rounding are allowed in scalar conversions (9.7.9.21)."""
     mods = context.mods
     if context.name != "cvt":
         return {}
@@ -114,7 +133,7 @@ def legal(context: Context) -> dict[str, int | str] | str:
     if "bf16" in (to, of) and "sat" in mods:
         return "'.sat' does not go with '.bf16'"
     if to in _INTEGERS and of in _INTEGERS and "sat" in mods and _holds(to, of):
-        return f"'.sat' has no effect: '.{to}' holds every '.{of}'"
+        return f"'.sat' has no effect: '.{to}' can represent every '.{of}'"
     if to in _FLOATS and of in _FLOATS and "relu" not in mods and "satfinite" not in mods:
         return _float_to_float(to, of, mods.get("rnd"))
     return {}
@@ -131,12 +150,12 @@ def _holds(to: str, of: str) -> bool:
 def _float_to_float(to: str, of: str, rounding: str | None) -> dict[str, int | str] | str:
     to_integral = rounding is not None and rounding.endswith("i")
     if to_integral:
-        return {} if to == of else f"'.{rounding}' rounds to integral values and needs equal types"
+        return {} if to == of else f"'.{rounding}' rounds to integral values and requires equal types"
     if to == of:
         return {} if rounding is None else "between equal types only .rni, .rzi, .rmi and .rpi round"
     widening = TYPES[to].bits > TYPES[of].bits
     if widening and rounding is not None and of != "bf16":
-        return f"'.{to}' holds every '.{of}': nothing to round"
-    if not widening and rounding is None and {to, of} != {"f16", "bf16"}:  # compilers leave it out there: .rn is meant
-        return f"'.{to}' does not hold every '.{of}': one of .rn, .rz, .rm, .rp is needed"
+        return f"'.{to}' can represent every '.{of}': no rounding is needed"
+    if not widening and rounding is None and {to, of} != {"f16", "bf16"}:  # compilers omit it there: .rn is implied
+        return f"'.{to}' cannot represent every '.{of}': one of .rn, .rz, .rm, .rp is required"
     return {}

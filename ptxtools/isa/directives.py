@@ -1,4 +1,4 @@
-"""Directives (chapters 5, 7 and 11): where each may stand, its arguments, and what it needs."""
+"""Directives (chapters 5, 7 and 11): where each is allowed, its arguments, and its requirements."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class DirectiveInfo(NamedTuple):
     (inside a body), "prototype" (after `.callprototype`), "variable" (inside a declaration).
     counts: (fewest, most) arguments, None: any number. kind: of the arguments: "int", "string", "name", "version",
     "target", "" (none), "declaration", "other" (own grammar). range: inclusive bounds of an integer argument.
-    ptx, target: first version and target. excludes: directives that may not stand beside it. wants: one of these
-    should stand beside it. deprecated: version since which another directive replaces it. removed: version since which
-    no assembler takes it; replacement: what to write instead. section: of the manual.
+    ptx, target: first version and target. excludes: directives not allowed with it. wants: one of these
+    should accompany it. deprecated: version since which another directive replaces it. removed: version since which
+    no assembler accepts it; replacement: what to write instead. section: of the manual.
     """
 
     name: str
@@ -156,6 +156,7 @@ PRAGMAS: dict[str, PragmaInfo] = {
     "used_bytes_mask": PragmaInfo((8, 3), "sm_50", True, "14.2", -(2**63)),
     "enable_smem_spilling": PragmaInfo((8, 7), "sm_75", True, "14.3"),
     "frequency": PragmaInfo((9, 0), "sm_10", True, "14.4", 1),
+    "mma_throughput": PragmaInfo((9, 3), "sm_10", True, "14.5"),
 }
 
 
@@ -175,6 +176,7 @@ ADDITIONS: dict[str, Addition] = {
     "an array parameter without size": Addition((6, 0), "sm_30", "11.2.2"),
     "more than 256 bytes of parameters": Addition((1, 4), "sm_20", "5.1.6.1"),
     "more than 4352 bytes of parameters": Addition((8, 1), "sm_70", "5.1.6.1"),
+    "a pointer to a texture, sampler or surface": Addition((4, 3), "sm_10", "5.3"),
     "a time stamp in .file": Addition((3, 2), "sm_10", "11.5.3"),
     "inlined_at in .loc": Addition((7, 0), "sm_10", "11.5.4"),
     ".b16 in a debug section": Addition((6, 0), "sm_10", "11.5.2"),

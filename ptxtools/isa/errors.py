@@ -1,4 +1,4 @@
-"""What `isa.resolve` raises, and its codes."""
+"""The errors of `isa.resolve`, and their codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BAD_TYPE = "PTX210"
 class OpcodeError(Exception):
     """No instruction form fits an opcode.
 
-    message: what was found, and what is wrong with it; help: what would be right, one sentence each; code: one of
+    message: what was found, and what is wrong with it; help: corrections, one sentence each; code: one of
     the codes of this module; section: of the nearest form, or None; word: the wrong modifier with its dot, or "".
     """
 
@@ -28,4 +28,4 @@ class OpcodeError(Exception):
 
 
 class TableError(Exception):
-    """A page of the instruction tables contradicts itself: our mistake, found when the page is read."""
+    """A page of the instruction tables is inconsistent: a bug in ptxtools, found when the page is read."""

@@ -62,13 +62,14 @@ PAGES = """
     removed .f64 !.rnd => ptx 1.4
 
 # 9.7.3.8 div
-    div.mode{.ftz}.f32  d, a, b;
-    .mode = { .approx, .full };
+    div.full{.ftz}.f32    d, a, b;
+    div.approx{.ftz}.f32  d, a, b;
     div.rnd{.ftz}.f32   d, a, b;
     div.rnd.f64         d, a, b;
     .rnd = { .rn, .rz, .rm, .rp };
     div.type            d, a, b;
     .type = { .f32, .f64 };
+    first .full
     needs .f64                           => sm_13
     needs .f64 .rz,.rm,.rp               => sm_20
     needs .f32 .rn,.rz,.rm,.rp           => sm_20

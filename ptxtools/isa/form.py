@@ -51,7 +51,7 @@ class Element:
 
 
 class Form:
-    """One syntax form of a page; `number` counts from 1 inside it. All that costs time is done when first asked for."""
+    """One syntax form of a page; `number` counts from 1 inside it. Expensive parts are computed on first use."""
 
     def __init__(self, page: Page, number: int, text: str, own: Sets, known: Sets) -> None:
         self.page, self.number = page, number
@@ -183,7 +183,7 @@ class Form:
         return None if surplus or missing else chosen
 
     def leads(self, atoms: list[str]) -> bool:
-        """Whether the mnemonic's words stand first, as they must."""
+        """Whether the mnemonic's words come first, as required."""
         if atoms[: len(self.lead)] != self.lead:
             return False
         first = self.page.first

@@ -1,4 +1,4 @@
-"""What the opcodes of old modules leave unsaid: modifiers that the module's PTX version or target implies."""
+"""Implied modifiers of opcodes in old modules: those that follow from the module's PTX version or target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which chapter modules declare an instruction, by the first word of its name. A test holds it against the chapters."""
+"""Which chapter modules declare an instruction, by the first word of its name. A test compares it with the chapters."""
 
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "abs": ("integer", "floating", "half"),
@@ -20,6 +20,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "brkpt": ("miscellaneous",),
     "brx": ("control",),
     "call": ("control",),
+    "clmad": ("integer",),
     "clusterlaunchcontrol": ("mbarrier",),
     "clz": ("integer",),
     "cnot": ("logic",),
@@ -36,6 +37,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "elect": ("synchronisation",),
     "ex2": ("floating", "half"),
     "exit": ("control",),
+    "fabric": ("fabric",),
     "fence": ("synchronisation",),
     "fma": ("floating", "half", "mixed"),
     "fns": ("integer",),

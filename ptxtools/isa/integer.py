@@ -4,15 +4,19 @@ from .conditions import Context
 
 PAGES = """
 # 9.7.1.1 add
-    add.type       d, a, b;
-    add{.sat}.s32  d, a, b;
-    .type = { .u16, .u32, .u64, .s16, .s32, .s64, .u16x2, .s16x2 };
-    needs .u16x2 | .s16x2 => ptx 8.0, sm_90
+    add.type        d, a, b;
+    .type = { .u16, .u64, .s16, .s64 };
+    add{.sat}.type  d, a, b;
+    .type = { .u32, .s32, .u16x2, .s16x2, .u8x4, .s8x4 };
+    needs .u16x2,.s16x2                              => ptx 8.0, sm_90
+    needs .u8x4,.s8x4 | .sat .u32,.u16x2,.s16x2      => ptx 9.2, sm_107f, sm_120f
 
 # 9.7.1.2 sub
-    sub.type       d, a, b;
-    sub{.sat}.s32  d, a, b;
-    .type = { .u16, .u32, .u64, .s16, .s32, .s64 };
+    sub.type        d, a, b;
+    .type = { .u16, .u32, .u64, .s16, .s64 };
+    sub{.sat}.type  d, a, b;
+    .type = { .s32, .u8x4, .s8x4 };
+    needs .u8x4,.s8x4 => ptx 9.2, sm_107f, sm_120f
 
 # 9.7.1.3 mul
     mul.mode.type  d, a, b;
@@ -33,6 +37,13 @@ PAGES = """
     mad.mode.sat.s32  d, a, b, c;
     .mode = { .hi };
     first .mode
+
+# 9.7.1.5 clmad
+    clmad.mode.type  d, a, b, c;
+    .mode = { .lo, .hi };
+    .type = { .u64 };
+    first .mode
+    needs => ptx 9.3, sm_80
 
 # 9.7.1.5 mul24
     mul24.mode.type  d, a, b;
@@ -66,21 +77,24 @@ PAGES = """
 
 # 9.7.1.11 neg
     neg.type  d, a;
-    .type = { .s16, .s32, .s64 };
+    .type = { .s16, .s32, .s64, .s8x4 };
+    needs .s8x4 => ptx 9.2, sm_107f, sm_120f
 
 # 9.7.1.12 min
     min.type         d, a, b;
-    .type = { .u16, .u32, .u64, .u16x2, .s16, .s64 };
+    .type = { .u16, .u32, .u64, .u16x2, .u8x4, .s16, .s64 };
     min{.relu}.type  d, a, b;
-    .type = { .s16x2, .s32 };
+    .type = { .s16x2, .s32, .s8x4 };
     needs .u16x2 | .s16x2 | .relu => ptx 8.0, sm_90
+    needs .u8x4,.s8x4             => ptx 9.2, sm_107f, sm_120f
 
 # 9.7.1.13 max
     max.type         d, a, b;
-    .type = { .u16, .u32, .u64, .u16x2, .s16, .s64 };
+    .type = { .u16, .u32, .u64, .u16x2, .u8x4, .s16, .s64 };
     max{.relu}.type  d, a, b;
-    .type = { .s16x2, .s32 };
+    .type = { .s16x2, .s32, .s8x4 };
     needs .u16x2 | .s16x2 | .relu => ptx 8.0, sm_90
+    needs .u8x4,.s8x4             => ptx 9.2, sm_107f, sm_120f
 
 # 9.7.1.14 popc
     popc.type  d:u32, a;

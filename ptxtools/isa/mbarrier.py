@@ -1,11 +1,15 @@
 """9.7.13.15 mbarrier, 9.7.13.17 and 9.7.13.18 cluster launch control."""
 
 PAGES = """
+let reported = =waitComplete:pred{|reportPredicate},{ =reportValue:b8^,}
+
 # 9.7.13.15.9 mbarrier.init
-    mbarrier.init{.ss}.b64  [addr], count:u32;
-    .ss = { .shared{::cta} };
+    mbarrier.init{.layout}{.ss}.b64  [addr], count:u32(reg imm 1..1048575);
+    .layout = { .layout::v0, .layout::v1 };
+    .ss     = { .shared{::cta} };
     needs              => ptx 7.0, sm_80
     needs .shared::cta => ptx 7.8
+    needs .layout      => ptx 9.3, sm_90
 
 # 9.7.13.15.10 mbarrier.inval
     mbarrier.inval{.ss}.b64  [addr];
@@ -71,6 +75,17 @@ PAGES = """
     mbarrier.try_wait{.sem.scope}{.ss}.b64          =waitComplete:pred, [addr], state:u64{, suspendTimeHint:u32};
     mbarrier.try_wait.parity{.sem.scope}{.ss}.b64
         =waitComplete:pred, [addr], phaseParity:u32(reg imm 0..1){, suspendTimeHint:u32};
+    mbarrier.test_wait.primary{.sem.scope}{.ss}.b64         $reported, [addr], state:u64;
+    mbarrier.test_wait.parity.primary{.sem.scope}{.ss}.b64  $reported, [addr], phaseParity:u32(reg imm 0..1);
+    mbarrier.try_wait.primary{.sem.scope}{.ss}.b64          $reported, [addr], state:u64{, suspendTimeHint:u32};
+    mbarrier.try_wait.parity.primary{.sem.scope}{.ss}.b64
+        $reported, [addr], phaseParity:u32(reg imm 0..1){, suspendTimeHint:u32};
+    .primary = { .phase_type::primary };
+    mbarrier.test_wait.parity.conditional{.sem.scope}{.ss}.b64
+        =waitComplete:pred, [addr], phaseParity:u32(reg imm 0..1);
+    mbarrier.try_wait.parity.conditional{.sem.scope}{.ss}.b64
+        =waitComplete:pred, [addr], phaseParity:u32(reg imm 0..1){, suspendTimeHint:u32};
+    .conditional = { .phase_type::conditional };
     .ss    = { .shared{::cta} };
     .sem   = { .acquire, .relaxed };
     .scope = { .cta, .cluster };
@@ -82,10 +97,19 @@ PAGES = """
     needs .sem,.scope        => ptx 8.0
     needs scope=.cluster     => ptx 8.0, sm_90
     needs .relaxed           => ptx 8.6, sm_90
+    needs .primary,.conditional => ptx 9.3, sm_90
 
 # 9.7.13.15.17 mbarrier.pending_count
-    mbarrier.pending_count.b64  =count:u32, state:u64;
-    needs => ptx 7.0, sm_80
+    mbarrier.pending_count{.layout}.b64  =count:u32, state:u64;
+    .layout = { .layout::v0 };
+    needs         => ptx 7.0, sm_80
+    needs .layout => ptx 9.3, sm_90
+
+# 9.7.13.15.18 mbarrier.check_layout
+    mbarrier.check_layout.layout{.ss}.b64  =p:pred, [addr];
+    .layout = { .layout::v0, .layout::v1 };
+    .ss     = { .shared{::cta} };
+    needs => ptx 9.3, sm_90
 
 # 9.7.13.17 clusterlaunchcontrol.try_cancel
     clusterlaunchcontrol.try_cancel.async{.space}.completion_mechanism{.multicast}.b128  [addr], [mbar];

@@ -16,6 +16,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs .f64      => sm_13
     needs @a:entry  => ptx 3.1, sm_35
     needs @a:opaque => ptx 3.1, sm_20    // indirect access (5.3)
+    needs @a:sampler => ptx 4.3, sm_30
 
 # 9.7.9.4 mov
     mov.type  d(reg vec), a(reg imm sreg symbol vec);
@@ -47,7 +48,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
         d:type*vec+, [a](unified), $policy;
     ld.acquire.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.prefetch_size}{.vec}.type
         d:type*vec+, [a](unified), $policy;
-    ld.mmio.relaxed.scope{.ss}.type                                          d:type+(braced), [a](unified);
+    ld.mmio.sem.scope{.ss}.type                                              d:type+(braced), [a](unified);
+    .sem           = { .relaxed, .acquire };
     .ss            = { .const, .global, .local, .param{::entry, ::func}, .shared{::cta, ::cluster} };
     .cop           = { .ca, .cg, .cs, .lu, .cv };
     .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
@@ -79,7 +81,10 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     only .l2evict => .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64
     only .b128 => !.vec
     only .prefetch_size,.cache_hint,.eviction => .global | !.ss
-    only .volatile,.relaxed,.acquire => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    needs .volatile .local            => ptx 9.1
+    needs .mmio .acquire              => ptx 9.3
+    only .relaxed,.acquire => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    only .volatile => .global,.shared,.shared::cta,.shared::cluster,.local | !.ss
     only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.9 ld.global.nc
@@ -120,7 +125,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     st.volatile{.ss}{.vec}.type                              [a], b:type*vec+;
     st.relaxed.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
     st.release.scope{.ss}{.eviction}{.l2evict}{.cache_hint}{.vec}.type  [a], b:type*vec+, $policy;
-    st.mmio.relaxed.scope{.ss}.type                          [a], b:type+(braced);
+    st.mmio.sem.scope{.ss}.type                              [a], b:type+(braced);
+    .sem        = { .relaxed, .release };
     .ss         = { .global, .local, .param{::func}, .shared{::cta, ::cluster} };
     .cop        = { .wb, .cg, .cs, .wt };
     .eviction   = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
@@ -151,7 +157,10 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     only .l2evict => .v8 .b32,.u32,.s32,.f32 | .v4 .b64,.u64,.s64,.f64
     only .b128 => !.vec
     only .cache_hint,.eviction => .global | !.ss
-    only .volatile,.relaxed,.release => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    needs .volatile .local          => ptx 9.1
+    needs .mmio .release            => ptx 9.3
+    only .relaxed,.release => .global,.shared,.shared::cta,.shared::cluster | !.ss
+    only .volatile => .global,.shared,.shared::cta,.shared::cluster,.local | !.ss
     only .mmio => .sys .global | .sys !.ss
 
 # 9.7.9.15 prefetch prefetchu
@@ -178,7 +187,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs => ptx 7.4, sm_80
 
 # 9.7.9.18 createpolicy
-    createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy:u64, [a], primary_size:u32, total_size:u32;
+    createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy:u64,
+        [a], primary_size:u32(reg imm low 0..4294967295), total_size:u32;
     createpolicy.fractional.primary{.secondary}.b64      =cache_policy:u64{, fraction:f32};
     .primary   = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
     .secondary = { .L2::evict_first, .L2::evict_unchanged };

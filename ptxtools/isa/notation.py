@@ -48,7 +48,7 @@ class Clause(NamedTuple):
 
 
 class Page:
-    """All that one page of the manual declares for one or several mnemonics; read when first asked for."""
+    """The declarations of one page of the manual for one or several mnemonics; read on first use."""
 
     def __init__(self, section: str, names: tuple[str, ...], text: str, chapter: ModuleType) -> None:
         self.section, self.names = section, names

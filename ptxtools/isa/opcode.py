@@ -88,6 +88,14 @@ class Opcode:
             self._shapes = _all_shapes(self)
         return self._shapes
 
+    def __getattr__(self, name: str) -> tuple[Need, ...]:
+        """What an opcode requires is worked out when it is first asked for."""
+        if name not in ("requirements", "operand_requirements", "removals"):
+            raise AttributeError(name)
+        _set_needs(self)
+        found: tuple[Need, ...] = getattr(self, name)
+        return found
+
     def has(self, modifier: str) -> bool:
         """Whether that modifier (without dot) is present anywhere."""
         return modifier in self.atoms
@@ -207,11 +215,15 @@ def _build(form: Form, canonical: str, context: Context, variables: dict[str, in
     page = form.page
     op.marks = frozenset(m for c, marks in page.marks if c.match(context) is not None for m in marks)
     op.carry_in, op.carry_out = "carry_in" in op.marks, "carry_out" in op.marks
+    return op
+
+
+def _set_needs(op: Opcode) -> None:
+    context, page = Context(op.name, op.mods, op.atoms), op.form.page
     needs = [need for clause in page.needs for need in _applied(clause, context)]
     op.requirements = tuple(need for need in needs if not need.operand)
     op.operand_requirements = tuple(need for need in needs if need.operand)
     op.removals = tuple(need for clause in page.removed for need in _applied(clause, context))
-    return op
 
 
 def _operands(

@@ -14,7 +14,7 @@ d:b32^  [a]^     a register without a type
 d:type*vec       a vector; the count is a number, or a slot whose value tells it (v4, 2d, x8): a scalar without it
 {!}c  p|q  p{|q} negatable; two destinations, the second optional in the last; `{|q(reg)}` is never `_`
 [a]  [m, c:s32*dim]  [dst]@dst   an address, further parts, its space from a slot, a space's name, "generic", or
-                 "tmem" for tensor memory (default: the opcode's first space)
+                 "tmem" for tensor memory, "fabric" for an endpoint of a fabric (default: the opcode's first space)
 (ret)            a call's argument list
 n(imm)  l(label) what may be written: kinds in parentheses
 c:s32*n(many)    n elements or more, in a vector of one, two or four (see `OperandSpec`)
@@ -284,7 +284,7 @@ def _count(expression: str, values: Mapping[str, int | str]) -> int:
 
 
 def _space(expression: str, context: Context) -> str | None:
-    if expression in SPACES or expression == "tmem":
+    if expression in SPACES or expression in ("tmem", "fabric"):
         return expression
     return context.mods.get(expression)
 

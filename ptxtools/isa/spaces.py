@@ -1,4 +1,4 @@
-"""State spaces (5.1): names as they stand in declarations and as modifiers of instructions."""
+"""State spaces (5.1): names in declarations and as modifiers of instructions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class SpaceInfo(NamedTuple):
-    """declare: may hold variables; addressable: may stand in ld/st; generic: part of the generic address space;
+    """declare: may contain variables; addressable: allowed in ld/st; generic: part of the generic address space;
     ptx, target: first version and target; section: of the manual."""
 
     name: str

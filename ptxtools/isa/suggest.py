@@ -1,4 +1,4 @@
-"""What to say when no form fits: the nearest form, what its slots accept, near misses."""
+"""Messages for opcodes that fit no form: the nearest form, the values of its slots, near misses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def explain(text: str, complaint: str) -> OpcodeError:
         return OpcodeError(f"'{text}' has an empty modifier", (), errors.UNKNOWN_MODIFIER, best.section)
     if not surplus and not missing:
         words = ".".join([family, *best.lead, *(w for w in atoms if w in best.page.first)])
-        message = f"'{text}': the words of '{words}' must stand first, in this order"
+        message = f"'{text}': the words of '{words}' must come first, in this order"
         return OpcodeError(message, (_form(best),), errors.BAD_COMBINATION, best.section)
     if surplus:
         return _surplus(text, atoms, surplus[0], best, candidates, missing)
@@ -85,7 +85,7 @@ def _surplus(
     rest = _without(text, atom)
     code = errors.BAD_TYPE if atom in TYPES else errors.BAD_COMBINATION
     return OpcodeError(
-        f"'.{atom}' does not go with '{rest}'", tuple(help) or (_form(best),), code, best.section, f".{atom}"
+        f"'.{atom}' cannot be combined with '{rest}'", tuple(help) or (_form(best),), code, best.section, f".{atom}"
     )
 
 
@@ -105,7 +105,7 @@ def _forms_with(atom: str, candidates: list[Form], atoms: list[str]) -> list[For
 def _accepts(slot: Element) -> str:
     values = [f".{value}" for value in slot.values]
     shown = ", ".join(values[:_MOST]) + (f", … ({len(values)} in all)" if len(values) > _MOST else "")
-    return f"'.{slot.name}' must be there" if slot.literal else f"'.{slot.name}' accepts {shown}"
+    return f"'.{slot.name}' is required" if slot.literal else f"'.{slot.name}' accepts {shown}"
 
 
 def _form(form: Form) -> str:

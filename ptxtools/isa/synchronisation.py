@@ -56,6 +56,12 @@ let threads = b:u32(reg imm low 0..4294967264:32)
     .op_restrict = { .mbarrier_init };
     fence.proxy.proxykind;
     .proxykind = { .alias };
+    fence.proxy.proxykind.sem.sys;
+    .proxykind = { .alias };
+    .sem   = { .acquire, .release };
+    fence.proxy.kinds.alias.sem.sys;
+    .kinds = { .fabric::generic, .generic::fabric };
+    .sem   = { .acquire, .release };
     fence.proxy.async{.space};
     .space = { .global, .shared::cta, .shared::cluster };
     fence.proxy.kinds.release.scope;
@@ -67,7 +73,7 @@ let threads = b:u32(reg imm low 0..4294967264:32)
     fence.proxy.kinds.sem.sync_restrict.cluster;
     .kinds = { .async::generic };
     .sem   = { .release };
-    .sync_restrict = { .sync_restrict::shared::cta };
+    .sync_restrict = { .sync_restrict::shared::cta, .sync_restrict::shared::cluster::read };
     .scope = { .cta, .cluster, .gpu, .sys };
     first .proxy
     needs                     => ptx 6.0, sm_70
@@ -78,6 +84,8 @@ let threads = b:u32(reg imm low 0..4294967264:32)
     needs .tensormap::generic => ptx 8.3, sm_90
     needs sem=.acquire,.release => ptx 8.6, sm_90
     needs .sync_restrict      => ptx 8.6, sm_90
+    needs .fabric::generic,.generic::fabric => ptx 9.3, sm_100
+    needs .proxykind .sem | .sync_restrict::shared::cluster::read => ptx 9.4, sm_90
 
 # 9.7.13.8 vote
     vote.mode.pred    d, {!}a;

@@ -1,4 +1,4 @@
-"""Targets and versions (11.1.1, 11.1.2): what exists, since when, and which target provides what."""
+"""Targets and versions (11.1.1, 11.1.2): which exist, since when, and which targets provide the features of others."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OPTIONS: dict[str, OptionInfo] = {
 
 
 class Target:
-    """A parsed target name: number 90, suffix "", "a" or "f". Raises ValueError for what is no target name."""
+    """A parsed target name: number 90, suffix "", "a" or "f". Raises ValueError if it is not a target name."""
 
     __slots__ = ("name", "number", "suffix")
 
@@ -94,9 +94,9 @@ def _target(name: str) -> Target:
 
 
 def provides(have: str, want: str) -> bool:
-    """Whether a module for target `have` may use what needs target `want` (11.1.2).
+    """Whether a module for target `have` may use features of target `want` (11.1.2).
 
-    Plain `sm_90` is provided by any later target; `sm_90a` by itself alone; `sm_100f` by the f and a targets of its
+    Plain `sm_90` is provided by any later target; `sm_90a` only by itself; `sm_100f` by the f and a targets of its
     family. A renamed chip is the same chip.
     """
     h, w = _target(have), _target(want)
@@ -118,7 +118,7 @@ def _present(number: int) -> int:
 
 
 def provides_any(have: str, wanted: tuple[str, ...]) -> bool:
-    """Whether `have` provides one of `wanted`; no wish is always met."""
+    """Whether `have` provides one of `wanted`; true if `wanted` is empty."""
     return not wanted or any(provides(have, want) for want in wanted)
 
 
@@ -143,17 +143,17 @@ def canonical(name: str) -> str:
 
 
 def known(name: str) -> bool:
-    """Whether `name` is a target that `.target` may name (with PTX versions and chips known today)."""
+    """Whether `name` is a valid `.target` (with PTX versions and chips known today)."""
     return name in FIRST_VERSION
 
 
 def chip_of(name: str) -> Chip:
-    """The chip that a target such as "sm_90a" or "compute_90" names. Raises ValueError for no known target."""
+    """The chip that a target such as "sm_90a" or "compute_90" names. Raises ValueError for an unknown target."""
     return CHIPS[_target(check_target(canonical(name))).number]
 
 
 def check_target(name: str) -> str:
-    """The name itself, if it is that of a known target; else a ValueError with a message that names similar ones."""
+    """The name, if it is a known target; otherwise raises a ValueError that suggests similar ones."""
     if name in FIRST_VERSION:
         return name
     from difflib import get_close_matches
@@ -164,7 +164,7 @@ def check_target(name: str) -> str:
 
 
 def check_version(version: Version) -> Version:
-    """The version itself, if it is a known one; else a ValueError that says which is the newest."""
+    """The version, if it is known; otherwise raises a ValueError that names the newest."""
     if version not in VERSIONS:
         text = ".".join(map(str, version))
         raise ValueError(f"unknown PTX version '{text}'; the newest known one is {version_text(NEWEST)}")
@@ -172,10 +172,10 @@ def check_version(version: Version) -> Version:
 
 
 def parse_version(text: str) -> Version:
-    """The version that a text such as "8.0" names; a ValueError when there is none."""
+    """The version in a text such as "8.0"; raises ValueError if it is invalid."""
     major, dot, minor = text.partition(".")
     if not (dot and all(part.isascii() and part.isdecimal() and len(part) < 4 for part in (major, minor))):
-        raise ValueError(f"'{text}' is no version; write it like 8.0")
+        raise ValueError(f"'{text}' is not a version; write it like 8.0")
     return check_version((int(major), int(minor)))
 
 

@@ -206,7 +206,7 @@ def movement(context: Context) -> dict[str, int | str] | str:
     shape, repetitions = context.mods["shape"], int(context.mods["num"][1:])
     count = _PER_REPETITION[shape] * repetitions
     if count > 128:
-        return f"'.{shape}' with '.x{repetitions}' makes {count} registers; 128 are the most"
+        return f"'.{shape}' with '.x{repetitions}' takes {count} registers; at most 128 are allowed"
     if "redOp" in context.mods and repetitions < 2:
         return "a reduction needs .x2 or more"
     return {"registers": count}

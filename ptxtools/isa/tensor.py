@@ -85,7 +85,10 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .field = { .interleave_layout };
     .type  = { .b32 };
     tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type(imm 0..3);
-    .field = { .swizzle_mode, .swizzle_atomicity };
+    .field = { .swizzle_atomicity };
+    .type  = { .b32 };
+    tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type(imm 0..4);
+    .field = { .swizzle_mode };
     .type  = { .b32 };
     tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type(imm 0..1);
     .field = { .fill_mode };
@@ -94,6 +97,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .ss   = { .global, .shared::cta };
     needs                    => ptx 8.3, sm_90a, blackwell
     needs .swizzle_atomicity => ptx 8.6, blackwell
+    needs .swizzle_mode @new_val:4 => ptx 8.8, sm_103a
 
 # 9.7.13.16 tensormap.cp_fenceproxy
     tensormap.cp_fenceproxy.dst.src.kinds.release.scope.sync.aligned  [dst]@dst, [src]@src, size:u32(imm low 128..128);

@@ -50,7 +50,9 @@ let extras = {, e:s32*offsets(many)}{, f:f32}
     needs .grad .cube,.acube   => ptx 4.3, sm_20
     needs @e                   => ptx 4.3, sm_30
     needs @p                   => ptx 7.1, sm_60
+    needs @f                   => ptx 4.3, sm_30
     needs @a:handle            => ptx 3.1, sm_20
+    needs @a:indirect          => ptx 4.3, sm_30
 
 # 9.7.10.4 tld4
     tld4.comp.geom.v4.dtype.f32
@@ -63,7 +65,9 @@ let extras = {, e:s32*offsets(many)}{, f:f32}
     needs .a2d,.cube,.acube => ptx 4.3, sm_30
     needs @e                => ptx 4.3, sm_30
     needs @p                => ptx 7.1, sm_60
+    needs @f                => ptx 4.3, sm_30
     needs @a:handle         => ptx 3.1, sm_20
+    needs @a:indirect       => ptx 4.3, sm_30
 
 # 9.7.10.5 txq
     txq.query.b32        d, [a](texref)@generic;

@@ -1,4 +1,4 @@
-"""The check of the tables: a page that contradicts itself is refused. Run by the tests over every page."""
+"""Consistency checks of the tables; the tests run them on every page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def every_page() -> list[Page]:
 
 
 def check(page: Page) -> None:
-    """Raise `TableError` for a page that names what it does not have, or leaves an operand without a type."""
+    """Raise `TableError` for a page with undefined names, or an operand without a type."""
     atoms = {value for form in page.forms for e in form.elements for value in e.values}
     slots = {e.name for form in page.forms for e in form.elements}
     if not page.forms:

@@ -1,1 +1,1 @@
-"""Argument specs, launch files, expectations: from what a user writes to launches on a device."""
+"""Argument specs, launch files, expectations: from user input to launches on a device."""

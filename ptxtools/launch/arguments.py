@@ -1,4 +1,4 @@
-"""What may be given for a kernel parameter, before it meets the kernel and the device."""
+"""Arguments for kernel parameters, independent of a kernel and a device."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 _MAGIC = b"\x93NUMPY"
-#: Of a number in text: f64 has up to 767 that count, everything else has fewer.
+#: Digits of a number in text: f64 has up to 767 significant ones, all other types fewer.
 MOST_DIGITS = 1000
 
 
 @dataclass(slots=True)
 class Scalar:
-    """A number. type: the element type that was written before it (`f32:1.5`), or None."""
+    """A number. type: the element type written before it (`f32:1.5`), or None."""
 
     value: int | float
     type: ElementType | None = None
@@ -45,10 +45,10 @@ class Null:
 
 @dataclass(slots=True)
 class Content:
-    """What a buffer holds at first.
+    """The initial content of a buffer.
 
-    kind: "file" (`path`), "zeros", "fill" (`value`), "arange", "random" (`seed`); element and shape are those of the
-    array, None and () for a file.
+    kind: "file" (`path`), "zeros", "fill" (`value`), "arange", "random" (`seed`); element and shape are the
+    array's, None and () for a file.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Content:
         return None if self.element is None else count(self.shape) * self.element.bytes
 
     def array(self) -> Array:
-        """The content in its stored form. Raises `SpecError`, `MemoryError`."""
+        """The content as stored. Raises `SpecError`, `MemoryError`."""
         if self.element is None:
             array = read_array(self.path)
             try:
@@ -75,13 +75,13 @@ class Content:
         return _MAKERS[self.kind](self, self.element)
 
     def element_for(self, array: Array) -> ElementType:
-        """The element type, which for a file is that of its array."""
+        """The element type; for a file, its array's."""
         return self.element or element_of(array.dtype)
 
 
 @dataclass(slots=True)
 class BufferArgument:
-    """The address of a buffer. `name` is that of a launch file's buffer; else `content` makes one of its own."""
+    """The address of a buffer. `name` refers to a launch file's buffer; otherwise `content` creates one."""
 
     name: str = ""
     offset: int = 0
@@ -90,8 +90,8 @@ class BufferArgument:
 
 @dataclass(slots=True)
 class TextureArgument:
-    """The handle of a texture or surface of a launch file; of an option it has a plan, and the content of its buffer
-    (None: zeros)."""
+    """The handle of a texture or surface of a launch file; an option has a plan, and the content of its buffer (None:
+    zeros)."""
 
     name: str
     plan: TexturePlan | None = None
@@ -136,8 +136,8 @@ def read_array(path: str) -> Array:
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
     except MemoryError:
-        raise SpecError(f"{path}: out of memory: its header asks for more than there is") from None
-    except Exception as error:  # a damaged header fails in the many ways of NumPy's reader
+        raise SpecError(f"{path}: out of memory: its header specifies more than is available") from None
+    except Exception as error:  # NumPy's reader fails in many ways on a damaged header
         raise SpecError(f"{path}: {_what_is_wrong(path, error)}") from None
     if not isinstance(array, np.ndarray):
         array.close()
@@ -145,17 +145,17 @@ def read_array(path: str) -> Array:
     if array.dtype.hasobject:
         raise SpecError(f"{path}: {_OBJECTS}")
     if not array.dtype.itemsize:
-        raise SpecError(f"{path}: holds items of 0 bytes ({array.dtype})")
+        raise SpecError(f"{path}: contains items of 0 bytes ({array.dtype})")
     if not array.dtype.isnative:  # structures with such fields, too
         array = array.astype(array.dtype.newbyteorder("<"))
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
-_OBJECTS = "holds Python objects, not numbers"
+_OBJECTS = "contains Python objects, not numbers"
 
 
 def _load(path: str) -> Any:
-    """As `numpy.load`, which wants to go back and forth in a file: of a pipe, the array that its header announces."""
+    """As `numpy.load`, which needs a seekable file; from a pipe, reads the array described by its header."""
     import numpy as np
 
     if os.path.isfile(path) or not os.path.exists(path):
@@ -167,19 +167,19 @@ def _load(path: str) -> Any:
 
 
 class _Stream:
-    """A file that is only read, so that NumPy does not ask where in it it is."""
+    """A read-only file without a position, so that NumPy does not try to seek."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.read = file.read
 
 
 def _what_is_wrong(path: str, error: Exception) -> str:
-    """NumPy takes whatever is no .npy file for a pickle, and advises accordingly."""
+    """NumPy takes anything but a .npy file for a pickle, with misleading advice."""
     if isinstance(error, SpecError):
         return str(error).removeprefix(f"{path}: ")
     if "Object arrays" in str(error):
         return _OBJECTS
-    if not os.path.isfile(path):  # what was read of a pipe is gone
+    if not os.path.isfile(path):  # data read from a pipe is gone
         return f"a damaged .npy file: {str(error).partition(chr(10))[0]}"
     try:
         with open(path, "rb") as file:
@@ -246,7 +246,7 @@ def _number_type(element: ElementType, value: int | float) -> str:
 
 
 def check_number(value: int | float, element: ElementType) -> int | float:
-    """`value` as a number of that type; raises `SpecError` when it has none. Integers may be signed or unsigned."""
+    """`value` as a number of that type; raises `SpecError` if it does not fit. Integers may be signed or unsigned."""
     if element.kind == "f":
         try:
             return float(value)
@@ -254,7 +254,7 @@ def check_number(value: int | float, element: ElementType) -> int | float:
             raise SpecError(f"{value} does not fit into {element.name}") from None
     if isinstance(value, float):
         if not value.is_integer():
-            raise SpecError(f"{value} is not an integer, as {element.name} needs")
+            raise SpecError(f"{value} is not an integer, which {element.name} requires")
         value = int(value)
     if not -(1 << (element.bits - 1)) <= value < 1 << element.bits:
         raise SpecError(f"{value} does not fit into {element.name}")

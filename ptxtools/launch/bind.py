@@ -1,4 +1,4 @@
-"""Arguments to bytes: each converted to its parameter's type and put at its place in the parameter block."""
+"""Arguments to bytes: each converted to its parameter's type and put at its offset in the parameter block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def describe(index: int, parameter: Parameter) -> str:
 
 
 def parameter_block(kernel: Kernel, values: Sequence[bytes]) -> bytes:
-    """The parameter block of one value a parameter; padding is zero."""
+    """The parameter block of one value per parameter; padding is zero."""
     block = bytearray(kernel.parameter_bytes)
     for parameter, value in zip(kernel.parameters, values, strict=True):
         block[parameter.offset : parameter.offset + parameter.size] = value
@@ -29,7 +29,8 @@ def parameter_block(kernel: Kernel, values: Sequence[bytes]) -> bytes:
 
 
 def check_count(kernel: Kernel, given: int, others: Iterable[Kernel] = ()) -> None:
-    """Raise `LaunchError` unless there is one argument for each parameter; it names those of `others` that fit."""
+    """Raise `LaunchError` unless there is one argument for each parameter; the message names those of `others` that
+    fit."""
     wanted = len(kernel.parameters)
     if given != wanted:
         names = ", ".join(str(p) for p in kernel.parameters)
@@ -50,25 +51,25 @@ def _arguments(count: int) -> str:
 
 
 def pointer_bytes(address: int, index: int, parameter: Parameter) -> bytes:
-    """An address as a parameter; raises `LaunchError` where a parameter cannot hold one."""
+    """An address as a parameter; raises `LaunchError` if the parameter cannot hold one."""
     if not parameter.pointer:
-        raise LaunchError(f"{describe(index, parameter)} is no pointer: a buffer or null does not fit")
+        raise LaunchError(f"{describe(index, parameter)} is not a pointer: it cannot take a buffer or null")
     if address >> (8 * parameter.size):
         raise LaunchError(f"{describe(index, parameter)} is too small for the address {address:#x}")
     return address.to_bytes(parameter.size, "little")
 
 
 def raw_bytes(data: bytes, index: int, parameter: Parameter) -> bytes:
-    """The bytes of a parameter; raises `LaunchError` unless there are exactly as many."""
+    """The bytes of a parameter; raises `LaunchError` if their number differs."""
     if len(data) != parameter.size:
         raise LaunchError(f"{describe(index, parameter)} has {parameter.size} bytes, not {len(data)}")
     return data
 
 
 def number_bytes(value: int | float, index: int, parameter: Parameter, type_: ElementType | None = None) -> bytes:
-    """A number converted to the parameter's type, or to `type_`; raises `LaunchError` where that is not possible."""
+    """A number converted to the parameter's type, or to `type_`; raises `LaunchError` if that is not possible."""
     if parameter.array:
-        raise LaunchError(f"{describe(index, parameter)} is passed by value: give its {parameter.size} bytes")
+        raise LaunchError(f"{describe(index, parameter)} is passed by value: it requires {parameter.size} bytes")
     if type_ is not None:
         return _typed(value, index, parameter, type_)
     name = parameter.type
@@ -100,7 +101,7 @@ def _float(value: int | float, name: str, index: int, parameter: Parameter) -> b
 
 
 def _typed(value: int | float, index: int, parameter: Parameter, type_: ElementType) -> bytes:
-    """A value of a type that was written out: its bits, which must be as wide as the parameter."""
+    """A value with an explicit type: its bits, which must be as wide as the parameter."""
     if type_.bytes != parameter.size:
         raise LaunchError(f"{describe(index, parameter)} has {parameter.size} bytes; {type_.name} has {type_.bytes}")
     if type_.name in _FLOATS:

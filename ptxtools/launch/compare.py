@@ -1,4 +1,4 @@
-"""Expectations: does a buffer hold what was expected, and where is it furthest off? Summaries of buffers."""
+"""Expectations: compare a buffer with the expected values, and find the worst elements. Summaries of buffers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One element that is off: its index, both values, and by how much (nan where that is no number)."""
+    """One wrong element: its index, both values, and the difference (nan if it is not a number)."""
 
     index: tuple[int, ...]
     got: Any
@@ -46,14 +46,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """wrong: elements that differ, of total; worst: those that are furthest off, worst first."""
+    """wrong: elements that differ, of total; worst: those with the largest differences, worst first."""
 
     wrong: int
     total: int
     worst: tuple[Difference, ...]
 
     def lines(self) -> list[str]:
-        """The report, one line an element."""
+        """The report, one line per element."""
         rows = [
             (f"[{','.join(map(str, d.index))}]", show_value(d.got), show_value(d.expected), f"{d.off:.6g}")
             for d in self.worst
@@ -66,10 +66,10 @@ class Mismatch:
 
 
 def compare(got: Array, element: ElementType, expected: Array, tolerance: Tolerance) -> Mismatch | None:
-    """Hold stored values against expected ones; None when all pass. Raises `SpecError` for another shape, and for what
+    """Compare stored values with expected ones; None if all pass. Raises `SpecError` for another shape, and for what
     `check_comparable` refuses.
 
-    The expected array may be in the same stored form, or in any other number type: values are compared as numbers, and
+    The expected array may have the same storage type, or any other number type: values are compared as numbers, and
     exactly (`distance`). Two NaNs count as equal, and +0 equals -0. One of the two may be flat.
     """
     import numpy as np
@@ -112,19 +112,19 @@ def check_comparable(got: np.dtype[Any], element: ElementType, expected: np.dtyp
     for whose, dtype in (("", expected), ("the buffer ", got)):
         if dtype.names is not None:
             fields = ", ".join(dtype.names)
-            raise SpecError(f"{whose}holds structures ({fields}), which are no numbers: compare arrays of numbers")
+            raise SpecError(f"{whose}contains structures ({fields}), not numbers: compare arrays of numbers")
         if not is_number(dtype) and not (_untyped(dtype) and dtype.itemsize in (1, 2, 4, 8)):
-            raise SpecError(f"{whose}holds {dtype}, which cannot be compared: numbers of up to 64 bits can")
+            raise SpecError(f"{whose}contains {dtype}, which cannot be compared: only numbers of up to 64 bits can")
     untyped = _untyped(got), _untyped(expected)
     fits = expected.itemsize == (got.itemsize if untyped[0] else element.bytes)
     if any(untyped) and not (untyped[1] and fits and got.kind != "c"):
         raise SpecError(
-            f"holds {expected} and the buffer {got}: items without a type are compared with their like alone"
+            f"contains {expected} and the buffer {got}: items without a type compare only with items of the same size"
         )
 
 
 def is_number(dtype: np.dtype[Any]) -> bool:
-    """Whether items are numbers that can be compared: truth values, integers and floats of up to 64 bits, pairs of
+    """Whether items are numbers that can be compared: booleans, integers and floats of up to 64 bits, pairs of
     them, and those of `ml_dtypes`."""
     if dtype.kind in "biu":
         return True
@@ -132,12 +132,12 @@ def is_number(dtype: np.dtype[Any]) -> bool:
 
 
 def _untyped(dtype: np.dtype[Any]) -> bool:
-    """Whether items are bytes of which nothing is known: NumPy saves those of `ml_dtypes` so."""
+    """Whether items are untyped bytes: NumPy saves those of `ml_dtypes` like this."""
     return dtype.kind == "V" and not is_narrow(dtype)
 
 
 def same_bytes(a: Array, b: Array) -> bool:
-    """Whether two contiguous arrays of one size have the same bytes. Parts are compared, to need little memory."""
+    """Whether two contiguous arrays of the same size have the same bytes. Compares parts, to need little memory."""
     left, right = a.reshape(-1).view("u1"), b.reshape(-1).view("u1")
     part = 1 << 22
     return all(bool((left[at : at + part] == right[at : at + part]).all()) for at in range(0, left.size, part))
@@ -148,11 +148,11 @@ def _same_shape(got: Array, expected: Array) -> Array:
         return got
     if got.size == expected.size and (got.ndim <= 1 or expected.ndim <= 1):
         return got.reshape(expected.shape)
-    raise SpecError(f"{show_shape(expected.shape)} elements are expected, but the buffer has {show_shape(got.shape)}")
+    raise SpecError(f"expected {show_shape(expected.shape)} elements, but the buffer has {show_shape(got.shape)}")
 
 
 def _values(stored: Array, element: ElementType) -> Array:
-    """Numbers of a buffer: items without a type as bits, truth values as the bytes that stand there."""
+    """Numbers of a buffer: items without a type as bits, booleans as their bytes."""
     if stored.dtype.kind == "b" or _untyped(stored.dtype):
         return stored.view(f"u{stored.dtype.itemsize}")
     return stored if stored.dtype.kind == "c" else decode(stored, element)
@@ -169,7 +169,7 @@ def _expected_values(expected: Array, element: ElementType) -> Array:
 
 
 def show_value(value: Any) -> str:
-    """A number as text: floats with as many digits as it takes to tell them apart."""
+    """A number as text: floats with as many digits as needed to distinguish them."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind == "c":
         real, imaginary = show_value(value.real), show_value(value.imag)
@@ -198,10 +198,10 @@ def summary(stored: Array, element: ElementType) -> str:
 
 
 def bytes_as(data: bytes, expected: Array) -> tuple[Array, ElementType]:
-    """Raw memory as an array of the expected one's type; raises `SpecError` when the sizes differ."""
+    """Raw memory as an array of the expected one's type; raises `SpecError` if the sizes differ."""
     import numpy as np
 
     if len(data) != expected.nbytes:
-        raise SpecError(f"{expected.nbytes} bytes are expected, but the variable has {len(data)}")
+        raise SpecError(f"expected {expected.nbytes} bytes, but the variable has {len(data)}")
     got = np.frombuffer(data, dtype=expected.dtype).reshape(expected.shape)
     return got, element_of(expected.dtype)

@@ -1,4 +1,4 @@
-"""How far numbers are apart: exact for integers and for integers against floats, else in f64 or complex arithmetic."""
+"""Differences of numbers: exact for integers and between integers and floats, else in f64 or complex arithmetic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def distance(got: Array, expected: Array) -> Array:
-    """|got - expected| of two flat arrays as f64, nan where one is no number. It is 0 only for equal numbers.
+    """|got - expected| of two flat arrays as f64, nan where one is not a number. It is 0 only for equal numbers.
 
     The kinds are those of NumPy: integers and truth values of up to 64 bits, floats of up to 64, complex of up to 128.
     """
@@ -31,7 +31,7 @@ def distance(got: Array, expected: Array) -> Array:
 
 
 def close(got: Array, expected: Array, relative: float, absolute: float) -> Array:
-    """Where |got - expected| <= absolute + relative * |expected|; integers must be equal, whatever the tolerance.
+    """Where |got - expected| <= absolute + relative * |expected|; integers must be equal, regardless of the tolerance.
 
     NaN meets NaN, and an infinity itself. What a complex number may be off depends on its magnitude; where one of the
     two is not finite, each part must be close to the other's.

@@ -1,4 +1,4 @@
-"""Element types of buffers: how PTX's number formats are stored in NumPy arrays, made, and compared.
+"""Element types of buffers: how PTX's number formats are stored in NumPy arrays, created, and compared.
 
 Types that NumPy has are stored as themselves. The others are stored as unsigned integers of their width, one element
 per byte for those below 8 bits; an array of the `ml_dtypes` type has the same bytes.
@@ -64,10 +64,10 @@ ELEMENTS: dict[str, ElementType] = {row.name: row for row in _TABLE}
 
 
 def element_type(name: str) -> ElementType:
-    """The element type called `name`; raises `SpecError` that names the nearest one."""
+    """The element type called `name`; raises `SpecError`, which suggests the nearest one."""
     found = ELEMENTS.get(name)
     if found is None:
-        raise SpecError(f"unknown element type '{name}'{nearest(name, ELEMENTS)}; there are {' '.join(ELEMENTS)}")
+        raise SpecError(f"unknown element type '{name}'{nearest(name, ELEMENTS)}; use one of {' '.join(ELEMENTS)}")
     return found
 
 
@@ -76,7 +76,7 @@ _BY_NARROW = {row.narrow: row.name for row in reversed(_TABLE) if row.narrow}
 
 
 def element_of(dtype: np.dtype[Any]) -> ElementType:
-    """The element type of an array's items; raises `SpecError` for types that have no counterpart.
+    """The element type of an array's items; raises `SpecError` for types without a counterpart.
 
     Structured and void items are bytes.
     """
@@ -115,7 +115,7 @@ def narrow(element: ElementType) -> np.dtype[Any]:
 
 
 def encode(values: Array, element: ElementType) -> Array:
-    """Numbers to their stored form, rounded to nearest even; integers are taken modulo 2^n."""
+    """Convert numbers to their stored form, rounded to nearest even; integers are taken modulo 2^n."""
     import numpy as np
 
     if not element.narrow:
@@ -126,13 +126,13 @@ def encode(values: Array, element: ElementType) -> Array:
         rounded = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & np.uint32(0xFFFFE000)
         return np.where((bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000), bits, rounded).astype(np.uint32)
     wide = np.asarray(values, dtype=np.float64).astype(narrow(element))
-    if element.name == "ue4m3":  # unsigned: the sign bit is not there
+    if element.name == "ue4m3":  # unsigned: there is no sign bit
         return wide.view(np.uint8) & np.uint8(0x7F)
     return wide.view(storage(element))
 
 
 def decode(stored: Array, element: ElementType) -> Array:
-    """Stored form to numbers: floats of narrow formats as f32, everything else as it is."""
+    """Convert the stored form to numbers: narrow floats as f32, everything else unchanged."""
     import numpy as np
 
     flat = np.ascontiguousarray(stored)

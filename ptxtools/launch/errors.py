@@ -1,4 +1,4 @@
-"""Errors of what a user wrote: on the command line, in a launch file, or in a Python call."""
+"""Errors in user input: on the command line, in a launch file, or in a Python call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SpecError(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the known word that looks most like `word`, or nothing."""
+    """`; did you mean 'x'?` for the known word most similar to `word`, or nothing."""
     from difflib import get_close_matches
 
     found = get_close_matches(word, list(known), n=1, cutoff=0.6)
@@ -26,7 +26,7 @@ def demand(value: Any, kinds: type | tuple[type, ...], what: str, wanted: str) -
 
 
 def whole(value: Any, what: str) -> int:
-    """A whole number, NumPy's included; raises TypeError for everything else, truth values included."""
+    """A whole number, including NumPy's; raises TypeError for everything else, including booleans."""
     try:
         if not isinstance(value, bool):
             return index(value)

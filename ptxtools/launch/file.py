@@ -1,4 +1,4 @@
-"""Launch files: TOML to a `Job`. Paths in them are relative to the file."""
+"""Launch files: convert TOML to a `Job`. Paths are relative to the file."""
 
 from __future__ import annotations
 
@@ -31,15 +31,14 @@ from .tensormaps import read_plan
 from .textures import listed, own_buffer, texture_plan
 
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
-#: As many as one NVLink domain joins.
+#: The size of an NVLink domain.
 _MOST_DEVICES = 576
 
 
 def read_launch_file(path: str, module: str = "") -> Job:
-    """The job that a launch file describes; raises `SpecError`. "-" is standard input; paths in it are relative to
-    the working directory.
+    """Read a launch file; raises `SpecError`. "-" is standard input, with paths relative to the working directory.
 
-    module: a module to run instead of the one that the file names.
+    module: a module to run instead of the file's.
     """
     name = "<stdin>" if path == "-" else path
     try:
@@ -54,7 +53,7 @@ def read_launch_file(path: str, module: str = "") -> Job:
 
 
 def parse_launch_file(data: bytes, path: str, module: str = "") -> Job:
-    """The job that the text of a launch file describes, as `read_launch_file`. path: its name."""
+    """Parse the text of a launch file, as `read_launch_file`. path: its name."""
     try:
         values = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and Python's own for endless numbers
@@ -73,7 +72,7 @@ class _Reader:
     def job(self, top: Table) -> Job:
         self._devices = top.whole("devices", 1, 1) or 1
         if self._devices > _MOST_DEVICES:
-            raise top.error(f"at most {_MOST_DEVICES} devices are possible, not {self._devices}", "devices")
+            raise top.error(f"at most {_MOST_DEVICES} devices are allowed, not {self._devices}", "devices")
         buffers = {name: self._buffer(name, table) for name, table in top.tables("buffers")}
         job = Job(
             launches=self._launches(top),
@@ -104,7 +103,7 @@ class _Reader:
         return kind
 
     def _launches(self, top: Table) -> list[LaunchPlan]:
-        """One plan for each `[[launch]]`, keys outside them holding for all; else one from the top level."""
+        """One plan for each `[[launch]]`, with keys outside them applying to all; else one from the top level."""
         tables = top.take("launch", list)
         if tables is None:
             return [self._launch(top, top)]
@@ -119,7 +118,7 @@ class _Reader:
 
     def _launch(self, own: Table, top: Table) -> LaunchPlan:
         def at(key: str) -> Table:
-            """The table that decides a key: the launch's own, else the top level."""
+            """The table for a key: the launch's, else the top level."""
             top.has(key)
             return own if own.has(key) else top
 
@@ -168,7 +167,7 @@ class _Reader:
         given = [key for key in _CONTENTS if table.has(key)]
         if len(given) != 1:
             what = " and ".join(given) if given else "nothing"
-            raise table.error(f"needs exactly one of {', '.join(_CONTENTS)}; there is {what}")
+            raise table.error(f"requires exactly one of {', '.join(_CONTENTS)}, found {what}")
         kind = given[0]
         try:
             if kind == "file":
@@ -185,11 +184,11 @@ class _Reader:
         plan = GlobalPlan(name, self._path(table.text("file")), self._path(table.text("expect")))
         table.finish()
         if not plan.file and not plan.expect:
-            raise table.error("needs file or expect")
+            raise table.error("requires file or expect")
         return plan
 
     def _texture(self, name: str, table: Table, buffers: dict[str, BufferPlan]) -> TexturePlan:
-        """A texture; one that names no buffer gets its own, of the same name in another namespace."""
+        """A texture; without a buffer it gets a new one, of the same name in another namespace."""
         plan = texture_plan(name, table.text("kind", "2d"), table.text("buffer"), table)
         own = {key: self._path(table.text(key)) for key in ("file", "save", "expect")}
         tolerance = Tolerance(_tolerance(table, "rtol"), _tolerance(table, "atol"))
@@ -197,7 +196,7 @@ class _Reader:
         if plan.buffer:
             for key, path in own.items():
                 if path:
-                    raise table.error("belongs to the buffer of a texture that names one", key)
+                    raise table.error("belongs in the texture's buffer, if it names one", key)
             return plan
         plan.buffer = f"texture {name}"
         try:
@@ -212,7 +211,7 @@ class _Reader:
         names = listed(table, "buffers", str)
         table.finish()
         if not names:
-            raise table.error("names no buffer", "buffers")
+            raise table.error("must name a buffer", "buffers")
         return names
 
     def _check_names(self, job: Job, top: Table) -> None:
@@ -246,7 +245,7 @@ class _Reader:
 
 
 def option_values(options: Any, at: Callable[[str], Table]) -> dict[str, Any]:
-    """The values of options (`DeviceOptions`) that a file gives. at: the table for a key. Raises `SpecError`."""
+    """The values of options (`DeviceOptions`) in a file. at: the table for a key. Raises `SpecError`."""
     found: dict[str, Any] = {}
     for option in options_of(options):
         table = at(option.key) if option.key else None
@@ -301,7 +300,7 @@ def _argument(table: Table) -> Argument:
     given = [key for key in ("buffer", "value", "bytes", "null", "tensormap", "texture", "multicast") if table.has(key)]
     if len(given) != 1:
         table.finish()
-        raise table.error("needs exactly one of buffer, value, bytes, null, tensormap, texture, multicast")
+        raise table.error("requires exactly one of buffer, value, bytes, null, tensormap, texture, multicast")
     kind = given[0]
     if kind == "buffer":
         return BufferArgument(table.text("buffer"), table.take("offset", int, 0))

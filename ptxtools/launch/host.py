@@ -1,4 +1,4 @@
-"""What a Python program holds: modules and kernels, buffers, and a device that takes NumPy arrays."""
+"""The Python interface: modules and kernels, buffers, and a device that accepts NumPy arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
-from ptxtools.diagnostics import LaunchError, shown
+from ptxtools.diagnostics import LaunchError, TrapKind, shown
 from ptxtools.machine.options import DeviceOptions, Option, options_of, takes
 from ptxtools.sim.device import Request, RunResult
 from ptxtools.sim.kernel import Kernel as Entry
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ptxtools import ir
+    from ptxtools.observe.unwritten import Unwritten
 
     Array = NDArray[Any]
 
@@ -45,7 +46,7 @@ class Kernel:
 
     @property
     def demangled(self) -> str:
-        """The name as it stood in the source: `name` itself, unless a compiler mangled it."""
+        """The name as in the source: `name` itself, unless a compiler mangled it."""
         return shown(self.name)
 
     @property
@@ -115,7 +116,7 @@ class Pointer:
     """An address inside a buffer: `buffer + 256`, `256 + buffer`. `address` is the device address."""
 
     __slots__ = ("buffer", "offset")
-    __array_ufunc__ = None  # a number of NumPy leaves the sum to this class
+    __array_ufunc__ = None  # makes NumPy numbers defer addition to this class
 
     def __init__(self, buffer: Buffer, offset: int) -> None:
         offset = whole(offset, "an offset in bytes")
@@ -137,9 +138,9 @@ class Pointer:
 
 
 class Buffer:
-    """Device memory: `size` bytes at device address `address`, with the type and shape of what was uploaded."""
+    """Device memory: `size` bytes at device address `address`, with the type and shape of the uploaded array."""
 
-    __array_ufunc__ = None  # a number of NumPy leaves the sum to this class
+    __array_ufunc__ = None  # makes NumPy numbers defer addition to this class
 
     def __init__(
         self, device: Device, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], *, owned: bool = True
@@ -164,7 +165,7 @@ class Buffer:
         return self._address
 
     def download(self) -> Array:
-        """A new array with what the buffer holds."""
+        """A new array with the buffer's content."""
         import numpy as np
 
         data = bytearray(self._device.arena.view(self.address, self.size))
@@ -180,11 +181,13 @@ class Buffer:
         self._device.write(self.address, array)
 
     def free(self) -> None:
-        """Give the memory back. The second time, and for a module variable, it is an error (`LaunchError`)."""
+        """Free the memory. Raises `LaunchError` the second time, and for a module variable."""
         if not self._owned:
             raise LaunchError("a module variable cannot be freed")
         self._device.arena.free(self.address)
-        self._device.runtime.unwritten.remove(self._address)
+        unwritten = _unwritten(self._device)
+        if unwritten is not None:
+            unwritten.remove(self._address)
         self._device.runtime.textures.freed(self.address, self.size)
         self._free = True
 
@@ -205,7 +208,7 @@ class Buffer:
 
 
 class TextureHandle:
-    """A texture or surface of a device, as kernels take it; its buffer stays alive with it."""
+    """A texture or surface of a device, as a kernel argument; it keeps its buffer alive."""
 
     __slots__ = ("buffer", "device", "handle")
 
@@ -214,7 +217,7 @@ class TextureHandle:
 
 
 class MulticastHandle:
-    """A multicast object: one address for the same place in several buffers, which stay alive with it."""
+    """A multicast object: one address for the same offset in several buffers, which it keeps alive."""
 
     __slots__ = ("address", "buffers", "device")
 
@@ -225,14 +228,17 @@ class MulticastHandle:
 class Device(sim.Device):
     """A simulated GPU: `sms` SMs of architecture `target` (None: that of the first module launched).
 
-    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one a core); seed:
+    memory: bytes of device memory; engine: "native" or "reference"; threads: worker threads (None: one per core); seed:
     shuffle warps, CTAs and the completion of asynchronous work, the same way each time, on one thread; heap: bytes of
     the heap of `malloc` (None: 8 MB); stack: bytes of a thread's stack for recursion, indirect calls and `alloca`
-    (None: 8 KB); on_print: gets what kernels print, as they print it; numerics: tensor cores add
-    as those of the target do ("chip"), or by a chain of f32 multiply-adds ("ieee").
+    (None: 8 KB); on_print: called with kernels' output as it is printed; numerics: tensor cores add
+    like the target's ("chip"), or by a chain of f32 multiply-adds ("ieee").
+
+    observers: objects that are told what happens to warps (`ptxtools.Observer`); optimise: False runs kernels as they
+    are written, each register in a slot of its own.
 
     checks: names of run-time checkers, whose reports are in `RunResult.reports`; check_stop: memcheck's first error is
-    a `Trap`. Raises `LaunchError` for values that make no device.
+    a `Trap`. Raises `LaunchError` for invalid values.
     """
 
     @takes(DeviceOptions)
@@ -253,27 +259,27 @@ class Device(sim.Device):
         timeout: float | None = None,
         max_instructions: int | None = None,
     ) -> RunResult:
-        """Run a kernel to its end and copy arrays back.
+        """Run a kernel to completion and copy arrays back.
 
         grid, block, cluster: an int or up to three, in CTAs and threads; shared: bytes of dynamic shared memory;
-        stack: bytes a thread, if not as the device says; timeout: seconds; max_instructions: thread-instructions after
-        which the run ends in a "timeout" trap. args: one a parameter; an array is uploaded, and copied back if it is
-        writable (the same array twice is one buffer, views are buffers of their own); a `Buffer`, `buffer + offset`,
+        stack: bytes per thread (default: the device's); timeout: seconds; max_instructions: thread-instructions after
+        which the run ends with a "timeout" trap. args: one per parameter; an array is uploaded, and copied back if it
+        is writable (the same array twice is one buffer, views are separate buffers); a `Buffer`, `buffer + offset`,
         None, a number, bytes.
 
-        Raises `LaunchError` before anything runs, `Trap` when the kernel goes wrong: arrays are unchanged then.
+        Raises `LaunchError` before anything runs, and `Trap` if the kernel fails; arrays are then unchanged.
         """
         if not isinstance(kernel, Kernel):
-            raise LaunchError(f'{type(kernel).__name__} is no kernel: give module["name"]')
+            raise LaunchError(f'{type(kernel).__name__} is not a kernel: use module["name"]')
         entry = kernel.entry
         self.load(kernel.module.loadable)
         demand(args, Iterable, "args", "a list with one argument for each parameter")
         args = list(args)
         check_count(entry, len(args))
         if timeout is not None and not timeout > 0:
-            raise LaunchError(f"timeout {timeout!r}: it must be a number of seconds above 0")
+            raise LaunchError(f"timeout {timeout!r}: must be a number of seconds above 0")
         if max_instructions is not None and whole(max_instructions, "max_instructions") < 1:
-            raise LaunchError(f"max_instructions {max_instructions}: it must be at least 1")
+            raise LaunchError(f"max_instructions {max_instructions}: must be at least 1")
         uploads = _Uploads(self)
         try:
             values = [uploads.value(n, arg, entry.parameters[n]) for n, arg in enumerate(args)]
@@ -292,9 +298,9 @@ class Device(sim.Device):
     # --- memory -------------------------------------------------------------------------------------------------------
 
     def alloc(self, nbytes: int) -> Buffer:
-        """A buffer of `nbytes` bytes of u8, zero at first; raises `OutOfMemory` (a `LaunchError`).
+        """A buffer of `nbytes` bytes of u8, initially zero; raises `OutOfMemory` (a `LaunchError`).
 
-        For initcheck it counts as not initialised.
+        initcheck treats it as uninitialised.
         """
         import numpy as np
 
@@ -302,8 +308,9 @@ class Device(sim.Device):
         if nbytes < 0:
             raise LaunchError(f"a buffer cannot have {nbytes} bytes")
         address = self.arena.allocate(nbytes, zero=True).address
-        if "initcheck" in self.checks:
-            self.runtime.unwritten.add(address, nbytes)
+        unwritten = _unwritten(self)
+        if unwritten is not None:
+            unwritten.add(address, nbytes)
         return Buffer(self, address, np.dtype(np.uint8), (nbytes,))
 
     def upload(self, array: Array) -> Buffer:
@@ -322,10 +329,12 @@ class Device(sim.Device):
 
         if array.nbytes:
             np.copyto(self.array_at(address, array.dtype, array.shape), array)
-            self.runtime.unwritten.written(address, array.nbytes)
+            unwritten = _unwritten(self)
+            if unwritten is not None:
+                unwritten.written(address, array.nbytes)
 
     def array_at(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """Device memory as an array; writing to it writes device memory."""
+        """Device memory as an array; writes to it go to device memory."""
         import numpy as np
 
         count = 1
@@ -369,18 +378,18 @@ class Device(sim.Device):
         return self.texture(buffer, f"surface{kind}", **fields)
 
     def multicast(self, buffers: Sequence[Buffer]) -> MulticastHandle:
-        """A multicast object over buffers of one size, one for each device of a set; an argument for a kernel."""
+        """A multicast object over buffers of the same size, one per device of a set; an argument for a kernel."""
         demand(buffers, Iterable, "buffers", "a list of buffers")
         buffers = list(buffers)
         for buffer in buffers:
-            demand(buffer, Buffer, "what a multicast object spans", "a Buffer")
+            demand(buffer, Buffer, "an element of buffers", "a Buffer")
         made = self.runtime.multicasts.add([(buffer.address, buffer.size) for buffer in buffers])
         return MulticastHandle(self, made.address, tuple(buffers))
 
     def bind(self, module: Module, name: str, texture: TextureHandle) -> None:
-        """Let a module's .texref or .surfref variable mean a texture or surface."""
+        """Bind a texture or surface to a module's .texref or .surfref variable."""
         _demand_module(module)
-        demand(texture, TextureHandle, "what is bound", "a texture or surface of this device")
+        demand(texture, TextureHandle, "the second argument of bind", "a texture or surface of this device")
         image = self.load(module.loadable)
         variable = image.variables.get(name)
         if variable is None or variable.type not in ("texref", "surfref"):
@@ -388,7 +397,7 @@ class Device(sim.Device):
         self.arena.view(image.addresses[name], 8)[:] = texture.handle.to_bytes(8, "little")
 
     def global_(self, module: Module, name: str) -> Buffer:
-        """The buffer of a module-scope .global or .const variable; raises `LaunchError` when there is none."""
+        """The buffer of a module-scope .global or .const variable; raises `LaunchError` if there is none."""
         _demand_module(module)
         demand(name, str, "a variable", "a name")
         image = self.load(module.loadable)
@@ -439,7 +448,7 @@ class _Uploads:
             return number_bytes(number, index, parameter)
         raise LaunchError(
             f"{describe(index, parameter)}: a {type(arg).__name__} cannot be passed; "
-            "give a NumPy array, a Buffer, a number, None or bytes"
+            "use a NumPy array, a Buffer, a number, None or bytes"
         )
 
     def _address_of(self, array: Array, what: str) -> int:
@@ -463,17 +472,27 @@ class _Uploads:
             self._device.arena.free(address, reuse=True)
 
 
+def _unwritten(device: sim.Device) -> Unwritten | None:
+    """Which bytes of a device's buffers nobody has written, where initcheck is on."""
+    if TrapKind.INITCHECK not in device.checks:
+        return None
+    from ptxtools.observe.unwritten import unwritten_of
+
+    return unwritten_of(device)
+
+
 #: Types of options, and how they are called when a value has another.
 _TYPES: dict[str, tuple[Any, str]] = {
     "word": (str, "a word"),
     "target": (str, "a name such as 'sm_90a', or None"),
     "checks": (Iterable, "a list of names"),
     "function": (Callable, "a function"),
+    "objects": (Iterable, "a list of objects"),
 }
 
 
 def _typed(option: Option, value: Any) -> Any:
-    """The value of an option, if it has the right type; raises TypeError."""
+    """The value of an option; raises TypeError if it has the wrong type."""
     if value is None and option.default is None:
         return None
     if option.kind == "whole":
@@ -486,20 +505,18 @@ def _typed(option: Option, value: Any) -> Any:
 
 
 def _demand_memory(value: Any, what: str) -> None:
-    demand(
-        value, (Buffer, Pointer), f"the memory of {what}", "a Buffer or an address inside one (device.upload gives it)"
-    )
+    demand(value, (Buffer, Pointer), f"the memory of {what}", "a Buffer or an address inside one (from device.upload)")
 
 
 def _demand_module(value: Any) -> None:
-    demand(value, Module, "a module", "what ptxtools.load gives")
+    demand(value, Module, "a module", "the result of ptxtools.load")
 
 
 def _check_dtype(array: Array, what: str) -> None:
     if array.dtype.hasobject:
-        raise LaunchError(f"{what}: an array of Python objects has no bytes to copy")
+        raise LaunchError(f"{what}: an array of Python objects cannot be copied")
     if not array.dtype.isnative:
-        raise LaunchError(f"{what}: the device is little-endian; give astype(dtype.newbyteorder('<')) of the array")
+        raise LaunchError(f"{what}: the device is little-endian; convert the array: astype(dtype.newbyteorder('<'))")
 
 
 def _variable_type(variable: Storage) -> tuple[np.dtype[Any], tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""A run as asked for, by options or by a launch file: device, module, buffers, launches, expectations."""
+"""A run requested by options or a launch file: device, module, buffers, launches, expectations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, TrapKind
 from ptxtools.isa.targets import FIRST_VERSION
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option
-from ptxtools.sim.checks import parse_checks
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option, parse_checks
 
 from .arguments import Argument, Content
 from .compare import Tolerance
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
 
     from .tensormaps import TensorMapPlan
 
-#: What `expect_failure` names where a launch is to be refused.
+#: The `expect_failure` of a launch that must be refused.
 REFUSED = "launch-error"
-#: What `expect_failure` may name.
+#: The values of `expect_failure`.
 FAILURES = (*(kind.value for kind in TrapKind if kind is not TrapKind.INTERRUPTED), REFUSED)
 
 
 @dataclass(slots=True)
 class BufferPlan:
-    """A device buffer. label: how messages call it; expect, save: paths or ""."""
+    """A device buffer. label: its name in messages; expect, save: paths or ""."""
 
     label: str
     content: Content
@@ -57,7 +56,7 @@ class TexturePlan:
 
 @dataclass(slots=True)
 class LaunchPlan(LaunchOptions):
-    """One launch. kernel "": the module's only entry. block None: as the kernel says."""
+    """One launch. kernel "": the module's only entry. block None: the kernel's `.reqntid`."""
 
     module: str
     grid: Dim3
@@ -68,7 +67,7 @@ class LaunchPlan(LaunchOptions):
 
 @dataclass(slots=True)
 class Job:
-    """All of a run. timeout in seconds for all launches together."""
+    """A complete run. timeout: seconds for all launches together."""
 
     launches: list[LaunchPlan]
     buffers: dict[str, BufferPlan] = field(default_factory=dict)
@@ -84,20 +83,20 @@ class Job:
 
     @property
     def has_outputs(self) -> bool:
-        """Whether something is compared or saved; else what the kernels wrote is summarised."""
+        """Whether anything is compared or saved; otherwise the buffers that kernels wrote are summarised."""
         checked = any(b.expect or b.save for b in self.buffers.values()) or any(g.expect for g in self.globals)
         return checked or bool(self.expect_printed)
 
 
 def known_device(name: str) -> str:
-    """The name itself, if it is that of a target or ""; raises `SpecError`. Which are simulated the device says."""
+    """The name, if it is a target or ""; raises `SpecError`. `Device` checks whether it is simulated."""
     if not name or name in FIRST_VERSION:
         return name
     raise SpecError(f"there is no device '{name}'{nearest(name, FIRST_VERSION)}")
 
 
 def text_value(option: Option, text: str) -> Any:
-    """What a text that was given for an option means; raises `SpecError`."""
+    """The value of an option given as text; raises `SpecError`."""
     if option.kind == "target":
         return known_device(text) or None
     if option.kind == "checks":

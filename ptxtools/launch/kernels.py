@@ -1,4 +1,4 @@
-"""Which kernel a name means: that of the PTX, or the C++ or Rust name that it was made from."""
+"""Find a kernel by name: its name in the PTX, or the C++ or Rust name it was mangled from."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ptxtools.diagnostics.names import demangle
 
 from .errors import nearest
 
-#: Kernels that a message lists.
+#: The most kernels listed in a message.
 _MOST_LISTED = 12
-#: Characters of a name from which on nobody mistypes it: to look for similar ones takes quadratic time.
+#: Names longer than this get no suggestions: searching similar ones takes quadratic time.
 _LONG = 200
 _BLANKS = re.compile(r"\s*([^\w\s])\s*")
 
 
 class KernelNameError(Exception):
-    """No kernel has the name, or several could be meant; the text says which there are."""
+    """No kernel, or more than one, matches the name; the message lists them."""
 
 
 def find_name(wanted: str, kernels: Iterable[str], *, prefixes: bool = True) -> str:
@@ -41,7 +41,7 @@ def find_name(wanted: str, kernels: Iterable[str], *, prefixes: bool = True) -> 
     if len(found) == 1:
         return found[0]
     if found:
-        raise KernelNameError(f"'{wanted}' may mean {len(found)} kernels: {listed(found)}")
+        raise KernelNameError(f"'{wanted}' matches {len(found)} kernels: {listed(found)}")
     near = nearest(wanted, [one for name in kernels for one in (name, *whole[name], *inner[name]) if len(one) < _LONG])
     raise KernelNameError(f"there is no kernel '{wanted}'" + (near or f"; there are: {listed(kernels) or 'none'}"))
 
@@ -55,19 +55,19 @@ def listed(kernels: Iterable[str]) -> str:
 
 
 def _compact(text: str) -> str:
-    """Without blanks that separate no words: `f<int, 4>(float *)` and `f<int,4>(float*)` are the same."""
+    """Without blanks, except between words: `f<int, 4>(float *)` and `f<int,4>(float*)` are the same."""
     return _BLANKS.sub(r"\1", " ".join(text.split()))
 
 
 def _spellings(name: str) -> set[str]:
-    """The demangled name as people write it: with and without `void` in front, with and without parameters."""
+    """The spellings of a demangled name: with and without `void` in front, with and without parameters."""
     text = _compact(shown(name))
     bare = text.removeprefix("void ")
     return {text, bare, bare[: _parameters(bare)]}
 
 
 def _parameters(text: str) -> int:
-    """Where the parameter list begins, that is, the last parenthesis that is closed at the end."""
+    """The start of the parameter list: the parenthesis closed at the end of the name."""
     depth, end = 0, text.rfind(")")
     for at in range(end, -1, -1):
         depth += (text[at] == ")") - (text[at] == "(")

@@ -1,4 +1,4 @@
-"""The options of ptx-run to a `Job`."""
+"""Convert the options of ptx-run to a `Job`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .spec import parse_indexed, parse_shape, parse_spec
 
 
 def job_from_options(module: str, options: dict[str, Any]) -> Job:
-    """The job that options describe. Raises `SpecError`.
+    """The job described by options. Raises `SpecError`.
 
     Keys: kernel, grid, block, args, expects, saves, rtol, atol, and the names of `LaunchOptions`.
     """
@@ -26,15 +26,15 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
     for text in options["expects"]:
         plan = _plan(buffers, *parse_indexed(text, "--expect", len(arguments)), "--expect", text)
         if plan.expect:
-            raise SpecError(f"--expect {text}: that argument has --expect already")
+            raise SpecError(f"--expect {text}: the argument already has --expect")
         plan.expect, plan.tolerance = text.partition("=")[2], tolerance
     for text in options["saves"]:
         plan = _plan(buffers, *parse_indexed(text, "--save", len(arguments)), "--save", text)
         if plan.save:
-            raise SpecError(f"--save {text}: that argument has --save already")
+            raise SpecError(f"--save {text}: the argument already has --save")
         plan.save = text.partition("=")[2]
     if options["grid"] is None:
-        raise SpecError("--grid is missing: how many CTAs?")
+        raise SpecError("--grid is missing: specify the number of CTAs")
     launch = LaunchPlan(
         module=module,
         grid=parse_shape(options["grid"], "grid"),
@@ -47,12 +47,12 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
 
 
 def is_given(value: Any) -> bool:
-    """Whether a value of a command's option stands on the command line; 0 is one that does."""
+    """Whether an option was given on the command line; 0 is a valid value."""
     return value is not None and value is not False and value not in ("", ())
 
 
 def given_values(described: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Those options (`LaunchOptions`, `DeviceOptions`) that were given to a command. Raises `SpecError`."""
+    """The options (`LaunchOptions`, `DeviceOptions`) given to a command. Raises `SpecError`."""
     found: dict[str, Any] = {}
     for option in options_of(described):
         value: Any = options[option.name] if option.flag else None
@@ -102,5 +102,5 @@ def _textures(arguments: Sequence[Argument]) -> dict[str, tuple[TexturePlan, Buf
 
 def _plan(buffers: dict[str, BufferPlan], index: int, _path: str, option: str, text: str) -> BufferPlan:
     if str(index) not in buffers:
-        raise SpecError(f"{option} {text}: argument {index} is no buffer")
+        raise SpecError(f"{option} {text}: argument {index} is not a buffer")
     return buffers[str(index)]

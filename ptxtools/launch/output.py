@@ -1,4 +1,4 @@
-"""Arrays to files: a file appears complete or not at all."""
+"""Write arrays to files, whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def save_array(path: str, array: NDArray[Any]) -> None:
-    """Write a .npy file, or a .png file by its name; raises `SpecError` when that is not possible."""
+    """Write a .npy file, or a .png file by its name; raises `SpecError` if that is not possible."""
     import numpy as np
 
     def write(file: IO[bytes]) -> None:

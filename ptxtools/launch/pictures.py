@@ -1,7 +1,7 @@
-"""PNG files as arrays, through Pillow (the extra `images`), which is loaded when a picture is first met.
+"""PNG files as arrays, through Pillow (the extra `images`), which is loaded for the first picture.
 
 Gray pictures are [height, width] of u8 or u16, gray with alpha is [height, width, 2], and all others are RGBA,
-[height, width, 4] of u8: what texels can be.
+[height, width, 4] of u8, like texels.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def is_picture(path: str) -> bool:
 
 
 def begins_like_one(path: str) -> bool:
-    """Whether a regular file has a PNG file's first bytes; what comes out of a pipe comes only once."""
+    """Whether a regular file has a PNG file's first bytes; a pipe can be read only once."""
     if not os.path.isfile(path):
         return False
     try:
@@ -63,7 +63,7 @@ def read_picture(path: str) -> Array:
         with open(path, "rb") as file:
             depth, colours = _HEADER.unpack(file.read(_HEADER.size).ljust(_HEADER.size, b"\0"))
             if depth == 16 and colours != _GRAY:
-                raise SpecError(f"{path}: colours of 16 bits cannot be read; gray of 16 bits, and colours of 8 can")
+                raise SpecError(f"{path}: 16-bit colours cannot be read; 16-bit gray and 8-bit colours can")
             file.seek(0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", image.DecompressionBombWarning)
@@ -77,7 +77,7 @@ def read_picture(path: str) -> Array:
         raise
     except OSError as error:
         raise SpecError(f"{path}: {f'cannot be read: {error.strerror}' if error.strerror else error}") from None
-    except Exception as error:  # a damaged file fails in the many ways of Pillow's reader
+    except Exception as error:  # Pillow's reader fails in many ways on a damaged file
         raise SpecError(f"{path}: a damaged PNG file: {error}") from None
 
 
@@ -97,7 +97,7 @@ def write_picture(file: IO[bytes], path: str, array: Array) -> None:
     if array.ndim not in (2, 3) or 0 in array.shape or not (deep or (array.dtype == np.uint8 and channels in _MODES)):
         shape = ", ".join(map(str, given.shape))
         raise SpecError(
-            f"{path}: {given.dtype}[{shape}] is no picture: give [height, width] or [height, width, channels] of u8 "
+            f"{path}: {given.dtype}[{shape}] is not a picture: use [height, width] or [height, width, channels] of u8 "
             "or of floats, or [height, width] of u16"
         )
     height, width = array.shape[:2]

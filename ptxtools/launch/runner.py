@@ -1,4 +1,4 @@
-"""Running a job: buffers up, launches in order, buffers down, expectations, saves, summaries."""
+"""Run a job: upload buffers, launch in order, download buffers, check expectations, save, summarise."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ptxtools.sim.checks.findings import Finding
+    from ptxtools.diagnostics.findings import Finding
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
 
-#: Lines of output that a report of a difference looks at.
+#: Lines of output examined for a difference report.
 _DIFF_LINES = 40
 Loader = Callable[[str], Loadable]
 
 
 @dataclass(slots=True)
 class Report:
-    """How a job ended. failures: expectations that were not met, each a list of lines; summaries: of the buffers that
-    kernels wrote; pieces: what kernels printed, call by call; failure: the trap, refusal or finding that was expected
-    and came."""
+    """The result of a job. failures: expectations not met, each a list of lines; summaries: of the buffers that kernels
+    wrote; pieces: the kernels' output, call by call; failure: the expected trap, refusal or finding that
+    occurred."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Report:
 
     @property
     def printed(self) -> bytes:
-        """What kernels printed, byte for byte."""
+        """The kernels' output, byte for byte."""
         return "".join(self.pieces).encode("utf-8", "surrogateescape")
 
     @property
@@ -69,14 +69,14 @@ class Report:
 
 
 class _Buffer:
-    """A buffer on the device, and what it held at first."""
+    """A buffer on the device, and its initial content."""
 
     def __init__(self, plan: BufferPlan, device: Device) -> None:
         self.plan = plan
         self._arena = device.arena
         zero = plan.content.kind == "zeros"
         size = plan.content.bytes
-        try:  # what does not fit into the device is refused before the host makes it
+        try:  # refused before the host allocates it, if it does not fit the device
             place = None if size is None else self._arena.allocate(size, zero=zero)
             self.initial: Array = plan.content.array()
         except OutOfMemory as error:
@@ -91,7 +91,7 @@ class _Buffer:
             self._arena.view(self.address, self.size)[:] = self.initial.reshape(-1).view("u1").data
 
     def array(self) -> Array:
-        """What the buffer holds: device memory itself, as an array."""
+        """The buffer's device memory as an array."""
         import numpy as np
 
         data = self._arena.view(self.address, self.size)
@@ -99,7 +99,7 @@ class _Buffer:
 
 
 def _expected_array(path: str, got: np.dtype[Any] | None, element: ElementType) -> Array | None:
-    """The array of an expectation, or None without one; raises `SpecError` for what cannot be compared with a buffer.
+    """The array of an expectation, or None without one; raises `SpecError` if it cannot be compared with a buffer.
     got None: with an array of its own type."""
     if not path:
         return None
@@ -112,7 +112,7 @@ def _expected_array(path: str, got: np.dtype[Any] | None, element: ElementType) 
 
 
 def run_job(job: Job, load: Loader) -> Report:
-    """Run a job to its end.
+    """Run a job to completion.
 
     load: the module of a path. Raises `SpecError`, `PtxError`, and, unless the job expects them, `LaunchError` and
     `Trap`.
@@ -133,7 +133,7 @@ def run_job(job: Job, load: Loader) -> Report:
     report.failure = next((f for f in runner.findings() if TrapKind(f.checker).meets(job.expect_failure)), None)
     if report.failure is not None:
         return report
-    report.failures.append([f"expected the run to fail ({job.expect_failure}), but it came to its end"])
+    report.failures.append([f"expected the run to fail ({job.expect_failure}), but it succeeded"])
     return report
 
 
@@ -190,7 +190,7 @@ class _Runner:
         block = plan.block or kernel.bounds.reqntid
         if block is None:
             raise SpecError(
-                f"{plan.module}: kernel {shown(kernel.name)} needs a block shape: how many threads has a CTA?"
+                f"{plan.module}: kernel {shown(kernel.name)} needs a block shape: specify the threads of a CTA"
             )
         request = Request(
             kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
@@ -295,7 +295,7 @@ class _Runner:
                 address, size = self._variable(plan.name)
                 if expected.nbytes != size:
                     differs = f"variable '{plan.name}' differs from {plan.expect}"
-                    sizes = f"{expected.nbytes} bytes are expected, but it has {size}"
+                    sizes = f"expected {expected.nbytes} bytes, but it has {size}"
                     self._report.failures.append([f"{differs}: {sizes}"])
                     continue
                 got, element = bytes_as(bytes(self._device.arena.view(address, size)), expected)
@@ -305,12 +305,12 @@ class _Runner:
 
     def findings(self) -> list[Finding]:
         """What checkers found in all launches; blocks of the heap count as leaked that are in use in the end."""
-        if not self._device.checks:
-            return []
-        from ptxtools.sim.checks.findings import Leak
+        found = [f for result in self._report.results for f in result.reports]
+        if TrapKind.LEAKCHECK not in self._device.checks:
+            return found
+        from ptxtools.observe.leakcheck import leaks
 
-        found = [f for result in self._report.results for f in result.reports if not isinstance(f, Leak)]
-        return found + (self._device.runtime.leaks() if "leakcheck" in self._device.checks else [])
+        return [f for f in found if f.checker != TrapKind.LEAKCHECK] + leaks(self._device)
 
     def _finish(self, buffer: _Buffer, summarise: bool) -> None:
         plan, array = buffer.plan, buffer.array()
@@ -349,7 +349,8 @@ def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> li
 
 
 def _text_diff(expected: bytes, got: bytes) -> list[str]:
-    """The first lines that differ. Only a part of the output is looked at: a full comparison takes quadratic time."""
+    """The first lines that differ. Only part of the output is examined, since a full comparison takes quadratic
+    time."""
     from difflib import unified_diff
 
     parts = [text.decode("utf-8", "backslashreplace").splitlines() for text in (expected, got)]
@@ -363,7 +364,7 @@ def _text_diff(expected: bytes, got: bytes) -> list[str]:
 
 
 def find_kernel(module: Loadable, name: str, path: str) -> Kernel:
-    """The entry that `name` means (`find_name`), or the only one; raises `SpecError` that lists the entries."""
+    """The entry matching `name` (`find_name`), or the only one; raises `SpecError`, which lists the entries."""
     entries = module.contents.kernels
     if name in entries:
         return entries[name]

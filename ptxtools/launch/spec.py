@@ -24,7 +24,7 @@ FORMS = "a number, null, FILE.npy, FILE.png, zeros:, fill:, arange:, random:, te
 
 
 def parse_spec(text: str) -> Argument:
-    """The argument that a SPEC means; raises `SpecError`. `@FILE` is read here, `FILE.npy` when the buffer is made."""
+    """The argument for a SPEC; raises `SpecError`. `@FILE` is read here, `FILE.npy` when the buffer is created."""
     spec = text.strip()
     if spec == "null":
         return Null()
@@ -41,13 +41,14 @@ def parse_spec(text: str) -> Argument:
     if spec.endswith(".npy") or is_picture(spec):
         return BufferArgument(content=Content("file", path=spec))
     hint = nearest(head, [*_HEADS, *ELEMENTS]) if colon else nearest(spec, ["null"])
-    raise SpecError(f"'{text}' is no argument{hint or ': give ' + FORMS}")
+    raise SpecError(f"'{text}' is not an argument{hint or ': use ' + FORMS}")
 
 
 def parse_number(text: str) -> int | float | None:
-    """An integer (decimal, 0x, 0o, 0b) or a float; None when `text` is neither. Raises `SpecError` for endless ones."""
+    """An integer (decimal, 0x, 0o, 0b) or a float; None if `text` is neither. Raises `SpecError` for too many
+    digits."""
     if len(text) > MOST_DIGITS and (text.lstrip("+-")[:1].isdecimal() or text.lstrip("+-")[:1] == "."):
-        raise SpecError(f"'{text[:20]}…' has {len(text)} digits: no type holds such a number")
+        raise SpecError(f"'{text[:20]}…' has {len(text)} digits: no type can hold this number")
     try:
         return int(text, 0)
     except ValueError:
@@ -88,7 +89,7 @@ def _fill(text: str) -> BufferArgument:
 def _random(text: str) -> BufferArgument:
     shape, at, seed = text.partition("@")
     if at and (not seed.isdecimal() or len(seed) > MOST_DIGITS):
-        raise SpecError(f"'{seed}' is no seed, in 'random:{text}'; a seed is a number from 0")
+        raise SpecError(f"'{seed}' is not a seed, in 'random:{text}'; a seed is an integer of at least 0")
     return _buffer("random", shape, seed=int(seed or 0))
 
 
@@ -108,7 +109,7 @@ def parse_bytes(text: str) -> Raw:
 
 
 def _read_bytes(path: str) -> bytes:
-    """What a parameter can hold of a file, which may be a device without an end."""
+    """Read as much of a file as a parameter can hold; it may be an endless device."""
     try:
         with open(path, "rb") as file:
             data = file.read(MOST_PARAMETER_BYTES + 1)
@@ -128,7 +129,7 @@ def _texture(prefix: str) -> Callable[[str], Argument]:
         def content(spec: str) -> BufferArgument:
             found = parse_spec(spec)
             if not isinstance(found, BufferArgument):
-                raise SpecError(f"'{spec}' is no content for a {prefix}: give FILE.png, FILE.npy, zeros: and the like")
+                raise SpecError(f"'{spec}' is not valid content for a {prefix}: use FILE.png, FILE.npy or zeros:…")
             return found
 
         return texture_option(prefix, text, content)
@@ -151,9 +152,9 @@ def parse_shape(text: str, what: str) -> tuple[int, int, int]:
     """`X[,Y[,Z]]` as three sizes; raises `SpecError`. Limits are checked at the launch."""
     parts = [part.strip() for part in text.split(",")]
     if not 1 <= len(parts) <= 3 or not all(part.lstrip("-").isdecimal() for part in parts):
-        raise SpecError(f"'{text}' is no {what} shape: give X, X,Y or X,Y,Z")
+        raise SpecError(f"'{text}' is not a {what} shape: use X, X,Y or X,Y,Z")
     if any(len(part) > MOST_DIGITS for part in parts):
-        raise SpecError(f"'{text[:20]}…' is no {what} shape: a size has more than {MOST_DIGITS} digits")
+        raise SpecError(f"'{text[:20]}…' is not a {what} shape: a size has more than {MOST_DIGITS} digits")
     sizes = [int(part) for part in parts] + [1, 1]
     return sizes[0], sizes[1], sizes[2]
 
@@ -162,7 +163,7 @@ def parse_indexed(text: str, option: str, arguments: int) -> tuple[int, str]:
     """`N=FILE` of --expect and --save; raises `SpecError`."""
     number, equals, path = text.partition("=")
     if not equals or not number.strip().isdecimal() or len(number) > MOST_DIGITS or not path:
-        raise SpecError(f"{option} takes N=FILE.npy, N being the number of an argument from 0, not '{text}'")
+        raise SpecError(f"{option} takes N=FILE.npy, where N is the number of an argument from 0, not '{text}'")
     index = int(number)
     if index >= arguments:
         raise SpecError(f"{option} {text}: there is no argument {index}; there are {arguments}")

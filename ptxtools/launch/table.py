@@ -1,4 +1,4 @@
-"""Reading TOML tables strictly: every key has a type, and a key that nobody asked for is an error."""
+"""Read TOML tables strictly: every key has a type, and unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Table:
         self._known: set[str] = set()
         for key, value in values.items():
             if _is_endless(value):
-                raise self.error("has a number that no type holds", key)
+                raise self.error("has a number that no type can hold", key)
 
     def error(self, message: str, key: str = "") -> SpecError:
-        """An error at a key of this table."""
+        """An error about a key of this table."""
         where = ".".join(part for part in (self.path, key) if part)
         return SpecError(f"{self.file}: {where + ': ' if where else ''}{message}")
 
@@ -30,7 +30,7 @@ class Table:
         return key in self.values
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
-        """The value of a key, of that TOML type (a whole number is a number too); raises `SpecError`."""
+        """The value of a key, of that TOML type (integers are also numbers); raises `SpecError`."""
         if not self.has(key):
             return default
         value = self.values[key]
@@ -85,7 +85,7 @@ class Table:
 
 
 def _is_endless(value: Any) -> bool:
-    """Whether a number is beyond every type: hexadecimal ones may have any length."""
+    """Whether a number is too large for every type: hexadecimal ones may have any length."""
     if isinstance(value, list):
         return any(map(_is_endless, value))
     return isinstance(value, int) and value.bit_length() > _MOST_BITS

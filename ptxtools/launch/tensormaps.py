@@ -14,7 +14,7 @@ from .errors import nearest
 if TYPE_CHECKING:
     from .table import Table
 
-#: Fields that are words: their values.
+#: Fields with words as values, and their values.
 _WORDS: dict[str, tuple[str, ...]] = {
     "type": tuple(TYPES), "swizzle": tuple(SWIZZLES), "interleave": INTERLEAVES, "fill": FILLS,
 }  # fmt: skip
@@ -62,7 +62,7 @@ def read_plan(name: str, table: Table) -> TensorMapPlan:
 
 
 def tensor_map(address: int, **fields: Any) -> bytes:
-    """The 128 bytes of a tensor map (`docs/tensormap.md`). Raises `LaunchError` for values that make none."""
+    """The 128 bytes of a tensor map (`docs/tensormap.md`). Raises `LaunchError` for invalid values."""
     for key in fields:
         if key not in FIELDS:
             raise LaunchError(f"a tensor map has no field '{key}'{nearest(key, FIELDS)}")
@@ -83,7 +83,7 @@ def tensor_map(address: int, **fields: Any) -> bytes:
         made.strides = _dense(made)
     im2col = [key for key in _IM2COL if key in fields]
     if im2col and "box" in fields:
-        raise LaunchError(f"a tensor map has either box or {im2col[0]}")
+        raise LaunchError(f"a tensor map takes either box or {im2col[0]}")
     if im2col:
         made.mode = "im2col_w" if fields.get("im2col_w") else "im2col"
         made.lower, made.upper = lists["lower_corner"], lists["upper_corner"]
@@ -97,7 +97,7 @@ def tensor_map(address: int, **fields: Any) -> bytes:
 
 
 def _unknown_word(key: str, word: Any) -> str:
-    hint = nearest(str(word), _WORDS[key]) or f"; there are {', '.join(_WORDS[key])}"
+    hint = nearest(str(word), _WORDS[key]) or f"; use {', '.join(_WORDS[key])}"
     return f"there is no {key} '{word}'{hint}"
 
 

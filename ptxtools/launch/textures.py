@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _TEXTS = ("type", "filter", "mip_filter", "read", "compare")
 _WHOLES = ("channels", "layers", "levels", "samples", "pitch", "anisotropy")
 _FLAGS = ("normalized", "srgb", "seamless")
-#: Keys of lists: their name in `make`, and what they list.
+#: Keys with lists as values: their name in `make`, and the kind of elements.
 _LISTS: dict[str, tuple[str, type]] = {
     "size": ("size", int), "address": ("address_modes", str), "border": ("border", float),
     "level_clamp": ("level_clamp", float), "absent": ("absent", dict),
 }  # fmt: skip
-#: In an option a comma begins the next field; in lists stand slashes.
+#: In an option a comma begins the next field; list elements are separated by slashes.
 _NEXT_FIELD = re.compile(r",(?=[a-z_]+=)")
 
 
@@ -61,14 +61,14 @@ def listed(table: Table, key: str, of: type) -> list[Any]:
 
 
 def own_buffer(plan: TexturePlan, label: str, path: str) -> BufferPlan:
-    """The buffer of a texture that names none: the content of a file, or zeros for its size and type."""
+    """The buffer of a texture without one: the content of a file, or zeros for its size and type."""
     if path:
         return BufferPlan(label, Content("file", path=path))
     for key in ("type", "size"):
         if key not in plan.fields:
-            raise SpecError(f"{label}: {key} is missing: there is neither a buffer nor a file to tell it")
+            raise SpecError(f"{label}: {key} is missing, with neither a buffer nor a file to provide it")
     if plan.fields["type"] not in CHANNELS or min(plan.fields["size"]) < 1 or plan.fields.get("levels", 1) != 1:
-        raise SpecError(f"{label}: a texture without buffer and file needs a known type, a size, and one level")
+        raise SpecError(f"{label}: a texture without buffer and file requires a known type, a size, and one level")
     shape = [*plan.fields["size"]][::-1]
     if plan.kind.endswith("cube"):
         shape = [6, *shape] if plan.kind == "cube" else [6 * shape[0], *shape[1:]]
@@ -80,7 +80,7 @@ def own_buffer(plan: TexturePlan, label: str, path: str) -> BufferPlan:
 
 
 def complete(plan: TexturePlan, array: Array, type_name: str) -> dict[str, Any]:
-    """Fields of a texture; type, size and channels are the array's where they are not given. Raises `SpecError`."""
+    """The fields of a texture; type, size and channels default to the array's. Raises `SpecError`."""
     fields = dict(plan.fields)
     fields.setdefault("type", type_name)
     if "size" in fields:
@@ -89,7 +89,7 @@ def complete(plan: TexturePlan, array: Array, type_name: str) -> dict[str, Any]:
     places = axes + layered
     if array.ndim not in (places, places + 1):
         shape = ", ".join(map(str, array.shape))
-        raise SpecError(f"texture '{plan.name}': size is missing, and [{shape}] does not tell it for kind {plan.kind}")
+        raise SpecError(f"texture '{plan.name}': size is missing, and [{shape}] does not give it for kind {plan.kind}")
     if array.ndim > places:
         fields.setdefault("channels", array.shape[-1])
     size = list(array.shape[places - axes : places][::-1])

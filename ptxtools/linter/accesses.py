@@ -11,12 +11,12 @@ from ptxtools.isa.types import TYPES
 
 from .facts import Line
 
-#: The instructions that are looked at.
+#: The instructions that are checked.
 ACCESSING = ("ld", "ldu", "st", "atom", "red")
 
 
 class Access(NamedTuple):
-    """An access at `name` + `offset` bytes. operand: its number; size: its bytes, 0 where the type does not tell."""
+    """An access at `name` + `offset` bytes. operand: its index; size: its bytes, 0 if unknown."""
 
     op: Opcode
     operand: int
@@ -27,7 +27,7 @@ class Access(NamedTuple):
 
     @property
     def misaligned(self) -> bool:
-        """Whether the address is certainly no multiple of the size."""
+        """Whether the address is certainly not a multiple of the size."""
         step = min(self.symbol.align or element_bytes(self.symbol), self.size)
         return bool(step) and step & (step - 1) == 0 and self.offset % step != 0
 
@@ -58,7 +58,7 @@ def element_bytes(symbol: Variable) -> int:
 
 
 def variable_bytes(symbol: Variable) -> int | None:
-    """Bytes of a variable; None where another module may decide."""
+    """Bytes of a variable; None if another module may decide."""
     if symbol.linkage in ("extern", "common", "weak"):
         return None
     total = element_bytes(symbol)

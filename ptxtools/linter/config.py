@@ -1,4 +1,4 @@
-"""Settings from a file: `[tool.ptx-lint]` of the nearest `pyproject.toml`, or a file of its own."""
+"""Settings from a file: `[tool.ptx-lint]` in the nearest `pyproject.toml`, or a separate file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ConfigError(Exception):
 
 
 class Config(NamedTuple):
-    """Settings; None and () where the file is silent."""
+    """Settings; None and () if the file does not set them."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class Config(NamedTuple):
     ptx_version: str | None = None
     format: str | None = None
     exclude: tuple[str, ...] | None = None
-    #: Where the file is: patterns of paths count from there.
+    #: The file's folder, to which path patterns are relative.
     folder: str = ""
 
 
@@ -34,7 +34,7 @@ NO_SETTINGS = Config()
 
 
 def find_config(directory: str) -> str | None:
-    """The nearest `pyproject.toml` at or above a directory that has our section; one without it is passed over."""
+    """The nearest `pyproject.toml` at or above a directory that has our section; files without it are skipped."""
     directory = os.path.abspath(directory)
     while True:
         path = os.path.join(directory, "pyproject.toml")
@@ -47,7 +47,7 @@ def find_config(directory: str) -> str | None:
 
 
 def _may_be_ours(path: str) -> bool:
-    """Whether a `pyproject.toml` has our section, or cannot be read to know: then reading the settings says why."""
+    """Whether a `pyproject.toml` has our section or cannot be read, in which case reading the settings reports why."""
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -84,14 +84,14 @@ def _parsed(text: str, path: str) -> dict[str, Any]:
 
 
 def _section(table: dict[str, Any]) -> Any:
-    """Our section; None where there is none."""
+    """Our section; None if there is none."""
     tools = table.get("tool")
     return tools.get(SECTION) if isinstance(tools, dict) else None
 
 
 def _config(section: Any, path: str) -> Config:
     if not isinstance(section, dict):
-        raise ConfigError(f"{path}: [tool.{SECTION}] is no table")
+        raise ConfigError(f"{path}: [tool.{SECTION}] is not a table")
     values: dict[str, Any] = {"folder": os.path.dirname(os.path.abspath(path))}
     for key, value in section.items():
         if key in _LISTS:

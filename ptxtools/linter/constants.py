@@ -1,4 +1,4 @@
-"""What the rules about constants share."""
+"""Shared by the rules about constants."""
 
 from __future__ import annotations
 

@@ -1,18 +1,13 @@
-"""What the warning rules share: the module's facts, and the list that findings go to."""
+"""Shared by the warning rules: the module's facts, and the list of findings."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from ptxtools.check.availability import Declared
 from ptxtools.check.context import MOST_FINDINGS
 from ptxtools.diagnostics import Diagnostic, Fix, Severity, Source, Span
-from ptxtools.ir.nodes import Instruction, Module
+from ptxtools.ir.nodes import Module
 
 from .facts import ModuleFacts
-
-if TYPE_CHECKING:
-    from ptxtools.check.locate import Parts
 
 
 class LintContext:
@@ -34,26 +29,9 @@ class LintContext:
         section: str | None = None,
         fix: Fix | None = None,
     ) -> None:
-        """Add a warning, unless there are very many."""
+        """Add a warning, unless there are too many."""
         if len(self.diagnostics) >= MOST_FINDINGS:
             return
         self.diagnostics.append(
             Diagnostic(code, message, span, self.source, Severity.WARNING, None, section, help, None, fix)
         )
-
-    def parts(self, item: Instruction) -> Parts:
-        """Where the parts of an instruction stand."""
-        from ptxtools.check.locate import statement_parts
-
-        return statement_parts(self.source.text, item.span)
-
-    def operand(self, item: Instruction, index: int) -> Span:
-        """Where an operand stands; the whole instruction when it is not found."""
-        operands = self.parts(item).operands
-        return operands[index] if index < len(operands) else item.span
-
-    def word(self, span: Span, word: str) -> Span:
-        """Where a word stands inside a span."""
-        from ptxtools.check.locate import word_span
-
-        return word_span(self.source.text, span, word)

@@ -1,4 +1,4 @@
-"""The files of a folder: everything called `*.ptx` or `*.ptxo` in it and below, but for what is excluded."""
+"""The files of a folder: all `*.ptx` and `*.ptxo` in it and below, except excluded ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fnmatch import translate
 from functools import lru_cache
 
 SUFFIXES = (".ptx", ".ptxo")
-#: What is left out unless something else is said: version control, environments, caches. Build folders are not: PTX is
-#: made by compilers.
+#: The default exclusions: version control, environments, caches. Build folders are searched, since compilers generate
+#: PTX.
 DEFAULT = (
     ".bzr", ".cache", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".jj", ".mypy_cache",
     ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode",
@@ -19,7 +19,8 @@ DEFAULT = (
 
 
 class Exclusion:
-    """Patterns of names ("*.gen.ptx", "third_party") and of paths from `folder` on ("build/tmp*", "**/old/*.ptx")."""
+    """Patterns of names ("*.gen.ptx", "third_party") and of paths relative to `folder` ("build/tmp*",
+    "**/old/*.ptx")."""
 
     def __init__(self, patterns: tuple[str, ...], folder: str) -> None:
         self._names = [_name(pattern) for pattern in patterns if "/" not in pattern.rstrip("/")]
@@ -27,7 +28,7 @@ class Exclusion:
         self._folder = folder
 
     def holds(self, path: str) -> bool:
-        """Whether a file or folder is left out."""
+        """Whether a file or folder is excluded."""
         name = os.path.basename(path)
         if any(pattern.match(name) for pattern in self._names):
             return True
@@ -40,9 +41,9 @@ class Exclusion:
 def files_below(
     folder: str, exclusion_in: Callable[[str], Exclusion], unreadable: Callable[[OSError], None]
 ) -> Iterator[str]:
-    """The files of a folder, by name, those of its folders behind them; links to folders are not followed.
+    """The files of a folder by name, followed by those in its subfolders; links to folders are not followed.
 
-    exclusion_in: what is left out of a folder; unreadable: called with the error of each that cannot be listed.
+    exclusion_in: the exclusions of a folder; unreadable: called with the error for each folder that cannot be listed.
     """
     try:
         with os.scandir(folder) as listed:
@@ -70,7 +71,7 @@ def _name(pattern: str) -> re.Pattern[str]:
 
 @lru_cache
 def _path(pattern: str) -> re.Pattern[str]:
-    """`*` and `?` stay in a folder; `**/` is any number of folders; `/**` at the end is all that is below."""
+    """`*` and `?` match within a folder; `**/` matches any number of folders; `/**` at the end everything below."""
     parts = []
     for found in re.finditer(r"\*\*/|/\*\*$|\[[^]]+\]|.", pattern.removeprefix("./").rstrip("/"), re.DOTALL):
         match found[0]:

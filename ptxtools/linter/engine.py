@@ -23,10 +23,10 @@ def lint(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> list[Diagnostic]:
-    """Errors and warnings about a module, sorted by position, without those that comments silence.
+    """Errors and warnings about a module, sorted by position, except those silenced by comments.
 
     target, version: as if the module declared these. select, ignore: prefixes of codes ("PTX1", "PTX203"). Raises
-    ValueError for a target or version that is not known.
+    ValueError for an unknown target or version.
     """
     targets = () if target is None else (target,)
     return findings_of(module, targets=targets, version=version, select=select, ignore=ignore)
@@ -41,7 +41,7 @@ def findings_of(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> list[Diagnostic]:
-    """What is shown of a module, in order: what is wrong with its `syntax`, and what the rules find beyond that.
+    """All findings of a module, in order: its `syntax` errors, and the findings of the rules.
 
     targets, version: as if the module declared these, each target in turn. select, ignore: as for `lint`.
     """
@@ -59,9 +59,9 @@ def findings_of(
 
 
 def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int] | None = None) -> list[Diagnostic]:
-    """Errors and warnings as if the module declared each of `targets` in turn; none: what it declares.
+    """Errors and warnings as if the module declared each of `targets` in turn; if empty, as it is declared.
 
-    A finding that not all targets share says which one it is for.
+    A finding that does not apply to all targets names its target.
     """
     for name in targets:
         check_target(name)

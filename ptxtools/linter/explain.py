@@ -1,4 +1,4 @@
-"""`--explain`: the pages of all codes, those of other packages included once they are given."""
+"""`--explain`: the pages of all codes, including those of other packages once registered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def page(code: str, pages: Pages) -> str | None:
 
 
 def titles(start: str, pages: Pages) -> str:
-    """The codes that begin alike, each with its title."""
+    """The codes with a prefix, each with its title."""
     lines = [f"{start}: {len(pages)} codes", ""]
     lines += [f"{code}  {title}" for code, (title, _) in pages.items()]
     return "\n".join([*lines, "", f"ptx-lint --explain {next(iter(pages))} prints the page of the first."])
@@ -38,8 +38,8 @@ def markdown(pages: Pages) -> str:
     """docs/rules.md: a table of all codes, then their pages."""
     from inspect import cleandoc
 
-    lines = ["# Rules", "", "Made from the pages that `ptx-lint --explain CODE` prints.", ""]
-    lines += ["| code | what |", "|---|---|"]
+    lines = ["# Rules", "", "Generated from the pages that `ptx-lint --explain CODE` prints.", ""]
+    lines += ["| code | meaning |", "|---|---|"]
     lines += [f"| [{code}](#{code.lower()}) | {pages[code][0]} |" for code in sorted(pages)]
     for code in sorted(pages):
         title, text = pages[code]

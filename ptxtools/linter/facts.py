@@ -1,4 +1,4 @@
-"""What the warning rules need to know about a function, gathered in one pass over its instructions."""
+"""Facts about a function for the warning rules, gathered in one pass over its instructions."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
 class Plan(NamedTuple):
-    """What an opcode does with its operands: op is None when no form fits. writes: for each operand; bounds: of an
-    integer constant in each operand, None where any value will do. positional: writes holds; not for calls."""
+    """What an opcode does with its operands: op is None if no form fits. writes: for each operand; bounds: of an
+    integer constant in each operand, None for no bounds. positional: whether writes is valid; not for calls."""
 
     op: Opcode | None
     family: str
@@ -47,7 +47,7 @@ class Plan(NamedTuple):
 
 
 class Line(NamedTuple):
-    """An instruction, its plan, and the names that it sees."""
+    """An instruction, its plan, and the names visible to it."""
 
     item: Instruction
     plan: Plan
@@ -164,7 +164,7 @@ class FunctionFacts:
 
 
 def register_key(name: str, names: Names) -> RegisterKey | None:
-    """The register that a name stands for; None for anything else."""
+    """The register that a name refers to; None for anything else."""
     symbol = names.lookup(name)
     if symbol is None and "." in name:
         name = name.partition(".")[0]
@@ -175,7 +175,7 @@ def register_key(name: str, names: Names) -> RegisterKey | None:
 
 
 def operand_names(operand: Operand) -> Iterator[tuple[str, bool]]:
-    """Each identifier in an operand, and whether it stands inside an address."""
+    """Each identifier in an operand, and whether it is inside an address."""
     if isinstance(operand, Name):
         yield operand.name, False
     elif isinstance(operand, (Vector, Arguments)):
@@ -215,7 +215,7 @@ def _plan(opcode: str) -> Plan:
 
 
 def _bounds(spec: OperandSpec) -> tuple[int, int] | None:
-    """The integers that an operand of this type can hold, read as signed or unsigned."""
+    """The range of integers for an operand of this type, as signed or unsigned."""
     if spec.role != "src" or spec.type is None:
         return None
     info = TYPES[spec.type]

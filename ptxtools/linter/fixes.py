@@ -9,7 +9,8 @@ from ptxtools.diagnostics import Diagnostic
 
 
 def apply_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[str, int]:
-    """The text with the fixes of these findings applied, and how many were. Of overlapping ones the first counts."""
+    """The text after applying the fixes of these findings, and their number. Of overlapping fixes the first is
+    applied."""
     fixes = sorted({d.fix for d in diagnostics if d.fix is not None}, key=lambda fix: (fix.span, fix.text))
     parts: list[str] = []
     at = count = 0
@@ -24,7 +25,7 @@ def apply_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[str, int]
 
 
 def unified_diff(before: bytes, after: bytes, name: str) -> bytes:
-    """The change as a patch of bytes, which `patch -p0` and `git apply -p0` take."""
+    """The change as a patch in bytes, for `patch -p0` and `git apply -p0`."""
     from difflib import diff_bytes
     from difflib import unified_diff as difference
 

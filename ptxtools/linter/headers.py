@@ -1,4 +1,4 @@
-"""The fix of findings that ask for a later version or target: `.version` and `.target` raised to what suffices."""
+"""The fix for findings that require a later version or target: raise `.version` and `.target`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MENDED = frozenset({codes.NEEDS_VERSION, codes.NEEDS_TARGET, codes.TARGET_NEEDS
 
 
 def offer_raised_headers(module: Module, errors: Sequence[Diagnostic]) -> None:
-    """Give the findings that a later version or target mends the fix that raises them for the whole module.
+    """Give findings that a later version or target would fix a fix that raises them for the whole module.
 
-    errors: all errors that the module has as it declares itself. There is no fix where several targets would do, where
-    none has all that the module uses, and where raising them would bring other errors.
+    errors: all errors of the module as declared. There is no fix if several targets would do, if no target has
+    everything the module uses, or if raising them would cause other errors.
     """
     mended = [d for d in errors if d.code in _MENDED]
     fix = _fix(module, errors) if mended else None
@@ -43,7 +43,7 @@ def _fix(module: Module, errors: Sequence[Diagnostic]) -> Fix | None:
 
 
 def _raised(module: Module, declared: str, version: tuple[int, int]) -> tuple[str, tuple[int, int]] | None:
-    """The declared target at a later version if that suffices, else the lowest one that has all that it has, too."""
+    """The declared target at a later version if that suffices, else the lowest one with all its features."""
     gathered = gather(module)
     needs = demands_of(need for item in gathered for need in item.needs)
     able = able_targets(needs, demands_of(need for item in gathered for need in item.gone))

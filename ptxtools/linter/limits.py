@@ -1,4 +1,4 @@
-"""What the rules about the directives of functions share."""
+"""Shared by the rules about directives of functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ptxtools.ir.nodes import Directive, Function
 
 
 def cluster_sizes(function: Function) -> Iterator[tuple[Directive, int]]:
-    """The directives that size a function's cluster, each with its number of CTAs; 0 where it gives none."""
+    """The directives that size a function's cluster, each with its number of CTAs; 0 if unspecified."""
     for item in function.directives:
         if isinstance(item, Directive) and item.name in (".reqnctapercluster", ".maxclusterrank"):
             values = [value for value in item.args if isinstance(value, int)]

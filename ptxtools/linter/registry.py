@@ -1,4 +1,4 @@
-"""How rules join the linter: each file of `linter/rules/` is a rule, and says with a decorator what it looks at.
+"""Registration of rules: each file of `linter/rules/` is a rule, and a decorator says what it inspects.
 
 A rule's file is loaded when a module has something that it looks at: its decorators are read from its text before
 that, so they are written out. The linter itself names no rule.

@@ -1,4 +1,4 @@
-"""`--requirements`: the lowest version and targets that accept a module, and the lines that force them."""
+"""`--requirements`: the lowest version and targets that accept a module, and the lines that require them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ptxtools.diagnostics.text import describe_target, join_words, printable
 from ptxtools.ir.nodes import Module
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, provides_any, version_text
 
-#: The rule under which machine-readable formats list what a module needs, and its title.
+#: The rule name for requirements in machine-readable formats, and its title.
 RULE, TITLE = "requirements", "lowest version and targets"
-#: What only another text of the headers mends: these say nothing about what the rest of the module needs.
+#: Errors in the headers themselves, which say nothing about the needs of the rest of the module.
 _HEADER_CODES = frozenset({"PTX303", "PTX304", "PTX305"})
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A line that forces a version, targets, or both (else None, ()); or, among what was removed, a line with
-    something that is gone from that version on for those targets (None: "1.0", (): all of them)."""
+    """A line that requires a version, targets, or both (else None, ()); or, among removals, a line with a feature that
+    is gone from that version on for those targets (None: "1.0", (): all of them)."""
 
     line: int
     text: str
@@ -49,8 +49,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What one module needs. lowest: without targets when no known target provides all of it. because: the lines that
-    force this; removed: the lines with something that later versions or targets lack."""
+    """The requirements of one module. lowest: without targets if no known target has everything. because: the lines
+    that force this; removed: the lines with features that later versions or targets lack."""
 
     file: str
     declared_ptx: str | None
@@ -61,7 +61,7 @@ class Requirements:
     source: Source
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `--requirements --format json` prints; "removed" is there when something was."""
+        """The object that `--requirements --format json` prints; "removed" is present if something was."""
         found: dict[str, Any] = {
             "file": self.file,
             "declared": {"ptx": self.declared_ptx, "target": self.declared_target},
@@ -92,7 +92,7 @@ class Requirements:
         return "\n".join(lines)
 
     def notes(self) -> list[Diagnostic]:
-        """The summary and the causes as findings, for formats that know nothing else."""
+        """The summary and the causes as findings, for formats that only have findings."""
         head = next((cause.span for cause in self.because), (0, 0))
         found = [self._note(self.summary(), head)]
         found += [self._note(f"{cause.subject} needs {cause.needs()}", cause.span) for cause in self.because]
@@ -103,7 +103,7 @@ class Requirements:
 
 
 def requirements(module: Module, name: str) -> Requirements:
-    """What a module that has no errors needs."""
+    """The requirements of a module without errors."""
     gathered = gather(module)
     demands = demands_of(need for item in gathered for need in item.needs)
     gone = demands_of(need for item in gathered for need in item.gone)
@@ -124,7 +124,7 @@ def requirements(module: Module, name: str) -> Requirements:
 
 
 def remaining_errors(module: Module, needs: Requirements) -> list[Diagnostic]:
-    """The errors that the module has at the lowest version and target, too: no other header would mend them."""
+    """The errors that remain at the lowest version and target: no other header would fix them."""
     assert needs.lowest.ptx is not None
     major, minor = needs.lowest.ptx.split(".")
     if not needs.lowest.targets:
@@ -134,7 +134,7 @@ def remaining_errors(module: Module, needs: Requirements) -> list[Diagnostic]:
 
 
 def _strongest(demands: tuple[Demand, ...]) -> frozenset[tuple[str, ...]]:
-    """The demands for targets that exclude some target, and that no other demand includes."""
+    """The demands for targets that exclude some target and are not implied by another demand."""
     wishes = {demand.targets for demand in demands}
     reach = {wanted: frozenset(n for n in FIRST_VERSION if provides_any(n, wanted)) for wanted in wishes}
     return frozenset(
@@ -177,16 +177,16 @@ def _cause(module: Module, item: Gathered, ptx: str | None, targets: tuple[str, 
 
 
 def _sorted(causes: Iterable[Cause]) -> tuple[Cause, ...]:
-    """In the order of lines; of several on a line that say the same, one."""
+    """In line order, without repetitions on a line."""
     unique = {(c.line, c.ptx, c.targets): c for c in reversed(list(causes))}
     return tuple(sorted(unique.values(), key=lambda cause: cause.line))
 
 
 def _where(causes: list[Cause]) -> str:
-    """Such as "line 7", "lines 7, 8 and 9", "line 7 and 12 more like it"."""
+    """Such as "line 7", "lines 7, 8 and 9", "line 7 and 12 similar ones"."""
     numbers = [str(cause.line) for cause in causes]
     if len(numbers) > 4:
-        return f"line {numbers[0]} and {len(numbers) - 1} more like it"
+        return f"line {numbers[0]} and {len(numbers) - 1} similar ones"
     return f"line{'s' if len(numbers) > 1 else ''} {join_words(numbers, 'and')}"
 
 

@@ -1,4 +1,4 @@
-"""Which findings are shown: `--select`, `--ignore`, and comments in the source."""
+"""Selection of findings: `--select`, `--ignore`, and comments in the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def matches(code: str, prefixes: Iterable[str]) -> bool:
 
 
 def chosen(diagnostics: Iterable[Diagnostic], select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
-    """The findings that `--select` and `--ignore` leave; when both match a code, the longer prefix wins."""
+    """The findings left by `--select` and `--ignore`; if both match a code, the longer prefix wins."""
     return [d for d in diagnostics if _chosen(d.code, select, ignore)]
 
 
@@ -28,12 +28,12 @@ def _chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
 
 
 def _length(prefix: str) -> int:
-    """How much of a code a prefix says; "all" says nothing."""
+    """The length of a prefix; 0 for "all"."""
     return 0 if prefix.upper() == "ALL" else len(prefix)
 
 
 def suppressed(diagnostics: list[Diagnostic], source: Source | None) -> list[Diagnostic]:
-    """The findings that no `// ptx-lint: disable=CODE` comment silences."""
+    """The findings not silenced by a `// ptx-lint: disable=CODE` comment."""
     if source is None or "ptx-lint:" not in source.text:
         return diagnostics
     lines, whole = _comments(source)
@@ -61,7 +61,7 @@ def _comments(source: Source) -> tuple[dict[int, list[str]], list[str]]:
 
 
 def _next_line(source: Source, number: int) -> int:
-    """The next line with something other than a comment on it."""
+    """The next line with something other than a comment."""
     last = source.line_of(len(source.text))
     while number < last:
         number += 1
@@ -71,9 +71,9 @@ def _next_line(source: Source, number: int) -> int:
 
 
 def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings that do not merely follow from a syntax mistake: a declaration that could not be read leaves its
-    names undeclared, and a label that could not be read leaves its branches without a target. Of a text whose rest a
-    comment hides, little is known."""
+    """The findings without consequences of syntax errors: a declaration that could not be parsed leaves its names
+    undeclared, and an unparsed label leaves its branches without a target. If a comment hides the rest of a text,
+    little is known about it."""
     if not syntax or syntax[0].source is None:
         return list(findings)
     if any(d.code == _NO_END and d.source and d.source.excerpt(d.span) == "/*" for d in syntax):

@@ -1,1 +1,1 @@
-"""Between a program and what runs it: a launch, who is resident, who waits, and the view of stopped lanes."""
+"""The interface between programs and engines: launches, resident CTAs, waits, and the view of stopped lanes."""

@@ -84,7 +84,7 @@ class FloatOperations(Algebra):
         return _bits(t, _TO_INTEGRAL[rounding](_number(t, a)))
 
     def float_to_int(self, source: str, target: str, a: Value, nan: int = 0) -> Value:
-        """Clamped before the cast: NumPy leaves what lies outside the range to the CPU."""
+        """Clamp before the cast: NumPy leaves out-of-range values to the CPU."""
         number = _number(source, a).astype(np.float64)
         bits = word_bits(target)
         integer = np.dtype(f"{'i' if is_signed(target) else 'u'}{bits // 8}")

@@ -1,5 +1,4 @@
-"""Who waits for what, and where the others are: the report when nobody can move or a limit was reached, the same for
-both engines."""
+"""Reports of deadlocks and limits, for both engines: which threads wait for what, and where the others are."""
 
 from __future__ import annotations
 
@@ -14,16 +13,16 @@ from .launch import Dim3
 from .polled import Look
 from .residents import Cluster, Schedule, Wait
 
-#: Groups of warps that are told, and ranges of CTAs or warps that one of them names.
+#: The most groups of warps in a report, and ranges of CTAs or warps per group.
 _MOST, _RANGES = 48, 8
 
-#: What holds for a CTA (None: for none in particular) as a whole.
+#: A line about a CTA as a whole (None: about no CTA in particular).
 CtaLine: TypeAlias = tuple[Dim3 | None, str]
 
 
 @dataclass(slots=True)
 class Waiting:
-    """Lanes of one warp that wait, or (runs) only happen to be somewhere. what: such as "at barrier 0"; where: line of
+    """Lanes of one warp that wait, or (runs) are merely located somewhere. what: such as "at barrier 0"; where: line of
     the instruction, or -1; thread: the first."""
 
     cta: Dim3
@@ -38,10 +37,10 @@ class Waiting:
 def report(
     program: Program, grid: Dim3, summary: Iterable[CtaLine], waiting: list[Waiting], reason: str, kind: str
 ) -> Trap:
-    """The trap that tells it: what holds for CTAs as a whole, then each warp with the place where it is.
+    """The trap with the report: lines about CTAs as a whole, then each warp with its location.
 
-    CTAs of which the same holds, and warps that do the same at one line, share a line, so that a large grid stays
-    readable.
+    CTAs with equal lines, and warps that do the same at the same line, share a line, so that the report of a large grid
+    stays readable.
     """
     waiting = sorted(waiting, key=lambda one: (_linear(one.cta, grid), one.warp, one.where, one.thread[::-1]))
     told = [(_ctas(grid, ctas) + ": " if ctas else "") + text for text, ctas in _same(summary).items()]
@@ -54,7 +53,7 @@ def report(
         places.append(first.where)
     if len(groups) > _MOST:
         warps = {(one.cta, one.warp) for group in groups[_MOST:] for one in group}
-        told.append(f"and {len(warps)} more warps at {len(groups) - _MOST} other places")
+        told.append(f"and {len(warps)} more warps at {len(groups) - _MOST} other lines")
         places.append(-1)
     one = _first(waiting, kind)
     where = one.where if one is not None and one.where >= 0 else None
@@ -67,12 +66,12 @@ def report(
 
 
 def _first(waiting: list[Waiting], kind: str) -> Waiting | None:
-    """Whom the report is about: of a deadlock one that waits, of a time limit one that runs."""
+    """The thread that the report is about: a waiting one for a deadlock, a running one for a time limit."""
     return min(waiting, key=lambda one: one.runs != (kind == "timeout"), default=None)
 
 
 def _same(summary: Iterable[CtaLine]) -> dict[str, list[Dim3]]:
-    """The CTAs of which each text holds."""
+    """The CTAs to which each text applies."""
     found: dict[str, list[Dim3]] = {}
     for cta, text in summary:
         ctas = found.setdefault(text, [])
@@ -82,7 +81,7 @@ def _same(summary: Iterable[CtaLine]) -> dict[str, list[Dim3]]:
 
 
 def _groups(waiting: list[Waiting]) -> list[list[Waiting]]:
-    """Those together that are at one place for one reason, in CTAs in which the same warps are."""
+    """Warps grouped by location and reason, in CTAs with the same warps."""
     alike: dict[tuple[object, ...], dict[Dim3, list[Waiting]]] = {}
     for one in waiting:
         alike.setdefault((one.where, one.what, one.runs), {}).setdefault(one.cta, []).append(one)
@@ -129,19 +128,19 @@ def _ranges(numbered: Sequence[tuple[int, str]]) -> str:
 
 
 def pending(schedule: Schedule, cluster: Cluster | None) -> list[str]:
-    """Lines for work that is pending in a cluster."""
+    """Lines about pending work in a cluster."""
     return [] if cluster is None else [f"pending: {text}" for text in schedule.pending(cluster)]
 
 
 def overflow(callee: str, depth: int, local: int) -> str:
-    """Why a call is a trap: a thread's local memory has no room for another frame."""
+    """The reason of a trap at a call: a thread's local memory has no room for another frame."""
     return (
         f"stack overflow in a call of {shown(callee)}, {depth} calls deep: a thread has {local} bytes of local memory"
     )
 
 
 def no_member(lane: int, mask: int) -> str:
-    """Why a `.sync` operation of a warp is a trap: the manual leaves open what it does then (9.7.9.6, 9.7.13)."""
+    """The reason of a trap at a `.sync` operation of a warp: the manual leaves this undefined (9.7.9.6, 9.7.13)."""
     return f"lane {lane} is not in its own member mask {mask:#x}"
 
 
@@ -150,7 +149,7 @@ def missing(came: int, expected: int) -> str:
 
 
 def in_loop(look: Look | None, *, stuck: bool) -> str:
-    """What lanes that could go on wait for. look: what their loop looks at; stuck: they will never leave it."""
+    """What runnable lanes wait for. look: what their loop polls; stuck: they will never leave it."""
     if look is None:
         return "in a loop that changes nothing" if stuck else ""
     return f"in a loop that changes nothing, for {look.text}" if stuck else f"in a loop that waits for {look.text}"
@@ -167,7 +166,7 @@ def asleep(wait: Wait, look: Look) -> str:
 
 
 def above(limit: int) -> str:
-    """Why a run that executes too much ends."""
+    """The reason of a trap at the instruction limit."""
     return f"more than {limit} instruction{'s' * (limit != 1)}"
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -145,6 +146,21 @@ class View(ABC):
         """Virtual time in nanoseconds."""
         return self.schedule.now()
 
+    # --- where it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The instruction as it is written, on one line and without its semicolon."""
+        program, where = self.launch.program, self.op.where
+        return " ".join(program.lines[where][2].split()) if where >= 0 else ""
+
+    @property
+    def line(self) -> int | None:
+        """Its line in the PTX text; None where that is not known."""
+        context = self.launch.context
+        found: int | None = None if context is None else context.places.line_of(self.launch.program, self.op.where)[1]
+        return found
+
     # --- operands -----------------------------------------------------------------------------------------------------
 
     def source(self, position: int) -> Any:
@@ -184,6 +200,19 @@ class View(ABC):
         values: Array = self.values(ref).astype(np.uint64) + offset
         return values & np.uint64(0xFFFF_FFFF) if ref.type == "b32" else values
 
+    def register(self, name: str) -> Any:
+        """The 32 lanes of a PTX register by its name (`machine.registers`). Raises KeyError for one that is not known
+        here."""
+        from .registers import register
+
+        return register(self, name)
+
+    def registers(self) -> dict[str, Any]:
+        """All PTX registers that are known here, by their names."""
+        from .registers import registers
+
+        return registers(self)
+
     def block(self, slots: Array) -> Array:
         """Many 32-bit registers at once, by their slots: registers x 32 lanes (u32)."""
         return np.stack([self.values(Ref(Slot(int(slot)), "b32")) for slot in slots])
@@ -221,8 +250,8 @@ class View(ABC):
             cta = self.shared_owner(place, lane=who)
             offset = place & OFFSET_MASK
             if offset + size <= len(cta.shared):
-                if write and self.launch.written is not None:
-                    self.launch.written(cta, offset, size)
+                if write and self.launch.observers is not None:
+                    self.launch.observers.tell("wrote_shared", cta, offset, size)
                 return cta.shared[offset : offset + size]
         elif found == "param":
             if not write and place + size <= len(self.launch.params):
@@ -256,8 +285,8 @@ class View(ABC):
         found, place = self.resolve(address, space)
         if found == "local":
             self._check_local(place, len(data), who, "write")
-            if self.launch.written_local is not None:
-                self.launch.written_local(self, who, place, len(data))
+            if self.launch.observers is not None:
+                self.launch.observers.tell("wrote_local", self, who, place, len(data))
             self.set_local(who, place, data)
         else:
             self.memory(address, len(data), space, lane=who, align=align)[:] = data
@@ -351,9 +380,9 @@ def serves(*kinds: str) -> Callable[[Service], Service]:
 def find(launch: Launch, kind: str) -> Service | None:
     """The function for a kind of operation; None if nobody serves it."""
     known = HANDLERS.get(kind)
-    if known is None and kind == "stack":
-        from . import stack  # noqa: F401 - registers itself
-
+    home = "looks" if kind.startswith("observe.") else "stack" if kind == "stack" else ""
+    if known is None and home:
+        import_module(f"{__package__}.{home}")  # which registers itself
         known = HANDLERS.get(kind)
     if known is None and launch.services is not None:
         launch.services(kind)

@@ -17,7 +17,7 @@ Array: TypeAlias = npt.NDArray[Any]
 WARPS = 4
 #: Products at a warp's last commits; descriptors of B of its last products, with a bit for the layout.
 MARKS, KEYS = 8, 16
-#: Turns that a warp gives to others before it waits in earnest.
+#: Turns that a warp yields before it really waits.
 PATIENCE = 8
 
 
@@ -45,7 +45,7 @@ class IssuedProducts:
 
     @property
     def watched(self) -> bool:
-        """Whether a commit must wake somebody."""
+        """Whether a commit must wake a warp."""
         return bool(self.words[2])
 
     @watched.setter
@@ -58,12 +58,12 @@ class IssuedProducts:
         self.words[0] += 1
 
     def commit(self) -> None:
-        """What is issued and not yet in a group becomes one."""
+        """Form a group of the products issued since the last one."""
         self.words[4 + self.commits % MARKS] = self.words[0]
         self.words[1] += 1
 
     def wanted(self, allowed: int) -> int:
-        """How many products must be complete when `allowed` groups may still be pending."""
+        """The number of products that must be complete if `allowed` groups may still be pending."""
         if self.commits <= allowed or allowed >= MARKS:
             return 0
         return int(self.words[4 + (self.commits - allowed - 1) % MARKS])

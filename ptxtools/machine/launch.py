@@ -1,4 +1,4 @@
-"""What a launch hands to an engine, and what it gets back."""
+"""The input and output of an engine's launch."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program, Slot
 
 if TYPE_CHECKING:
+    from .observers import Listeners
     from .products import Products
 
 Dim3 = tuple[int, int, int]
@@ -19,10 +20,11 @@ Dim3 = tuple[int, int, int]
 class AddressSpace:
     """Device memory: device address `base + i` is host address `host + i`, for 0 <= i < size.
 
-    const: range of device addresses that `isspacep.const` answers yes for. open_host: the kernel may use host
-    addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has such memory, and
+    const: range of device addresses for which `isspacep.const` is true. open_host: the kernel may use host
+    addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has this memory mapped, and
     `mapping(address)` gives the writable range around an address, as (start, end), if there is one. allowed: whether
-    bytes may be accessed (`bytes` asks; memcheck's); written: is told of what is about to be written through `bytes`.
+    bytes may be accessed (`bytes` asks); written: is told of what is about to be written through `bytes`. Both are of
+    observers.
     """
 
     host: int
@@ -37,7 +39,7 @@ class AddressSpace:
     _whole: memoryview | None = field(default=None, repr=False, compare=False)
 
     def bytes(self, address: int, size: int, write: bool) -> memoryview | None:
-        """`size` bytes at a device address, through which it can be written; None where there is no such memory."""
+        """`size` bytes at a device address, writable in place; None if there is no such memory."""
         offset = address - self.base
         if offset >= 0 and offset + size <= self.size:
             if self.allowed is not None and not self.allowed(address, size):
@@ -50,7 +52,7 @@ class AddressSpace:
         return None
 
     def whole(self) -> memoryview:
-        """All of it."""
+        """All of device memory."""
         if self._whole is None:
             self._whole = _host_bytes(self.host, self.size)
         return self._whole
@@ -69,8 +71,7 @@ class Launch:
     late: asynchronous work completes as late as it may, or, with a seed, some of it;
     local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
     "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
-    that serves a kind of event (`events.serves`); written: told of shared memory that such a function
-    writes (CTA, offset, bytes); written_local: likewise of local memory (view, lane, address, bytes); device,
+    that serves a kind of event (`events.serves`); observers: who is told what happens, None: nobody; device,
     context: what sim makes of the device, and what its services bring along and give back (`sim.context`); provider:
     loads `products`, set by the engine that runs the launch.
     """
@@ -93,8 +94,7 @@ class Launch:
     local_bytes: int = 0
     specials: dict[str, int] = field(default_factory=dict)
     services: Callable[[str], None] | None = None
-    written: Callable[[Any, int, int], None] | None = None
-    written_local: Callable[[Any, int, int, int], None] | None = None
+    observers: Listeners | None = None
     device: Any = None
     context: Any = None
     provider: Callable[[], Products] | None = None
@@ -102,7 +102,7 @@ class Launch:
 
     @property
     def products(self) -> Products:
-        """What multiplies for asynchronous tensor cores, and updates arrays in memory."""
+        """The provider of products for asynchronous tensor cores, and of updates of arrays in memory."""
         if self._products is None:
             assert self.provider is not None, "an engine gives its products to the launch"
             self._products = self.provider()
@@ -111,7 +111,8 @@ class Launch:
 
 @dataclass(slots=True)
 class Outcome:
-    """What ran: thread-instructions executed (guarded-off lanes count as executed by their warp's active lanes)."""
+    """The result of a run: thread-instructions executed (guarded-off lanes count as executed by their warp's active
+    lanes)."""
 
     instructions: int = 0
 
@@ -145,7 +146,7 @@ def launch_special(launch: Launch, name: str) -> int:
     return x * y * z if name == "%cluster_nctarank" else launch.dynamic_shared
 
 
-#: Local memory of a thread where nobody says how much it needs.
+#: Default local memory of a thread.
 DEFAULT_LOCAL = 16384
 
 

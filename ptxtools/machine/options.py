@@ -1,4 +1,4 @@
-"""The options of a device and of a launch, each described once: `ptx-run`, launch files and the library read them here.
+"""The options of a device and of a launch, each described once for `ptx-run`, launch files and the library.
 
 A field of `DeviceOptions` or `LaunchOptions` is an option; its `Option` says where it appears besides the library, and
 what it may be.
@@ -12,21 +12,23 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
+from ptxtools.diagnostics import LaunchError
 from ptxtools.diagnostics.kinds import CHECKERS
 
-#: Values are numbers, words, truth values, functions, the name of a target, names of checkers, or numbers (x, y, z).
-Kind = Literal["whole", "word", "flag", "function", "target", "checks", "shape"]
+#: Values are numbers, words, truth values, functions, the name of a target, names of checkers, numbers (x, y, z), or
+#: objects.
+Kind = Literal["whole", "word", "flag", "function", "target", "checks", "shape", "objects"]
 
 T = TypeVar("T")
 S = TypeVar("S")
 P = ParamSpec("P")
 
 
-@dataclass(eq=False, repr=False)  # never compared nor shown, and quick to make: ptx-run loads it each time
+@dataclass(eq=False, repr=False)  # never compared or printed, and cheap to create: ptx-run loads it each time
 class Option:
-    """flag: how it is spelled on the command line, "" where it is not there; key: that of launch files, likewise;
-    metavar, help: for `--help`; least, most: bounds of a number; choices: all possible words; of: what a number counts;
-    name, default: those of the field."""
+    """flag: its command-line spelling, or ""; key: its launch-file key, or ""; metavar, help: for `--help`; least,
+    most: bounds of a number; choices: all possible words; of: what a number counts; name, default: those of the
+    field."""
 
     kind: Kind
     flag: str = ""
@@ -42,14 +44,14 @@ class Option:
     default: Any = None
 
     def problem(self, value: Any) -> str:
-        """Why a number or word cannot be the option's value, or ""."""
+        """Why a number or word is invalid for the option, or ""."""
         if value is None or self.kind not in ("whole", "word"):
             return ""
         if self.choices and value not in self.choices:
-            return f"{self.name} '{value}': there are {' and '.join(self.choices)}"
+            return f"{self.name} '{value}': must be {' or '.join(self.choices)}"
         if self.least is not None and value < self.least:
             known = f"a device cannot have {value} {self.of}"
-            return known if self.of else f"{self.name} {value}: {self.name}s are not negative"
+            return known if self.of else f"{self.name} {value}: must not be negative"
         if self.most is not None and value > self.most:
             return f"a device cannot have {value} {self.of}; at most {self.most}"
         return ""
@@ -74,9 +76,11 @@ def values_of(options: Any) -> dict[str, Any]:
 
 @dataclass(eq=False, repr=False)
 class DeviceOptions:
-    """What a device is made of. target None: that of the first module loaded; memory: bytes; threads None: one a core;
+    """The properties of a device. target None: the first loaded module's; memory: bytes; threads None: one per core;
     seed: shuffles, on one thread; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
-    `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it."""
+    `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it;
+    observers: who is told what happens to warps (`machine.observers`); optimise: False runs kernels as they are
+    written, each register in a slot of its own."""
 
     target: str | None = option(
         None, "target", "--device", key="device", metavar="TARGET",
@@ -94,7 +98,7 @@ class DeviceOptions:
     )  # fmt: skip
     threads: int | None = option(
         None, "whole", "--threads", metavar="N", least=1, of="worker threads",
-        help="Worker threads; default: one a core.",
+        help="Worker threads; default: one per core.",
     )  # fmt: skip
     seed: int | None = option(
         None, "whole", "--seed", metavar="N", least=0,
@@ -106,21 +110,22 @@ class DeviceOptions:
     )  # fmt: skip
     checks: str | Iterable[str] = option(
         (), "checks", "--check", key="check", metavar="LIST",
-        help=f"Run-time checkers: {', '.join(CHECKERS)} (with commas between), or all.",
+        help=f"Run-time checkers: {', '.join(CHECKERS)} (comma-separated), or all.",
     )  # fmt: skip
-    check_stop: bool = option(False, "flag", "--check-stop", help="End the run at memcheck's first error.")
+    check_stop: bool = option(False, "flag", "--check-stop", help="Stop the run at memcheck's first error.")
     heap: int | None = option(
         None, "whole", "--heap", key="heap", metavar="BYTES", help="Device heap of malloc; default: 8 MB."
     )
     stack: int | None = option(None, "whole")
     on_print: Callable[[str], None] | None = field(default=None, metadata={"option": Option("function")})
+    observers: Iterable[object] = option((), "objects")
+    optimise: bool = option(True, "flag")
 
 
 @dataclass(eq=False, repr=False)
 class LaunchOptions:
-    """What a launch may say besides its kernel, grid, block and arguments. cluster None: as the kernel says; shared:
-    bytes; cooperative: refuse a grid that is not resident as a whole; stack: bytes a thread, None: as the device
-    says."""
+    """The properties of a launch besides its kernel, grid, block and arguments. cluster None: the kernel's; shared:
+    bytes; cooperative: refuse a grid that is not resident as a whole; stack: bytes per thread, None: the device's."""
 
     _: KW_ONLY
     cluster: tuple[int, int, int] | None = option(
@@ -133,8 +138,22 @@ class LaunchOptions:
     stack: int | None = option(None, "whole", "--stack", key="stack", metavar="BYTES", help="Stack of a thread.")
 
 
+def parse_checks(names: str | Iterable[str]) -> frozenset[str]:
+    """Checkers from "memcheck,racecheck", "all" or a list of names. Raises `LaunchError` for other names."""
+    words = names.split(",") if isinstance(names, str) else names
+    found: set[str] = set()
+    for word in (str(word).strip() for word in words):
+        if word == "all":
+            found.update(CHECKERS)
+        elif word in CHECKERS:
+            found.add(word)
+        elif word:
+            raise LaunchError(f"there is no checker '{word}'; there are {', '.join(CHECKERS)} and all")
+    return frozenset(found)
+
+
 def takes(options: Callable[P, T]) -> Callable[[Callable[[S, T], None]], Callable[Concatenate[S, P], None]]:
-    """Let an initialiser that works on options take each of them as an argument of its own."""
+    """Let an initialiser that takes options accept each of them as a separate argument."""
 
     def given(function: Callable[[S, T], None]) -> Callable[Concatenate[S, P], None]:
         @wraps(function)

@@ -1,4 +1,4 @@
-"""mbarriers that loops look at, for reports: a thread that runs is in such a loop, or sleeps in one."""
+"""mbarriers polled by loops, for reports about threads that run or sleep in such a loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ptxtools.program import mbarrier as word
 from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, SLOT_BYTES, Op, Program, Ref
 
-#: What a slot of 32 or 64 bits holds for a lane.
+#: The content of a 32- or 64-bit slot for a lane.
 Content: TypeAlias = Callable[[Ref, int], int]
 #: The 64-bit word at an offset of the shared memory of the CTA with a rank in the cluster; None: there is none.
 Word: TypeAlias = Callable[[int, int], int | None]
@@ -31,7 +31,7 @@ def phase_text(program: Program, place: str, offset: int, value: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Lanes that look at an mbarrier whose phase is not complete; where: line of the operation."""
+    """Lanes that poll an mbarrier with an incomplete phase; where: line of the operation."""
 
     lanes: int
     text: str
@@ -41,10 +41,11 @@ class Look:
 def looks(
     program: Program, block: int, lanes: int, rank: int | None, content: Content, read: Word
 ) -> tuple[list[Look], int]:
-    """What lanes at a block look at in the loops around it, and the lanes that look at nothing.
+    """The mbarriers that lanes at a block poll in the surrounding loops, and the lanes that poll none.
 
-    Only a wait is taken whose address and phase the loop does not change: then their slots hold what the loop began
-    with, wherever in the loop the lanes are. rank: of their CTA in its cluster, or None where there are no clusters.
+    Only waits whose address and phase the loop does not change are used: their slots then keep the values from the
+    start of the loop, wherever in it the lanes are. rank: of their CTA in its cluster, or None where there are no
+    clusters.
     """
     found: dict[tuple[str, int], int] = {}
     for op in _waits_around(program, block):
@@ -76,7 +77,7 @@ def _missing(program: Program, op: Op, lane: int, rank: int | None, content: Con
 
 
 def _waits_around(program: Program, block: int) -> list[Op]:
-    """Waits in the loops around a block, those of the innermost first."""
+    """Waits in the loops around a block, innermost loop first."""
     known: dict[int, list[Op]] = program.cache.setdefault("polled", {})
     if block not in known:
         known[block] = [op for loop in reversed(_loops(program, block)) for op in _waits(program, loop)]
@@ -84,7 +85,7 @@ def _waits_around(program: Program, block: int) -> list[Op]:
 
 
 def _waits(program: Program, loop: set[int]) -> Iterator[Op]:
-    """Waits for mbarriers in a loop that does not change what for."""
+    """Waits for mbarriers in a loop that does not change their operands."""
     blocks = [program.blocks[number] for number in sorted(loop)]
     changed = [ref for block in blocks for op in block.ops for ref in op.dst if ref is not None]
     changed += [ref for block in blocks if block.terminator.op is not None for ref in block.terminator.op.dst if ref]

@@ -1,8 +1,8 @@
-"""Products of asynchronous tensor cores, and reductions of arrays: what an engine may compute in its own way.
+"""Products of asynchronous tensor cores, and reductions of arrays: computations that an engine may replace.
 
-`sim` finds operands and says what becomes of results; a `Products`, which the engine gives to the launch
-(`Launch.products`), computes. The class itself is what the reference engine uses: NumPy, as `semantics` defines
-decoding, sums and updates. An engine that is faster overrides methods, and may take over instructions as a whole.
+`sim` locates operands and handles results; a `Products`, which the engine provides to the launch
+(`Launch.products`), computes. The base class is used by the reference engine: NumPy, as `semantics` defines
+decoding, sums and updates. A faster engine overrides methods, and may take over whole instructions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Clusters and CTAs that are resident, as the rarer operations see them, and what waits in them.
+"""Resident clusters and CTAs as seen by the rarer operations, and their waits.
 
 Both engines make one `Cluster` (of one CTA where the launch has no clusters) when an operation first asks for it, and
 drop it when its last CTA has ended. Features keep what they need in `state` of a CTA or a cluster, under a name of
@@ -27,7 +27,7 @@ LATENESS = 400_000
 
 @dataclass(slots=True, eq=False)
 class Cta:
-    """A resident CTA: place in the grid, rank in its cluster, its shared memory (writable bytes)."""
+    """A resident CTA: position in the grid, rank in its cluster, its shared memory (writable bytes)."""
 
     cluster: Cluster
     rank: int
@@ -58,11 +58,11 @@ class Cluster:
     state: dict[str, Any] = field(default_factory=dict)
 
     def wake(self, key: Hashable) -> None:
-        """Lanes that wait for `key` try their operation again."""
+        """Let lanes that wait for `key` retry their operation."""
         self.schedule.wake((self, key))
 
     def after(self, delay: int, function: Callable[[], None], text: str) -> None:
-        """Call `function` when `delay` nanoseconds of virtual time are over. While it is pending nobody is dead-locked.
+        """Call `function` when `delay` nanoseconds of virtual time are over. While it is pending there is no deadlock.
 
         text: what is pending, for reports.
         """
@@ -79,7 +79,7 @@ class Cluster:
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """Lanes of one warp that stay at an operation until they are woken.
+    """Lanes of one warp that stay at an operation until woken.
 
     key: what for; text: the same for people, told by str(); until: virtual time at which they try again in any case,
     None: never; expired: that time has come; note: whatever the operation wants to find again; where: its line.
@@ -103,7 +103,7 @@ class Wait:
 
 
 def take_back(woken: dict[int, list[Wait]], warp: int, mask: int) -> list[Wait]:
-    """Waits from which lanes of a warp come back now; lanes that come later stay noted."""
+    """Take the waits from which lanes of a warp return now; lanes that return later stay recorded."""
     found: list[Wait] = []
     waits = woken.get(warp)
     if waits is None:
@@ -145,7 +145,8 @@ class Schedule:
         self._count = 0
 
     def cancel(self) -> Dim3 | None:
-        """Take a cluster that has not been started out of the launch: the place of its first CTA. None: all have."""
+        """Remove a cluster that has not been started from the launch; returns the position of its first CTA, or
+        None."""
         number = self._claim()
         if number is None:
             return None
@@ -154,7 +155,7 @@ class Schedule:
         return number % wide * cx, number // wide % high * cy, number // (wide * high) * cz
 
     def release(self) -> None:
-        """The run is over: forget all that leads back to it, so that nothing of it stays in a cycle."""
+        """The run is over: drop references back to it, to leave no cycles."""
         vars(self).clear()
 
     # --- time ---------------------------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ class Schedule:
         return self.random is not None or self.launch.late
 
     def lags(self) -> bool:
-        """Whether work that begins now is to complete as late as it may; in shuffled runs a matter of chance."""
+        """Whether work that begins now completes as late as it may; random in shuffled runs."""
         return self.launch.late and (self.random is None or bool(self.random.getrandbits(1)))
 
     def delay(self) -> int | None:
@@ -196,7 +197,7 @@ class Schedule:
             heapq.heappop(self._due)
 
     def run_due(self) -> bool:
-        """Do what is due by now; whether there was anything."""
+        """Run everything due by now; returns whether there was anything."""
         done = False
         while self._due and self._due[0].time <= self.now():
             heapq.heappop(self._due).function()
@@ -204,7 +205,7 @@ class Schedule:
         return done
 
     def jump(self) -> bool:
-        """Nobody can move: go to the next time at which something is due, and do it. False: nothing ever will be."""
+        """Nothing can run: jump to the next due time, and run what is due. False if there is none."""
         self._drop()
         if not self._due:
             return False
@@ -212,16 +213,16 @@ class Schedule:
         return self.run_due()
 
     def expire(self) -> None:
-        """Let all time limits be over."""
+        """Expire all time limits."""
         self._skip(max(0, max((due.time for due in self._due), default=0) - self.now()))
         self.run_due()
 
     def has_due(self, cluster: Cluster) -> bool:
-        """Whether anything will happen in a cluster by itself: work, or the end of a time limit."""
+        """Whether anything is scheduled in a cluster: work, or the end of a time limit."""
         return any(due.cluster is cluster and (due.wait is None or not due.wait.over) for due in self._due)
 
     def works(self) -> bool:
-        """Whether work is pending anywhere; time limits are no work."""
+        """Whether work is pending anywhere; time limits do not count."""
         return any(due.wait is None for due in self._due)
 
     def pending(self, cluster: Cluster) -> Iterator[str]:
@@ -231,7 +232,7 @@ class Schedule:
     # --- waiting ------------------------------------------------------------------------------------------------------
 
     def wait(self, wait: Wait) -> None:
-        """Take a wait on; the engine has stopped its lanes."""
+        """Record a wait; the engine has stopped its lanes."""
         key = (wait.cta.cluster, wait.key)
         wait.begun = self.now()
         self._waits.setdefault(key, []).append(wait)
@@ -268,16 +269,16 @@ class Schedule:
         )
 
     def sleepers(self) -> tuple[int, ...]:
-        """Names of the waits that there are just now."""
+        """Names of the current waits."""
         return tuple(sorted(id(w) for waits in self._waits.values() for w in waits))
 
     def waits(self, cluster: Cluster | None = None) -> list[Wait]:
-        """Who waits now, in a cluster or anywhere, in the order of CTAs and warps."""
+        """The current waits, in a cluster or anywhere, in the order of CTAs and warps."""
         found = [w for waits in self._waits.values() for w in waits if cluster is None or w.cta.cluster is cluster]
         return sorted(found, key=lambda w: (w.cta.cluster.number, w.cta.rank, w.warp, w.lanes))
 
     def forget(self, cluster: Cluster) -> None:
-        """The cluster has ended: work that is still pending in it, such as copies to global memory, is done now."""
+        """The cluster has ended: complete its pending work, such as copies to global memory."""
         while True:
             mine = sorted(due for due in self._due if due.cluster is cluster)
             self._due = [due for due in self._due if due.cluster is not cluster]

@@ -1,6 +1,6 @@
-"""Memory that threads take from their stack as they run (9.7.17): the end of local memory, from above.
+"""Dynamic stack allocation (9.7.17), downwards from the end of local memory.
 
-Calls take it from below (`program.STACK_POINTER`); each checks that it does not meet the other.
+Calls allocate from below (`program.STACK_POINTER`); each checks that it does not run into the other.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _allocate(view: View, tops: Array, chosen: Array, alignment: int) -> None:
         free = max(0, int(tops[lane]) - int(lowest[lane]))
         place = int(tops[lane]) - int(sizes[lane]) & int(mask)
         if int(sizes[lane]) > free or place < int(lowest[lane]):
-            raise view.trap(f"stack overflow: {int(sizes[lane])} bytes asked for, {free} are free", int(lane))
+            raise view.trap(f"stack overflow: {int(sizes[lane])} bytes requested, {free} are free", int(lane))
         tops[lane] = place
 
 
 def _check_restored(view: View, wanted: Array, tops: Array, chosen: Array) -> None:
-    """The stack only shrinks: to where it has been, and that lies above."""
+    """The stack only shrinks, to an earlier position, which is higher."""
     bad = np.flatnonzero(chosen & ((wanted < tops) | (wanted > np.uint64(view.local_bytes))))
     if len(bad):
         lane = int(bad[0])
-        now = f"from {int(tops[lane]):#x} to {view.local_bytes:#x} are taken"
-        raise view.trap(f"stackrestore of {int(wanted[lane]):#x}, which is no place of the stack: {now}", lane)
+        now = f"{int(tops[lane]):#x} to {view.local_bytes:#x} are in use"
+        raise view.trap(f"stackrestore of {int(wanted[lane]):#x}, which is not a stack position: {now}", lane)

@@ -1,4 +1,4 @@
-"""What an engine that fetches texels by itself needs to know of a device's textures (9.7.10)."""
+"""The properties of a device's textures for an engine that fetches texels itself (9.7.10)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TextureFacts(Protocol):
     def row(self) -> int: ...
     @property
     def is_whole(self) -> bool:
-        """Whether all of its texels are in memory, which has not been given back."""
+        """Whether all of its texels are in memory that has not been freed."""
 
     @property
     def sampler(self) -> SamplerFacts: ...
@@ -72,6 +72,6 @@ class TextureTable(Protocol):
 
 
 class TextureKeeper(Protocol):
-    """What an engine keeps of a device's textures."""
+    """Data that an engine keeps about a device's textures."""
 
     def drop(self, number: int) -> None: ...

@@ -194,12 +194,11 @@ class StackMove(Detail):
 
 class Look(Detail):
     """A memory access. action: "read", "write", "atomic" or "copy" (written in a while); size: bytes of one lane;
-    strong: it synchronises; negated: the guard is; lanes: that many give addresses (fewer than 32 in matrix loads);
-    function: number of the one that it is in."""
+    negated: the guard is; lanes: that many give addresses (fewer than 32 in matrix loads); function: number of the one
+    that it is in."""
 
     action: str
     size: int
-    strong: bool
     negated: bool
     lanes: int
     function: int
@@ -211,6 +210,19 @@ class Meeting(Detail):
 
     what: str
     negated: bool
+
+
+class Guard(Detail):
+    """Who runs an instruction: those for which the predicate holds; negated: does not hold."""
+
+    negated: bool
+
+
+class Called(Detail):
+    """The number of a function that is called; -1: the address says which of `targets` (`program.Terminator`)."""
+
+    function: int
+    targets: tuple[int, ...] = ()
 
 
 # --- made by the native engine ----------------------------------------------------------------------------------------

@@ -12,6 +12,9 @@ from .program import CODE_BASE, CODE_STEP, FRAME_HEADER, SLOT_BYTES, ByteOffset,
 
 #: Alignment of a frame of local memory; more where a variable asks for it.
 LOCAL_ALIGNMENT = 16
+#: Local memory that a call takes beside the callee's variables, for where to return and what it saves there; so that
+#: endless recursion runs out of stack, as on chips.
+CALL_BYTES = 16
 #: Bytes between local variables that are laid out apart. (Shared ones: as many, and up to so many in all.)
 LOCAL_GAP = 64
 _SHARED_GAP, _SHARED_GAPS = 256, 16384

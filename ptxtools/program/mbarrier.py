@@ -31,7 +31,7 @@ class MisuseError(Exception):
 def fresh(count: int) -> int:
     """The word of a new barrier for `count` arrivals."""
     if not 1 <= count <= MAX_COUNT:
-        raise MisuseError(f"an mbarrier cannot expect {count} arrivals; 1 to {MAX_COUNT} are possible")
+        raise MisuseError(f"an mbarrier cannot expect {count} arrivals; 1 to {MAX_COUNT} are allowed")
     minus = -count & COUNT_MASK
     return minus << PENDING_SHIFT | minus << EXPECTED_SHIFT
 
@@ -69,7 +69,7 @@ def _build(parity: int, lacking: int, coming: int, tx: int, flag: int) -> int:
 
 def _with_transactions(word: int, tx: int) -> int:
     if not -MAX_TX <= tx <= MAX_TX:
-        raise MisuseError(f"the mbarrier's tx-count becomes {tx}; -{MAX_TX} to {MAX_TX} are possible")
+        raise MisuseError(f"the mbarrier's tx-count becomes {tx}; -{MAX_TX} to {MAX_TX} are allowed")
     return word & ~(TX_MASK << TX_SHIFT) | (tx & TX_MASK) << TX_SHIFT
 
 
@@ -93,9 +93,9 @@ def arrive(word: int, count: int = 1, *, drop: bool = False, completes: bool = T
     _check_alive(word)
     lacking, coming = pending(word), expected(word)
     if not 1 <= count <= MAX_COUNT:
-        raise MisuseError(f"{count} arrivals at once; 1 to {MAX_COUNT} are possible")
+        raise MisuseError(f"{count} arrivals at once; 1 to {MAX_COUNT} are allowed")
     if count > lacking:
-        raise MisuseError(f"{count} more arrivals at an mbarrier whose phase lacks {lacking}")
+        raise MisuseError(f"{count} more arrivals at an mbarrier whose phase needs {lacking}")
     coming -= count if drop else 0
     if coming < 0:
         raise MisuseError(f"{count} arrivals are dropped from an mbarrier that expects {coming + count}")

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .details import (
     Action,
+    Called,
     Callee,
     Constant,
     Detail,
     Groups,
+    Guard,
     HostMemory,
     Look,
     MatrixProduct,
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
 
 #: Who runs an operation. BLOCK: stands in a block; a native handler and a reference executor. BARRIER: of a "barrier"
 #: terminator. EVENT: of an "event" terminator; a function of `machine.events` serves it in both engines. NATIVE: made
-#: by the native engine for itself.
-BLOCK, BARRIER, EVENT, NATIVE = "block", "barrier", "event", "native"
+#: by the native engine for itself. MARK: nobody; it stands in a block until `passes.instrument` has been there.
+BLOCK, BARRIER, EVENT, NATIVE, MARK = "block", "barrier", "event", "native", "mark"
 
 _MBARRIER = frozenset(
     {
@@ -190,10 +192,19 @@ OPERATIONS: dict[str, Operation] = {
     "sust": _texture("", "surface sampler? value*"),
     "sured": _texture("", "surface sampler? value*"),
     # what `passes.instrument` puts around operations for observers
-    "check.access": _look("address? guard? value*?", Look, "allowed*"),
-    "check.arrive": _look("number? count? guard?", Meeting),
-    "check.leave": _look("number? count? guard?", Meeting),
-    "check.fence": _look("number? count? guard?", Meeting),
+    "observe.access": _look("address? guard? value*?", Look, "allowed*"),
+    "observe.arrive": _look("number? count? guard?", Meeting),
+    "observe.leave": _look("number? count? guard?", Meeting),
+    "observe.fence": _look("number? count? guard?", Meeting),
+    "observe.line": _look("guard?", Guard),
+    "observe.retired": _look("", Guard),
+    "observe.call": _look("address?", Called),
+    "observe.return": _look("guard?", Guard),
+    "observe.begin": _look("", Guard),
+    "observe.exit": _look("guard?", Guard),
+    # where the lines of a program begin and end that keeps them; `passes.instrument` takes them out
+    "line": Operation(MARK, detail=(Guard,)),
+    "line.end": Operation(MARK, detail=(Guard,)),
     # of the native engine
     "run": Operation(NATIVE, detail=(Run,)),
     "barrier_result": Operation(NATIVE, "result?", "number", detail=(Action,), actions=_REDUCTIONS),
@@ -284,7 +295,7 @@ def mistakes(program: Program) -> list[str]:
             ops.append((end.op, end.kind))
         for op, place in ops:
             reason = wrong(op)
-            if not reason and OPERATIONS[op.kind].runs != place:
+            if not reason and OPERATIONS[op.kind].runs not in ((place, MARK) if place == BLOCK else (place,)):
                 reason = f"'{op.kind}' stands in a {place}"
             if reason:
                 found.append(f"block {number}: {reason}")

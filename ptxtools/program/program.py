@@ -189,7 +189,9 @@ class Program:
     indirect calls leave that open; clustered: it has instructions that concern clusters, so that addresses of shared
     memory carry the rank of their CTA (`residents.RANK_SHIFT`); takes_stack: it allocates local memory as it runs;
     shared: (name, offset, bytes) of shared variables, -1 bytes for dynamic ones; padding: bytes of `static_shared` that
-    keep them apart for memcheck, and that no limit counts.
+    keep them apart for memcheck, and that no limit counts; optimised: values share slots, and operations that nobody
+    asks for are gone; named: by index of a line, the registers that lie in slots there, with their PTX types, if the
+    variant asked for it (`Variant.names`).
     Addresses of module variables are constants of the program: they are fixed when the module is loaded on a device.
     """
 
@@ -206,6 +208,8 @@ class Program:
     takes_stack: bool = False
     shared: list[tuple[str, int, int]] = field(default_factory=list)
     padding: int = 0
+    optimised: bool = True
+    named: dict[int, dict[str, tuple[Ref, str]]] = field(default_factory=dict)
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
 
     @property

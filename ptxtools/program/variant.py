@@ -1,4 +1,4 @@
-"""How a kernel is lowered for a device: in what the programs of devices and of checkers differ."""
+"""How a kernel is lowered for a device: in what the programs of devices and of observers differ."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ from dataclasses import dataclass
 class Variant:
     """late: copies of single threads, and waiting for asynchronous work, are events, so that work can complete late
     (`Launch.late`); truncates: mad.f32 cuts its product off, as chips of sm_1x do (9.7.3.7); apart: shared and local
-    variables have room between them, so that memcheck sees where one is left for the next."""
+    variables have room between them, so that memcheck sees where one is left for the next.
+
+    optimise: False gives each register a slot of its own, and keeps every instruction and branch as written. lines:
+    "line" operations stand where instructions of the text begin and end; nothing is optimised then. names: the program
+    says where registers lie (`Program.named`)."""
 
     late: bool = False
     truncates: bool = False
     apart: bool = False
+    optimise: bool = True
+    lines: bool = False
+    names: bool = False
+
+    @property
+    def optimised(self) -> bool:
+        """Whether anything is optimised."""
+        return self.optimise and not self.lines
 
 
 #: What runs without checkers and seed on today's devices: the one that is worth storing.

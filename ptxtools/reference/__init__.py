@@ -1,4 +1,4 @@
-"""The reference engine: a `Program` interpreted with NumPy. Slow and simple; what the native engine is held against."""
+"""The reference engine: a `Program` interpreted with NumPy. Slow and simple; the oracle for the native engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def run(launch: Launch) -> Outcome:
-    """Run a grid to its end. Raises `Trap`."""
+    """Run a grid to completion. Raises `Trap`."""
     launch.provider = _products
     return _run(launch)
 

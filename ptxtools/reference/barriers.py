@@ -17,7 +17,7 @@ BARRIERS = 16
 
 @dataclass(slots=True)
 class Arrival:
-    """Threads that came with one instruction, in one frame; flags: the predicates that they bring to a reduction."""
+    """Threads that arrived with one instruction, in one frame; flags: their predicates for a reduction."""
 
     op: Op
     frame: int
@@ -28,8 +28,8 @@ class Arrival:
 
 @dataclass(slots=True)
 class Barrier:
-    """A barrier that somebody has arrived at. count: threads expected; 0 for all of the CTA that are left; came:
-    threads that have arrived, and those that a whole warp counts for; counted: which these are."""
+    """A barrier with arrivals. count: threads expected, or 0 for all remaining threads of the CTA; came: threads that
+    have arrived or are counted with a whole warp; counted: these threads."""
 
     count: int
     counted: Array
@@ -38,7 +38,7 @@ class Barrier:
 
 
 def arrive(m: Machine, op: Op, threads: Threads) -> None:
-    """Threads come to their barriers; those of sync and red wait until it is complete."""
+    """Threads arrive at their barriers; those of sync and red wait until it is complete."""
     number_ref, count_ref, predicate = op.src
     assert number_ref is not None
     numbers = m.read(number_ref, threads).astype(np.int64)
@@ -74,12 +74,12 @@ def leave_barriers(m: Machine, leaving: Threads) -> None:
 
 
 def _complete(m: Machine, slot: int, number: int) -> None:
-    """Let everybody go if the barrier has all that it expects."""
+    """Release all threads if the barrier has all expected arrivals."""
     barrier = m.barriers[slot, number]
     start = slot * m.padded
     late = (m.pc[start : start + m.padded] != GONE) & ~barrier.counted
     if barrier.count:
-        # A warp all of whose living lanes have come counts in full, however many of them there are (9.7.13.1).
+        # A warp whose live lanes have all arrived counts in full, however many they are (9.7.13.1).
         lanes = barrier.counted.reshape(-1, LANES)
         whole = lanes.any(1) & ~late.reshape(-1, LANES).any(1)
         barrier.came += int((~lanes[whole]).sum())

@@ -52,5 +52,5 @@ class Buffer:
         return values.astype(np.uint16) if size == 1 else values
 
     def store(self, offsets: Array, size: int, values: Array) -> None:
-        """Of several stores to one place the last one stays."""
+        """Of several stores to one location the last one wins."""
         self.view(size)[offsets // size] = values

@@ -1,4 +1,4 @@
-"""The barrier of a cluster (9.7.13.3), and what becomes of a cluster when threads exit."""
+"""The barrier of a cluster (9.7.13.3), and the effect of exiting threads on a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cluster_barrier(m: Machine, op: Op, threads: Threads) -> None:
 
 
 def leave_clusters(m: Machine, leaving: Threads) -> None:
-    """Threads that have left are not waited for; tell who wants to know that a CTA has ended."""
+    """Exited threads are not waited for; notify listeners that a CTA has ended."""
     m.at_cluster_barrier[leaving] = False
     for group in _clusters(m, leaving):
         _complete(m, group)
@@ -43,7 +43,7 @@ def _clusters(m: Machine, threads: Threads) -> list[int]:
 
 
 def _complete(m: Machine, group: int) -> None:
-    """Open the barrier of a cluster if all its living threads have come."""
+    """Open the barrier of a cluster if all its live threads have arrived."""
     from .machine import GONE
 
     width = m.cluster * m.padded

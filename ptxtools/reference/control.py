@@ -118,7 +118,7 @@ def breakpoint_(m: Machine, end: Terminator, threads: Threads) -> None:
 
 @ends("warpsync")
 def warpsync(m: Machine, end: Terminator, threads: Threads) -> None:
-    """Go on once all lanes of the member mask that still exist are here; parked lanes are asked again."""
+    """Continue once all live lanes of the member mask have arrived; parked lanes try again."""
     assert end.index is not None
     here = (m.pc == m.pc[threads[0]]) & (m.frame == m.here) & ~m.blocked
     everyone = np.flatnonzero(here & np.isin(m.warp_of, m.warp_of[threads]))

@@ -1,4 +1,4 @@
-"""What the threads of the reference engine wait for."""
+"""Reports of what the threads of the reference engine wait for."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 
 def deadlock(m: Machine) -> Trap:
-    """Nobody can go on."""
+    """No thread can continue."""
     return _told(m, "no thread can go on", "deadlock")
 
 
 def looping(m: Machine) -> Trap:
-    """Threads run, but all they do is to look at what never changes."""
+    """Threads run, but only poll values that never change."""
     return _told(m, "no thread can go on: all wait or look again", "deadlock", loops=True)
 
 
 def interrupted(reason: str, m: Machine, kind: str = "timeout") -> Trap:
-    """A limit was reached, or the user has stopped it."""
+    """A limit was reached, or the user stopped the run."""
     return _told(m, reason, kind)
 
 
 def _told(m: Machine, reason: str, kind: str, *, loops: bool = False) -> Trap:
-    """Where all threads are. loops: those that could go on only look at what never changes."""
+    """The locations of all threads. loops: the runnable ones only poll values that never change."""
     lines, found = _all_waiting(m)
     running_now = (m.pc != GONE) & ~m.blocked & ~m.parked
     for waits in m.woken.values():
         for wait in waits:
-            if wait.expired:  # they only look again
+            if wait.expired:  # they only poll
                 _note_wait(m, found, wait, wait.left)
                 running_now[_lanes(wait.frame, wait.left)] = False
     able = np.flatnonzero(running_now)
@@ -62,7 +62,7 @@ def _line(m: Machine, number: int) -> int:
 
 
 def _all_waiting(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
-    """What CTAs and pending work have to say, and who waits."""
+    """Lines about CTAs and pending work, and the waiting threads."""
     lines: list[CtaLine] = []
     found: list[Waiting] = []
     for (slot, number), barrier in sorted(m.barriers.items()):
@@ -105,7 +105,7 @@ def _note_wait(m: Machine, found: list[Waiting], wait: Wait, mask: int) -> None:
 
 
 def _running(m: Machine, found: list[Waiting], threads: Array, block: int, loops: bool) -> None:
-    """Threads at a block that could go on, and for which mbarriers their loops wait."""
+    """Runnable threads at a block, and the mbarriers that their loops wait for."""
     for warp in np.unique(threads // LANES):
         first, lanes = int(warp) * LANES, threads[threads // LANES == warp] % LANES
         seen, rest = _looks(m, first, sum(1 << lane for lane in lanes.tolist()), block)
@@ -115,7 +115,7 @@ def _running(m: Machine, found: list[Waiting], threads: Array, block: int, loops
 
 
 def _looks(m: Machine, first: int, mask: int, block: int) -> tuple[list[Look], int]:
-    """mbarriers that lanes of a warp at a block look at, and the lanes that look at none. first: number of lane 0."""
+    """The mbarriers polled by lanes of a warp at a block, and the lanes that poll none. first: number of lane 0."""
     slot = int(m.slot_of[first])
 
     def content(ref: Ref, lane: int) -> int:
@@ -133,7 +133,7 @@ def _looks(m: Machine, first: int, mask: int, block: int) -> tuple[list[Look], i
 
 
 def _note(m: Machine, found: list[Waiting], threads: Array, what: str, where: int, *, runs: bool = False) -> None:
-    """One entry a warp."""
+    """One entry per warp."""
     for warp in np.unique(threads // LANES):
         mine = threads[threads // LANES == warp]
         lanes = sum(1 << lane for lane in (mine % LANES).tolist())

@@ -1,4 +1,4 @@
-"""Operations served by Python functions (`machine.events`), a warp at a time; clusters as those functions see them."""
+"""Operations served by Python functions (`machine.events`), one warp at a time; their view of clusters."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ReferenceView(View):
 
 
 def release(m: Machine, wait: Wait) -> None:
-    """Let the lanes of a wait try again."""
+    """Let the waiting lanes try again."""
     first = wait.frame
     m.blocked[first : first + LANES] &= ~_flags(wait.lanes)
     m.woken.setdefault(first, []).append(wait)
@@ -131,11 +131,13 @@ class Residents:
         if all(cta.ended for cta in cluster.ctas):
             self.m.schedule.forget(cluster)
             del self.clusters[slot - slot % self.m.cluster]
+        if self.m.launch.observers is not None:
+            self.m.launch.observers.tell("cta_ended", cta)
 
 
 @ends("event")
 def event(m: Machine, end: Terminator, threads: Threads) -> None:
-    """Warp by warp; lanes that do not wait go on behind the operation."""
+    """Serve warp by warp; lanes that do not wait continue after the operation."""
     assert end.op is not None
     serve = find(m.launch, end.op.kind)
     if serve is None:

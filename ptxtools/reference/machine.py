@@ -1,4 +1,4 @@
-"""The state of the CTAs that are resident, one array element a thread, and what executors need to read and write it.
+"""The state of resident CTAs, one array element per thread, and access to it for executors.
 
 All resident CTAs share one set of arrays: thread number = CTA slot * padded threads of a CTA + thread of the CTA, each
 CTA padded to whole warps. A register of a frame is an array over all threads, found by its offset from the frame area's
@@ -27,7 +27,7 @@ from .registry import Array, Threads
 if TYPE_CHECKING:
     from .barriers import Barrier
 
-#: `pc` of a thread that has left, or that its CTA does not have.
+#: `pc` of a thread that has exited or does not exist in its CTA.
 GONE = 1 << 30
 
 _DTYPES: dict[str, type] = {"pred": np.bool_, "b16": np.uint16, "b32": np.uint32, "b64": np.uint64}
@@ -55,7 +55,7 @@ class Machine:
         self.depth = np.zeros(count, np.int64)
         self.blocked = np.zeros(count, np.bool_)  # waits at a barrier
         self.parked = np.zeros(count, np.bool_)  # waits for lanes of its warp
-        self.resting = np.zeros(count, np.bool_)  # lets others go first
+        self.resting = np.zeros(count, np.bool_)  # yields to others
         self.slot_of = np.repeat(np.arange(self.slots), self.padded)
         self.warp_of = np.arange(count) // LANES
         self.thread_of = np.tile(np.arange(self.padded), self.slots)
@@ -72,8 +72,8 @@ class Machine:
         self.cluster_where = np.zeros(count, np.int64)  # line at which it waits
         self.running = 0  # block that runs
         self.epoch = time.time_ns() if launch.seed is None else 0  # virtual time begins here
-        self.timed = False  # somebody has read a clock
-        self.skipped = 0  # virtual time in which nobody could move
+        self.timed = False  # a clock has been read
+        self.skipped = 0  # virtual time in which nothing could run
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by number of lane 0
         self.schedule = Schedule(launch, self.now, self._skip, lambda wait: release(self, wait), self.next_cluster)
         self.residents = Residents(self)
@@ -116,7 +116,7 @@ class Machine:
     # --- registers ----------------------------------------------------------------------------------------------------
 
     def enter(self, block: int, frame: int) -> None:
-        """Slots mean those of this block's function in this frame from now on."""
+        """From now on, slots refer to this block's function in this frame."""
         self.function = self._function_of_block[block]
         self.here = frame
 
@@ -168,20 +168,20 @@ class Machine:
     # --- warps --------------------------------------------------------------------------------------------------------
 
     def ballot(self, flags: Array) -> Array:
-        """One 32-bit mask a warp of a flag for each thread, lane 0 in bit 0."""
+        """One 32-bit mask per warp of a flag for each thread, lane 0 in bit 0."""
         bits = np.packbits(flags.reshape(-1, LANES), axis=1, bitorder="little")
         masks: Array = bits.view(np.uint32).reshape(-1)
         return masks
 
     def active(self, threads: Threads) -> Array:
-        """For each of the threads the mask of those of its warp that run with it."""
+        """For each thread, the mask of the threads of its warp that run with it."""
         flags = np.zeros(self.count, np.bool_)
         flags[threads] = True
         masks: Array = self.ballot(flags)[self.warp_of[threads]]
         return masks
 
     def digest(self) -> int:
-        """A checksum of places, registers and shared memory."""
+        """A checksum of program counters, registers and shared memory."""
         found = zlib.crc32(self.pc.data, zlib.crc32(self.shared.bytes.data))
         for array in self._registers.values():
             for part in array if isinstance(array, tuple) else (array,):
@@ -204,14 +204,14 @@ class Machine:
         return int((self.pc[slot * self.padded : (slot + 1) * self.padded] != GONE).sum())
 
     def next_cluster(self) -> int | None:
-        """Number of a cluster that has not been started, which now counts as started."""
+        """Claim a cluster that has not been started; returns its number."""
         if self.started * self.cluster >= self.ctas:
             return None
         self.started += 1
         return self.started - 1 if self.order is None else int(self.order[self.started - 1])
 
     def cta_number(self, cluster: int, rank: int) -> int:
-        """Place of a CTA in the grid, x first, by its cluster and its rank in it."""
+        """Number of a CTA in the grid, x first, by its cluster and its rank in it."""
         gx, gy, _ = self.launch.grid
         cx, cy, _ = self.launch.cluster
         wide, high = gx // cx, gy // cy

@@ -53,7 +53,7 @@ def _indices(fragment: Fragment) -> tuple[Array, Array, Array]:
 
 
 def _matrix(fragment: Fragment, registers: list[Array]) -> Array:
-    """The elements' bits by warp, row and column; what lies above an element in its register is cut off."""
+    """The elements' bits by warp, row and column; register bits above an element are masked off."""
     register, lane, bit = _indices(fragment)
     stacked = np.stack(registers[: fragment.registers])
     words = np.moveaxis(stacked[register, :, lane], -1, 0)
@@ -96,7 +96,7 @@ def product(m: Machine, op: Op, threads: Threads) -> None:
 
 
 def _expanded(p: Product, stored: Array, metadata: Array, selector: int) -> Array:
-    """A sparse A with its zeros; where indices are equal, which the manual leaves open, the later element stays."""
+    """A sparse A with its zeros; if indices are equal, which the manual leaves open, the later element wins."""
     full = np.zeros((len(stored), p.m, p.k), stored.dtype)
     everyone = np.arange(len(stored))
     for s in sparse_elements(32 if p.atype == "tf32" else p.a_bits, p.m, p.k, selector):
@@ -130,7 +130,7 @@ def _multiply(m: Machine, p: Product, a: Array, b: Array, c: Array, scales: Any)
 
 
 def _rows_and_columns(a: Array, b: Array) -> tuple[ElementsA, ElementsB]:
-    """What column k of A and row k of B give each element of D."""
+    """The contribution of column k of A and row k of B to each element of D."""
     return lambda _, k: a[:, :, k, None], lambda k: b[:, None, k, :]
 
 
@@ -215,7 +215,7 @@ def _words(block: Array, places: list[list[tuple[int, int]]]) -> Array:
 
 
 def _unpacked(form: str, rows: Array) -> Array:
-    """Packed 4- or 6-bit elements, each in a byte of its own."""
+    """Packed 4- or 6-bit elements, each in a separate byte."""
     if not form:
         return rows
     bits = 4 if form.startswith("b4") else 6
@@ -227,7 +227,7 @@ def _unpacked(form: str, rows: Array) -> Array:
 
 @executes("stmatrix")
 def store_matrix(m: Machine, op: Op, threads: Threads) -> None:
-    """9.7.14.5.16: the inverse of what ldmatrix does."""
+    """9.7.14.5.16: the inverse of ldmatrix."""
     assert op.opcode is not None
     mods = op.opcode.mods
     count = int(mods["num"][1:])

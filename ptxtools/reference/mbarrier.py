@@ -1,4 +1,4 @@
-"""mbarrier operations: all lanes are served by the functions of events (9.7.13.15)."""
+"""mbarrier operations: all lanes are served by event functions (9.7.13.15)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _OFFSET = np.uint64((1 << 56) - 1)
 
 
 class Part:
-    """Threads (places in the list of running threads) whose addresses lie in one buffer, and their offsets there."""
+    """Threads (indices in the list of running threads) whose addresses are in one buffer, and their offsets there."""
 
     __slots__ = ("buffer", "offsets", "places")
 
@@ -88,7 +88,7 @@ def _in_space(
 
 
 def _owners(m: Machine, slots: Array, address: Array) -> tuple[Array, Array]:
-    """Slots of the CTAs whose shared memory the addresses mean, and offsets in it; a rank too high is out of bounds."""
+    """Slots of the CTAs whose shared memory is addressed, and offsets in it; an excessive rank is out of bounds."""
     rank = (address >> np.uint64(RANK_SHIFT)).astype(np.int64)
     offset = np.where(rank < m.cluster, address & np.uint64(OFFSET_MASK), address)
     return np.where(rank < m.cluster, slots // m.cluster * m.cluster + rank, slots), offset
@@ -108,7 +108,7 @@ def _check(
 def _open(
     m: Machine, op: Op, threads: Threads, places: Array, address: Array, offset: Array, size: int, write: bool
 ) -> Part:
-    """Host memory is open to the kernel (`ptx_run`): each address outside the arena is asked for."""
+    """Host memory is open to the kernel (`ptx_run`): each address outside the arena is checked."""
     outside = offset > np.uint64(max(0, m.memory.size - size))
     readable = m.launch.memory.readable
     for place in np.flatnonzero(outside):
@@ -183,7 +183,7 @@ def store(m: Machine, op: Op, threads: Threads) -> None:
 
 @executes("atom", "red")
 def atomic(m: Machine, op: Op, threads: Threads) -> None:
-    """Threads that meet at one address go one after the other, in the order of their numbers."""
+    """Threads with the same address take effect one after the other, in the order of their numbers."""
     assert op.opcode is not None
     type_name = op.src_types[1]
     size = element_bytes(type_name)
@@ -220,11 +220,9 @@ def _put(target: Any, places: Array, value: Any) -> None:
 def _one_by_one(
     m: Machine, buffer: Buffer, offsets: Array, size: int, operands: list[Any], type_name: str, rule: Callable[..., Any]
 ) -> Any:
-    """In each round the first thread that is left at each address; returns what each found there."""
+    """In each round the first remaining thread at each address; returns the old values."""
     found = _empty(size, len(offsets))
-    left = np.arange(len(offsets))
-    while len(left):
-        first = left[np.unique(offsets[left], return_index=True)[1]]
+    for first in _turns(offsets):
         at = offsets[first]
         old = (buffer.load(at, 8), buffer.load(at + 8, 8)) if size == 16 else buffer.load(at, size)
         new = rule(m.algebra, type_name, old, *[_take(value, first) for value in operands])
@@ -234,12 +232,18 @@ def _one_by_one(
             buffer.store(at + 8, 8, new[1])
         else:
             buffer.store(at, size, new)
-        if len(first) == len(left):
-            break
-        remaining = np.ones(len(offsets), np.bool_)
-        remaining[first] = False
-        left = left[remaining[left]]
     return found
+
+
+def _turns(offsets: Array) -> list[Array]:
+    """Numbers of the first thread at each address, then of the second ones, and so on."""
+    order = np.argsort(offsets, kind="stable")
+    same = np.diff(offsets[order]) == 0
+    if not same.any():
+        return [order]
+    place = np.arange(len(order))
+    turn = place - np.maximum.accumulate(np.where(np.append(False, same), 0, place))
+    return [order[turn == number] for number in range(int(turn.max()) + 1)]
 
 
 @executes("fence")

@@ -1,4 +1,4 @@
-"""Which function executes which kind of operation; files of this package register theirs.
+"""The functions that execute each kind of operation; files of this package register theirs.
 
 An executor gets the machine, the operation, and the numbers of the threads that run it: all of one function and one
 frame, guard already applied, at least one.

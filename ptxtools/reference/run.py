@@ -21,18 +21,18 @@ from .registry import ENDINGS, EXECUTORS, Array, Threads
 
 _LOADED = (clusters, compute, control, events, matrix, mbarrier, memory, warp)
 
-#: Backward jumps of one group of threads after which others get their turn: a thread may wait for another in a loop.
+#: Backward jumps of a group of threads before others get a turn: a thread may wait for another in a loop.
 _TURN = 64
-#: The same while it is looked whether the state comes back; it has to with each of them.
+#: The same while checking whether the state recurs; it must recur with each of them.
 _TURNS = (1, 5, 17)
-#: How often lanes that wait with a time limit may look again and find the same before that is a deadlock.
+#: How often lanes with a time limit may poll without a change before that is a deadlock.
 _POLLS = 3
-#: Rounds of turns after which it is first looked whether the state comes back, and rounds within which it has to.
+#: Rounds of turns before the first check whether the state recurs, and rounds within which it must.
 _FIRST_LOOK, _STATES = 8, 24
-#: The second where there are time limits.
+#: The second number with time limits.
 _STATES_LIMITS = 256
 _STOPPED = "stopped"
-#: Blocks between two looks at the clock.
+#: Blocks between two checks of the clock.
 _CLOCK = 64
 
 
@@ -43,15 +43,16 @@ def run(launch: Launch) -> Outcome:
         with quiet():
             _Loop(machine).run()
         return Outcome(machine.instructions)
-    except KeyboardInterrupt as error:  # Ctrl-C: its cause says where everything was
+    except KeyboardInterrupt as error:  # Ctrl-C: its cause reports where all threads were
         raise error from interrupted(_STOPPED, machine, kind="interrupted")
     finally:
         machine.schedule.release()
-        vars(machine).clear()  # cycles would keep the device's memory until Python looks for them
+        vars(machine).clear()  # cycles would keep the device's memory until the next garbage collection
 
 
 class _Loop:
-    """Threads of the deepest frame go first, and of those the ones at the lowest block: so divided threads meet.
+    """Threads of the deepest frame go first, and among them those at the lowest block, so that diverged threads
+    reconverge.
 
     With a seed, the threads of a random block go first.
     """
@@ -61,9 +62,9 @@ class _Loop:
         self.digest = self.same = self.since = 0
         self.rounds = 0
         self.look = _FIRST_LOOK
-        #: States that there have been since all go in order, to see whether one comes back.
-        self.turns = 0  # which of the lengths of turns is tried
-        #: How often all time limits have been over in a state.
+        #: States since scheduling became ordered, to detect one that recurs.
+        self.turns = 0  # the length of turns being tried
+        #: How often all time limits have expired in a state.
         self.expired: Counter[tuple[Hashable, ...]] = Counter()
         self.states: set[tuple[Hashable, ...]] | None = None
         self.backward = 0
@@ -82,7 +83,7 @@ class _Loop:
             self.step(threads)
 
     def load(self) -> bool:
-        """Put waiting CTAs into free slots; whether any thread is there to run."""
+        """Put waiting CTAs into free slots; returns whether any thread exists."""
         m = self.m
         alive = (m.pc != GONE).reshape(m.slots, -1).any(1)
         free = ~alive.reshape(-1, m.cluster).any(1)
@@ -112,7 +113,7 @@ class _Loop:
             del m.barriers[key]
 
     def choose(self) -> Threads | None:
-        """Threads of one block and frame; None when nobody can run."""
+        """Threads of one block and frame; None if none can run."""
         m = self.m
         due = m.schedule.next_time()
         if due is not None and due <= m.now():
@@ -135,17 +136,17 @@ class _Loop:
             first = int(self.random.choice(np.flatnonzero(ready)))
         else:
             first = int(np.where(ready, m.pc - (m.depth << 32), np.iinfo(np.int64).max).argmin())
-        # Those that rest go along: lanes that have met for an operation of the whole warp stay together.
+        # Yielding threads go along: lanes that have met for an operation of the whole warp stay together.
         return np.flatnonzero(able & (m.pc == m.pc[first]) & (m.frame == m.frame[first]))
 
     def _able(self) -> Array:
-        """Threads that wait for nothing."""
+        """Runnable threads."""
         m = self.m
         able: Array = (m.pc != GONE) & ~m.blocked & ~m.parked
         return able
 
     def _comes_back(self) -> bool:
-        """Whether the state of everything comes back, and so for ever: all that threads do is to look again."""
+        """Whether the complete state recurs, and therefore always will: threads only poll."""
         m = self.m
         self.rounds += 1
         memory = m.launch.memory
@@ -162,7 +163,7 @@ class _Loop:
         now = zlib.crc32(memory.whole(), digest) if memory.size else digest, self.backward
         state, asleep = (*now, "for", *m.schedule.limits()), (*now, "while", *m.schedule.sleepers())
         known = state in self.states
-        if asleep in self.states and not known:  # those that run repeat themselves until time limits are over
+        if asleep in self.states and not known:  # runnable threads repeat themselves until time limits expire
             self.expired[now] += 1
             known = self.expired[now] > _POLLS
             m.schedule.expire()
@@ -185,7 +186,7 @@ class _Loop:
             self.load()
 
     def _repeats(self) -> bool:
-        """Everybody waits, some with a time limit: whether they have looked several times and found the same."""
+        """All threads wait, some with a time limit: whether they have polled several times without a change."""
         digest, now = self.m.digest(), self.m.now()
         if digest != self.digest or self.m.timed:
             self.m.timed = False

@@ -13,7 +13,7 @@ from .registry import Array, Threads, executes
 
 
 def _members(m: Machine, op: Op, threads: Threads) -> Array:
-    """Lanes of its warp that take part with each thread: those that run, of the member mask if there is one."""
+    """For each thread, the participating lanes of its warp: the running ones, in the member mask if there is one."""
     running = m.active(threads)
     if op.opcode is None or not op.opcode.text.startswith(f"{op.kind}.sync"):
         return running
@@ -32,7 +32,7 @@ def _source(m: Machine, op: Op, position: int, threads: Threads) -> Array:
 
 @executes("shfl")
 def shfl(m: Machine, op: Op, threads: Threads) -> None:
-    """9.7.9.6: a source lane that does not run gives the thread's own value's place, undefined by the manual."""
+    """9.7.9.6: for a source lane that does not run, undefined in the manual, the thread keeps its value."""
     assert op.opcode is not None
     lane = threads % LANES
     b = _source(m, op, 1, threads).astype(np.int64) & 31
@@ -64,7 +64,7 @@ def shfl(m: Machine, op: Op, threads: Threads) -> None:
 
 @executes("vote")
 def vote(m: Machine, op: Op, threads: Threads) -> None:
-    """9.7.13: all, any, uni and ballot of the lanes that take part."""
+    """9.7.13: all, any, uni and ballot of the participating lanes."""
     assert op.opcode is not None
     flags = np.zeros(m.count, np.bool_)
     flags[threads] = _source(m, op, 0, threads)

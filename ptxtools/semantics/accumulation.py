@@ -1,7 +1,7 @@
 """The accumulation rules of tensor cores: how each instruction adds on each device (9.7.14.5, docs/numerics.md).
 
-This is the one place that says it. `tensorcore` computes by a rule over the value algebra; code that computes in
-another form (`native.tiles`) takes every number from the rule, and is held against `tensorcore` by test.
+This is the only place with these rules. `tensorcore` computes by a rule over the value algebra; code that computes in
+another form (`native.tiles`) takes every number from the rule, and tests compare it with `tensorcore`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .generations import GENERATIONS
 
-#: What `Launch.numerics` may be: IEEE arithmetic, or the generation whose tensor cores are imitated.
+#: The values of `Launch.numerics`: IEEE arithmetic, or the generation whose tensor cores are imitated.
 IEEE = "ieee"
 
 #: Bits kept below the largest exponent by whatever adds all of K at once; for 8-bit floats of wgmma and of generations
@@ -27,7 +27,7 @@ _BYTES = {"tf32": 4, "f16": 2, "bf16": 2}
 
 @dataclass(frozen=True)
 class Result:
-    """What a sum is brought to: fraction bits and least exponent; nearest: rounded to nearest even, else cut off."""
+    """The format of a sum: fraction bits and least exponent; nearest: rounded to nearest even, else truncated."""
 
     fraction: int
     least: int
@@ -68,7 +68,7 @@ class Rule(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """What decides how floating-point products are added.
+    """The properties that determine how floating-point products are added.
 
     unit: "mma" (wmma, too), "wgmma" or "tcgen05"; atype, dtype: types of A and of the result; k: columns of A, those
     that a sparse A lacks included; scale: type of the scale factors or ""; quads: one of the four products of m8n8k4.
@@ -85,7 +85,7 @@ class Sum(NamedTuple):
 
 @cache
 def rule_of(sum_: Sum, numerics: str) -> Rule:
-    """The rule by which a launch with these numerics adds. wgmma and tcgen05 have one generation each."""
+    """The rule for a launch with these numerics. wgmma and tcgen05 have one generation each."""
     result = "f16" if sum_.dtype == "f16" else "f32"
     if numerics == IEEE:
         return Rule(0, sum_.k, result, wide="f64" if sum_.scale else "f32")

@@ -1,6 +1,6 @@
-"""The value algebra: what an instruction's meaning is written in, and what each back end implements.
+"""The value algebra: instructions' meanings are written in it, and each back end implements it.
 
-A *value* is what one operand holds in every lane; only the algebra looks inside. Every number is an integer of its
+A *value* is the content of one operand in every lane; only the algebra looks inside. Every number is an integer of its
 type's width: 16 bits for 8- and 16-bit types (8-bit ones sign- or zero-extended by their type), 32, 64, and a pair
 (low, high) of 64-bit values for 128-bit types. Floating-point values are their bit patterns. A predicate is one bit.
 

@@ -1,4 +1,4 @@
-"""What atom and red leave in memory (9.7.13.5, 9.7.13.6), one element at a time."""
+"""The memory results of atom and red (9.7.13.5, 9.7.13.6), one element at a time."""
 
 from __future__ import annotations
 

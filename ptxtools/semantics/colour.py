@@ -1,4 +1,4 @@
-"""Colours: what channels of sRGB stand for."""
+"""Colours: the values of sRGB channels."""
 
 from __future__ import annotations
 

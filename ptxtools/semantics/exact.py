@@ -1,7 +1,7 @@
 """Correct rounding in terms of the algebra's integers and round-to-nearest f64.
 
-Two ideas carry everything. A real number is given to a rounding step as a significand with spare low bits, the lowest
-of which is *sticky*: it stands for all that was cut off. And an f64 operation's error is itself an f64 (error-free
+There are two basic ideas. A real number is passed to a rounding step as a significand with spare low bits, the lowest
+of which is *sticky*: it stands for all truncated bits. And an f64 operation's error is itself an f64 (error-free
 transformations), so its sign says on which side of the rounded result the true one lies.
 """
 
@@ -88,7 +88,7 @@ def drop_bits(A: Algebra, t: str, a: Value, count: int, rounding: str, negative:
 
 
 def overflow_pattern(A: Algebra, t: str, target: Format, rounding: str, negative: Value) -> Value:
-    """What a finite number beyond the format's range becomes (IEEE 754, 7.4): infinity or the largest magnitude."""
+    """The result for a finite number beyond the format's range (IEEE 754, 7.4): infinity or the largest magnitude."""
     largest = A.const(t, target.largest)
     if target.infinity is None or rounding == "rz":
         return largest

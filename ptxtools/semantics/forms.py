@@ -1,4 +1,4 @@
-"""Which forms have a meaning here: a form that is not in this table is refused, and never runs as another one.
+"""The forms with a meaning: a form that is not in this table is refused, and never runs as another one.
 
 One row an instruction: `names = modifiers : types > types; …`; a line that is indented goes on with a further
 alternative, one that is indented twice with the same. An opcode is covered when one alternative of its
@@ -41,6 +41,7 @@ _SETS = {
     "pairs": "e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2",
     "small": "e4m3 e5m2 e2m1 e2m3 e3m2",
     "complete": "mbarrier::complete_tx::bytes",
+    "bulk": "bulk_group $complete global shared::cta shared::cluster $hint relaxed $scope",
     "axes": "1d 2d 3d 4d 5d",
     "boxes": "tile tile::gather4 tile::scatter4 im2col im2col_no_offs im2col::w im2col::w::128",
     "warp": "sync aligned",
@@ -59,9 +60,12 @@ _SETS = {
 
 _TABLE = """
 abs neg = : s16 s32 s64 f64 bf16 bf16x2; ftz : f32 f16 f16x2
+neg = : s8x4
 add sub = : $words; sat : s32; $round ftz sat : f32; $round ftz : f32x2; $round : f64
     rn ftz sat : f16 f16x2; rn : bf16 bf16x2; $round sat : f32 > f16 bf16
-add = : s16x2 u16x2
+add = sat : u32 s16x2 u16x2
+add sub = sat : s8x4 u8x4
+clmad = hi lo : u64
 add.cc addc sub.cc subc madc = cc hi lo : s32 u32 s64 u64
 mul = hi lo wide : $words; $round ftz sat : f32; $round ftz : f32x2; $round : f64; rn ftz sat : f16 f16x2
     rn : bf16 bf16x2
@@ -77,7 +81,8 @@ rcp rsqrt = approx ftz : f32 f64
 sin cos lg2 = approx ftz : f32
 ex2 = approx ftz : f32 bf16 bf16x2; approx : f16 f16x2
 tanh = approx : f32 $halves
-min max = : $words u16x2 f64; relu : s32 s16x2; ftz NaN xorsign abs : f32 f16 f16x2; NaN xorsign abs : bf16 bf16x2
+min max = : $words u16x2 u8x4 f64; relu : s32 s16x2 s8x4
+min max = ftz NaN xorsign abs : f32 f16 f16x2; NaN xorsign abs : bf16 bf16x2
 copysign = : f32 f64
 testp = finite infinite normal notanumber number subnormal : f32 f64
 popc clz brev bfi = : b32 b64
@@ -106,7 +111,9 @@ slct = : $bits $words f32 f64 > s32; ftz : $bits $words f32 f64 > f32
 cvt = sat : $integers > $integers; $integral ftz sat : $integers > $floats; $round ftz sat : $floats > $integers
     $round $integral ftz sat : $floats > $floats; rn rz relu satfinite : f16 bf16 > f32
     rn rz rs relu satfinite : f16x2 bf16x2 > f32; rn rz rna relu satfinite : tf32 > f32
-    rn relu satfinite : $pairs > f32; rn relu satfinite : $pair8 > f16x2; rn relu : f16x2 > $pairs
+    rn relu satfinite : $pairs > f32 f16x2 bf16x2; rn relu : f16x2 > $pairs
+    rn relu satfinite scaled::n2::ue8m0 : bf16x2 > s2f6x2 $pairs
+    rn relu satfinite scaled::n2::ue8m0 : s2f6x2 > f32 bf16x2
     rs relu satfinite : e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 > f32; rz rp satfinite : ue8m0x2 > f32 bf16x2
     rn : bf16x2 > ue8m0x2
 cvt.pack = sat : s16 u16 > s32; sat : s2 u2 s4 u4 s8 u8 > s32 > b32
@@ -140,6 +147,15 @@ multimem.ld_reduce = weak $strong global $bool : b32 b64; weak $strong global ad
     weak $strong global min max : s64; weak $strong global add v2 v4 : f32; weak $strong global add : f64
     weak $strong global add min max acc::f32 $vector : $halves
     weak $strong global add min max acc::f16 $vector : e4m3 e5m2 $pair8 e4m3x4 e5m2x4
+multimem.st.async = release gpu sys global : $any
+multimem.red.async = release gpu sys global add : s32 u32 u64
+multimem.cp.async.bulk = bulk_group cp_mask global shared::cta weak :
+    bulk_group cp_mask global shared::cta relaxed $scope : b128
+multimem.cp.reduce.async.bulk = $bulk add min max inc dec : u32
+    $bulk add min max : s32 u64
+    $bulk $bool : b32 b64
+    $bulk add : f32 f64; $bulk min max : s64
+    $bulk noftz add min max : f16 bf16
 multimem.st = weak $strong global $vector : b32 b64 s32 u32 s64 u64 f32 f64 $halves e4m3 e5m2 $pair8 e4m3x4 e5m2x4
 multimem.red = $strong global $bool : b32 b64; $strong global add min max : s32 u32 u64
     $strong global min max : s64; $strong global add $vector : f32 f64 $halves
@@ -151,7 +167,8 @@ createpolicy = L2 L2::evict_first L2::evict_last L2::evict_normal L2::evict_unch
 mapa getctarank = shared::cluster : u32 u64
 alloca stacksave stackrestore = : u32 u64
 fence membar = acq_rel acquire release sc alias async async::generic tensormap::generic proxy mbarrier_init gl $scope
-        global shared::cta shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster :
+        global shared::cta shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster
+        sync_restrict::shared::cluster::read :
 
 bra brx.idx call ret = uni :
 exit trap brkpt =
@@ -166,25 +183,31 @@ clusterlaunchcontrol.try_cancel = async multicast::cluster::all shared::cta $com
 clusterlaunchcontrol.query_cancel = is_canceled : pred > b128
     v4 get_first_ctaid get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z : b32 > b128
 
-mbarrier.init mbarrier.inval = shared shared::cta : b64
+mbarrier.init = layout::v0 shared shared::cta : b64
+mbarrier.inval = shared shared::cta : b64
 mbarrier.expect_tx mbarrier.complete_tx = relaxed cta cluster $shared : b64
 mbarrier.arrive mbarrier.arrive_drop = expect_tx noComplete release relaxed cta cluster $shared : b64
-mbarrier.test_wait mbarrier.try_wait = parity acquire relaxed cta cluster shared shared::cta : b64
-mbarrier.pending_count = : b64
+mbarrier.test_wait mbarrier.try_wait = parity phase_type::primary phase_type::conditional acquire relaxed cta cluster
+        shared shared::cta : b64
+mbarrier.pending_count = layout::v0 : b64
+mbarrier.check_layout = layout::v0 layout::v1 shared shared::cta : b64
 cp.async = ca cg global shared shared::cta L2::64B L2::128B L2::256B $hint :
 cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk.commit_group =
 cp.async.bulk.wait_group = read :
 cp.async.mbarrier.arrive = noinc shared shared::cta : b64
-cp.async.bulk = bulk_group $complete cp_mask multicast::cluster global shared::cta shared::cluster $hint :
+cp.async.bulk = bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint
+        weak :
+    bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint relaxed $scope
+        : b128
 cp.async.bulk.tensor = bulk_group $complete multicast::cluster global shared::cta shared::cluster $hint $pair $axes
         $boxes :
 cp.async.bulk.prefetch = L2 global $hint :
 cp.async.bulk.prefetch.tensor = L2 global $hint $axes $boxes :
-cp.reduce.async.bulk = bulk_group $complete global shared::cta shared::cluster $hint add min max inc dec : u32
-    bulk_group $complete global shared::cta shared::cluster $hint add min max : s32 u64
-    bulk_group $complete global shared::cta shared::cluster $hint $bool : b32 b64
-    bulk_group global shared::cta $hint add : f32 f64; bulk_group global shared::cta $hint min max : s64
-    bulk_group global shared::cta $hint noftz add min max : f16 bf16
+cp.reduce.async.bulk = $bulk add min max inc dec : u32
+    $bulk add min max : s32 u64
+    $bulk $bool : b32 b64
+    $bulk add : f32 f64; $bulk min max : s64
+    $bulk noftz add min max : f16 bf16
 cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs :
 red.async = $strong mmio global shared::cluster $complete add min max inc dec : u32
     $strong mmio global shared::cluster $complete add min max : s32
@@ -260,7 +283,7 @@ tcgen05.mma.ws tcgen05.mma.ws.sp = cta_group::1 $tensor collector::b*::discard c
 
 
 def covers(op: Opcode) -> bool:
-    """Whether the form that an opcode spells has a meaning."""
+    """Whether an opcode's form has a meaning."""
     types = op.types
     own = op.name.split(".")[1:]
     modifiers = {atom for atom in op.atoms if atom not in types and atom not in own}

@@ -1,11 +1,11 @@
-"""Where the elements of a matrix lie in the registers of a warp (9.7.14.4.1, 9.7.14.5).
+"""The layout of matrix elements in the registers of a warp (9.7.14.4.1, 9.7.14.5).
 
-One description for everybody: loads and stores of fragments, products, metadata and scale factors, and the tests. An
+One description for all users: loads and stores of fragments, products, metadata and scale factors, and the tests. An
 element is at (lane, register, bit): the lane of the warp, the number of the register within its operand, and the place
 of the element's lowest bit in that register.
 
 In what follows g = lane // 4 and t = lane % 4. A register that 32 lanes hold is a tile of 8 rows, one for each g, and
-each row is 16 bytes (32 bytes for f64): that is all there is to most layouts.
+each row is 16 bytes (32 bytes for f64). Most layouts are nothing more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Generations of tensor cores: which one a chip has, and how it adds. What follows from that stands in `tensorcore`,
+"""Generations of tensor cores: which one a chip has, and how it adds. The arithmetic is in `tensorcore`,
 which loads slowly.
 
 Sources: MMA-Sim (arXiv:2511.10909), measured on chips of every generation here; see docs/numerics.md.
@@ -39,9 +39,9 @@ GENERATIONS: dict[str, Generation] = {
 
 
 def generation_of(target: str) -> str | None:
-    """The generation of tensor cores that a target such as "sm_90a" has; None for a chip that has none.
+    """The generation of tensor cores of a target such as "sm_90a"; None for a chip without.
 
-    Raises ValueError for a target that is not known.
+    Raises ValueError for an unknown target.
     """
     architecture = chip_of(target).architecture
     return architecture if architecture in GENERATIONS else None

@@ -25,6 +25,9 @@ def _elementwise(A: Algebra, op: Opcode, body: object, *inputs: Value) -> Value:
     element, count = element_of(_type(op))
     if count == 1:
         return body(A, element, *inputs)  # type: ignore[operator]
+    if bits_of(element) == 8:  # in words of 16 bits, extended by their sign
+        parts = zip(*(A.unpack(element, count, value) for value in inputs), strict=True)
+        return A.pack(element, [body(A, with_sign(element, 16), *part) for part in parts])  # type: ignore[operator]
     word, part = unsigned(bits_of(_type(op))), unsigned(bits_of(element))
     return A.elementwise(word, part, lambda B, *parts: body(B, element, *parts), *inputs)  # type: ignore[operator]
 
@@ -32,14 +35,24 @@ def _elementwise(A: Algebra, op: Opcode, body: object, *inputs: Value) -> Value:
 @integer("add")
 def add(A: Algebra, op: Opcode, a: Value, b: Value) -> Value:
     """9.7.1.1"""
+    if op.has("sat") and bits_of(element_of(_type(op))[0]) == 8:
+        return _elementwise(A, op, lambda B, t, x, y: _byte(B, t, B.add("s16", x, y)), a, b)
     if op.has("sat"):
         return _elementwise(A, op, lambda B, t, x, y: B.add_saturating(t, x, y), a, b)
     return _elementwise(A, op, lambda B, t, x, y: B.add(t, x, y), a, b)
 
 
+def _byte(A: Algebra, t: str, value: Value) -> Value:
+    """A sum or difference of two bytes brought into the range of a byte, signed as `t` is."""
+    low, high = (-128, 127) if is_signed(t) else (0, 255)
+    return A.minimum("s16", A.maximum("s16", value, A.const("s16", low)), A.const("s16", high))
+
+
 @integer("sub")
 def sub(A: Algebra, op: Opcode, a: Value, b: Value) -> Value:
     """9.7.1.2"""
+    if op.has("sat") and bits_of(element_of(_type(op))[0]) == 8:
+        return _elementwise(A, op, lambda B, t, x, y: _byte(B, t, B.sub("s16", x, y)), a, b)
     if op.has("sat"):
         return _elementwise(A, op, lambda B, t, x, y: B.sub_saturating(t, x, y), a, b)
     return _elementwise(A, op, lambda B, t, x, y: B.sub(t, x, y), a, b)
@@ -74,6 +87,23 @@ def _add_128(A: Algebra, a: Value, b: Value) -> Value:
     low = A.add("u64", a_low, b_low)
     carry = A.resize("pred", "u64", A.compare("lt", "u64", low, a_low))
     return A.join(low, A.add("u64", A.add("u64", a_high, b_high), carry))
+
+
+@integer("clmad")
+def clmad(A: Algebra, op: Opcode, a: Value, b: Value, c: Value) -> Value:
+    """9.7.1.5 of PTX 9.3: half of the 128-bit product without carries, and c added without carries."""
+    t = _type(op)
+    result = c
+    for place in range(bits_of(t)):
+        if op.has("lo"):
+            term = A.shl_by(t, a, place)
+        elif place:
+            term = A.shr_by(t, a, bits_of(t) - place)
+        else:
+            continue
+        chosen = A.neg(t, A.and_with(t, A.shr_by(t, b, place), 1))
+        result = A.xor(t, result, A.and_(t, term, chosen))
+    return result
 
 
 @integer("mul24")

@@ -1,4 +1,4 @@
-"""cvt to and from packed and narrow formats: f16x2, bf16x2, tf32, 8-, 6- and 4-bit floats, ue8m0 (9.7.9.21).
+"""cvt to and from packed and narrow formats: f16x2, bf16x2, tf32, 8-, 6- and 4-bit floats, ue8m0, s2f6 (9.7.9.21).
 
 In a packed result the first source stands highest. Stochastic rounding: where random bits lie in `rbits` is told by
 figures 37 to 40 of the manual; which of them meets which discarded bit for the 8-bit and smaller formats is our reading
@@ -27,16 +27,24 @@ def convert(A: Algebra, op: Opcode, target: str, source: str, *inputs: Value) ->
     if of == "ue8m0":
         low, high = A.unpack("b8", 2, inputs[0])
         return A.pack("b16", [_from_scale(A, low), _from_scale(A, high)])
+    if to == "s2f6":
+        return _to_fixed(A, op, of, *inputs)
     if to == "tf32":
         return _to_tf32(A, op, inputs[0])
-    if source != "f32" and source != "f16x2":
+    if to == "bf16" and source != "f32":
+        return _to_bf16(A, op, of, *inputs)
+    if source not in ("f32", "f16x2", "bf16x2"):
         return _widen_pair(A, op, of, inputs[0])
     form = FORMATS[to]
-    if source == "f16x2":
-        low, high = A.unpack("b16", 2, inputs[0])
-        values = [A.half_to_single(high), A.half_to_single(low)]
-        return _pack(A, form, [to_format(A, op, form, value) for value in values])
+    if source != "f32":
+        return _pack(A, form, [to_format(A, op, form, value) for value in _singles(A, of, inputs[0])])
     return _from_singles(A, op, form, *inputs)
+
+
+def _singles(A: Algebra, of: str, x: Value) -> tuple[Value, Value]:
+    """The upper and the lower half of a pair of f16 or bf16, each as f32."""
+    low, high = A.unpack("b16", 2, x)
+    return half.to_single(A, of, high), half.to_single(A, of, low)
 
 
 def to_format(A: Algebra, op: Opcode, form: Format, x: Value, random: Value = None) -> Value:
@@ -89,15 +97,54 @@ def _random(A: Algebra, form: Format, rbits: Value, index: int, drop: int) -> Va
 
 def _widen_pair(A: Algebra, op: Opcode, of: str, x: Value) -> Value:
     """A pair of narrow floats to f16x2."""
-    form = FORMATS[of]
+    return A.pack("b16", [half.finish(A, op, "f16", value) for value in _halves(A, FORMATS[of], x)])
+
+
+def _halves(A: Algebra, form: Format, x: Value) -> tuple[Value, Value]:
+    """A pair of narrow floats as two f16, the lower one first."""
     if form.bits == 4:
         low, high = A.and_with("u16", x, 15), A.and_with("u16", A.shr_by("u16", x, 4), 15)
     else:
         low, high = A.and_with("u16", x, 0xFF), A.shr_by("u16", x, 8)
         if form.bits == 6:
             low, high = A.and_with("u16", low, 63), A.and_with("u16", high, 63)
-    values = [half.finish(A, op, "f16", exact.widen_small(A, form, value)) for value in (low, high)]
-    return A.pack("b16", values)
+    return exact.widen_small(A, form, low), exact.widen_small(A, form, high)
+
+
+def _to_bf16(A: Algebra, op: Opcode, of: str, x: Value, scales: Value = None) -> Value:
+    """A pair of narrow numbers to bf16x2: each times its scale, then rounded. f32 holds every such product exactly, or
+    it lies beyond the range of bf16, too."""
+    if of == "s2f6":
+        steps = A.unpack("s8", 2, x)
+        parts = [A.fmul("f32", _integer(A, step), A.real("f32", 2.0**-6)) for step in steps]
+    else:
+        parts = [half.to_single(A, "f16", part) for part in _halves(A, FORMATS[of], x)]
+    if scales is not None:
+        factors = (_single_scale(A, byte) for byte in A.unpack("b8", 2, scales))
+        parts = [A.fmul("f32", part, factor) for part, factor in zip(parts, factors, strict=True)]
+    return A.pack("b16", [to_format(A, op, BF16, part) for part in parts])
+
+
+def _integer(A: Algebra, x: Value) -> Value:
+    return A.int_to_float("s32", "f32", A.resize("s16", "s32", x))
+
+
+def _to_fixed(A: Algebra, op: Opcode, of: str, *inputs: Value) -> Value:
+    """s2f6 is a signed byte that counts 64ths: to nearest even, saturated; a NaN gives the largest (5.2.3)."""
+    scaled = op.has("scaled::n2::ue8m0")
+    scales: tuple[Value, ...] = A.unpack("b8", 2, inputs[-1]) if scaled else ()
+    values = inputs[:2] if of == "f32" else _singles(A, of, inputs[0])
+    parts = []
+    for at, value in enumerate(reversed(values)):
+        if scaled:  # divided by its scale, which is to multiply by the inverse power of two
+            inverse = A.sub("u16", A.const("u16", 254), scales[at])
+            inverse = A.select("u16", A.compare("eq", "u16", scales[at], A.const("u16", 0xFF)), scales[at], inverse)
+            value = A.fmul("f32", value, _single_scale(A, inverse))
+        steps = A.integral("f32", "rn", A.fmul("f32", value, A.real("f32", 64.0)))
+        word = A.float_to_int("f32", "s32", steps, 127)
+        word = A.maximum("s32", word, A.const("s32", 0 if op.has("relu") else -128))
+        parts.append(A.resize("s32", "s16", A.minimum("s32", word, A.const("s32", 127))))
+    return A.pack("b8", parts)
 
 
 def _to_tf32(A: Algebra, op: Opcode, x: Value) -> Value:
@@ -111,8 +158,7 @@ def _to_tf32(A: Algebra, op: Opcode, x: Value) -> Value:
 
 def _to_scales(A: Algebra, op: Opcode, of: str, *inputs: Value) -> Value:
     if of == "bf16":
-        low, high = A.unpack("b16", 2, inputs[0])
-        inputs = (half.to_single(A, "bf16", high), half.to_single(A, "bf16", low))
+        inputs = _singles(A, of, inputs[0])
     scales = [A.resize("u32", "u16", _to_scale(A, op, value)) for value in inputs]
     return A.or_("u16", A.shl_by("u16", scales[0], 8), scales[1])
 
@@ -130,6 +176,11 @@ def _to_scale(A: Algebra, op: Opcode, x: Value) -> Value:
         exponent = A.minimum("u32", exponent, A.const("u32", 0xFE))
     is_nan = A.compare("gt", "u32", magnitude, A.const("u32", 0x7F80_0000))
     return A.select("u32", is_nan, A.const("u32", 0xFF), exponent)
+
+
+def _single_scale(A: Algebra, scale: Value) -> Value:
+    """ue8m0 to f32."""
+    return half.to_single(A, "bf16", _from_scale(A, scale))
 
 
 def _from_scale(A: Algebra, scale: Value) -> Value:

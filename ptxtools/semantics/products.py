@@ -1,4 +1,4 @@
-"""What a matrix product of a warp multiplies: shape, types and fragments of mma, mma.sp and wmma.mma (9.7.14)."""
+"""Operands of a warp's matrix product: shape, types and fragments of mma, mma.sp and wmma.mma (9.7.14)."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Product:
 
     @property
     def kind(self) -> str:
-        """How it is computed: "float", "double", "integer" or "bits"."""
+        """The kind of arithmetic: "float", "double", "integer" or "bits"."""
         if self.atype == "f64":
             return "double"
         return "bits" if self.atype == "b1" else "integer" if self.dtype == "s32" else "float"
 
     @property
     def sum(self) -> Sum:
-        """What decides how it adds, where its kind is "float"."""
+        """The properties that determine its accumulation, if its kind is "float"."""
         return Sum("mma", self.atype, self.dtype, self.k, self.sparse, self.scale, quads=len(self.parts) > 1)
 
     @property
@@ -91,7 +91,7 @@ def _width(type_name: str) -> int:
 
 @cache
 def product_of(text: str) -> Product:
-    """The product that an opcode of mma, mma.sp or wmma.mma stands for."""
+    """The product for an opcode of mma, mma.sp or wmma.mma."""
     op = resolve(text)
     mods = op.mods
     m, n, k = (int(number) for number in re.findall(r"\d+", mods["shape"]))

@@ -1,4 +1,4 @@
-"""Which function gives an instruction its meaning: one table, filled by the chapter modules when they are imported."""
+"""The functions that define instructions: one table, filled by the chapter modules when they are imported."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How tensor cores add, over the value algebra (9.7.14.5, docs/numerics.md): the meaning of `accumulation`'s rules.
 
-The manual leaves order and rounding of the sum open. What the chips do is known from measurements (MMA-Sim,
+The manual leaves order and rounding of the sum open. The chips' behaviour is known from measurements (MMA-Sim,
 arXiv:2511.10909): the products of a chunk of K and the addend are aligned to the largest exponent among them, cut off
 `fraction` bits below it, and added exactly; the sum is cut off to the result's precision. The exponent of a product is
 the sum of its factors' exponents, so that its significand lies in [1, 4). Subnormal numbers keep their type's least
@@ -220,7 +220,7 @@ def _aligned_sums(
 
 
 def _spans(columns: Sequence[int], factors: Factors) -> list[Sequence[int]]:
-    """Columns that have the same scale factors."""
+    """Columns with the same scale factors."""
     if factors.scale is None or factors.blocks == 1:
         return [columns]
     wide = len(columns) // factors.blocks
@@ -253,14 +253,14 @@ def _grouped_sums(
 
 
 def _group_term(A: Algebra, group: range, factors: Factors, row: int) -> tuple[Value, Value]:
-    """The exact scaled sum of a group of columns, and 2 to the sum of the scales' exponents."""
+    """The exact scaled sum of a group of columns, and 2 to the sum of the scales' exponents, which counts even where
+    the sum is zero."""
     assert factors.scale is not None
     total = A.const("u64", 0)
     for k in group:
         total = A.fadd("f64", total, A.fmul("f64", factors.a(row, k), factors.b(k)))
     value, own = factors.scale(row, group.start)
-    zero = A.fcompare("eq", "f64", total, A.const("u64", 0))
-    return A.fmul("f64", total, value), A.select("u64", zero, A.const("u64", 0), own)
+    return A.fmul("f64", total, value), own
 
 
 def _addend_power(A: Algebra, rule: Rule, c: Value) -> Value:

@@ -1,7 +1,7 @@
 """Video instructions (9.7.18): arithmetic on bytes and half-words picked from 32-bit registers.
 
-Which parts take part is said by suffixes of the operands, not of the opcode: they come as `selectors`. Intermediate
-results are exact integers, cut or clamped at the end: of 64 bits, in SIMD instructions of 32.
+The selected parts are given by suffixes of the operands, not of the opcode: they are passed as `selectors`.
+Intermediate results are exact integers, cut or clamped at the end: of 64 bits, in SIMD instructions of 32.
 """
 
 from __future__ import annotations

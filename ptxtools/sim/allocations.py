@@ -1,4 +1,4 @@
-"""What lies where in global memory, by name: for reports of bad accesses."""
+"""The layout of global memory, by name, for reports of bad accesses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Allocations:
-    """Buffers, variables of a module and blocks of the heap as a launch finds them.
+    """Buffers, module variables and heap blocks at the start of a launch.
 
-    starts, sizes: of all but the blocks, in address order; pools: heaps, whose blocks count one by one.
+    starts, sizes: of all but heap blocks, in address order; pools: heaps, whose blocks count separately.
     """
 
     def __init__(self, device: Device, image: Image, kernel: Kernel, params: bytes) -> None:
@@ -44,44 +44,44 @@ class Allocations:
                     self._names.setdefault(self.starts[place], f"argument {number} ({parameter.name})")
 
     def place(self, address: int, size: int = 1) -> int | None:
-        """Number of the allocation that holds these bytes, blocks of heaps left out."""
+        """Number of the allocation that contains these bytes, ignoring heap blocks."""
         place = bisect_right(self.starts, address) - 1
         if place >= 0 and address + size <= self.starts[place] + self.sizes[place]:
             return place
         return None
 
     def holds(self, address: int, size: int) -> bool:
-        """Whether these bytes lie in one allocation."""
+        """Whether these bytes are in one allocation."""
         return self.place(address, size) is not None or self.in_pools(address, size)
 
     def in_pools(self, address: int, size: int) -> bool:
-        """Whether these bytes lie in one block of a heap."""
+        """Whether these bytes are in one heap block."""
         return any(pool.holds(address, size) for pool in self.pools)
 
     def freed(self, address: int) -> str:
-        """What an address lay in before that was freed; "" if it did not, or that is long ago."""
+        """The freed allocation that contained an address; "" if there is none, or it was freed long ago."""
         for pool in self.pools:
             block = pool.freed_at(address)
             if block is not None:
-                return f"block of the heap that was freed: {block}"
+                return f"freed heap block: {block}"
         found = self._arena.freed_at(address)
-        return "" if found is None else f"allocation that was freed: {found[1]:,} bytes at {found[0]:#x}"
+        return "" if found is None else f"freed allocation: {found[1]:,} bytes at {found[0]:#x}"
 
     def overwritten(self, places: list[tuple[int, int]], blocks: list[tuple[int, Block]]) -> tuple[str, ...]:
-        """Lines for memory between allocations that was written: (address, bytes), and (address, block of the heap)."""
+        """Lines for writes between allocations: (address, bytes), and (address, heap block)."""
         lines: list[str] = []
         for address, size in places:
             lines.append(f"written: {self.freed(address) or self.nearest(address, size)}")
         for address, block in blocks:
             if block.freed is not None:
-                lines.append(f"written: byte {address - block.address} of a block of the heap that was freed: {block}")
+                lines.append(f"written: byte {address - block.address} of a freed heap block: {block}")
             else:
                 side = beside(address, 1, block.address, block.size)
-                lines.append(f"written: a block of the heap, {side}: {block}")
+                lines.append(f"written: a heap block, {side}: {block}")
         return tuple(lines)
 
     def nearest(self, address: int, size: int) -> str:
-        """Where bytes that are out of bounds lie, told by the nearest allocation."""
+        """The location of out-of-bounds bytes, relative to the nearest allocation."""
         candidates: list[tuple[int, int, str]] = []
         place = bisect_right(self.starts, address)
         for number in (place - 1, place):
@@ -90,7 +90,7 @@ class Allocations:
                 candidates.append((start, self.sizes[number], self._names.get(start, "an allocation")))
         for pool in self.pools:
             if address in pool:
-                candidates += [(b.address, b.size, "a block of the heap") for b in pool.live()]
+                candidates += [(b.address, b.size, "a heap block") for b in pool.live()]
         if not candidates:
             return "there is no allocation"
         start, extent, name = min(candidates, key=lambda c: _distance(address, c[0], c[1]))
@@ -98,15 +98,15 @@ class Allocations:
 
 
 def _distance(address: int, start: int, size: int) -> int:
-    """Bytes between an address and an allocation; 0 inside of it, and for the first byte behind it."""
+    """Bytes between an address and an allocation; 0 inside of it, and for the first byte after it."""
     return start - address if address < start else max(0, address - (start + size))
 
 
 def beside(address: int, size: int, start: int, extent: int) -> str:
-    """Where bytes lie, seen from something that they are not inside of."""
+    """The location of bytes relative to something that does not contain them."""
     end = start + extent
     if address < start:
         return f"{start - address:,} bytes before its start"
     if address < end:
         return f"the last {address + size - end:,} of {size:,} bytes past its end"
-    return f"{address - end:,} bytes past its end" if address > end else "right behind its end"
+    return f"{address - end:,} bytes past its end" if address > end else "right after its end"

@@ -16,17 +16,17 @@ from .poison import ZONE, differs, poison
 #: an offset is never mapped.
 BASE = 0x1000_0000
 ALIGNMENT = 256
-#: Default size: what 32-bit addresses reach above BASE. The pages are the system's until something touches them.
+#: Default size: the range of 32-bit addresses above BASE. Untouched pages take no memory.
 DEFAULT_BYTES = 0xE000_0000
 LEAST_BYTES = 1 << 26
-#: Freed allocations are not handed out again at once: at most so many of them, and so many bytes together; more where
-#: memcheck tells uses of freed memory.
+#: Freed allocations are not reused at once: the limits on their number and total size, larger when
+#: memcheck reports uses of freed memory.
 _KEPT, _KEPT_BYTES = 64, 16 << 20
 _KEPT_CHECKED, _KEPT_BYTES_CHECKED = 4096, 256 << 20
-#: Bytes at each end of a freed allocation that are overwritten, and looked at after each launch while it is kept.
+#: Bytes at each end of a freed allocation that are poisoned, and checked after each launch while it is kept.
 _FREED_ENDS = 4096
 PAGE = mmap.PAGESIZE
-#: Reserve address space only: memory that nothing touches costs nothing. Python names the flag from 3.13 on.
+#: Reserve only address space: untouched memory costs nothing. Python names the flag from 3.13 on.
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
@@ -36,7 +36,7 @@ class OutOfMemory(LaunchError):  # noqa: N818 - a user-facing name
 
 @dataclass(slots=True)
 class Allocation:
-    """A range of device memory: `address` is a device address, `size` in bytes as asked for."""
+    """A range of device memory: `address` is a device address, `size` the requested bytes."""
 
     address: int
     size: int
@@ -55,7 +55,7 @@ def _reserve(size: int) -> mmap.mmap:
 
 
 def _reserve_default() -> mmap.mmap:
-    """The default size, or as much of it as a limit on the process's address space lets it have."""
+    """The default size, or as much as a limit on the process's address space allows."""
     size = DEFAULT_BYTES
     while size > LEAST_BYTES:
         try:
@@ -69,8 +69,8 @@ class Arena:
     """`size` bytes of device memory at device address `BASE`, and a first-fit allocator over them.
 
     The first allocations of a fresh arena always get the same addresses. Fresh memory reads as zero. Between two
-    allocations lie at least `ZONE` bytes of poison (`overwritten`), and what is freed stays unused for a time.
-    host_addresses: device addresses are host addresses instead; checked: keep more of what is freed.
+    allocations are at least `ZONE` bytes of poison (`overwritten`), and freed memory stays unused for a time.
+    host_addresses: device addresses are host addresses instead; checked: keep more freed memory.
     """
 
     def __init__(self, size: int | None = None, *, host_addresses: bool = False, checked: bool = False) -> None:
@@ -91,7 +91,7 @@ class Arena:
 
     @property
     def end(self) -> int:
-        """One past the last address in use, rounded to 16 bytes: what lies beyond is not mapped for kernels."""
+        """One past the last address in use, rounded to 16 bytes; memory beyond is not mapped for kernels."""
         for start in reversed(self._starts):
             if start not in self._freed:
                 return _round_up(start + self._sizes[start], 16)
@@ -103,14 +103,14 @@ class Arena:
     def allocate(self, size: int, alignment: int = ALIGNMENT, *, zero: bool = False) -> Allocation:
         """`size` bytes, aligned to at least 256; raises `OutOfMemory`. An allocation of 0 bytes has an address too.
 
-        zero: the bytes read as zero; otherwise they are what was there before.
+        zero: the bytes read as zero; otherwise they keep their previous content.
         """
         alignment, room = max(alignment, ALIGNMENT), max(size, 1)
         address = self._find(room, alignment)
         while address + room > self.base + self.size:
             if not self._freed:
                 free = self.base + self.size - self.end
-                raise OutOfMemory(f"out of device memory: {size:,} bytes asked for, {free:,} of {self.size:,} left")
+                raise OutOfMemory(f"out of device memory: {size:,} bytes requested, {free:,} of {self.size:,} free")
             self._forget(next(iter(self._freed)))
             address = self._find(room, alignment)
         place = bisect_left(self._starts, address)
@@ -131,7 +131,7 @@ class Arena:
         return start + self._sizes[start]
 
     def _find(self, size: int, alignment: int) -> int:
-        """The lowest free address for `size` bytes; behind the last allocation when no gap is large enough."""
+        """The lowest free address for `size` bytes; after the last allocation if no gap is large enough."""
         if not self._starts:
             return _round_up(self.base, alignment)
         if self._holes:
@@ -144,9 +144,9 @@ class Arena:
         return _round_up(self._after_last() + ZONE, alignment)
 
     def free(self, address: int, *, reuse: bool = False) -> None:
-        """Give an allocation back; raises `LaunchError` when there is none at that address.
+        """Free an allocation; raises `LaunchError` if there is none at that address.
 
-        reuse: nobody can have kept the address, so that the memory may be handed out again at once.
+        reuse: no kernel can have kept the address, so the memory may be reused at once.
         """
         size = self._sizes.get(address)
         if size is None or address in self._freed:
@@ -171,7 +171,7 @@ class Arena:
         return max(self._head(address)[1], end - _FREED_ENDS), end
 
     def _forget(self, address: int) -> None:
-        """Let a freed allocation's memory be handed out again."""
+        """Make a freed allocation's memory available again."""
         del self._freed[address], self._sizes[address]
         index = bisect_left(self._starts, address)
         del self._starts[index]
@@ -180,7 +180,7 @@ class Arena:
     # --- poison -------------------------------------------------------------------------------------------------------
 
     def poison(self, start: int, end: int) -> None:
-        """Fill a gap between allocations, or between parts of one; of one that is left of something large, its ends."""
+        """Poison a gap between allocations, or between parts of one; for a large freed one, only its ends."""
         if end - start > 2 * ZONE + _FREED_ENDS:
             self.poison(start, start + ZONE)
             self.poison(end - ZONE, end)
@@ -188,7 +188,7 @@ class Arena:
             self._map[start - self.base : end - self.base] = poison(start, end - start)
 
     def _zones(self) -> list[tuple[int, int]]:
-        """(first, behind) of all that must still hold poison: beside allocations, and in freed ones.
+        """(first, end) of all ranges that must still contain poison: next to allocations, and in freed ones.
 
         A gap of more than two zones may have held something between them.
         """
@@ -209,7 +209,7 @@ class Arena:
         return found
 
     def overwritten(self) -> list[tuple[int, int]]:
-        """(first address, bytes up to the last) of what was written where nobody may write; it is poison again."""
+        """(first address, bytes up to the last) of forbidden writes; the poison is restored."""
         found: list[tuple[int, int]] = []
         memory, base = self._map, self.base
         if self._watched is None:
@@ -224,7 +224,7 @@ class Arena:
     # --- what there is ------------------------------------------------------------------------------------------------
 
     def freed_at(self, address: int) -> tuple[int, int] | None:
-        """(address, bytes) of the freed allocation that an address lies in, while it is kept."""
+        """(address, bytes) of the freed allocation that contains an address, while it is kept."""
         place = bisect_right(self._starts, address) - 1
         start = self._starts[place] if place >= 0 else -1
         size = self._freed.get(start)

@@ -1,8 +1,8 @@
 """Device-side launches as nvcc compiles them (CUDA dynamic parallelism, version 2): `__cudaCDP2…`.
 
 A child grid, and a copy or a fill on a stream, is put into the queue of its parent grid, and done when the parent's
-threads are through: children in the order of their launches, each with its own children; then tail launches. Every
-ordering that streams and events ask for holds then. A parent cannot wait for its children in this version.
+threads have finished: children in launch order, each with its own children; then tail launches. Every
+ordering required by streams and events then holds. A parent cannot wait for its children in this version.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _each(view: View, answer: Callable[[int], int], dtype: type[np.generic] = np
 
 
 def _status(view: View, answer: Callable[[int], int]) -> None:
-    """A result that is an error code, which stays behind as the thread's last error."""
+    """A result that is an error code, also recorded as the thread's last error."""
 
     def noted(lane: int) -> int:
         error = answer(lane)
@@ -231,7 +231,7 @@ def error_string(view: View) -> None:
 
 
 def error_texts() -> Iterable[str]:
-    """All names and texts, which must lie in device memory before a kernel asks for them."""
+    """All names and texts, which must be in device memory before a kernel requests them."""
     return (text for pair in (*ERRORS.values(), _UNKNOWN) for text in pair)
 
 

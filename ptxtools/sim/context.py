@@ -1,4 +1,4 @@
-"""What a launch brings along for the services that its kernels ask for, and what they give back."""
+"""The data that a launch provides to the services of its kernels, and their results."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Watch
     from ptxtools.program.program import Program
 
-    from .checks.findings import Finding
-    from .checks.session import Session
     from .children import Child, Prepared, Work
     from .kernel import Kernel
     from .program_lines import ProgramLines
@@ -25,31 +24,21 @@ class LaunchContext:
     """One for a launch and all child grids that it leads to, which run one after another.
 
     kernels: by the addresses of their functions; program: lowers one of them; occupancy: CTAs of a kernel on an SM, for
-    threads and bytes of shared memory; blocks_before: blocks of the heap in use when the launch began. Of the grid that
-    runs: checks, its checkers, if any look; children: what it has queued. Of the whole launch: printed; reports: what
-    checkers found in grids that have ended; known: findings by key, so that one is told once; errors: the last error of
-    each thread; prepared: grids to come, by the addresses of their parameters; handle: the last one given out.
+    threads and bytes of shared memory; watches: its observers that the device has by name. Of the grid that runs:
+    children: what it has queued. Of the whole launch: printed; errors: the last error of each thread; prepared: grids
+    to come, by the addresses of their parameters; handle: the last one given out.
     """
 
     places: ProgramLines
     kernels: dict[int, Kernel]
     program: Callable[[Kernel], Program]
     occupancy: Callable[[Kernel, int, int], int]
-    blocks_before: frozenset[int] = frozenset()
-    checks: Session | None = None
+    watches: list[Watch] = field(default_factory=list)
     children: list[Child | Work] = field(default_factory=list)
     printed: list[bytes] = field(default_factory=list)
-    reports: list[Finding] = field(default_factory=list)
-    known: dict[Any, Finding] = field(default_factory=dict)
     errors: dict[Any, int] = field(default_factory=dict)
     prepared: dict[int, Prepared] = field(default_factory=dict)
     handle: int = _FIRST_HANDLE
-
-    def collect(self) -> None:
-        """Take over what the checkers of a grid that has ended found."""
-        if self.checks is not None:
-            self.reports += self.checks.findings
-            self.checks = None
 
     def take_children(self) -> list[Child | Work]:
         """The queue of a grid, which is emptied: what comes first stands last; tail launches come after all others."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+import weakref
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
-from ptxtools.machine import engines
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of, takes
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of, parse_checks, takes
+from ptxtools.machine.providers import engines
 from ptxtools.program.variant import Variant
 
 from . import services
 from .arena import DEFAULT_BYTES, Allocation, Arena
-from .checks import LOOKING, parse_checks
 from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
@@ -28,15 +28,16 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics.findings import Finding
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
+    from ptxtools.machine.observers import Listeners
     from ptxtools.program.program import Program
 
-    from .checks.findings import Finding
     from .context import LaunchContext
     from .hostmap import HostMap
 
-#: Bytes of a thread's stack for recursion and indirect calls; frames that are known beforehand come on top.
+#: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
 DEFAULT_STACK = 8192
 
 
@@ -57,7 +58,7 @@ class RunResult:
 
 @dataclass(slots=True)
 class Request(LaunchOptions):
-    """One launch as asked for. params: the parameter block; timeout in seconds."""
+    """A requested launch. params: the parameter block; timeout in seconds."""
 
     kernel: Kernel
     grid: Dim3
@@ -67,10 +68,20 @@ class Request(LaunchOptions):
     max_instructions: int | None = None
 
 
+@dataclass(slots=True)
+class Grid:
+    """A grid that is about to run, as observers of the package see it."""
+
+    image: Image
+    program: Program
+    request: Request
+    context: LaunchContext
+
+
 class Device:
     """`sms` SMs of one architecture, and one device memory.
 
-    The arguments are those of `DeviceOptions`. Raises `LaunchError` for values that make no device.
+    The arguments are those of `DeviceOptions`. Raises `LaunchError` for invalid values.
     """
 
     #: Whether device addresses are host addresses.
@@ -78,8 +89,9 @@ class Device:
 
     @takes(DeviceOptions)
     def __init__(self, options: DeviceOptions) -> None:
-        if options.engine not in engines.names():
-            raise LaunchError(f"there is no engine '{options.engine}'; there are {' and '.join(engines.names())}")
+        known = engines.names()
+        if options.engine not in known:
+            raise LaunchError(f"there is no engine '{options.engine}'; there are {' and '.join(known)}")
         for option in options_of(options):
             problem = option.problem(getattr(options, option.name))
             if problem:
@@ -88,15 +100,16 @@ class Device:
         self.sms, self.engine, self.seed, self.numerics = options.sms, options.engine, options.seed, options.numerics
         most = DEFAULT_BYTES if options.memory is None else options.memory
         if options.heap is not None and not 0 <= options.heap <= most:
-            raise LaunchError(f"a heap of {options.heap:,} bytes: device memory has {most:,}")
+            raise LaunchError(f"a heap of {options.heap:,} bytes does not fit: device memory has {most:,}")
         self.heap_bytes = DEFAULT_HEAP if options.heap is None else options.heap
         self.stack = DEFAULT_STACK if options.stack is None else options.stack
         self.on_print = options.on_print
         self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
         self.late = self.seed is not None or "asynccheck" in self.checks
-        # Looks of checkers run one after another in any case; reports come in the same order each time. The reference
-        # engine has one worker.
-        one = self.late or bool(self.checks & LOOKING) or self.engine == "reference"
+        self.observers, self.optimise = tuple(options.observers), bool(options.optimise)
+        self._events = self._listened_to()
+        # Events come one after another, in the same order each time. The reference engine has one worker.
+        one = self.late or bool(self._events) or self.engine == "reference"
         self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
         self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
@@ -112,6 +125,14 @@ class Device:
             self._become(options.target)
         check_stack(self.stack, self.limits)
 
+    def _listened_to(self) -> frozenset[str]:
+        """The events that observers listen to."""
+        if not self.checks and not self.observers:
+            return frozenset()
+        from ptxtools.machine import observers
+
+        return observers.events_of(self.checks, self.observers)
+
     def _become(self, target: str) -> None:
         limits = limits_of(target)
         if limits is None:
@@ -120,7 +141,7 @@ class Device:
 
     @property
     def arena(self) -> Arena:
-        """Device memory, reserved when it is first needed."""
+        """Device memory, reserved on first use."""
         if self._arena is None:
             checked = "memcheck" in self.checks
             self._arena = Arena(self.options.memory, host_addresses=self.host_addresses, checked=checked)
@@ -129,7 +150,7 @@ class Device:
     # --- modules ------------------------------------------------------------------------------------------------------
 
     def load(self, module: Loadable) -> Image:
-        """The module's image in device memory, made at its first use. Raises `LaunchError` for another architecture."""
+        """The module's image in device memory, created on first use. Raises `LaunchError` for another architecture."""
         known = self._images.get(id(module))
         if known is None:
             self._check_target(module.contents.target)
@@ -143,27 +164,43 @@ class Device:
             raise LaunchError(f"the module is for {wanted}; a device of {self.target} cannot run it")
 
     def program(self, module: Loadable, kernel: Kernel) -> Program:
-        """The kernel lowered for this device; the second time it is at hand. Raises `PtxError`."""
+        """The kernel lowered for this device, and cached. Raises `PtxError`."""
         key = (id(module), kernel.name)
         program = self._programs.get(key)
         if program is None:
-            image = self.load(module)
-            oldest = self.chip is not None and self.chip.architecture == "tesla"
-            program = module.lower(kernel.name, image, Variant(self.late, oldest, "memcheck" in self.checks))
-            if self.checks & LOOKING:
-                from ptxtools.program.passes.instrument import instrument
-
-                program = instrument(program, skip="memcheck" in self.checks)
+            program = self._lowered(module, kernel)
             self._programs[key] = program
+        return program
+
+    def _lowered(self, module: Loadable, kernel: Kernel) -> Program:
+        image, events = self.load(module), self._events
+        oldest = self.chip is not None and self.chip.architecture == "tesla"
+        variant = Variant(self.late, oldest, "memcheck" in self.checks, self.optimise)
+        if not events:
+            return module.lower(kernel.name, image, variant)
+        from ptxtools.machine import observers, registers
+        from ptxtools.program.passes.instrument import instrument
+
+        late = self.late or not observers.WORK.isdisjoint(events)
+        variant = replace(variant, late=late, lines=not observers.LINES.isdisjoint(events))
+        program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
+        owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
+
+        def with_names() -> Program:
+            device = owner()
+            assert device is not None
+            return module.lower(kernel.name, device.load(module), replace(variant, names=True))
+
+        registers.provide(program, with_names)
         return program
 
     # --- launches -----------------------------------------------------------------------------------------------------
 
     def run(self, module: Loadable, request: Request, *, host: HostMap | None = None) -> RunResult:
-        """Run one grid, and the child grids that it launches, to their end.
+        """Run one grid, and the child grids that it launches, to completion.
 
         host: opens the memory of this process to the kernel (`ptx_run`). Raises `LaunchError` before it starts, `Trap`
-        when it goes wrong.
+        if it fails.
         """
         context = self.runtime.context(module)
         result = self.grid(module, request, host, context)
@@ -185,16 +222,15 @@ class Device:
         specials = self._specials(program, request, bounds.cluster)
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
-        if self.checks & LOOKING:
-            self.runtime.watch(image, program, request, memory, context)
-        return self._execute(module, program, request, cluster, resident, specials, memory, context)
+        listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
+        return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
         return self.stack if request.stack is None else request.stack
 
     def _workers(self, program: Program) -> int:
-        """Worker threads for a program: one for a kernel that prints, unless more were asked for, so that CTAs print in
+        """Worker threads for a program: one for a kernel that prints, unless more are requested, so that CTAs print in
         their order."""
         prints = "vprintf" in self.runtime.calls(program)
         return 1 if prints and not self._threads_chosen else self.threads
@@ -254,8 +290,22 @@ class Device:
             space.open_host, space.readable, space.mapping = True, host.allows, host.range_of
         return space
 
+    def _listeners(self, grid: Grid, memory: AddressSpace) -> Listeners:
+        """The observers of a grid."""
+        from functools import partial
+
+        from ptxtools.machine.observers import Listeners
+
+        named = [observer for watch in grid.context.watches for observer in watch.begin(grid)]
+        listeners = Listeners([*named, *self.observers])
+        if listeners.hear("wrote_global"):
+            memory.written = partial(listeners.tell, "wrote_global")
+        if listeners.hear("allows"):
+            memory.allowed = lambda address, size: all(allows(address, size) for allows in listeners.of("allows"))
+        return listeners
+
     def _numerics_of_chip(self) -> str:
-        """The generation whose tensor cores the device has; one without them runs no program that would ask."""
+        """The generation of the device's tensor cores; a device without them runs no program that needs it."""
         from ptxtools.semantics.generations import generation_of
 
         return generation_of(self.target) or "ieee"
@@ -270,11 +320,11 @@ class Device:
         specials: dict[str, int],
         memory: AddressSpace,
         context: LaunchContext,
+        listeners: Listeners | None,
     ) -> RunResult:
         from ptxtools.machine.launch import Launch
 
         started = time.monotonic()
-        initial = None if context.checks is None else context.checks.initial
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
@@ -282,10 +332,11 @@ class Device:
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,
-            services=services.load, device=self, written=None if initial is None else initial.written,
-            written_local=None if initial is None else initial.written_local, context=context,
+            services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
         try:
+            if listeners is not None:
+                listeners.tell("grid_begun", launch)
             outcome = engines.find(self.engine)(launch)
         except Trap as trap:
             locate(trap, program, context.places)
@@ -293,11 +344,17 @@ class Device:
             if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
                 trap.details += (hint,)
             trap.details += self.runtime.overwritten(self.load(module), request)
-            raise self.runtime.checked(trap, context) from None
+            trap = self.runtime.checked(trap, context)
+            if listeners is not None:
+                listeners.tell("trapped", trap)
+            raise trap from None
         except KeyboardInterrupt as stop:
             if isinstance(stop.__cause__, Trap):
                 locate(stop.__cause__, program, context.places)
             raise
+        finally:
+            if listeners is not None:
+                listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")

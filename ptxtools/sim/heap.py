@@ -1,4 +1,4 @@
-"""The device heap: what `malloc` and `free` of kernels, and `new` and `delete`, take from and give back."""
+"""The device heap for `malloc` and `free` of kernels, and `new` and `delete`."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ DEFAULT_HEAP = 8 << 20
 ALIGNMENT = 16
 #: Poison behind every block.
 _ZONE = 16
-#: Of freed blocks this part of the heap, and so many, are not handed out again at once. Bytes at the start of each, at
-#: most, that are overwritten, and looked at after each launch; likewise the newest blocks in use.
+#: The part of the heap, and the number of blocks, that are not reused at once when freed. The most bytes at the start
+#: of each that are poisoned, and checked after each launch; likewise the newest blocks in use.
 _KEPT_PART, _KEPT, _FREED_BYTES, _LOOKED_AT = 8, 256, 4096, 4096
 
 
-#: Who asks for a block, for reports: kernel, CTA, thread, file and line of its PTX, and what finds the line's origin.
+#: The owner of a block, for reports: kernel, CTA, thread, file and line of its PTX, and a look-up of the line's origin.
 Owner: TypeAlias = (
     "tuple[str, tuple[int, int, int], tuple[int, int, int], str, int | None, Callable[[], Origin | None]]"
 )
 
 
 def _room(size: int) -> int:
-    """Bytes that a block takes, with the poison behind it."""
+    """Bytes that a block takes, including the poison after it."""
     return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT + _ZONE
 
 
@@ -67,10 +67,10 @@ def _who(kernel: str, cta: tuple[int, int, int], thread: tuple[int, int, int], l
 
 
 class Heap:
-    """`size` bytes of device memory, given out first fit. Its methods may be called from several threads.
+    """`size` bytes of device memory, allocated first fit. Its methods may be called from several threads.
 
-    The blocks outlive the launch that asked for them, as on a device. Poison lies behind each, and freed blocks are
-    kept for a time: keep_all: until there is no other room, so that memcheck knows them.
+    The blocks outlive the launch that allocated them, as on a device. Poison follows each, and freed blocks are
+    kept for a time; keep_all: until there is no other space, so that memcheck knows them.
     """
 
     def __init__(self, arena: Arena, size: int = DEFAULT_HEAP, *, keep_all: bool = False) -> None:
@@ -88,7 +88,7 @@ class Heap:
         self.flags: dict[Block, Any] = {}  # initcheck's: which bytes of a block have been written
 
     def allocate(self, size: int, owner: Owner, alignment: int = ALIGNMENT) -> int:
-        """Address of a new block, aligned to at least 16; 0 when there is no room. 0 bytes have an address too."""
+        """Address of a new block, aligned to at least 16; 0 if there is no space. 0 bytes have an address too."""
         with self._lock:
             while True:
                 address = self._place(_room(size), alignment)
@@ -110,7 +110,7 @@ class Heap:
         return 0
 
     def free(self, address: int, owner: Owner | None = None) -> Block | None:
-        """Give a block back; None if no block in use begins there."""
+        """Free a block; None if no allocated block starts there."""
         with self._lock:
             block = self._blocks.pop(address, None)
             if block is not None:
@@ -123,7 +123,7 @@ class Heap:
         return block
 
     def _forget(self) -> None:
-        """Let the oldest of the freed blocks be handed out again."""
+        """Make the oldest of the freed blocks available again."""
         address = next(iter(self._freed))
         room = _room(self._freed.pop(address).size)
         self._kept -= room
@@ -133,7 +133,7 @@ class Heap:
         self._arena.view(start, end - start)[:] = poison(start, end - start)
 
     def overwritten(self) -> list[tuple[int, Block]]:
-        """First address that was written behind a block in use, or in a freed one; it is poison again."""
+        """First address written after an allocated block, or in a freed one; the poison is restored."""
         found: list[tuple[int, Block]] = []
         with self._lock:
             for block in islice(reversed(self._blocks.values()), _LOOKED_AT):
@@ -160,12 +160,12 @@ class Heap:
         insort(self._free, (address, size))
 
     def live(self) -> list[Block]:
-        """Blocks in use, in address order."""
+        """Allocated blocks, in address order."""
         with self._lock:
             return sorted(self._blocks.values(), key=lambda block: block.address)
 
     def block_at(self, address: int) -> Block | None:
-        """The block in use that an address lies in."""
+        """The allocated block that contains an address."""
         with self._lock:
             starts = sorted(self._blocks)
             place = bisect_right(starts, address)
@@ -173,7 +173,7 @@ class Heap:
         return block if block is not None and address < block.address + block.size else None
 
     def holds(self, address: int, size: int) -> bool:
-        """Whether these bytes lie in one block in use."""
+        """Whether these bytes are in one allocated block."""
         block = self.block_at(address) if address in self else None
         return block is not None and address + size <= block.address + block.size
 
@@ -181,6 +181,6 @@ class Heap:
         return self.base <= address < self._end
 
     def freed_at(self, address: int) -> Block | None:
-        """The freed block that an address lay in, while that is kept."""
+        """The freed block that contained an address, while it is kept."""
         with self._lock:
             return next((b for b in self._freed.values() if b.address <= address < b.address + b.size), None)

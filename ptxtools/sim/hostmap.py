@@ -1,4 +1,4 @@
-"""Which memory the process has: for kernels that work on host addresses (`ptx_run`)."""
+"""The memory map of the process, for kernels that work on host addresses (`ptx_run`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MAPS = "/proc/self/maps"
 
 
 class HostMap:
-    """The process's memory map, read when it is first asked and again whenever an address is not in it."""
+    """The process's memory map, read on first use and again whenever an address is not in it."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -52,7 +52,7 @@ class HostMap:
             address = last  # goes on into the next range, if that is adjacent
 
     def range_of(self, address: int) -> tuple[int, int] | None:
-        """The writable range that holds `address`, as (start, end)."""
+        """The writable range that contains `address`, as (start, end)."""
         place = bisect_right(self._starts, address) - 1
         if place < 0:
             return None

@@ -1,4 +1,4 @@
-"""A module on a device: where its .global and .const variables lie, and what they hold at first (5.4.4)."""
+"""A module on a device: the addresses and initial content of its .global and .const variables (5.4.4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _align_up(value: int, unit: int) -> int:
 class Image:
     """The variables of a module in device memory. Constants share one allocation, so that they form one range.
 
-    Raises `OutOfMemory`, and `PtxError` for variables that are declared and not defined.
+    Raises `OutOfMemory`, and `PtxError` for variables that are declared but not defined.
     """
 
     def __init__(self, contents: Contents, arena: Arena) -> None:
@@ -65,7 +65,7 @@ class Image:
         raise LaunchError(f"the module has no variable '{name}'")
 
     def write_initial(self, storage: Storage) -> None:
-        """Put a variable back to its initialiser."""
+        """Reset a variable to its initialiser."""
         view = self._arena.view(self.addresses[storage.name], storage.size)
         view[:] = storage.data or bytes(storage.size)
         for link in storage.links:
@@ -73,7 +73,7 @@ class Image:
             view[link.offset : link.offset + link.size] = number.to_bytes(link.size, "little")
 
     def _linked(self, storage: Storage, link: Link) -> int:
-        """The number that an address in an initialiser stands for; generic and global addresses are the same here."""
+        """The value of an address in an initialiser; generic and global addresses are the same here."""
         if link.symbol in self._contents.functions:
             number = self._contents.functions[link.symbol] + link.addend
         elif link.symbol in self.addresses:

@@ -1,4 +1,4 @@
-"""What a kernel says about itself: its parameters and its performance directives (5.1.6.1, 11.2.1, 11.4)."""
+"""A kernel's declaration: its parameters and its performance directives (5.1.6.1, 11.2.1, 11.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Dim3 = tuple[int, int, int]
 class Parameter:
     """A kernel parameter: `size` bytes at `offset` of the parameter block.
 
-    array: given by value as bytes; pointer: an address of this module may stand in it.
+    array: given by value as bytes; pointer: it may contain an address.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Bounds:
 
 @dataclass(slots=True)
 class Kernel:
-    """An entry of a module, readied for launches."""
+    """An entry of a module, prepared for launches."""
 
     name: str
     parameters: tuple[Parameter, ...] = ()

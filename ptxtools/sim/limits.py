@@ -1,4 +1,4 @@
-"""What each chip can hold: the limits that decide launches and residency. docs/machine.md shows the table.
+"""The limits of each chip for launches and residency. docs/devices.md shows the table.
 
 Sources, by column:
 
@@ -168,7 +168,7 @@ _TABLE = (
 
 #: Limits by plain target name, without the suffix `a` or `f`.
 LIMITS: dict[str, DeviceLimits] = {row.name: row for row in _TABLE}
-#: Bytes of parameters that no kernel has more of.
+#: The most bytes of parameters of any kernel.
 MOST_PARAMETER_BYTES = max(row.parameters for row in _TABLE)
 
 #: Chips that `.target` can name and that are not simulated, and why.
@@ -192,11 +192,11 @@ def limits_of(target: str) -> DeviceLimits | None:
 
 
 def why_none(target: str) -> str:
-    """Why there is no such device, for a message."""
+    """Why a device does not exist, for a message."""
     if targets.known(target):
         return f"no device '{target}' is simulated: {WITHOUT_LIMITS[base_name(target)]}"
     names = list(LIMITS)
-    return f"no device '{target}' is simulated; there are {', '.join(names)}, with a or f where PTX has it"
+    return f"no device '{target}' is simulated; known are {', '.join(names)}, with a or f where PTX has it"
 
 
 def default_device(module_target: str) -> str:

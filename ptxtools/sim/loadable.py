@@ -1,4 +1,4 @@
-"""What a device needs to know of a module: kernels, variables, addresses of functions, and programs on demand."""
+"""A module for a device: kernels, variables, addresses of functions, and programs on demand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Loadable(Protocol):
         """The program of a kernel for the addresses of `image`. Raises `PtxError`."""
 
     def source(self) -> Source | None:
-        """The text that lines of traps count in."""
+        """The text that lines of traps refer to."""
 
     def origins(self) -> Origins | None:
-        """What the lines were generated from, if the module says so (11.5.4)."""
+        """The source locations of the lines, if the module has them (11.5.4)."""

@@ -45,7 +45,7 @@ class Multicasts:
         """An object over buffers (address, bytes), which must be of one size. Raises `LaunchError`."""
         sizes = {size for _, size in buffers}
         if len(sizes) != 1:
-            raise LaunchError(f"a multicast object needs buffers of one size, not {sorted(sizes)} bytes")
+            raise LaunchError(f"a multicast object requires buffers of the same size, not {sorted(sizes)} bytes")
         made = Multicast(_BASE + _STEP * len(self._known), sizes.pop(), tuple(address for address, _ in buffers))
         self._known.append(made)
         return made
@@ -65,24 +65,29 @@ def multimem(view: View) -> None:
     types = view.op.dst_types if loads else view.op.src_types[1:]
     step = bits_of(types[0]) // 8
     size = step * len(types)
-    places = [_places(view, lane, size) for lane in view.lanes()]
+    addresses = view.addresses()
+    places = [_places(view, lane, int(addresses[lane]), size) for lane in view.lanes()]
     if loads:
         _load(view, places, step)
     else:
         _write(view, places, step, reduces=opcode.name == "multimem.red")
 
 
-def _places(view: View, lane: int, size: int) -> list[memoryview]:
+def _places(view: View, lane: int, address: int, size: int) -> list[memoryview]:
     """What a lane's address means on each device. Raises `Trap`."""
-    address = int(view.addresses()[lane])
+    return [view.memory(one, size, "global", lane=lane, align=size) for one in buffers(view, lane, address, size)]
+
+
+def buffers(view: View, lane: int, address: int, size: int) -> list[int]:
+    """The addresses, one on each device, that a multicast address stands for. Raises `Trap`."""
     found = view.launch.device.runtime.multicasts.find(address)
     if found is None:
-        raise view.trap(f"{address:#x} is no multicast address", lane)
+        raise view.trap(f"{address:#x} is not a multicast address", lane)
     offset = address - found.address
     if offset + size > found.size:
         reason = f"multimem access of {size} bytes at {address:#x} is out of bounds"
         raise view.trap(reason, lane, cause=Cause.OUT_OF_BOUNDS, space="global")
-    return [view.memory(base + offset, size, "global", lane=lane, align=size) for base in found.buffers]
+    return [base + offset for base in found.buffers]
 
 
 def _load(view: View, places: list[list[memoryview]], step: int) -> None:

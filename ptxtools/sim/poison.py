@@ -1,20 +1,20 @@
-"""What device memory holds where nothing may be: a pattern that is a NaN in every float type of 16 bits and up.
+"""The content of unallocated device memory: a pattern that is a NaN in every float type of 16 bits and up.
 
 Kernels that read it get no number that could pass for a result, and an address made of it is outside of device memory.
-That it is still there after a launch shows that nobody wrote there.
+If it is intact after a launch, nothing was written there.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-#: Bytes at least between two allocations: what a whole warp reaches that goes one step too far (32 x 8 bytes).
+#: The least bytes between two allocations: the range of a whole warp that goes one step too far (32 x 8 bytes).
 ZONE = 256
 _PAIR = b"\xfd\xff"  # 0xFFFD, 0xFFFDFFFD, 0xFFFDFFFDFFFDFFFD
 
 
 def poison(address: int, size: int) -> bytes:
-    """The bytes that belong at an address."""
+    """The poison bytes for an address."""
     return _pattern(address & 1, size)
 
 
@@ -24,7 +24,7 @@ def _pattern(skip: int, size: int) -> bytes:
 
 
 def differs(got: bytes, wanted: bytes) -> tuple[int, int]:
-    """Places of the first and the last byte that differ, of two that do."""
+    """Indices of the first and the last differing byte of two different ranges."""
     places = [n for n, (a, b) in enumerate(zip(got, wanted, strict=True)) if a != b]
     return places[0], places[-1]
 

@@ -1,4 +1,4 @@
-"""From places in a program to lines of the PTX, and of the source that the PTX was generated from."""
+"""Map locations in a program to lines of the PTX, and of the source that the PTX was generated from."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class ProgramLines:
 
     @property
     def source(self) -> Source | None:
-        """The text in which lines count."""
+        """The text that lines refer to."""
         if not self._source_asked:
             self._source_asked, self._source = True, self._module.source()
         return self._source
 
     def line_of(self, program: Program, where: int) -> tuple[str, int | None]:
-        """File and line of the PTX at `program.lines[where]`; "" and None when it is not known."""
+        """File and line of the PTX at `program.lines[where]`; "" and None if unknown."""
         source = self.source
         if source is None or not 0 <= where < len(program.lines):
             return "", None
@@ -39,7 +39,7 @@ class ProgramLines:
         return source.name_of(start), source.line_of(start)
 
     def source_of(self, program: Program, where: int) -> Origin | None:
-        """The place that `program.lines[where]` was generated from, if the module says so (`.loc`, 11.5.4)."""
+        """The source location of `program.lines[where]`, if the module has it (`.loc`, 11.5.4)."""
         if not 0 <= where < len(program.lines):
             return None
         if not self._origins_asked:
@@ -47,7 +47,7 @@ class ProgramLines:
         return None if self._origins is None else self._origins.find(program.lines[where][1])
 
     def brief(self, program: Program, where: int) -> str:
-        """One of several places of a report: `line 12`, or `line 12 (kernel.cu:33)`; "" for an unknown one."""
+        """One of several locations in a report: `line 12`, or `line 12 (kernel.cu:33)`; "" for an unknown one."""
         _, line = self.line_of(program, where)
         origin = self.source_of(program, where) if line is not None else None
         return "" if line is None else f"line {line}" + (f" ({origin})" if origin else "")

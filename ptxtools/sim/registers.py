@@ -1,4 +1,4 @@
-"""The registers of a CTA that its warps hand to one another: setmaxnreg (9.7.19.5)."""
+"""Registers that the warps of a CTA pass to one another: setmaxnreg (9.7.19.5)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Pool:
 def setmaxnreg(view: View) -> None:
     """.dec hands registers to the CTA's pool; .inc takes them out of it, and waits until there are enough.
 
-    At the start the warps have them all. Registers of warps that have exited are not handed on.
+    At the start the warps have them all. Registers of exited warps are not reused.
     """
     change = view.op.of(RegisterChange)
     action, entry = change.action, change.entry
@@ -47,7 +47,7 @@ def setmaxnreg(view: View) -> None:
 
 
 def _check(view: View, pool: _Pool, action: str, wanted: int, held: int) -> None:
-    """The manual leaves undefined what these would do."""
+    """Trap on uses that the manual leaves undefined."""
     if wanted != held and (wanted > held) != (action == "inc"):
         raise view.trap(f"setmaxnreg.{action} to {wanted} registers in a warp that has {held}")
     group = view.warp // _WARPGROUP

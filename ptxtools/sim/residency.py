@@ -1,4 +1,4 @@
-"""How many CTAs share the device at a time."""
+"""The number of resident CTAs."""
 
 from __future__ import annotations
 

@@ -6,12 +6,11 @@ import threading
 import time
 import weakref
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind
 from ptxtools.program.details import Callee
 
-from .checks.unwritten import Unwritten
 from .context import LaunchContext
 from .heap import Heap
 from .program_lines import ProgramLines
@@ -19,10 +18,9 @@ from .residency import ctas_per_sm
 from .textures.handles import Textures
 
 if TYPE_CHECKING:
-    from ptxtools.machine.launch import AddressSpace
+    from ptxtools.machine.observers import Watch
     from ptxtools.program.program import Program
 
-    from .checks.findings import Finding, Leak
     from .device import Device, Request, RunResult
     from .hostmap import HostMap
     from .image import Image
@@ -37,7 +35,7 @@ _HEAP_CALLS = frozenset({"malloc", "free", _FAMILY + "Malloc", _FAMILY + "Free"}
 
 
 class Runtime:
-    """What the runtime of a device keeps between launches. `heap` and `pending` lie in device memory once a kernel that
+    """State of a device's runtime between launches. `heap` and `pending` are in device memory once a kernel that
     may use them has been launched."""
 
     def __init__(self, device: Device) -> None:
@@ -46,7 +44,7 @@ class Runtime:
         self._pending: Heap | None = None
         self._texts: dict[str, int] = {}
         self.textures = Textures()
-        self.unwritten = Unwritten()
+        self.state: dict[str, Any] = {}  # what observers keep from launch to launch, under names of their own
         self._multicasts: Multicasts | None = None
         self._lock = threading.Lock()
 
@@ -103,7 +101,7 @@ class Runtime:
     # --- launches -----------------------------------------------------------------------------------------------------
 
     def context(self, module: Loadable) -> LaunchContext:
-        """What a launch of a module's kernel brings along for system calls."""
+        """The context of a launch for system calls."""
         contents = module.contents
         kernels = {contents.functions[name]: kernel for name, kernel in contents.kernels.items()}
         return LaunchContext(
@@ -111,8 +109,17 @@ class Runtime:
             kernels=kernels,
             program=lambda kernel: self._program(module, kernel),
             occupancy=lambda kernel, threads, shared: self._occupancy(module, kernel, threads, shared),
-            blocks_before=frozenset(() if self._heap is None else (block.address for block in self._heap.live())),
+            watches=self._watches(),
         )
+
+    def _watches(self) -> list[Watch]:
+        """New observers for a launch, of those that the device has by name."""
+        device = self.device
+        if not device.checks:
+            return []
+        from ptxtools.machine.observers import makers
+
+        return [maker.make(device, names) for maker, names in makers(device.checks).items()]
 
     def calls(self, program: Program) -> set[str]:
         """Functions of the runtime that a program calls."""
@@ -136,24 +143,6 @@ class Runtime:
             for text in error_texts():
                 self.text_address(text)
 
-    def watch(
-        self, image: Image, program: Program, request: Request, memory: AddressSpace, context: LaunchContext
-    ) -> None:
-        """Start the checkers of a grid."""
-        from .checks.session import Session
-
-        device = self.device
-        session = context.checks = Session(device, context.places, context.known)
-        if session.initial is not None:
-            memory.written = session.initial.written_global
-        if "memcheck" in device.checks:
-            from .allocations import Allocations
-            from .checks.memcheck import MemCheck
-
-            allocations = Allocations(device, image, request.kernel, request.params)
-            session.memory = MemCheck(allocations, program, request.shared, stop=device.check_stop)
-            memory.allowed = session.memory.allowed
-
     def overwritten(self, image: Image, request: Request) -> tuple[str, ...]:
         """What a grid wrote where nothing is, or nothing any more: a line for each place. Found with or without
         checkers, because it costs a comparison of what lies between allocations."""
@@ -172,9 +161,8 @@ class Runtime:
         checker = trap.cause.checker
         if checker is not None and checker in self.device.checks and trap.kind is TrapKind.TRAP:
             trap.kind = checker
-        if context.checks is not None:
-            before = [*context.reports, *context.checks.findings]
-            trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in before[:8])
+        before = [finding for watch in context.watches for finding in watch.findings]
+        trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in before[:8])
         trap.args = (trap.describe(),)
         return trap
 
@@ -182,10 +170,9 @@ class Runtime:
         self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, result: RunResult
     ) -> None:
         """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
-        context.collect()
         if context.children:
             self._run_children(module, request, host, context, result)
-        result.reports = self._reports(context)
+        result.reports = [finding for watch in context.watches for finding in watch.end()]
         result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
     def _run_children(
@@ -209,32 +196,16 @@ class Runtime:
                 more = self.device.grid(module, child, host, context)
             except LaunchError as error:
                 raise Trap(f"the launch of a child grid was refused: {error}", kernel=work.kernel.name) from None
-            context.collect()
-            result.seconds += more.seconds
+                result.seconds += more.seconds
             result.instructions += more.instructions
             waiting += context.take_children()
 
     def output(self, context: LaunchContext, data: bytes) -> None:
-        """Take what a kernel printed."""
+        """Record a kernel's output."""
         with self._lock:
             context.printed.append(data)
             if self.device.on_print is not None:
                 self.device.on_print(data.decode("utf-8", "surrogateescape"))
-
-    def _reports(self, context: LaunchContext) -> list[Finding]:
-        """What checkers found in a launch; leakcheck's: blocks of the heap that it allocated and left."""
-        reports = context.reports
-        if "leakcheck" in self.device.checks:
-            reports = reports + [leak for leak in self.leaks() if leak.address not in context.blocks_before]
-        return reports
-
-    def leaks(self) -> list[Leak]:
-        """The blocks of the heap in use, as findings of leakcheck."""
-        if self._heap is None:
-            return []
-        from .checks.findings import leak
-
-        return [leak(block) for block in self._heap.live()]
 
     def _program(self, module: Loadable, kernel: Kernel) -> Program:
         with self._lock:

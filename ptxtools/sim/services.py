@@ -1,4 +1,4 @@
-"""Which file serves which kind of event (`ptxtools.machine.events`): loaded when a kernel first needs it."""
+"""The files that serve each kind of event (`ptxtools.machine.events`), loaded on first use."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from importlib import import_module
 #: Modules of this package by the kind of operation that they serve.
 HOMES: dict[str, str] = {
     "multimem": "multimem",
-    "check.access": "checks.looks",
-    "check.arrive": "checks.looks",
-    "check.fence": "checks.looks",
-    "check.leave": "checks.looks",
     "async.store": "asynchronous.bulk",
     "async.copy": "asynchronous.copies",
     "async.copy.arrive": "asynchronous.copies",

@@ -1,7 +1,7 @@
 """Ready kernels on disk: a run of a module that was run before needs neither parser nor checks nor lowering.
 
 One file for each module, in the user's cache directory, keyed by the module's bytes and by the state of the code that
-made it. A file that is damaged or cannot be written is as good as none. Only modules without errors are kept.
+made it. A file that is damaged or cannot be written counts as absent. Only modules without errors are kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_FILES = 256
 
 
 class StoredModule:
-    """A module by its bytes. What was stored of it is used; what is missing is made from the tree, and stored.
+    """A module by its bytes. Stored parts are used; missing ones are created from the tree, and stored.
 
     parse: makes the tree; it raises `PtxError` for a module with errors. source: the text for lines of traps. origins:
     what those lines were generated from.
@@ -137,7 +137,7 @@ def _storage(*values: Any) -> Storage:
 
 
 class StoredOpcode:
-    """An opcode by its text; it is resolved only if more than the text is asked for."""
+    """An opcode by its text; resolved only if more than the text is needed."""
 
     __slots__ = ("_opcode", "text")
 

@@ -25,7 +25,7 @@ Call: TypeAlias = Callable[[View], None]
 #: Functions of the runtime by name.
 CALLS: dict[str, Call] = {}
 
-#: Strings are read in pieces of this many bytes, up to the most that anybody wants to print.
+#: Strings are read in pieces of this many bytes, up to a limit.
 _PIECE, _LONGEST = 256, 1 << 20
 
 
@@ -59,7 +59,7 @@ def runtime_of(view: View) -> Runtime:
 
 
 def owner_of(view: View, lane: int) -> Owner:
-    """Who allocates, for reports."""
+    """The allocating thread, for reports."""
     launch = view.launch
     places, program, where = context_of(view).places, launch.program, view.op.where
     file, line = places.line_of(program, where)
@@ -112,7 +112,7 @@ def vprintf(view: View) -> None:
 
 @provides("malloc")
 def malloc(view: View) -> None:
-    """malloc(bytes): an address, or null when the heap is exhausted."""
+    """malloc(bytes): an address, or null if the heap is exhausted."""
     sizes, heap = view.source(0), runtime_of(view).heap
     answers = np.zeros(LANES, np.uint64)
     for lane in view.lanes():
@@ -122,14 +122,14 @@ def malloc(view: View) -> None:
 
 @provides("free")
 def free(view: View) -> None:
-    """free(address): what `malloc` gave, once, or null."""
+    """free(address): an address from `malloc`, once, or null."""
     addresses, heap = view.source(0), runtime_of(view).heap
     for lane in view.lanes():
         address = int(addresses[lane])
         if address and heap.free(address, owner_of(view, lane)) is None:
             before = heap.freed_at(address)
-            again = "" if before is None else f": it is in a block that was freed: {before}"
-            reason = f"free of {address:#x}, where no block of the heap in use begins{again}"
+            again = "" if before is None else f": it is in a freed block: {before}"
+            reason = f"free of {address:#x}, which is not the start of an allocated heap block{again}"
             raise view.trap(reason, lane, cause=Cause.HEAP)
 
 

@@ -1,4 +1,4 @@
-"""From where an engine stopped to what a user reads: the PTX file, line and text of a trap."""
+"""Complete a trap for users: the PTX file, line and text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a module as a tree to what a device loads."""
+"""Convert a module's tree to what a device loads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BITS_FORMAT = {"f32": "<I", "f64": "<Q"}
 
 
 class TreeModule:
-    """A module that is at hand as a tree. Raises `PtxError` for an initialiser that names something unknown."""
+    """A module available as a tree. Raises `PtxError` for an initialiser that names something unknown."""
 
     def __init__(self, tree: Module) -> None:
         self.tree = tree
@@ -53,7 +53,7 @@ class TreeModule:
 
 
 def contents_of(module: Module) -> Contents:
-    """What a device needs to know of a module."""
+    """Convert a module for a device."""
     names = module_names(module)
     found: dict[str, Variable] = {}
     undefined: dict[str, Diagnostic] = {}
@@ -84,7 +84,7 @@ def _static(name: str, variable: Variable, names: dict[str, str]) -> Storage:
 
 
 def _undefined(variable: Variable, module: Module) -> Diagnostic:
-    what = f"variable '{variable.name}' is declared .extern and defined nowhere: link the module that defines it"
+    what = f"variable '{variable.name}' is declared .extern but not defined: link the module that defines it"
     return Diagnostic("PTX811", what, variable.name_span, module.source, section="11.6.1")
 
 

@@ -1,4 +1,4 @@
-"""A module that nobody checked in this process: one out of a container, which was checked when it was written."""
+"""A module from a container, which was checked when it was written, but not in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class UncheckedModule(TreeModule):
-    """Checks the tree before the first kernel is lowered: loading stays quick, and no code is made of a forgery."""
+    """Checks the tree before the first kernel is lowered, so loading stays fast, and a forged container is never
+    compiled."""
 
     def __init__(self, ready: TreeModule, check: Callable[[Module], object]) -> None:
         """check raises `PtxError` for a module with errors."""

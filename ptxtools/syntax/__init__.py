@@ -1,4 +1,4 @@
-"""PTX text to module and back (chapters 4, 5, 7 and 11 of the manual)."""
+"""Convert PTX text to a module and back (chapters 4, 5, 7 and 11 of the manual)."""
 
 from .parser import ParseResult, parse
 from .printer import print_module, print_statement

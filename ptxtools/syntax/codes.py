@@ -6,10 +6,10 @@ from __future__ import annotations
 CODES: dict[str, tuple[str, str]] = {
     "PTX100": (
         "unexpected text",
-        """What: the text does not go on as PTX goes on here: a comma, a `;`, an operand or a bracket is missing, or
-        something stands where nothing may.
+        """What: the text is not valid PTX at this position: a comma, a `;`, an operand or a bracket is missing, or
+        something is superfluous.
 
-        Why: nothing can be said about a statement that cannot be read. Those around it are checked all the same.
+        Why: a statement that cannot be parsed cannot be checked. The statements around it are still checked.
 
         Example:
 
@@ -23,10 +23,12 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "PTX101": (
         "character outside of PTX",
-        """What: a character that no token of PTX can contain, outside of comments and strings.
+        """What: a character beyond ASCII, even in a comment or a string, or another one that no token can contain.
 
-        Why: PTX source is ASCII text. Such characters come from word processors (typographic quotes and dashes), from a
-        byte order mark, or from a file that is no text.
+        Why: PTX source is ASCII text, and ptxas stops reading at any other byte. Such characters come from word
+        processors (typographic quotes and dashes), from a byte order mark, from comments and file names in other
+        languages, or from a file that is no text. A vertical tab counts where it stands between words. In comments and
+        strings only the first such character is reported.
 
         Example:
 
@@ -39,10 +41,10 @@ CODES: dict[str, tuple[str, str]] = {
         See: PTX ISA 4.1.""",
     ),
     "PTX102": (
-        "comment or string without end",
-        """What: a `/*` without `*/`, or a `"` without another one behind it.
+        "unterminated comment or string",
+        """What: a `/*` without `*/`, or a `"` without another one after it.
 
-        Why: everything that follows would belong to it.
+        Why: it would include everything that follows.
 
         Example:
 
@@ -56,7 +58,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "PTX103": (
         "malformed number",
-        """What: a word that starts like a number and is none.
+        """What: a word that starts like a number but is not one.
 
         Why: integers are decimal, octal (0…), hexadecimal (0x…) or binary (0b…), with a capital U at the end for an
         unsigned one. Exact floating-point values are 0f with eight and 0d with sixteen hexadecimal digits; other
@@ -89,10 +91,10 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "PTX105": (
         "wrong type in a constant expression",
-        """What: an operator of a constant expression got operands that it does not take.
+        """What: an operator of a constant expression has operands of the wrong type.
 
-        Why: integer and floating-point constants do not mix, nor are they cast; `%`, `~`, `!`, shifts and
-        bit operators take integers only; a 0f constant stands alone.
+        Why: integer and floating-point constants cannot be mixed or cast; `%`, `~`, `!`, shifts and
+        bit operators take only integers; a 0f constant cannot be part of an expression.
 
         Example:
 
@@ -120,7 +122,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "PTX107": (
         "wrong mask",
-        """What: the mask in front of an address in an initialiser does not select exactly one byte.
+        """What: the mask before an address in an initialiser does not select exactly one byte.
 
         Why: the masks are 0xff, 0xff00, 0xff0000 and so on, up to 0xff00000000000000.
 
@@ -136,7 +138,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "PTX108": (
         "malformed declaration or directive",
-        """What: the parts of a declaration or directive are there, but not the right ones, or not in order.
+        """What: the parts of a declaration or directive are wrong, or in the wrong order.
 
         Why: a declaration is, in this order: a linking directive, a state space, an alignment and attributes, a vector
         length, a type, `.ptr` with its state space and alignment, the name. Directives take a fixed number of
@@ -174,8 +176,8 @@ CODES: dict[str, tuple[str, str]] = {
         "preprocessor line",
         """What: a line that begins with `#`.
 
-        Why: such lines are for the C preprocessor; PTX itself has none. Line markers (`# 1 "file.cu"`), which the
-        preprocessor leaves behind, are skipped.
+        Why: such lines are for the C preprocessor; PTX has none. Line markers (`# 1 "file.cu"`), which the
+        preprocessor leaves in its output, are skipped.
 
         Example:
 
@@ -206,7 +208,7 @@ CODES: dict[str, tuple[str, str]] = {
     "PTX117": (
         "statement or directive in the wrong place",
         """What: an instruction, label or scope outside of a function, a module directive inside one, or anything but
-        data in a `.section`. Of several such statements in a row the first is reported.
+        data in a `.section`. Only the first of several such statements in a row is reported.
 
         Why: each belongs to one level of a module.
 
@@ -225,13 +227,13 @@ CODES: dict[str, tuple[str, str]] = {
         "nested too deeply",
         """What: more than 200 scopes, or more than 64 brackets, inside one another.
 
-        Why: no compiler writes this; a limit protects the tools that walk the module.""",
+        Why: no compiler generates this; the limit protects tools that traverse the module.""",
     ),
     "PTX119": (
         "unknown directive or type",
-        """What: a word with a leading dot that is no directive, state space or type of PTX.
+        """What: a word with a leading dot that is not a directive, state space or type of PTX.
 
-        Why: mostly a spelling mistake, or a directive of a later PTX version than this tool knows.
+        Why: usually a spelling mistake, or a directive newer than the PTX versions that this tool knows.
 
         Example:
 
@@ -244,15 +246,15 @@ CODES: dict[str, tuple[str, str]] = {
         See: PTX ISA 4.3.1, 5.2.""",
     ),
     "PTX120": (
-        "not a text",
-        """What: the input contains NUL or many control characters, so it is binary data of a kind that is not known.
+        "not text",
+        """What: the input contains NUL or many control characters, so it is binary data of an unknown kind.
 
-        Why: PTX is text; containers, fatbins, cubins and ELF files are told apart before the text is parsed.""",
+        Why: PTX is text; containers, fatbins, cubins and ELF files are detected before the text is parsed.""",
     ),
     "PTX121": (
-        "too many mistakes",
-        """What: reading stopped after 1000 mistakes.
+        "too many errors",
+        """What: parsing stopped after 1000 errors.
 
-        Why: what follows is hardly PTX, and the list would help nobody.""",
+        Why: the rest is unlikely to be PTX.""",
     ),
 }

@@ -1,4 +1,4 @@
-"""A comment without end: it hides the rest of the text, whatever stands there."""
+"""An unterminated comment, which hides the rest of the text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _OPEN_OR_WHOLE = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"[^"]*"|(?P<open>/\*)')
 
 
 def with_open_comment(diagnostics: list[Diagnostic], source: Source) -> list[Diagnostic]:
-    """The findings in a text with mistakes. If a comment has no end, that is said where it begins, even if what stands
-    before it in its statement is wrong, too; nothing behind it is news."""
+    """The findings in a text with mistakes. An unterminated comment is reported where it begins, even if its statement
+    is already wrong before it; everything after it is redundant."""
     at = _open_comment(source.text)
     if at is None:
         return diagnostics
     kept = [d for d in diagnostics if d.span[0] < at and d.code != "PTX116"]
-    message, help = "this comment has no end", ("close it with */",)
+    message, help = "this comment is unterminated", ("close it with */",)
     return [*kept, Diagnostic(_CODE, message, (at, at + 2), source, help=help)]
 
 

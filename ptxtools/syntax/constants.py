@@ -1,7 +1,7 @@
-"""Constants and constant expressions (4.5): literals, their types, and how expressions of them are folded.
+"""Constants and constant expressions (4.5): literals, their types, and constant folding.
 
-Integers are 64 bits wide, signed ("s64") or unsigned ("u64"), and wrap modulo 2^64. Floating-point arithmetic is that
-of 64-bit doubles ("f64"). A `0f…` literal ("f32") keeps its 32 bits and takes no part in expressions.
+Integers are 64 bits wide, signed ("s64") or unsigned ("u64"), and wrap modulo 2^64. Floating-point arithmetic uses
+64-bit doubles ("f64"). A `0f…` literal ("f32") keeps its 32 bits and is not allowed in expressions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DOUBLE = re.compile(r"0[dD]([0-9a-fA-F]{16})", re.ASCII)
 
 
 class ConstantError(Exception):
-    """A literal or an expression has no value. `code` is the syntax code that says why."""
+    """A literal or an expression has no value. `code` is the syntax code of the reason."""
 
     def __init__(self, code: str, message: str, *help: str) -> None:
         super().__init__(message)
@@ -87,9 +87,9 @@ def number(constant: Immediate) -> Any:
 
 
 def as_integer(constant: Immediate) -> int:
-    """A constant where the language wants an integer (an offset, an index, a size), as a signed 64-bit value."""
+    """A constant where the language requires an integer (an offset, an index, a size), as a signed 64-bit value."""
     if constant.type[0] == "f":
-        raise ConstantError("PTX105", "an integer constant is needed here")
+        raise ConstantError("PTX105", "an integer constant is required here")
     return _wrap(constant.value, signed=True)
 
 
@@ -111,7 +111,7 @@ def _real(value: float) -> Immediate:
 
 
 def _unpack(kind: str, stored: str, value: float) -> Any:
-    """The same bytes seen as another kind."""
+    """The same bytes as another type."""
     import struct  # few modules have floating-point expressions
 
     return struct.unpack(kind, struct.pack(stored, value))[0]
@@ -144,7 +144,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 def _need_integers(operator: str, *operands: Immediate) -> None:
     if any(operand.type[0] == "f" for operand in operands):
-        raise ConstantError("PTX105", f"the operator '{operator}' needs integer constants")
+        raise ConstantError("PTX105", f"the operator '{operator}' requires integer constants")
 
 
 def _need_double(*operands: Immediate) -> None:
@@ -175,7 +175,7 @@ def unary(operator: str, operand: Immediate) -> Immediate:
 def cast(kind: str, operand: Immediate) -> Immediate:
     """`(.s64)a` and `(.u64)a`, the only casts (4.5.5)."""
     if kind not in ("s64", "u64"):
-        raise ConstantError("PTX105", f"there is no cast to .{kind}", "constants are cast to .s64 or .u64 only")
+        raise ConstantError("PTX105", f"a constant cannot be cast to .{kind}", "casts are to .s64 or .u64")
     _need_integers(f"(.{kind})", operand)
     return _whole(operand.value, kind)
 
@@ -237,7 +237,7 @@ def conditional(test: Immediate, then: Immediate, other: Immediate) -> Immediate
 
 
 def masked(mask: Immediate, operand: Immediate) -> Immediate:
-    """`mask(expression)` of an integer in an initialiser: the masked bits, moved to the lowest place (5.4.4)."""
+    """`mask(expression)` of an integer in an initialiser: the masked bits, shifted to bit 0 (5.4.4)."""
     _need_integers("mask()", operand)
     shift = mask_shift(mask)
     return Immediate((operand.value >> shift) & 0xFF, "s64")
@@ -247,5 +247,5 @@ def mask_shift(mask: Immediate) -> int:
     """The position of the byte that a mask selects; a mask is 0xff, 0xff00, … 0xff00000000000000 (5.4.4)."""
     shift = next((at for at in range(0, 64, 8) if mask.type[0] != "f" and mask.value == 0xFF << at), None)
     if shift is None:
-        raise ConstantError("PTX107", "a mask selects one byte", "the masks are 0xff, 0xff00, … 0xff00000000000000")
+        raise ConstantError("PTX107", "a mask must select one byte", "the masks are 0xff, 0xff00, … 0xff00000000000000")
     return shift

@@ -1,4 +1,4 @@
-"""Declarations (5.4): what a row of specifiers and a declarator say together."""
+"""Declarations (5.4): the meaning of a list of specifiers and a declarator."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ptxtools.ir import Initializer, Variable
 from .faults import Fault
 from .limits import MOST_RANGE_VARIABLES
 
-#: A specifier as the grammar hands it over: its kind (a token class, "BANK" or "ATTRIBUTE"), value and place.
+#: A specifier from the grammar: its kind (a token class, "BANK" or "ATTRIBUTE"), value and position.
 Specifier: TypeAlias = tuple[str, Any, Span]
 
-#: Kinds in the order that a declaration wants; those of one rank go in any order among themselves. The manual has the
-#: alignment behind the state space (5.4.5); ptxas takes either order.
+#: Kinds in the order that a declaration requires; those of the same rank may be in any order. The manual has the
+#: alignment after the state space (5.4.5); ptxas accepts either order.
 _RANK = {"LINKAGE": 0, "SPACE": 1, "BANK": 1, "ALIGN": 1, "ATTRIBUTE": 1, "VECTOR": 2, "TYPE": 3, "PTR": 4}
 _NAMES = {
     "LINKAGE": "linking directive",
@@ -31,7 +31,7 @@ _NAMES = {
 
 
 class Declarator(NamedTuple):
-    """A declared name with what stands behind it. `span` is that of the name, `range` the n of `%r<n>`."""
+    """A declared name and its suffix. `span` is the name's, `range` the n of `%r<n>`."""
 
     name: str
     span: Span = NO_SPAN
@@ -59,34 +59,39 @@ class Specifiers:
         kind, value, place = item
         kind = "SPACE" if kind == "BANK" else kind
         if kind in self.found:
-            raise Fault("PTX108", f"a declaration has one {_NAMES[kind]}", place)
+            raise Fault("PTX108", f"a declaration has only one {_NAMES[kind]}", place)
         if last is not None and _RANK[last[0]] > _RANK[kind]:
-            raise Fault("PTX108", f"the {_NAMES[kind]} stands before the {_NAMES[last[0]]}", place)
+            raise Fault("PTX108", f"the {_NAMES[kind]} must precede the {_NAMES[last[0]]}", place)
         self.found[kind] = value
 
     def _pointer(self, items: list[Specifier]) -> None:
-        """`.ptr {.space} {.align N}` (5.1.6.3)."""
+        """`.ptr {.space} {.align N}` (5.1.6.3), or a type of texture in place of the space (5.3)."""
         space, align = "", None
         for kind, value, place in items[1:]:
-            if kind == "SPACE" and not space and align is None:
+            opaque = kind == "TYPE" and value in ("texref", "samplerref", "surfref")
+            if (kind == "SPACE" or opaque) and not space and align is None:
                 space = value
             elif kind == "ALIGN" and align is None:
                 align = value
             else:
-                raise Fault("PTX108", "only a state space and then an alignment may follow .ptr", place)
+                raise Fault(
+                    "PTX108",
+                    "only a state space, or a type such as .texref, and then an alignment may follow .ptr",
+                    place,
+                )
         self.ptr = (space, align)
 
     def check(self) -> Specifiers:
-        """Complain about what every declaration needs."""
+        """Check the specifiers that every declaration needs."""
         for kind, article in (("SPACE", "a state space such as .global"), ("TYPE", "a type such as .b32")):
             if kind not in self.found:
                 raise Fault("PTX108", f"this declaration lacks {article}", self.span)
         if self.found["SPACE"] == "sreg":
-            raise Fault("PTX108", "special registers are predefined, and there are no others", self.span)
+            raise Fault("PTX108", "special registers are predefined and cannot be declared", self.span)
         return self
 
     def variable(self, declared: Declarator, span: Span) -> Variable:
-        """The variable that these specifiers and one declarator declare."""
+        """The variable declared by these specifiers and one declarator."""
         found = self.found
         space, bank = found["SPACE"] if isinstance(found["SPACE"], tuple) else (found["SPACE"], None)
         return Variable(
@@ -114,7 +119,7 @@ def single_variables(variables: list[Variable]) -> Iterator[Variable]:
             yield variable
             continue
         if variable.count > MOST_RANGE_VARIABLES:
-            message = f"{variable.count} variables in one declaration; {MOST_RANGE_VARIABLES} are possible"
+            message = f"{variable.count} variables in one declaration; at most {MOST_RANGE_VARIABLES} are allowed"
             raise Fault("PTX104", message, variable.name_span)
         if variable.count == 0:
             raise Fault("PTX108", f"'{variable.name}<0>' declares nothing", variable.name_span)

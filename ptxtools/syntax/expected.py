@@ -1,4 +1,4 @@
-"""Syntax errors in words: what could have followed, and what came instead."""
+"""Syntax errors in words: the expected tokens, and the one found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from .words import CLASSES
 
-#: Groups of tokens that read better under one name: those that show the group, those that it covers, the name.
+#: Groups of tokens with a common name: the tokens that identify the group, those it covers, the name.
 _OPERATOR_TOKENS = {
     "+",
     "-",
@@ -37,7 +37,7 @@ _GROUPS = (
     ({"DOTWORD", "TYPE", "SPACE", "VECTOR", "LINKAGE"}, _MODIFIERS, ""),
     ({"SPACE", "TYPE", "VECTOR"}, _SPECIFIERS, "a type or state space"),
 )
-#: Not worth a word where a list or statement may go on or end.
+#: Not mentioned where a list or statement may continue or end.
 _MINOR = {"+", "-", "[", "|", "<", "=", ":", "DOTWORD", "?"}
 
 _NAMES = {
@@ -58,19 +58,19 @@ _KEYWORDS = {token: word for word, token in CLASSES.items() if token not in _NAM
 
 
 def name_of(token: str) -> str:
-    """A token class as it is shown to a user."""
+    """A token class as shown to a user."""
     if token in _NAMES:
         return _NAMES[token]
     return f"'{_OPERATORS.get(token) or _KEYWORDS.get(token) or token}'"
 
 
 def possible(parser: Any) -> set[str]:
-    """The tokens that a PLY parser could take in its present state."""
+    """The tokens that a PLY parser accepts in its current state."""
     return {token for token in parser.action[parser.statestack[-1]] if _shifts(parser, token)}
 
 
 def _shifts(parser: Any, token: str) -> bool:
-    """Whether reductions on this token end in a shift: LALR tables may reduce before they notice an error."""
+    """Whether reductions on this token end in a shift: LALR tables may reduce before they detect an error."""
     stack = list(parser.statestack)
     while True:
         state = stack[-1]

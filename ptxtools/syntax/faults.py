@@ -1,4 +1,4 @@
-"""A mistake found while one unit of the text is read."""
+"""A syntax error in one unit of the text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ptxtools.diagnostics import Fix, Span
 
 
 class Fault(Exception):  # noqa: N818 - of the input, not of ours
-    """Why a unit (a statement, a declaration, a header) cannot be read, and where. `span` is in the whole text."""
+    """Why and where a unit (a statement, a declaration, a header) cannot be parsed. `span` is in the whole text."""
 
     def __init__(self, code: str, message: str, span: Span, help: tuple[str, ...] = (), fix: Fix | None = None) -> None:
         super().__init__(message)

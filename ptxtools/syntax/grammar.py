@@ -1,7 +1,7 @@
-"""The grammar of PTX: what one unit of the text may be, and the node that it makes.
+"""The grammar of PTX: the units of the text, and the nodes made from them.
 
 A unit is a directive, a declaration, a function header up to its `{`, a label or an instruction. `reader` cuts the text
-into units and keeps track of the nesting, so that scopes cost no recursion and a mistake stays in its unit.
+into units and keeps track of the nesting, so that scopes need no recursion and an error stays within its unit.
 
 `@rule` attaches the productions to the functions; PLY turns them into tables (`tables`). No production ends with
 something that may be empty, so that every symbol knows where it ends.
@@ -43,11 +43,13 @@ from ptxtools.ir import (
     SymbolValue,
     Vector,
 )
+from ptxtools.ir.layout import guarded, layout_of
 
 from . import constants, declarations
 from .constants import ConstantError
 from .faults import Fault
 from .limits import MOST_RANGE_LABELS
+from .placed import Placed, listed, spans_of
 from .words import TUNING
 
 _VERSION = re.compile(r"\d+\.\d+", re.ASCII)
@@ -71,7 +73,7 @@ PRECEDENCE = (
 
 
 def rule(productions: str) -> Callable[[_F], _F]:
-    """Attach grammar text to an action, out of reach of `python -OO`."""
+    """Attach grammar text to an action in a way that survives `python -OO`."""
 
     def attach(function: _F) -> _F:
         function.productions = productions  # type: ignore[attr-defined]
@@ -98,7 +100,7 @@ class Actions:
     @rule("header : VERSION NUMBER | ADDRESS_SIZE NUMBER")
     def p_header(self, p: Any) -> None:
         if p[1] == ".version" and not _VERSION.fullmatch(p[2]):
-            raise Fault("PTX103", f"'{p[2]}' is no version", self._span(p, 2), ("write major.minor, such as 8.7",))
+            raise Fault("PTX103", f"'{p[2]}' is not a version", self._span(p, 2), ("write major.minor, such as 8.7",))
         p[0] = Header(p[1], (p[2],), self._whole(p))
 
     @rule("header : TARGET names")
@@ -153,7 +155,7 @@ class Actions:
     def p_prototype(self, p: Any) -> None:
         returns, (name, place), params = p[4]
         if name != "_":
-            raise Fault("PTX108", f"a prototype is named _, not '{name}'", place)
+            raise Fault("PTX108", f"a prototype must be named _, not '{name}'", place)
         p[0] = CallPrototype(self._plain(p, 1), returns, params, [], self._whole(p))
 
     @rule("prototype : prototype tuning")
@@ -167,12 +169,12 @@ class Actions:
     @rule("data : TYPE data_values")
     def p_data(self, p: Any) -> None:
         if p[1] not in (".b8", ".b16", ".b32", ".b64"):
-            raise Fault("PTX108", f"a section holds .b8, .b16, .b32 and .b64 data, not {p[1]}", self._span(p, 1))
+            raise Fault("PTX108", f"a section contains .b8, .b16, .b32 and .b64 data, not {p[1]}", self._span(p, 1))
         p[0] = DataLine(p[1][1:], tuple(p[2]))
 
     @rule("""data_value : NUMBER | '-' NUMBER""")
     def p_data_integer(self, p: Any) -> None:
-        """Kept as it is written: 0xffffffffffffffff is no negative number here."""
+        """Kept as written: 0xffffffffffffffff is not a negative number here."""
         at = len(p) - 1
         value: Immediate = self._fold(p, at, constants.literal, p[at])
         self._fold(p, at, constants.as_integer, value)
@@ -197,7 +199,7 @@ class Actions:
              specifier : LINKAGE | SPACE | ALIGN NUMBER | VECTOR | TYPE | PTR""")
     def p_specifier(self, p: Any) -> None:
         if p[1] == ".ptr" and not any(symbol.type == "(" for symbol in p.stack):
-            raise Fault("PTX108", "'.ptr' describes parameters of entries only", self._span(p, 1))
+            raise Fault("PTX108", "'.ptr' is allowed only in parameters of entries", self._span(p, 1))
         value = self._integer(p, 2) if len(p) > 2 else p[1][1:]
         p[0] = (p.slice[1].type, value, self._span(p, 1))
 
@@ -222,9 +224,7 @@ class Actions:
     @rule("declarator : declared | declared '=' initializer")
     def p_declarator(self, p: Any) -> None:
         if len(p) > 2 and p[1].range is not None:
-            raise Fault(
-                "PTX108", f"the variables of the range '{p[1].name}<{p[1].range}>' have no initialiser", p[1].span
-            )
+            raise Fault("PTX108", f"the range '{p[1].name}<{p[1].range}>' cannot have an initialiser", p[1].span)
         p[0] = p[1] if len(p) == 2 else p[1]._replace(init=p[3])
 
     @rule("declared : WORD")
@@ -338,23 +338,31 @@ class Actions:
 
     @rule("instruction : opcode | opcode operand_list | call_opcode call_operands")
     def p_instruction(self, p: Any) -> None:
-        p[0] = Instruction(p[1], tuple(p[2]) if len(p) == 3 else (), None, self._whole(p))
+        (opcode, pieces), whole = p[1], self._whole(p)
+        operands: list[Placed] = p[2] if len(p) == 3 else []
+        layout = layout_of(whole[0], pieces, [operand.spans[0] for operand in operands])
+        p[0] = Instruction(opcode, tuple([operand.measured() for operand in operands]), None, whole, layout)
 
     @rule("instruction : guard instruction")
     def p_guarded(self, p: Any) -> None:
         if p[2].guard is not None:
             raise Fault("PTX108", "an instruction has one guard", self._span(p, 1))
-        p[0] = p[2]
-        p[0].guard, p[0].place = p[1], self._whole(p)
+        p[0], whole = p[2], self._whole(p)
+        guard, name = p[1]
+        offset = name - whole[0]
+        usual = 0 if offset == 1 + guard.negated else offset
+        p[0].layout = guarded(p[2].layout, usual, p[2].place[0] - whole[0])
+        p[0].guard, p[0].place = guard, whole
 
     @rule("guard : '@' WORD | '@' '!' WORD")
     def p_guard(self, p: Any) -> None:
-        p[0] = Guard(p[len(p) - 1], len(p) == 4)
+        p[0] = Guard(p[len(p) - 1], len(p) == 4), p.lexpos(len(p) - 1)
 
     @rule("""opcode : WORD | opcode modifier
              call_opcode : CALL | call_opcode modifier""")
     def p_opcode(self, p: Any) -> None:
-        p[0] = "".join(p[1:])
+        text, pieces = p[1] if len(p) == 3 else ("", [])
+        p[0] = text + p[len(p) - 1], [*pieces, self._span(p, len(p) - 1)]
 
     @rule("modifier : DOTWORD | TYPE | SPACE | VECTOR | LINKAGE | ALIGN")
     def p_modifier(self, p: Any) -> None:
@@ -362,81 +370,92 @@ class Actions:
 
     @rule("call_operand : WORD")
     def p_call_name(self, p: Any) -> None:
-        p[0] = Name(p[1])
+        p[0] = Placed(Name(p[1]), (self._whole(p),))
 
     @rule("call_operand : '(' ')' | '(' operand_list ')'")
     def p_call_arguments(self, p: Any) -> None:
-        p[0] = Arguments(tuple(p[2]) if len(p) == 4 else ())
+        p[0] = listed(Arguments, p[2] if len(p) == 4 else [], self._whole(p))
 
     # --- operands (6) -------------------------------------------------------------------------------------------------
 
-    @rule("operand : plain | expression | address")
+    @rule("operand : plain | address")
     def p_operand(self, p: Any) -> None:
         p[0] = p[1]
 
+    @rule("operand : expression")
+    def p_constant(self, p: Any) -> None:
+        p[0] = Placed(p[1], (self._whole(p),))
+
     @rule("plain : WORD")
     def p_name(self, p: Any) -> None:
-        p[0] = Name(p[1])
+        p[0] = Placed(Name(p[1]), (self._whole(p),))
 
     @rule("plain : WORD DOTWORD")
     def p_component(self, p: Any) -> None:
-        """A component behind a blank: `%tid .x`."""
+        """A component after a blank: `%tid .x`."""
         if p[2] not in _COMPONENTS:
             raise Fault("PTX119", f"'{p[2]}' is no component of a vector", self._span(p, 2), (".x, .y, .z or .w",))
-        p[0] = Name(p[1] + p[2])
+        p[0] = Placed(Name(p[1] + p[2]), (self._whole(p),))
 
     @rule("plain : '{' operand_list '}'")
     def p_vector(self, p: Any) -> None:
-        p[0] = Vector(tuple(p[2]))
+        p[0] = listed(Vector, p[2], self._whole(p))
 
     @rule("operand : plain '|' plain")
     def p_pair(self, p: Any) -> None:
-        p[0] = Pair(p[1], p[3])
+        p[0] = Placed(Pair(p[1].node, p[3].node), (self._whole(p), *p[1].spans, *p[3].spans))
 
     @rule("operand : '!' WORD | '-' WORD")
     def p_negated(self, p: Any) -> None:
-        p[0] = Negated(Name(p[2]), p[1])
+        p[0] = Placed(Negated(Name(p[2]), p[1]), (self._whole(p), self._span(p, 2)))
 
     @rule("operand : WORD '+' expression")
     def p_symbol_offset(self, p: Any) -> None:
-        p[0] = SymbolOffset(p[1], self._offset(p, 3))
+        p[0] = Placed(SymbolOffset(p[1], self._offset(p, 3)), (self._whole(p), self._span(p, 1), self._span(p, 3)))
 
     @rule("operand : WORD '[' expression ']'")
     def p_element(self, p: Any) -> None:
-        p[0] = Element(p[1], self._fold(p, 3, constants.as_integer, p[3]))
+        index = self._span(p, 3)
+        element = Element(p[1], self._fold(p, 3, constants.as_integer, p[3]))
+        p[0] = Placed(element, (self._whole(p), self._span(p, 1), (index[0], index[0]), index))
 
     @rule("operand : WORD '[' WORD ']' | WORD '[' WORD '+' expression ']' | WORD '[' WORD '-' expression ']'")
     def p_element_register(self, p: Any) -> None:
         index = self._offset(p, 5) if len(p) > 5 else 0
-        p[0] = Element(p[1], -index if len(p) > 5 and p[4] == "-" else index, p[3])
+        element = Element(p[1], -index if len(p) > 5 and p[4] == "-" else index, p[3])
+        spans = self._whole(p), self._span(p, 1), self._span(p, 3), self._optional(p, 5 if len(p) > 5 else 0, 3)
+        p[0] = Placed(element, spans)
 
     @rule("""address : brackets | brackets DOTWORD""")
     def p_address(self, p: Any) -> None:
-        p[0] = p[1]
+        address, (_, *spans) = p[1]
         if len(p) == 3:
             if p[2] != ".unified":
                 raise Fault("PTX108", f"only .unified may follow an address, not {p[2]}", self._span(p, 2))
-            p[0].suffix = p[2][1:]
+            address.suffix = p[2][1:]
+        p[0] = Placed(address, (self._whole(p), *spans, self._optional(p, 2 if len(p) == 3 else 0, 1)))
 
     @rule("brackets : '[' base ']' | '[' base ',' operand_list ']'")
     def p_brackets(self, p: Any) -> None:
-        base, offset = p[2]
-        p[0] = Address(base, offset, tuple(p[4]) if len(p) == 6 else ())
+        (base, offset, spans), extra = p[2], p[4] if len(p) == 6 else []
+        address = Address(base, offset, tuple([part.node for part in extra]))
+        p[0] = Placed(address, (self._whole(p), *spans, *spans_of(extra)))
 
     @rule("base : WORD | WORD '+' expression")
     def p_base(self, p: Any) -> None:
-        p[0] = (Name(p[1]), self._offset(p, 3))
+        spans = self._span(p, 1), self._optional(p, 3 if len(p) == 4 else 0, 1)
+        p[0] = (Name(p[1]), self._offset(p, 3), spans)
 
     @rule("base : WORD '-' expression")
     def p_base_minus(self, p: Any) -> None:
         minus = self._span(p, 2)
         fix = Fix(minus, "+-", "add the negative offset")
-        raise Fault("PTX109", "an offset is added, never subtracted (6.4.1)", minus, (f"write [{p[1]}+-…]",), fix)
+        raise Fault("PTX109", "an offset must be added, not subtracted (6.4.1)", minus, (f"write [{p[1]}+-…]",), fix)
 
     @rule("base : expression")
     def p_base_constant(self, p: Any) -> None:
         self._fold(p, 1, constants.as_integer, p[1])
-        p[0] = (p[1], 0)
+        p[0] = (p[1], 0, (self._span(p, 1), self._optional(p, 0, 1)))
 
     # --- constant expressions (4.5.4) ---------------------------------------------------------------------------------
 
@@ -511,22 +530,29 @@ class Actions:
     def p_label_range(self, p: Any) -> None:
         count = p[3] if len(p) == 5 else 0
         if count > MOST_RANGE_LABELS:
-            raise Fault("PTX104", f"{count} labels are too many", self._span(p, 1))
+            raise Fault("PTX104", f"a range of {count} labels is too large", self._span(p, 1))
         p[0] = [p[1]] if len(p) == 2 else [f"{p[1]}{i}" for i in range(count)]
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
     def _span(self, p: Any, i: int) -> Span:
-        """Where symbol `i` stands."""
+        """The span of symbol `i`."""
         begin, last = p.lexspan(i)
         return begin, self.ends[last]
 
     def _whole(self, p: Any) -> Span:
-        """Where the whole right-hand side stands."""
+        """The span of the whole right-hand side."""
         return p.lexspan(1)[0], self.ends[p.lexspan(len(p) - 1)[1]]
 
+    def _optional(self, p: Any, i: int, before: int) -> Span:
+        """Where symbol `i` stands; for 0 the end of the symbol `before`, without a length."""
+        if i:
+            return self._span(p, i)
+        end = self._span(p, before)[1]
+        return end, end
+
     def _fold(self, p: Any, i: int, function: Callable[..., Any], *operands: Any) -> Any:
-        """Evaluate; a mistake is reported at symbol `i`, or at the whole right-hand side (0)."""
+        """Evaluate; errors are reported at symbol `i`, or at the whole right-hand side (0)."""
         try:
             return function(*operands)
         except ConstantError as error:
@@ -542,7 +568,7 @@ class Actions:
     def _plain(self, p: Any, i: int) -> str:
         name: str = p[i]
         if "." in name:
-            raise Fault("PTX108", f"a declared name has no dot: '{name}'", self._span(p, i))
+            raise Fault("PTX108", f"a declared name cannot have a dot: '{name}'", self._span(p, i))
         return name
 
     def _keyword(self, p: Any, i: int, word: str) -> None:

@@ -1,4 +1,4 @@
-"""What parsing keeps between runs: PLY's tables, and the templates of statement shapes."""
+"""Parsing data kept between runs: PLY's tables, and the templates of statement shapes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ptxtools import cache
 
-#: The largest cache file that is read.
+#: The size limit of a cache file.
 MOST_BYTES = 16 << 20
 
 
@@ -19,7 +19,7 @@ def _path(name: str, key: str) -> str:
 
 
 def load(name: str, key: str) -> Any:
-    """What `store` kept under this name and key; None if there is nothing usable."""
+    """The value stored by `store` under this name and key; None if there is none."""
     data = cache.read_sealed(_path(name, key), key, MOST_BYTES)
     with contextlib.suppress(ValueError, EOFError, TypeError):
         return None if data is None else marshal.loads(data)
@@ -27,6 +27,6 @@ def load(name: str, key: str) -> Any:
 
 
 def store(name: str, key: str, value: Any) -> None:
-    """Keep a value of plain types."""
+    """Store a value of plain types."""
     with contextlib.suppress(ValueError):
         cache.write_sealed(_path(name, key), key, marshal.dumps(value))

@@ -26,7 +26,7 @@ tokens = (
     "SHL", "SHR", "LE", "GE", "EQ", "NE", "AND", "OR",
 )  # fmt: skip
 
-#: What to do about preprocessor lines.
+#: The help for preprocessor lines.
 PREPROCESS = ("run the text through a C preprocessor first",)
 
 literals = ",;:{}[]()<>=+-*/%!~&|^?@"
@@ -63,7 +63,7 @@ def t_comment(t: LexToken) -> None:
 
 @token(r"/\*")
 def t_open_comment(t: LexToken) -> None:
-    raise Fault("PTX102", "this comment has no end", (t.lexpos, t.lexpos + 2), help=("close it with */",))
+    raise Fault("PTX102", "this comment is unterminated", (t.lexpos, t.lexpos + 2), help=("close it with */",))
 
 
 @token(r'"[^"]*"')
@@ -74,11 +74,11 @@ def t_STRING(t: LexToken) -> LexToken:
 @token(r'"[^\n]*')
 def t_open_string(t: LexToken) -> None:
     raise Fault(
-        "PTX102", "this string has no end", (t.lexpos, t.lexpos + len(t.value.rstrip())), help=('close it with "',)
+        "PTX102", "this string is unterminated", (t.lexpos, t.lexpos + len(t.value.rstrip())), help=('close it with "',)
     )
 
 
-# The last two alternatives take malformed numbers as a whole; `constants.literal` says what is wrong with them.
+# The last two alternatives match malformed numbers as a whole; `constants.literal` reports the error.
 @token(
     r"(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w$.])"
     r"|\d+[eE][+-]?\d+(?![\w$.])"
@@ -95,7 +95,7 @@ def t_WORD(t: LexToken) -> LexToken:
     if t.value == "WARP_SZ":
         t.type = "NUMBER"
     elif t.value == "call" or t.value.startswith("call."):
-        t.type = "CALL"
+        t.type = "CALL"  # where an instruction begins; elsewhere `UnitLexer` takes it for a name
     return t
 
 
@@ -111,29 +111,33 @@ def t_error(t: LexToken) -> None:
         line = t.value.split("\n", 1)[0].rstrip()
         raise Fault("PTX115", "a preprocessor line is not PTX", (t.lexpos, t.lexpos + len(line)), PREPROCESS)
     name = f"'{shown}'" if shown.isprintable() else f"U+{ord(shown):04X}"
-    raise Fault("PTX101", f"the character {name} cannot stand here", (t.lexpos, t.lexpos + 1))
+    raise Fault("PTX101", f"the character {name} is not allowed here", (t.lexpos, t.lexpos + 1))
 
 
-#: What links two arguments of an open-ended directive, on either side.
+#: Tokens that connect two arguments of an open-ended directive.
 _LINKS = frozenset({",", "+", "-"})
-#: What follows an argument of an open-ended directive without a link: `.file 1 "a.cu"`, `.loc 1 2 3`.
+#: Tokens that may follow an argument of an open-ended directive directly: `.file 1 "a.cu"`, `.loc 1 2 3`.
 _JUXTAPOSED = _LINKS | {"NUMBER", "STRING"}
-#: What follows the word of an open-ended directive, or `function_name`.
+#: Tokens after the word of an open-ended directive, or `function_name`.
 _FIRST = frozenset({"WORD", "CALL", "DOTWORD", "NUMBER", "STRING", "-"})
-#: What an open-ended directive may end with.
+#: The last token of an open-ended directive.
 _COMPLETE = frozenset({"WORD", "CALL", "DOTWORD", "NUMBER", "STRING"})
-#: What makes a unit of `label:` and the directive behind it (11.3).
+#: Directives that form a unit with the preceding `label:` (11.3).
 _LABELLED = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+\.(?:branchtargets|calltargets|callprototype)\b", re.ASCII)
 
 
-class UnitLexer:
-    """The tokens of one unit, for PLY's parser. It finds out where the unit ends, by the first token:
+#: What follows a name that is a label.
+_COLON = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+:(?!:)", re.ASCII)
 
-    an open-ended directive or a line of section data at the first token that no comma links to it; a label at its
-    colon; a header at `{` or `;`; everything else at `;`. A `}` that closes nothing ends every unit.
+
+class UnitLexer:
+    """The tokens of one unit, for PLY's parser. The first token determines where the unit ends:
+
+    an open-ended directive or a line of section data at the first token not connected by a comma; a label at its
+    colon; a header at `{` or `;`; everything else at `;`. An unmatched `}` ends every unit.
     """
 
-    #: PLY asks for this one; nobody else does.
+    #: Only PLY uses this.
     lineno = 0
 
     def __init__(self) -> None:
@@ -143,7 +147,7 @@ class UnitLexer:
         self.ends: dict[int, int] = {}
 
     def start(self, text: str, begin: int) -> None:
-        """Read the unit that begins at `begin`."""
+        """Start reading the unit at `begin`."""
         self._lexer.input(text)
         self._lexer.lexpos = begin
         self.ends.clear()
@@ -151,10 +155,11 @@ class UnitLexer:
         self._open_ended = self._header = self._pragma = self._done = False
         self._declaration = False
         self._depth = self._words = 0
+        self._at_opcode = True
 
     @property
     def lexpos(self) -> int:
-        """Where the next token would be looked for."""
+        """The position at which to look for the next token."""
         return int(self._lexer.lexpos)
 
     def token(self) -> LexToken | None:
@@ -163,6 +168,8 @@ class UnitLexer:
             return None
         before = self._lexer.lexpos
         found = self._read()
+        if found is not None:
+            self._place(found)
         if found is None or (self._previous is not None and self._ends_before(found)):
             self._done = True
             self._lexer.lexpos = before
@@ -174,8 +181,17 @@ class UnitLexer:
         self._previous = found
         return found
 
+    def _place(self, found: LexToken) -> None:
+        """`call` is an opcode where an instruction begins, perhaps behind a guard, and everywhere else a name."""
+        if found.type == "CALL" and found.value == "call":
+            label = self._previous is None and _COLON.match(self._lexer.lexdata, found.lexpos + len("call"))
+            if label or not self._at_opcode or (self._previous is not None and self._previous.type in ("@", "!")):
+                found.type = "WORD"
+        guard = found.type in ("@", "!") or (self._previous is not None and self._previous.type in ("@", "!"))
+        self._at_opcode = self._at_opcode and guard
+
     def _read(self) -> LexToken | None:
-        """The next token. What cannot be read behind a complete open-ended unit is the next unit's fault."""
+        """The next token. An error after a complete open-ended unit belongs to the next unit."""
         try:
             found: LexToken | None = self._lexer.token()
             return found

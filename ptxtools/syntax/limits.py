@@ -1,19 +1,19 @@
-"""What no compiler writes and no reader should have to take: sizes at which a text is refused (PTX118, PTX121)."""
+"""Sizes beyond which a text is refused (PTX118, PTX121); no compiler generates such PTX."""
 
-#: Scopes inside scopes; whoever walks a module may recurse this deep.
+#: Nested scopes; code that traverses a module may recurse this deep.
 MOST_SCOPES = 200
 
-#: Brackets of all kinds inside one another in one statement.
+#: Nested brackets of all kinds in one statement.
 MOST_BRACKETS = 64
 
-#: Words of one statement; more would take the grammar seconds. The numbers of an initialiser are not counted.
+#: Words in one statement; with more, the grammar would take seconds. Numbers of an initialiser do not count.
 MOST_WORDS = 1 << 16
 
-#: Labels that `.branchtargets N<5>` stands for (11.3.1).
+#: Labels in a range such as `.branchtargets N<5>` (11.3.1).
 MOST_RANGE_LABELS = 1 << 16
 
-#: Mistakes after which reading stops: what follows is hardly PTX.
+#: Errors after which parsing stops: the rest is unlikely to be PTX.
 MOST_FAULTS = 1000
 
-#: Variables that `.global .b32 d<5>` stands for (5.4.6).
+#: Variables in a range such as `.global .b32 d<5>` (5.4.6).
 MOST_RANGE_VARIABLES = 1 << 17

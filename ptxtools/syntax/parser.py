@@ -13,16 +13,16 @@ from .shapes import ShapeParser
 
 
 class ParseResult(NamedTuple):
-    """The module as far as it could be read, and what was wrong with the text (codes PTX1xx)."""
+    """The module as far as it could be parsed, and the syntax errors (codes PTX1xx)."""
 
     module: Module
     diagnostics: list[Diagnostic]
 
 
 def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResult:
-    """Parse a module. Never raises on bad text: each mistake is a diagnostic, and the rest is read all the same.
+    """Parse a module. Never raises on bad text: each error is a diagnostic, and the rest is still parsed.
 
-    cache: rebuild statements whose shape was parsed before without the grammar (`shapes`); the result is the same.
+    cache: rebuild statements of a known shape without the grammar (`shapes`), with the same result.
     """
     units = _units(cache)
     reader = Reader(Source(text, name), units)

@@ -1,4 +1,4 @@
-"""Modules as text, in one canonical layout close to that of nvcc. `parse(print_module(m)).module == m`."""
+"""Modules as text, in one canonical layout close to nvcc's. `parse(print_module(m)).module == m`."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _statement(statement: Statement | Item, indent: str, lines: list[str]) -> No
 
 
 def _scope(scope: Scope, indent: str, lines: list[str]) -> None:
-    """A scope: labels at the margin with a blank line before them, another behind the declarations."""
+    """A scope: labels at the margin with a blank line before them, and one after the declarations."""
     lines.append(indent + "{")
     last: type | None = None
     for item in scope.items:

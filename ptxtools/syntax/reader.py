@@ -1,7 +1,7 @@
 """The structure of a module: units in sequence, put into functions, scopes and sections.
 
-Nesting lives on an explicit stack, so its depth costs nothing. A unit that cannot be read gives one diagnostic, and
-reading goes on behind its `;`, at a `}` or at the next line that looks like the start of a statement.
+Nesting is kept on an explicit stack, so its depth costs nothing. A unit that cannot be parsed gives one diagnostic, and
+parsing resumes after its `;`, at a `}` or at the next line that looks like the start of a statement.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TRIVIA = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+", re.ASCII)
 _DWARF = re.compile(r"@@[Dd][Ww][Aa][Rr][Ff]\b([^\n]*)", re.ASCII)
 _PREPROCESSOR = re.compile(r"#(?:[^\n\\]|\\.)*", re.DOTALL)
 #: What cpp leaves in its output; ptxas skips it too.
-_LINE_MARKER = re.compile(r'#[ \t]*\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
+_LINE_MARKER = re.compile(r'#[ \t]*(?:line[ \t]*)?\d+[ \t]+"[^"\n]*"[\d \t\r]*$', re.ASCII)
 
 _FUNCTION_START = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)?\.(?:entry|func)\b", re.ASCII)
 #: The start of a function, perhaps misspelt.
@@ -47,7 +47,7 @@ _LIKE_FUNCTION = re.compile(r"(?:[.\w]++[ \t]++)?[.\w]*[ \t]*\.?(?:entry|func)\b
 _NAMELESS = re.compile(r"(?:\.\w+\s+)?\.entry\s*(\()", re.ASCII)
 _HEADER = re.compile(r"\.(?:version|target|address_size)\b", re.ASCII)
 _DATA = re.compile(r"\.[busf]\d", re.ASCII)
-#: What follows a section.
+#: Tokens that may follow a section.
 _MODULE_PART = re.compile(r"\.(?:section|file|visible|entry|func|global|extern)\b", re.ASCII)
 _NAMES = re.compile(r"[\w$%]+", re.ASCII)
 _WORD = re.compile(r"[^\s;,{}()\[\]]+")
@@ -55,9 +55,11 @@ _WORD = re.compile(r"[^\s;,{}()\[\]]+")
 _WITHOUT_OPERANDS = frozenset({"ret", "exit", "trap", "brkpt"})
 #: A word on a line of its own.
 _LONE_WORD = re.compile(r"([\w$%]+)[ \t\r]*(?://[^\n]*)?\n", re.ASCII)
+#: A vertical tab, and where one may stand.
+_VERTICAL_TAB = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"[^"]*"|(\v)')
 #: Control characters, and what decoding puts in place of bytes that are no text.
 _CONTROL = dict.fromkeys([*range(9), *range(14, 32), *range(127, 160), 0xFFFD])
-#: How much of a text is looked at to tell whether it is one.
+#: The length of the prefix examined to detect binary data.
 _PROBE = 4096
 
 _LABELLED = (BranchTargets, CallTargets, CallPrototype)
@@ -66,7 +68,7 @@ _MODULE_ONLY = (Header, Alias, File, Section)
 
 
 class Units(Protocol):
-    """What reads one unit: `UnitParser`, or the shape cache before it."""
+    """A parser for one unit: `UnitParser`, or the shape cache in front of it."""
 
     def parse(self, text: str, begin: int) -> tuple[Any, int]: ...
 
@@ -86,13 +88,13 @@ class LoneWord(NamedTuple):
 
     def fault(self) -> Fault:
         label = self.mark == ":"
-        message = f"missing ':' behind the label {self.word}" if label else "missing ';' at the end of this statement"
+        message = f"missing ':' after the label {self.word}" if label else "missing ';' at the end of this statement"
         fix = Fix((self.span[1], self.span[1]), self.mark, "make it a label" if label else "end the statement")
         return Fault("PTX100", message, self.span, fix=fix)
 
 
 class Reader:
-    """Reads one module; `diagnostics` holds the mistakes."""
+    """Reads one module; `diagnostics` collects the errors."""
 
     def __init__(self, source: Source, units: Units) -> None:
         self.source, self.text, self.units = source, source.text, units
@@ -102,24 +104,25 @@ class Reader:
         self._section: Section | None = None
         self._scopes: list[Scope] = []
         self._extra_scopes = 0
-        #: Statements stand where none may; that has been said, once.
+        #: Misplaced statements have been reported, once.
         self._astray = False
-        #: A `}` or `{` is missing, so what stands outside of functions later may be a consequence.
+        #: A `}` or `{` is missing, so later statements outside of functions may be a consequence.
         self._braces_wrong = False
-        #: A function of which is known that its `}` follows.
+        #: A function whose `}` is known to follow.
         self._closed: Function | None = None
-        #: Where the braces of the text stand, and how deep it is before each of them and at its end.
+        #: The positions of the text's braces, and the nesting depth before each and at the end.
         self._braces: tuple[list[int], list[int]] | None = None
-        #: Where headers stand, as far as it has been asked.
+        #: The positions of headers, computed on demand.
         self._headers: dict[str, int] = {}
-        #: The function whose header could not be read.
+        #: The function whose header could not be parsed.
         self._lost: Function | None = None
 
     def read(self) -> None:
         """Read the whole text into `module`."""
-        text, at = self.text, 0
+        text = self.text
+        at = int(text.startswith("\ufeff"))
         if (binary := _binary(text)) is not None:
-            self._report(Fault("PTX120", "this is not a text", (binary, binary + 1)))
+            self._report(Fault("PTX120", "this is not text", (binary, binary + 1)))
             return
         while True:
             if self._section is not None:
@@ -137,7 +140,7 @@ class Reader:
         self._finish(at)
 
     def _recover(self, at: int, fault: Fault) -> int:
-        """Report why the unit at `at` cannot be read; where reading goes on."""
+        """Report why the unit at `at` cannot be parsed; returns where to resume."""
         text, end = self.text, fault.fix.span[0] if fault.fix is not None and fault.fix.text == ";" else -1
         follows = _after_header().match(text, end) if end >= 0 and _FUNCTION_START.match(text, at) else None
         brace = _TRIVIA.match(text, end) if end >= 0 else None
@@ -168,8 +171,8 @@ class Reader:
         return resumed
 
     def _lone_word(self, at: int, fault: Fault, end: int) -> LoneWord | None:
-        """A word that has the first line of a faulty unit for itself: a label or an instruction, and its mark is gone.
-        end: where a `;` is missing, or -1."""
+        """A word alone on the first line of a faulty unit: a label or an instruction without its mark. end: where a `;`
+        is missing, or -1."""
         match = _LONE_WORD.match(self.text, at)
         if match is None or self._function is None or (fault.span[0] < match.end() and end != match.end(1)):
             return None
@@ -179,7 +182,7 @@ class Reader:
         return LoneWord(match[1], match.span(1), mark) if mark else None
 
     def _note_header(self, begin: int, end: int) -> None:
-        """A header that could not be read is there all the same: that it is missing would be a second finding."""
+        """Record a header that could not be parsed, so that it is not also reported as missing."""
         if self._function is not None:
             return
         items, text = self.module.items, self.text
@@ -194,14 +197,14 @@ class Reader:
             items.append(Header(name, (), (begin, begin + len(name))))
 
     def _last_header(self, name: str) -> int:
-        """Where the last line that begins with this header stands; -1 without one."""
+        """The position of the last line that begins with this header; -1 if there is none."""
         if name not in self._headers:
             places = [m.start(1) for m in re.finditer(rf"^[ \t]*(\{name}\b)", self.text, re.MULTILINE)]
             self._headers[name] = max(places, default=-1)
         return self._headers[name]
 
     def _step(self, at: int) -> int:
-        """Read what begins at `at`; the place behind it."""
+        """Read the unit at `at`; returns the position after it."""
         first = self.text[at]
         if first == "}":
             return self._close(at)
@@ -223,7 +226,7 @@ class Reader:
         return after
 
     def _place_completed(self, at: int, end: int, mark: str) -> bool:
-        """Read a unit as if the `;` or `{` that it lacks were there."""
+        """Read a unit as if its missing `;` or `{` were present."""
         try:
             node, _ = self.units.parse(self.text[:end] + mark, at)
             self._place(node, at)
@@ -236,10 +239,10 @@ class Reader:
     # --- nodes --------------------------------------------------------------------------------------------------------
 
     def _place(self, node: Any, at: int) -> None:
-        """Put a node where it belongs; complain if it has no place here."""
+        """Insert a node where it belongs; raise `Fault` if it is misplaced."""
         if isinstance(node, DataLine):
             if self._section is None:
-                raise Fault("PTX117", "data stands in a .section only", _word(self.text, at))
+                raise Fault("PTX117", "data is allowed only in a .section", _word(self.text, at))
             self._section.lines.append(node)
         elif self._section is not None:
             self._place_in_section(node, at)
@@ -251,15 +254,15 @@ class Reader:
     def _place_in_section(self, node: Any, at: int) -> None:
         assert self._section is not None
         if not isinstance(node, Label):
-            raise Fault("PTX117", "a section holds labels and data only", _word(self.text, at))
+            raise Fault("PTX117", "a section contains only labels and data", _word(self.text, at))
         self._section.lines.append(DataLine("label", (node.name,)))
 
     def _end_section(self, at: int) -> None:
-        """What is no data follows: the next part of the module, or a mistake."""
+        """End a section before something other than data: the next part of the module, or an error."""
         assert self._section is not None
         word = _word(self.text, at)
         if not _MODULE_PART.match(self.text, at) or self._balance(at) < 0:
-            raise Fault("PTX117", "a section holds labels and data only", word)
+            raise Fault("PTX117", "a section contains only labels and data", word)
         self._report(Fault("PTX116", f"missing '}}' at the end of {self._section.name}", word))
         self._section = None
 
@@ -270,7 +273,7 @@ class Reader:
                 self._place_in_module(node, at)
                 return
             word = _word(self.text, at)
-            raise Fault("PTX117", f"{self.text[slice(*word)]} stands outside of functions only", word)
+            raise Fault("PTX117", f"{self.text[slice(*word)]} is allowed only outside of functions", word)
         items = self._scopes[-1].items
         items.extend(single_variables(node)) if isinstance(node, list) else items.append(node)
 
@@ -278,7 +281,7 @@ class Reader:
         if isinstance(node, _BODY_ONLY):
             if not self._astray:
                 self._astray = True
-                raise Fault("PTX117", "a statement stands inside of a function only", _word(self.text, at))
+                raise Fault("PTX117", "a statement is allowed only inside a function", _word(self.text, at))
             return
         self._astray = False
         items = self.module.items
@@ -306,7 +309,7 @@ class Reader:
                     self._report(Fault("PTX100", message, span, fix=Fix(span, "", "remove it")))
                 return at + 1
             if not self._astray:
-                self._report(Fault("PTX117", "a scope stands inside of a function only", (at, at + 1)))
+                self._report(Fault("PTX117", "a scope is allowed only inside a function", (at, at + 1)))
             self._braces_wrong = True
             return self._enter_unread(at)
         if len(self._scopes) >= MOST_SCOPES:
@@ -338,7 +341,7 @@ class Reader:
         return at + 1
 
     def _never_closed(self, at: int) -> bool:
-        """Whether the text from here on has too few `}` for the scopes that are open."""
+        """Whether the rest of the text has too few `}` for the open scopes."""
         if self._function is self._closed:
             return False
         depth = len(self._scopes) + self._extra_scopes + self._balance(at)
@@ -355,13 +358,13 @@ class Reader:
         return depths_before[-1] - depths_before[bisect_left(places, at)]
 
     def _missing_brace(self, at: int) -> None:
-        """What stands outside of functions follows while one is open: its `}` has been forgotten."""
+        """A module-level item follows while a function is open: its `}` is missing."""
         function = self._function
         assert function is not None
         self._braces_wrong = True
         self._report(
             Fault("PTX116", f"missing '}}' at the end of {function.name}", _word(self.text, at),
-                  (f"its body begins in line {self.source.line_of(function.name_span[0])}",))
+                  (f"its body begins on line {self.source.line_of(function.name_span[0])}",))
         )  # fmt: skip
         self._abandon(at)
 
@@ -375,19 +378,30 @@ class Reader:
     def _finish(self, at: int) -> None:
         open_node = self._function or self._section
         if len(self.diagnostics) >= MOST_FAULTS:
-            self._report(Fault("PTX121", f"more than {MOST_FAULTS} mistakes; the rest was not read", (at, at + 1)))
+            self._report(Fault("PTX121", f"more than {MOST_FAULTS} errors; the rest was not read", (at, at + 1)))
         elif open_node is not None and open_node is not self._lost:
             brace = open_node.body.span[0] if isinstance(open_node, Function) and open_node.body else open_node.span[0]
-            help = (f"its '{{' is in line {self.source.line_of(brace)}",)
+            help = (f"its '{{' is on line {self.source.line_of(brace)}",)
             self._report(Fault("PTX116", f"missing '}}' at the end of {open_node.name}", (at, at + 1), help))
         self._abandon(at)
+        self._foreign()
+
+    def _foreign(self) -> None:
+        """Report the first character that no PTX file contains, even in a comment, where nothing has been said about
+        one: to ptxas the file ends there (4.1)."""
+        text = self.text
+        at = -1 if text.isascii() else next(at for at, character in enumerate(text) if character > "\x7f")
+        if at < 0 and "\v" in text:
+            at = next((found.start(1) for found in _VERTICAL_TAB.finditer(text) if found[1]), -1)
+        if at >= 0 and all(d.code != "PTX101" for d in self.diagnostics):
+            self.diagnostics.append(_outside(text, at, self.source))
 
     # --- mistakes -----------------------------------------------------------------------------------------------------
 
     def _preprocessor(self, at: int) -> int:
         match = _PREPROCESSOR.match(self.text, at)
         assert match is not None
-        if not _LINE_MARKER.match(match[0]):
+        if not _LINE_MARKER.match(match[0]) or match.end() == len(self.text):
             span = (at, at + len(match[0].split("\n", 1)[0].rstrip()))
             self._report(
                 Fault(
@@ -397,7 +411,7 @@ class Reader:
         return match.end()
 
     def _report(self, fault: Fault) -> None:
-        """Add a finding. Behind a mistake, words that fit nowhere in the same line are no news."""
+        """Add a finding. After an error, misplaced words on the same line are redundant."""
         last = self.diagnostics[-1].span[0] if self.diagnostics else len(self.text)
         stray = fault.code == "PTX100" and fault.fix is None and last <= fault.span[0]
         if stray and self.text.find("\n", last, fault.span[0]) < 0:
@@ -407,9 +421,9 @@ class Reader:
         )
 
     def _resume(self, begin: int, fault: int) -> int:
-        """Where reading goes on after a mistake at `fault` in the unit that begins at `begin`."""
+        """Where to resume after an error at `fault` in the unit that begins at `begin`."""
         text = self.text
-        if text.startswith("/*", fault):  # a comment without end hides the rest, closing braces included
+        if text.startswith("/*", fault):  # an unterminated comment hides the rest, closing braces included
             self._abandon(len(text))
             return len(text)
         # A list of parameters whose function is lost counts as a header, too.
@@ -444,7 +458,7 @@ class Reader:
         return fault
 
     def _enter_unread(self, brace: int) -> int:
-        """Read the body of a function whose header could not be read, so that its mistakes show as well."""
+        """Read the body of a function whose header could not be read, so that its errors are reported as well."""
         if self._function is not None:
             self._abandon(brace)
         self._function = Function("func", "the function", span=(brace, brace + 1), name_span=(brace, brace + 1))
@@ -473,7 +487,7 @@ def _brace() -> re.Pattern[str]:
 
 @cache
 def _after_header() -> re.Pattern[str]:
-    """What neither ends a function's header nor goes on with the module; body: it may begin a body."""
+    """Text that neither ends a function's header nor continues the module; body: it may begin a body."""
     module = "visible|extern|weak|common|entry|func|global|const|shared|tex|file|section|alias|pragma"
     statement = r"\.reg\b|\.loc\b|\.local\b|@|[a-z]\w*\.[\w.:]+[ \t]|ret\b"
     other = rf"(?!\.(?:{module}|version|target|address_size)\b|[{{}}#;]|@@|\Z)"
@@ -492,8 +506,18 @@ def _inner_brace() -> re.Pattern[str]:
     return re.compile(r"\}\s*[,;|}\]]", re.ASCII)
 
 
+def _outside(text: str, at: int, source: Source) -> Diagnostic:
+    """The finding about a character that PTX does not have, at `at`."""
+    name = f"'{text[at]}'" if text[at].isprintable() else f"U+{ord(text[at]):04X}"
+    message = f"the character {name} is none of PTX, not even in a comment"
+    if text[at] == "\v":
+        message = "a vertical tab separates no words of PTX"
+    help = ("save the file without a byte order mark",) if text[at] == "\ufeff" else ()
+    return Diagnostic("PTX101", message, (at, at + 1), source, help=help, section="4.1")
+
+
 def _binary(text: str) -> int | None:
-    """Where a NUL or the first of many control characters stands near the beginning of the text."""
+    """The position of a NUL or the first of many control characters near the beginning of the text."""
     probe = text[:_PROBE]
     strange = len(probe) - len(probe.translate(_CONTROL))
     if strange and ("\0" in probe or 10 * strange > len(probe)):

@@ -14,7 +14,8 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.ir import DataLine, Guard, Immediate, Initializer, Instruction, Label, Loc, Name, Operand
+from ptxtools.ir import DataLine, Guard, Immediate, Initializer, Instruction, Label, Layout, Loc, Name, Operand
+from ptxtools.ir.layout import Extent, guarded, layout_of
 
 from . import templates
 from .constants import ConstantError
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 _TRIVIA = r"(?:\s++|//[^\n]*+|/\*(?s:.*?)\*/)*+"
 _NAME = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++|_)"
 _COUNT = r"(?:0|[1-9]\d{0,17})(?![\w$.])"
-#: What would make the line after an open-ended directive part of it.
+#: Tokens that would make the next line part of an open-ended directive.
 _NOT_LINKED = rf'(?!{_TRIVIA}(?:[,+\-\d"]|\.\d))'
 
-#: An instruction that is no call; a source location; a label. What it does not match is left to `parse`.
+#: An instruction other than a call; a source location; a label. Anything else is left to `parse`.
 _STATEMENT = re.compile(
     rf"""{_TRIVIA}(?:
-        (?:(@!?{_NAME})\s++)?+ (?!call\b) ([a-z]\w*+(?:\.\w++(?:::\w++)*+)*+)(?=[\s;]) ([^;"/\#@:]*+) ;
+        (?:(@!?{_NAME})\s++)?+ (?!call\b) ([a-z]\w*+(?:\.\w++(?:::\w++)*+)*+(?=[\s;])\s*+) ([^;"/\#@:]*+) ;
       | \.loc[ \t]++({_COUNT})[ \t]++({_COUNT})[ \t]++({_COUNT}) {_NOT_LINKED}
       | ({_NAME}):(?!:) (?!{_TRIVIA}\.(?:branchtargets|calltargets|callprototype)\b)
     )""",
@@ -41,8 +42,11 @@ _STATEMENT = re.compile(
 )
 _INSTRUCTION, _LOC, _LABEL = 3, 6, 7  # the last group of each alternative
 
+_PIECE = r"((?:[^,{}\[\]]++|\{[^{}\[\]]*+\}|\[(?:[^{}\[\]]++|\{[^{}\[\]]*+\})*+\])+)"
 #: The operands of a statement with brackets: pieces between commas outside of them.
-_PIECES = re.compile(r"(?:[^,{}\[\]]++|\{[^{}\[\]]*+\}|\[(?:[^{}\[\]]++|\{[^{}\[\]]*+\})*+\])+", re.ASCII)
+_PIECES = re.compile(_PIECE, re.ASCII)
+#: What may stand around an operand.
+_BLANKS = " \t\r\n\f\v"
 
 #: Units other than instructions, each up to its end.
 _UNIT = re.compile(
@@ -74,16 +78,20 @@ _DATA = re.compile(
 )
 
 
-#: A word in an initialiser of numbers.
+#: A word in a numeric initialiser.
 _LIST_WORD = re.compile(r"[{},]|[^\s{},]+")
 
 
 class _NoShapeError(Exception):
-    """This text is for the grammar as a whole."""
+    """This text needs the grammar."""
+
+
+class _SpacingError(Exception):
+    """This is no operand alone: blanks or commas are not where they were last."""
 
 
 class Names(dict[str, Name]):
-    """One `Name` for each text."""
+    """One `Name` per text."""
 
     def __missing__(self, text: str) -> Name:
         name = self[text] = Name(text)
@@ -96,23 +104,54 @@ class _Guards(dict[str, Guard]):
         return guard
 
 
-class _Texts(dict[str, str]):
-    def __missing__(self, text: str) -> str:
-        self[text] = text
-        return text
+class _Heads(dict[str, tuple[str, Layout]]):
+    """Opcodes by their text and the blanks behind it, with the layout of statements that have the same text between all
+    their operands."""
+
+    def __init__(self, separator: str) -> None:
+        super().__init__()
+        self.separator = separator
+        self.pieces = re.compile(f"(?:{re.escape(separator)})?+{_PIECE}", re.ASCII)
+
+    def split(self, rest: str) -> list[str]:
+        """Operands with vectors among them."""
+        pieces = self.pieces.findall(rest)
+        if self.separator.join(pieces) != rest:
+            raise _SpacingError
+        return pieces
+
+    def __missing__(self, text: str) -> tuple[str, Layout]:
+        opcode = text.rstrip(_BLANKS)
+        head = self[text] = opcode, Layout(0, len(text) - len(opcode), len(self.separator))
+        return head
+
+
+class _Separators(dict[str, _Heads]):
+    def __missing__(self, separator: str) -> _Heads:
+        heads = self[separator] = _Heads(separator)
+        return heads
+
+
+class _Moved(dict[tuple[Layout, int], Layout]):
+    """Layouts behind a guard: by those without one, and how far they are moved by it."""
+
+    def __missing__(self, key: tuple[Layout, int]) -> Layout:
+        layout, distance = key
+        moved = self[key] = guarded(layout, 0, distance)
+        return moved
 
 
 class _Operands(dict[str, Operand]):
-    """Operands by their text, blanks around them included."""
+    """Operands by their text."""
 
     def __init__(self, shapes: ShapeParser) -> None:
         super().__init__()
         self._shapes = shapes
 
     def __missing__(self, text: str) -> Operand:
-        inner = text.strip()
-        operand = self[inner] if inner != text else self._shapes.operand(text)
-        self[text] = operand
+        if not _PIECES.fullmatch(text) or text != text.strip(_BLANKS):
+            raise _SpacingError
+        operand = self[text] = self._shapes.operand(text)
         return operand
 
 
@@ -139,15 +178,20 @@ class ShapeParser:
         self._operands = _Operands(self)
         self._data_values = _DataValues(self)
         self._guards = _Guards()
-        self._opcodes = _Texts()
+        self._moved = _Moved()
+        self._layouts: dict[Layout, Layout] = {}
+        self._extents: dict[Extent, Extent] = {}
+        self._heads = _Separators()
+        #: What stood between the operands of the last statement that had other blanks than those before it.
+        self._separator = ", "
         self._store = templates.store()
         self._ply: UnitParser | None = None
-        # Text without `;` is looked through for one from each of its lines, unless the way to it is remembered.
+        # In text without `;`, each line would search for one again; so the position is remembered.
         self._slow_until = 0
 
     @property
     def grammar(self) -> UnitParser:
-        """The parser proper; made when the first text needs it."""
+        """The underlying parser; created on first use."""
         if self._ply is None:
             from .units import shared_parser
 
@@ -157,42 +201,85 @@ class ShapeParser:
     # --- statements ---------------------------------------------------------------------------------------------------
 
     def statements(self, text: str, begin: int, items: list[Any]) -> int:
-        """Read statements into `items` for as long as all are plain; the place where the next unit begins."""
+        """Read plain statements into `items`; returns the position of the next unit."""
         if begin < self._slow_until:
             return begin
         match, add = _STATEMENT.match, items.append
-        guards, opcodes, operand = self._guards, self._opcodes, self._operands.__getitem__
+        guards, moved, operand = self._guards, self._moved, self._operands.__getitem__
+        separator = self._separator
+        heads = self._heads[separator]
         at = begin
         while found := match(text, at):
-            kind = found.lastindex
+            kind, after = found.lastindex, found.end()
             if kind == _INSTRUCTION:
-                guard, opcode, rest = found.group(1, 2, 3)
+                guard, head, rest = found.group(1, 2, 3)
+                opcode, layout = heads[head]
+                last = after - 1
                 try:
-                    if "{" in rest or "[" in rest:
-                        operands = tuple(map(operand, _pieces(rest)))
-                    elif rest and not rest.isspace():
-                        operands = tuple(map(operand, rest.split(",")))
-                    else:
-                        operands = ()
+                    try:
+                        if "{" in rest:
+                            operands = tuple(map(operand, heads.split(rest)))
+                        elif rest:
+                            operands = tuple(map(operand, rest.split(separator)))
+                        else:
+                            operands = ()
+                            last = found.start(2) + len(opcode)
+                    except _SpacingError:
+                        operands, layout, last = self._spaced(found)
+                        separator = self._separator
+                        heads = self._heads[separator]
                 except _NoShapeError:
-                    self._slow_until = found.end()
+                    self._slow_until = after
                     return at
-                first = found.start(2) if guard is None else found.start(1)
-                last = found.end(2) if not operands else found.end(3)
-                if operands and rest[-1] in " \t\r\n\f\v":
-                    last -= len(rest) - len(rest.rstrip())
-                add(Instruction(opcodes[opcode], operands, guards[guard] if guard else None, (first, last)))
+                if guard is None:
+                    add(Instruction(opcode, operands, None, (found.start(2), last), layout))
+                else:
+                    first = found.start(1)
+                    layout = moved[layout, found.start(2) - first]
+                    add(Instruction(opcode, operands, guards[guard], (first, last), layout))
             elif kind == _LABEL:
                 add(Label(found[7], found.span(7)))
             else:
                 file, line, column = found.group(4, 5, 6)
                 span = (found.start(4) - _gap(text, found.start(4)), found.end(6))
                 add(Loc(int(file), int(line), int(column), None, 0, None, span))
-            at = found.end()
+            at = after
         return at
 
+    def _spaced(self, found: re.Match[str]) -> tuple[tuple[Operand, ...], Layout, int]:
+        """Operands, layout from the opcode on, and end of a statement whose blanks are not like those before."""
+        rest, begin, opcode = found[3], found.start(3), found[2].rstrip(_BLANKS)
+        pieces = _PIECES.findall(rest)
+        if ",".join(pieces) != rest:
+            raise _NoShapeError
+        operands, spans, at = [], [], begin
+        for piece in pieces:
+            text = piece.strip(_BLANKS)
+            if not text:
+                raise _NoShapeError
+            first = at + piece.index(text)
+            operands.append(self._operands[text])
+            spans.append((first, first + len(text)))
+            at += len(piece) + 1
+        if len(spans) > 1:
+            separator = rest[spans[0][1] - begin : spans[1][0] - begin]
+            if separator.join(map(str.strip, pieces)) == rest:
+                self._separator = separator
+        start = found.start(2)
+        layout = layout_of(start, [(start, start + len(opcode))], spans)
+        return tuple(operands), self.layout(layout), spans[-1][1]
+
+    def layout(self, layout: Layout) -> Layout:
+        """One for all that are alike."""
+        return self._layouts.setdefault(layout, layout)
+
+    def extent(self, numbers: list[int]) -> Extent:
+        """One for all that are alike."""
+        extent = tuple(numbers)
+        return self._extents.setdefault(extent, extent)
+
     def data_lines(self, text: str, begin: int, lines: list[DataLine]) -> int:
-        """Read lines of section data for as long as all are plain; the place where the next unit begins."""
+        """Read plain lines of section data; returns the position of the next unit."""
         at = begin
         while found := _DATA.match(text, at):
             if found.lastindex == 3:
@@ -207,17 +294,22 @@ class ShapeParser:
         return at
 
     def operand(self, text: str) -> Operand:
-        """An operand from its text."""
+        """An operand from its text, which has no blanks around it."""
+        operand = self._operand(text)
+        if type(operand) is Immediate:
+            operand.extent = self.extent([len(text)])
+        return operand
+
+    def _operand(self, text: str) -> Operand:
         key, parts = templates.shape_of_operand(text)
         template = self._store.operands.get(key) if key else None
-        try:
-            if template is not None:
-                return template.build(parts[1::2], (), self)  # type: ignore[no-any-return]
-        except ConstantError:
-            raise _NoShapeError from None
-        if key and self._store.is_new(key, self._store.operands) and len(parts) < 2 * _MOST_HOLES:
-            self._store.operands[key] = self._operand_template(parts)
-            return self.operand(text)
+        if key and template is None and len(parts) < 2 * _MOST_HOLES and self._store.is_new(key, self._store.operands):
+            template = self._store.operands[key] = self._operand_template(parts)
+        if template is not None:
+            starts = tuple(accumulate(map(len, parts), initial=0))
+            with contextlib.suppress(ConstantError):
+                return template.build(parts[1::2], starts, self)  # type: ignore[no-any-return]
+            raise _NoShapeError
         return self._sample_operand(text)
 
     def _operand_template(self, parts: list[str]) -> templates.Template | None:
@@ -233,7 +325,7 @@ class ShapeParser:
         return instruction.operands[0]  # type: ignore[no-any-return]
 
     def sample(self, text: str, kind: type) -> Any:
-        """What the grammar makes of a text of ours, which must be one node of this kind."""
+        """Parse a text of ours, which must give one node of this kind."""
         try:
             node, end = self.grammar.parse(text, 0)
         except Fault:
@@ -300,16 +392,9 @@ class ShapeParser:
         return operand
 
     def close(self) -> None:
-        """Keep new shapes for the next process; nothing can be read any more."""
+        """Save new shapes for the next process; nothing can be parsed afterwards."""
         self._store.save()
         del self._operands, self._data_values  # which know this parser: a cycle
-
-
-def _pieces(rest: str) -> list[str]:
-    pieces = _PIECES.findall(rest)
-    if ",".join(pieces) != rest:
-        raise _NoShapeError
-    return pieces
 
 
 def _gap(text: str, at: int) -> int:

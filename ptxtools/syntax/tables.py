@@ -1,7 +1,7 @@
-"""PLY's parsing tables: made once for a grammar, then kept in the user's cache directory.
+"""PLY's parsing tables: built once per grammar, then kept in the user's cache directory.
 
-PLY's own table files would land in the package and be trusted without their grammar being compared; here the key is
-the grammar itself. Actions are bound by name, so the tables hold plain data only.
+PLY's own table files would be written to the package and used without comparing the grammar; here the key is
+the grammar itself. Actions are bound by name, so the tables contain only plain data.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _generate() -> tuple[Any, Any, list[tuple[Any, ...]]]:
     loose = [*grammar.undefined_symbols(), *grammar.unused_rules(), *grammar.find_unreachable()]
     made = yacc.LRGeneratedTable(grammar, "LALR", yacc.NullLogger())
     if loose or made.sr_conflicts or made.rr_conflicts:
-        raise AssertionError(f"the grammar is not clean: {loose} {made.sr_conflicts} {made.rr_conflicts}")
+        raise AssertionError(f"grammar conflicts or loose ends: {loose} {made.sr_conflicts} {made.rr_conflicts}")
     rules = [(str(rule), rule.name, rule.len, rule.func) for rule in grammar.Productions]
     return made.lr_action, made.lr_goto, rules
 

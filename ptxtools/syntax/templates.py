@@ -1,7 +1,7 @@
 """Templates: parsed units with holes where names, numbers and strings were, kept by shape.
 
 A shape is a text in which each hole is replaced by its kind. To make a template, the holes get names and numbers that
-occur nowhere else, the grammar parses that, and each hole must turn up exactly once in the node. If it does not, say
+occur nowhere else, the grammar parses it, and each hole must appear exactly once in the node. If it does not, say
 because a constant expression was folded, the shape is not regular, and its texts go to the grammar every time.
 """
 
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools import ir
 from ptxtools.cache import code_state
-from ptxtools.ir import Immediate, Name
+from ptxtools.ir import Immediate, Instruction, Layout, Name
+from ptxtools.ir.positions import parts_of
 
 from . import kept
 from .constants import ConstantError, literal, unary
@@ -27,11 +28,11 @@ from .constants import ConstantError, literal, unary
 if TYPE_CHECKING:
     from .shapes import ShapeParser
 
-#: Templates of operands, and of units, that a process makes at most; with more the input is not of the kind that
-#: repeats itself. A file with more is forgotten: what it holds came from other inputs, and nothing could be added.
+#: The most templates of operands, and of units, in a process; with more, the input does not repeat itself.
+#: A file with more is discarded: its content came from other inputs, and nothing could be added.
 MOST_KEPT = 2000
 
-# Words that mean something to the grammar are no holes.
+# Words with a meaning in the grammar are not holes.
 _HOLE = r"""(?<![\w$%.:])(?:
     (?!(?:generic|function_name|inlined_at|WARP_SZ|call|_)(?![\w$]))(?:[A-Za-z][\w$]*+|[_$%][\w$]++)(?:\.[a-z]\w*+)?+
   | \d[\w$.]*+
@@ -47,12 +48,14 @@ _FIRST_NUMBER = 7_919_000_000
 
 #: Program of a template: nested tuples of plain values, so that marshal can keep it. See `_Maker` and `_link`.
 Program = tuple[Any, ...]
+#: A segment, and an offset in it.
+At = tuple[int, int]
 #: Holes, starts of the segments, and who reads.
 Builder = Callable[[Sequence[str], Sequence[int], "ShapeParser"], Any]
 
 
 class NotRegularError(Exception):
-    """A hole does not turn up in the node exactly once."""
+    """A hole does not appear exactly once in the node."""
 
 
 def shape_of_operand(text: str) -> tuple[str | None, list[str]]:
@@ -129,12 +132,13 @@ class _Maker:
         self._lists = {i: literal(text[1:-1]) for i, text in enumerate(stand_ins) if text[0] == "{"}
 
     def finish(self, node: Any) -> Program:
-        program = self.make(node)
+        program = self._instruction(node) if isinstance(node, Instruction) else self.make(node, 0)
         if self._unused:
             raise NotRegularError
         return program
 
-    def make(self, value: Any) -> Program:
+    def make(self, value: Any, begin: int = -1) -> Program:
+        """begin: where a whole operand begins."""
         if isinstance(value, (Immediate, int, str)) and not isinstance(value, bool):
             return self._leaf(value)
         if value is None or isinstance(value, bool):
@@ -145,11 +149,34 @@ class _Maker:
             return ("tuple", tuple(map(self.make, value)))
         if isinstance(value, ir.SymbolValue) and value.mask is not None:
             raise NotRegularError  # which masks are allowed depends on their value
-        made = [
-            self.make(getattr(value, field.name)) if field.compare else self._span(getattr(value, field.name))
-            for field in fields(value)
-        ]
+        made = [self._field(field.name, getattr(value, field.name), field.compare, begin) for field in fields(value)]
         return ("node", type(value).__name__, tuple(made))
+
+    def _field(self, name: str, value: Any, compare: bool, begin: int) -> Program:
+        if compare:
+            return self.make(value)
+        if name != "extent":
+            return self._span(value)
+        if begin < 0 or not value:
+            return ("value", ())
+        return ("extent", self._place(begin), tuple(self._place(begin + at) for at in value))
+
+    def _instruction(self, item: Instruction) -> Program:
+        """A call: each has operands of its own."""
+        parts = parts_of(item)
+        operands = [self.make(operand, span[0]) for operand, span in zip(item.operands, parts.operands, strict=True)]
+        made = (
+            self.make(item.opcode), ("tuple", tuple(operands)), self.make(item.guard), self._span(item.span),
+            self._layout(item, parts.opcode[0], [begin for begin, _ in parts.operands]),
+        )  # fmt: skip
+        return ("node", "Instruction", made)
+
+    def _layout(self, item: Instruction, opcode: int, operands: list[int]) -> Program:
+        layout = item.layout
+        if layout is None or layout.guard or layout.pieces:
+            raise NotRegularError
+        starts = None if layout.starts is None else tuple(map(self._place, operands))
+        return ("layout", self._place(item.span[0]), self._place(opcode), layout.gap, layout.between, starts)
 
     def _leaf(self, value: Any) -> Program:
         found = self._texts.get(value) if isinstance(value, str) else self._numbers.get(value)
@@ -177,7 +204,7 @@ class _Maker:
     def _span(self, span: tuple[int, int]) -> Program:
         return ("span", *self._place(span[0]), *self._place(span[1]))
 
-    def _place(self, at: int) -> tuple[int, int]:
+    def _place(self, at: int) -> At:
         """A place as a segment and an offset in it; never inside of a hole."""
         segment = bisect_right(self._starts, at) - 1
         offset = at - self._starts[segment]
@@ -198,6 +225,13 @@ def _link(program: Program) -> Builder:
     if tag == "span":
         first, skip, last, more = rest
         return lambda holes, starts, by: (starts[first] + skip, starts[last] + more)
+    if tag == "extent":
+        (first, skip), places = rest
+        return lambda holes, starts, by: by.extent(
+            [starts[segment] + offset - starts[first] - skip for segment, offset in places]
+        )
+    if tag == "layout":
+        return _link_layout(*rest)
     at = rest[0]
     leaf: dict[str, Builder] = {
         "value": lambda holes, starts, by: at,
@@ -212,9 +246,20 @@ def _link(program: Program) -> Builder:
     return leaf[tag]
 
 
+def _link_layout(start: At, opcode: At, gap: int, between: int, operands: tuple[At, ...] | None) -> Builder:
+    def build(holes: Sequence[str], starts: Sequence[int], by: ShapeParser) -> Layout:
+        begin = starts[start[0]] + start[1]
+        places = None
+        if operands is not None:
+            places = tuple([starts[segment] + offset - begin for segment, offset in operands])
+        return by.layout(Layout(starts[opcode[0]] + opcode[1] - begin, gap, between, places))
+
+    return build
+
+
 def _link_node(name: str, values: tuple[Program, ...]) -> Builder:
     kind = getattr(ir, name)
-    if kind is Name and values[0][0] == "text":
+    if kind is Name and values[0][0] == "text" and values[1] == ("value", ()):
         hole = values[0][1]
         return lambda holes, starts, by: by.names[holes[hole]]
     builders = [_link(value) for value in values]
@@ -222,7 +267,7 @@ def _link_node(name: str, values: tuple[Program, ...]) -> Builder:
 
 
 class Template:
-    """A shape's node with holes; `build` fills them in. `program` is marshalled, and linked at the first use."""
+    """A shape's node with holes; `build` fills them in. `program` is marshalled, and linked on first use."""
 
     __slots__ = ("build", "program")
 
@@ -232,7 +277,7 @@ class Template:
 
     @classmethod
     def of(cls, node: Any, parts: list[str]) -> Template:
-        """The template of the node that the grammar made of `placeholder(parts)`. Raises `NotRegularError`."""
+        """The template of the node parsed from `placeholder(parts)`. Raises `NotRegularError`."""
         return cls(marshal.dumps(_Maker(parts).finish(node)))
 
     def _first_build(self, holes: Sequence[str], starts: Sequence[int], by: ShapeParser) -> Any:
@@ -259,7 +304,7 @@ class Store:
         return len(self.operands) + len(self.units)
 
     def is_new(self, shape: str, known: dict[str, Template | None]) -> bool:
-        """Whether a template is to be made for this shape."""
+        """Whether to make a template for this shape."""
         return shape not in known and len(known) - self._loaded[known is self.units] < MOST_KEPT
 
     def save(self) -> None:

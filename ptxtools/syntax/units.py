@@ -1,4 +1,4 @@
-"""One unit of the text through PLY: a node, or a `Fault` that says what is wrong and where."""
+"""Parse one unit of the text with PLY: a node, or a `Fault` with error and position."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UnitParser:
         self._text = ""
 
     def parse(self, text: str, begin: int) -> tuple[Any, int]:
-        """The node of the unit that begins at `begin`, and where the text goes on. A declaration of several variables
+        """The node of the unit at `begin`, and the position after it. A declaration of several variables
         is a list of nodes. Raises `Fault`."""
         self._text = text
         self._lexer.start(text, begin)
@@ -47,10 +47,10 @@ class UnitParser:
         return begin
 
     def close(self) -> None:
-        """Nothing to keep."""
+        """Nothing to save."""
 
     def _fail(self, token: Any) -> None:
-        """Called by PLY with the token that fits nowhere; None at the end of the unit."""
+        """Called by PLY with the unexpected token; None at the end of the unit."""
         wanted = possible(self._parser)
         at = token.lexpos if token is not None else self._next(self._lexer.lexpos)
         before = self._end_before(at)
@@ -58,14 +58,14 @@ class UnitParser:
         if ";" in wanted and not unknown and (token is None or "\n" in self._text[before:at]):
             semicolon = Fix((before, before), ";", "end the statement")
             raise Fault("PTX100", "missing ';' at the end of this statement", (before - 1, before), fix=semicolon)
-        expected = f"expected {describe(wanted)}" if describe(wanted) else "this is no PTX"
+        expected = f"expected {describe(wanted)}" if describe(wanted) else "this is not PTX"
         if token is None:
             found = self._text[at : at + 20].split()
             where = f"before '{found[0]}'" if found else "before the end of the text"
             raise Fault("PTX100", f"{expected} {where}", (before - 1, before))
         span = (at, at + len(token.value))
         if self._text.startswith("*/", at):
-            raise Fault("PTX100", "this '*/' ends no comment", (at, at + 2))
+            raise Fault("PTX100", "this '*/' does not end a comment", (at, at + 2))
         if token.type == "DOTWORD":
             raise Fault("PTX119", f"unknown directive or type '{token.value}'", span, _similar(token.value))
         shown = token.value if len(token.value) <= 40 else token.value[:37] + "..."
@@ -77,7 +77,7 @@ class UnitParser:
         return match.end() if match else at
 
     def _end_before(self, at: int) -> int:
-        """The end of the last token of the unit that stands before `at`."""
+        """The end of the unit's last token before `at`."""
         return max((end for end in self._lexer.ends.values() if end <= at), default=at)
 
 
@@ -85,7 +85,7 @@ _kept = threading.local()
 
 
 def shared_parser() -> UnitParser:
-    """The parser of this thread; PLY's keeps its state in itself."""
+    """The parser of this thread; PLY parsers are not reentrant."""
     try:
         parser: UnitParser = _kept.parser
     except AttributeError:

@@ -1,4 +1,4 @@
-"""The words with a leading dot that shape the syntax, and the class of token that each one is (4.3.1, 11)."""
+"""The dotted words that determine the syntax, with their token classes (4.3.1, 11)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ TUNING = {
     "abi_preserve_control": 1,
 }
 
-#: Directives whose end no punctuation marks: the last argument ends them.
+#: Directives that end with their last argument, without punctuation.
 OPEN_ENDED = frozenset({".version", ".target", ".address_size", ".file", ".loc"})
 
-#: The directive words with a token of their own.
+#: The directive words that are separate tokens.
 _OWN = {
     "version": "VERSION",
     "target": "TARGET",

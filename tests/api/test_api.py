@@ -302,9 +302,9 @@ def test_conversion_of_scalars(type_: str, value: object, bits: int) -> None:
         ("u32", 2**32, "does not fit"),
         ("u32", -(2**32), "does not fit"),
         ("f32", 1e300, "too large"),
-        ("u32", np.zeros(1), "is no pointer"),
+        ("u32", np.zeros(1), "is not a pointer"),
         ("u32", b"\x01", "has 4 bytes, not 1"),
-        ("f64", None, "is no pointer"),
+        ("f64", None, "is not a pointer"),
         ("u32", "7", "a str cannot be passed"),
         ("u32", 1j, "a complex cannot be passed"),
         ("u32", float("nan"), "is an integer"),
@@ -521,7 +521,7 @@ def test_wrong_types_in_calls_of_a_device() -> None:
     wrong(lambda: device.texture(buffer, 2, type="f32", size=[4, 1]), "kind must be a word")
     wrong(lambda: device.multicast([array]), "must be a Buffer")
     wrong(lambda: device.multicast(3), "must be a list of buffers")
-    wrong(lambda: device.global_(SCALE, "x"), "a module must be what ptxtools.load gives, not a str")
+    wrong(lambda: device.global_(SCALE, "x"), "a module must be the result of ptxtools.load, not a str")
     wrong(lambda: device.bind(module, "t", 3), "must be a texture or surface")
     wrong(lambda: buffer + 1.5, "an offset in bytes must be a whole number")
     wrong(lambda: device.launch(module["scale"], 1, 1, 3), "args must be a list")
@@ -553,7 +553,7 @@ def test_device_memory_is_as_large_as_asked_for() -> None:
 
 
 def test_a_heap_fits_into_device_memory() -> None:
-    with pytest.raises(ptxtools.LaunchError, match="a heap of 4,096 bytes: device memory has 1,024"):
+    with pytest.raises(ptxtools.LaunchError, match="a heap of 4,096 bytes does not fit: device memory has 1,024"):
         ptxtools.Device("sm_80", memory=1024, heap=4096)
 
 

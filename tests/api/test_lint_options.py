@@ -27,9 +27,9 @@ def test_options():
     ({"target": ""}, "unknown target ''"),
     ({"target": "sm_91"}, r"unknown target 'sm_91' \(did you mean"),
     ({"ptx_version": "99.9"}, "unknown PTX version '99.9'"),
-    ({"ptx_version": "eight"}, "'eight' is no version"),
-    ({"select": ["PTX2", "E501"]}, "no rule has the code 'E501'"),
-    ({"ignore": "PTX999"}, "no rule has the code 'PTX999'"),
+    ({"ptx_version": "eight"}, "'eight' is not a version"),
+    ({"select": ["PTX2", "E501"]}, "unknown code 'E501'"),
+    ({"ignore": "PTX999"}, "unknown code 'PTX999'"),
 ])  # fmt: skip
 def test_what_is_not_known(options, message):
     with pytest.raises(ValueError, match=message):

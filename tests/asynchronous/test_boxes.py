@@ -327,7 +327,7 @@ def test_maps_and_instructions_that_do_not_fit() -> None:
         modes.region(map_, "tile", (0, 0, 0))
     with pytest.raises(TensorMapError, match="for tile copies in an instruction for im2col"):
         modes.region(map_, "im2col", (0, 0), ())
-    with pytest.raises(TensorMapError, match="it is one row"):
+    with pytest.raises(TensorMapError, match="it must be one row"):
         modes.region(map_, "tile::gather4", (0, 0, 1, 2, 3))
     with pytest.raises(TensorMapError, match="multiple of 128"):
         modes.region(TensorMap(0, TYPES["b6x16_p32"], (256,), (), (128,)), "tile", (64,))
@@ -337,17 +337,17 @@ def test_maps_and_instructions_that_do_not_fit() -> None:
         modes.region(wide_map(), "im2col::w", (0, 0, 0, 0), (0, 32))
     image = TensorMap(0, TYPES["u8"], (16, 9, 7, 6), (16, 144, 1008), mode="im2col", lower=(0, 0), upper=(0, 0),
                       channels=16, pixels=8)  # fmt: skip
-    with pytest.raises(TensorMapError, match="coordinate 9 of dimension 1 outside of the bounding box 0 to 8"):
+    with pytest.raises(TensorMapError, match="coordinate 9 of dimension 1 is outside of the bounding box 0 to 8"):
         modes.region(image, "im2col", (0, 9, 0, 0), (0, 0))
     with pytest.raises(TensorMapError, match="below 256"):
         modes.region(image, "im2col", (0, 0, 0, 0), (256, 0))
 
 
 @pytest.mark.parametrize(("change", "reason"), [
-    ({"type": TYPES["b4x16_p64"], "shape": (128, 8), "box": (128, 1)}, "to shared memory only"),
-    ({"swizzle": "128B_atom_32B_flip_8B"}, "to shared memory only"),
-    ({"mode": "im2col", "lower": (-1,), "upper": (0,)}, "reaches outside"),
-    ({"mode": "im2col", "lower": (0,), "upper": (1,)}, "reaches outside"),
+    ({"type": TYPES["b4x16_p64"], "shape": (128, 8), "box": (128, 1)}, "to shared memory"),
+    ({"swizzle": "128B_atom_32B_flip_8B"}, "to shared memory"),
+    ({"mode": "im2col", "lower": (-1,), "upper": (0,)}, "extends outside"),
+    ({"mode": "im2col", "lower": (0,), "upper": (1,)}, "extends outside"),
 ])  # fmt: skip
 def test_maps_that_cannot_be_stored_through(change: dict[str, Any], reason: str) -> None:
     fields: dict[str, Any] = {"type": TYPES["f32"], "shape": (8, 8), "box": (4, 2)}

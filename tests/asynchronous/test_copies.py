@@ -269,7 +269,7 @@ def test_maps_in_memory(engine: str, where: str) -> None:
     (f"mov.u32 %r1, 24; {COPY} [%s], [%a], %r1, [%mb];", "multiple of 16"),
     (f"{COPY} [%s+16384], [%a], 32, [%mb];", "shared write of 32"),
     (f"mov.u64 %rd9, 64; {COPY} [%s], [%rd9], 32, [%mb];", "global read of 32 bytes"),
-    (f"{TENSOR} [%s], [%a, {{0}}], [%mb];", "no tensor map"),
+    (f"{TENSOR} [%s], [%a, {{0}}], [%mb];", "not a tensor map"),
     ("mov.u64 %rd9, 12; st.bulk.weak.shared::cta [%s], %rd9, 0;", "multiple of 8"),
 ])  # fmt: skip
 def test_misuse_is_a_trap(engine: str, operation: str, reason: str) -> None:

@@ -187,8 +187,8 @@ def test_arrivals_in_another_cta(engine: str) -> None:
     ("operation", "reason"),
     [
         ("mbarrier.arrive.shared::cta.b64 _, [bar];", "not initialised"),
-        ("mbarrier.init.shared::cta.b64 [bar], 0;", "cannot expect 0 arrivals"),
-        ("mbarrier.init.shared::cta.b64 [bar], 1048576;", "cannot expect 1048576 arrivals"),
+        ("mov.u32 %r9, 0; mbarrier.init.shared::cta.b64 [bar], %r9;", "cannot expect 0 arrivals"),
+        ("mov.u32 %r9, 1048576; mbarrier.init.shared::cta.b64 [bar], %r9;", "cannot expect 1048576 arrivals"),
         ("mbarrier.init.shared::cta.b64 [bar], 2; mbarrier.arrive.shared::cta.b64 _, [bar], 3;", "phase lacks 2"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mov.u32 %r9, 0; mbarrier.arrive.shared::cta.b64 _, [bar], %r9;",
          "0 arrivals at once"),

@@ -350,6 +350,18 @@ def test_each_field_of_a_tensor_map(
 
 
 @ENGINES
+def test_an_unpublished_swizzle_mode_is_refused(engine: str) -> None:
+    """Mode 4 of sm_103a: it would not fit the bits that the field has here, so it is no other mode either."""
+    device = ptxtools.Device("sm_103a", engine=engine)
+    map_ = device.upload(np.zeros(128, np.uint8))
+    body = "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%a], 4;\n"
+    mode4 = kernel(POINTERS + body, version=HEADER.replace("8.7", "8.8").replace("100", "103"))
+    with pytest.raises(ptxtools.Trap, match="swizzle mode 4 is not simulated"):
+        launch(engine, mode4, [map_, map_], device=device)
+    assert not map_.download().any()
+
+
+@ENGINES
 def test_global_address_of_a_tensor_map(engine: str) -> None:
     """A map that points elsewhere after its change, in global memory; copies see it behind the fence of its proxy."""
     body = (

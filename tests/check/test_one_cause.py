@@ -159,8 +159,8 @@ def test_an_undeclared_name_is_reported_once_in_each_function():
 @pytest.mark.parametrize(
     ("call", "code", "message"),
     [
-        ("call (r), f, (d, r);", "PTX262", "arguments 1 and 2 of this call are exchanged"),
-        ("call (r, d), f, (r);", "PTX261", "results and arguments of this call of 'f' are exchanged"),
+        ("call (r), f, (d, r);", "PTX262", "arguments 1 and 2 of this call are swapped"),
+        ("call (r, d), f, (r);", "PTX261", "results and arguments of this call of 'f' are swapped"),
         ("call (r), f, (d, d);", "PTX262", "'d' (.b64) does not match parameter 'a' (.b32)"),
     ],
 )
@@ -173,7 +173,7 @@ def test_exchanged_parts_of_a_call_are_one_finding(call, code, message):
 def test_two_exchanged_arguments_among_three():
     head = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func f(.reg .u32 a, .reg .b64 b, .reg .f32 c);\n"
     text = f"{head}.entry k() {{ .reg .u32 r; .reg .b64 d; .reg .f32 e;\ncall f, (e, d, r);\nret; }}"
-    assert [d.message for d in errors(text)] == ["arguments 1 and 3 of this call are exchanged"]
+    assert [d.message for d in errors(text)] == ["arguments 1 and 3 of this call are swapped"]
 
 
 def test_a_range_that_is_too_short_is_one_mistake():

@@ -58,7 +58,7 @@ def test_integers_are_held_against_floats_exactly(run: Run) -> None:
 @pytest.mark.parametrize("dtype", ["f4,i4", ">f4,>i4", "U3", "S2", "M8[s]", "longdouble"])
 def test_an_expectation_without_comparable_numbers_is_refused_before_the_run(run: Run, dtype: str) -> None:
     status, err = expect(run, "zeros:f32[2]", np.zeros(2, dtype))
-    assert status == 2 and err.startswith("ptx-run: error: expected.npy: holds ")
+    assert status == 2 and err.startswith("ptx-run: error: expected.npy: contains ")
 
 
 def test_a_variable_is_not_held_against_structures(run: Run) -> None:
@@ -66,7 +66,7 @@ def test_a_variable_is_not_held_against_structures(run: Run) -> None:
     launch = 'module = "k.ptx"\nkernel = "number"\ngrid = 1\nblock = 1\nargs = [{value = 1}]\n'
     Path("l.toml").write_text(launch + 'globals.pair.expect = "e.npy"\n')
     status, err = run("--launch", "l.toml")
-    assert status == 2 and "e.npy: holds structures (f0, f1)" in err
+    assert status == 2 and "e.npy: contains structures (f0, f1)" in err
     np.save("e.npy", np.array([0j]))
     assert run("--launch", "l.toml") == (0, "")
     np.save("e.npy", np.array([1j]))
@@ -78,8 +78,8 @@ def test_a_variable_is_not_held_against_structures(run: Run) -> None:
     ("array", "said"),
     [
         (np.zeros(2, "U3"), "arrays of <U3 have no PTX element type"),
-        (np.zeros(2, np.dtype("V0")), "holds items of 0 bytes"),
-        (np.array([{}], object), "holds Python objects, not numbers"),
+        (np.zeros(2, np.dtype("V0")), "contains items of 0 bytes"),
+        (np.array([{}], object), "contains Python objects, not numbers"),
     ],
 )
 def test_arrays_that_are_no_memory(run: Run, array: np.ndarray, said: str) -> None:

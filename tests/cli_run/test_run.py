@@ -186,7 +186,7 @@ def test_list_as_json(run, tmp_path: Path) -> None:
 def test_format_is_that_of_the_list(run, tmp_path: Path) -> None:
     (tmp_path / "two.ptx").write_text(TWO)
     ran = run(str(tmp_path / "two.ptx"), "--format", "json", "--grid", "1")
-    assert (ran.status, "--format is that of --list" in ran.err) == (2, True)
+    assert (ran.status, "--format requires --list" in ran.err) == (2, True)
 
 
 def test_list_of_mangled_names(run) -> None:
@@ -201,7 +201,7 @@ def test_list_of_mangled_names(run) -> None:
     [
         (
             "fill",
-            "'fill' may mean 2 kernels: void ns::fill<float, 4>(float*, float) [_ZN2ns4fillIfLi4EEEvPT_S1_], void",
+            "'fill' matches 2 kernels: void ns::fill<float, 4>(float*, float) [_ZN2ns4fillIfLi4EEEvPT_S1_], void",
         ),
         ("hung", "there is no kernel 'hung'; did you mean 'hang'?"),
     ],
@@ -280,7 +280,7 @@ def test_globals(run, tmp_path: Path) -> None:
     np.save(tmp_path / "long.npy", np.zeros(3, np.uint32))
     (tmp_path / "size.toml").write_text(text % "long.npy")
     ran = run("--launch", str(tmp_path / "size.toml"))
-    assert ran.status == 1 and "variable 'counter' differs" in ran.err and "12 bytes are expected" in ran.err
+    assert ran.status == 1 and "variable 'counter' differs" in ran.err and "expected 12 bytes" in ran.err
     ran = run("--launch", str(tmp_path / "name.toml"))
     assert ran.status == 2 and "did you mean 'counter'" in ran.err
     np.save(tmp_path / "in.npy", np.array([5], np.uint32))
@@ -408,8 +408,8 @@ GOOD = ("--arg", "zeros:u32[4]", "--arg", "1")
         (("--grid", "99999999999", "--block", "1", *GOOD), 1, "grid 99999999999"),
         (("--grid", "1", "--block", "0", *GOOD), 1, "block 0,1,1"),
         (("--grid", "1", "--block", "1025", *GOOD), 1, "block 1025"),
-        (("--grid", "x", "--block", "1", *GOOD), 2, "no grid shape"),
-        (("--grid", "1,1,1,1", "--block", "1", *GOOD), 2, "no grid shape"),
+        (("--grid", "x", "--block", "1", *GOOD), 2, "not a grid shape"),
+        (("--grid", "1,1,1,1", "--block", "1", *GOOD), 2, "not a grid shape"),
         ((*BASE, "--cluster", "2", *GOOD), 1, "no clusters"),
         ((*BASE, "--shared", "999999999", *GOOD), 1, "shared memory"),
         ((*BASE, "--shared", "-1", *GOOD), 2, "--shared"),
@@ -422,13 +422,13 @@ GOOD = ("--arg", "zeros:u32[4]", "--arg", "1")
         ((*BASE, *GOOD, "--arg", "1"), 1, "takes 2 arguments (.u64 out, .u32 v), 3 given"),
         ((*BASE, "--arg", "1.5", "--arg", "1"), 1, "is an integer"),
         ((*BASE, "--arg", "bytes:00", "--arg", "1"), 1, "has 8 bytes, not 1"),
-        ((*BASE, "--arg", "zeros:u32[4]", "--arg", "zeros:u32[4]"), 1, "is no pointer"),
+        ((*BASE, "--arg", "zeros:u32[4]", "--arg", "zeros:u32[4]"), 1, "is not a pointer"),
         ((*BASE, "--arg", "zero:u32[4]", "--arg", "1"), 2, "did you mean 'zeros'"),
         ((*BASE, "--arg", "missing.npy", "--arg", "1"), 2, "cannot be read"),
         ((*BASE, "--arg", "zeros:u8[99999999999]", "--arg", "1"), 1, "memory"),
         ((*BASE, "--arg", "zeros:u8[0]", "--arg", "1", "--expect", "0=missing.npy"), 2, "cannot be read"),
         ((*BASE, *GOOD, "--expect", "0=missing.npy"), 2, "cannot be read"),
-        ((*BASE, *GOOD, "--expect", "1=a.npy"), 2, "argument 1 is no buffer"),
+        ((*BASE, *GOOD, "--expect", "1=a.npy"), 2, "argument 1 is not a buffer"),
         ((*BASE, *GOOD, "--expect", "2=a.npy"), 2, "no argument 2"),
         ((*BASE, *GOOD, "--save", "a.npy"), 2, "N=FILE.npy"),
         ((*BASE, *GOOD, "--save", "0=missing/a.npy"), 2, "cannot be written"),
@@ -486,9 +486,9 @@ STORE_ARGS = ("--grid", "1", "--block", "4", "--arg", "zeros:u32[4]", "--arg", "
 @pytest.mark.parametrize(("options", "status", "says"), [
     (["--device", "foo"], 2, "there is no device 'foo'"),
     (["--device", "sm_82"], 1, "no device 'sm_82' is simulated"),
-    (["--rtol", "nan"], 2, "nan is no finite number"),
-    (["--atol", "inf"], 2, "inf is no finite number"),
-    (["--timeout", "nan"], 2, "nan is no finite number"),
+    (["--rtol", "nan"], 2, "nan is not a finite number"),
+    (["--atol", "inf"], 2, "inf is not a finite number"),
+    (["--timeout", "nan"], 2, "nan is not a finite number"),
     (["--stack", "524289"], 1, "a stack of 524,289 bytes: a thread has 0 to 524,288"),
     (["--stack", "99999999999999999999"], 1, "a thread has 0 to 524,288"),
     (["--heap", "99999999999999999999"], 1, "device memory has"),

@@ -59,6 +59,6 @@ def test_running_a_known_kernel_loads_no_front_end_and_nothing_for_what_it_does_
     assert not below(second, "syntax", "ir", "check", "container", "inputs", "program.lowering", "program.passes")
     assert not below(second, "native.handlers", "native.code.generate", "reference")
     assert below(second, "sim.textures") == {"ptxtools.sim.textures", "ptxtools.sim.textures.handles"}
-    for unused in ("launch.textures", "launch.file", "machine.deadlock", "machine.polled", "sim.checks.findings",
+    for unused in ("launch.textures", "launch.file", "machine.deadlock", "machine.polled", "observe.session",
                    "sim.children", "sim.asynchronous", "sim.tensor"):  # fmt: skip
         assert not below(second, unused), unused

@@ -48,7 +48,7 @@ def test_what_ptxas_accepts_we_accept(outcomes: list[Outcome]) -> None:
 
 def test_a_change_is_noticed() -> None:
     good = Row("8.7 9.7.1.1", "9.0/sm_90", True, "add.sat.s32 c, c, 1;")
-    bad = good._replace(text="add.sat.u32 c, c, 1;")
+    bad = good._replace(text="add.sat.u16 c, c, 1;")
     assert [examples.outcome(row).verdict for row in (good, bad)] == ["", "ours"]
     assert [examples.outcome(row._replace(accepted=False)).verdict for row in (good, bad)] == ["ptxas", "both"]
     outcomes = [examples.outcome(bad)]

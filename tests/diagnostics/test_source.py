@@ -22,8 +22,8 @@ def test_plain_bytes_decode():
     assert decode(b".version 8.0\n", "a") == ".version 8.0\n"
 
 
-def test_byte_order_mark_is_dropped():
-    assert decode(b"\xef\xbb\xbf.version 8.0", "a") == ".version 8.0"
+def test_byte_order_mark_is_a_character():
+    assert decode(b"\xef\xbb\xbf.version 8.0", "a") == "\ufeff.version 8.0"
 
 
 def test_latin_1_comments_survive():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ptxtools.ir import Module
 from ptxtools.machine.launch import AddressSpace, Launch, Outcome
 from ptxtools.program import Program, lower
 from ptxtools.program.layout import kernel_parameters
+from ptxtools.program.variant import Variant
 from ptxtools.syntax import parse
 
 BASE = 0x1000_0000
@@ -46,7 +48,7 @@ def module_of(text: str) -> Module:
 
 def lowered(text: str, *, optimise: bool = True, globals_at: int = BASE) -> Program:
     module = module_of(text)
-    return lower(module, module.entries[0].name, lambda name: globals_at, optimise=optimise)
+    return lower(module, module.entries[0].name, lambda name: globals_at, variant=Variant(optimise=optimise))
 
 
 def parameter_block(module: Module, values: list[int | bytes]) -> bytes:
@@ -58,11 +60,17 @@ def parameter_block(module: Module, values: list[int | bytes]) -> bytes:
     return bytes(block)
 
 
+@functools.lru_cache(32)
+def _known(text: str, optimise: bool, globals_at: int) -> tuple[Module, Program]:
+    """A kernel that is launched again and again is made ready once, as a device does."""
+    module = module_of(text)
+    return module, lower(module, module.entries[0].name, lambda name: globals_at, variant=Variant(optimise=optimise))
+
+
 def launch_of(
     text: str, memory: Memory, values: list[int | bytes], *, optimise: bool = True, globals_at: int = BASE, **shape: Any
 ) -> Launch:
-    module = module_of(text)
-    program = lower(module, module.entries[0].name, lambda name: globals_at, optimise=optimise)
+    module, program = _known(text, optimise, globals_at)
     options = {"grid": (1, 1, 1), "block": (32, 1, 1), **shape}
     return Launch(program=program, memory=memory.space, params=parameter_block(module, values), **options)
 

@@ -16,6 +16,7 @@ from ptxtools.program.effects import reads, successors, terminator_reads, termin
 from ptxtools.program.lowering import finish
 from ptxtools.program.passes.colouring import Frame, ValueTable, assign, bits, block_liveness
 from ptxtools.program.program import FRAME_HEADER, SLOT_BYTES, Block
+from ptxtools.program.variant import Variant
 from ptxtools.syntax import parse
 
 TESTDATA = Path(__file__).parents[2] / "testdata"
@@ -32,7 +33,8 @@ def module(name: str) -> Module:
 def program(name: str, *, optimise: bool) -> Program | None:
     """None where something is not supported yet: then each diagnostic says so, and where."""
     try:
-        return lower(module(name), module(name).entries[0].name, lambda variable: 0x10000, optimise=optimise)
+        kernel = module(name).entries[0].name
+        return lower(module(name), kernel, lambda variable: 0x10000, variant=Variant(optimise=optimise))
     except PtxError as error:
         assert all(d.code == "PTX901" and d.span != (0, 0) for d in error.diagnostics)
         return None

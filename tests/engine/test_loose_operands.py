@@ -115,3 +115,27 @@ def test_a_scalar_in_braces_is_that_scalar(target: str, line: str, names: str) -
     assert [finding for text in texts for finding in ptxtools.lint(text) if finding.severity.name == "ERROR"] == []
     first, second = ([repr(block.ops) for block in lowered(text).blocks] for text in texts)
     assert first == second
+
+
+@ENGINES
+def test_an_address_with_an_offset_is_a_constant(engine: str) -> None:
+    body = """.shared .b32 pad[4], s; .const .u32 c[2] = {5, 6}; .reg .u64 %a;
+    mov.u64 %d1, c; add.u64 %d2, %d1, 4; sub.u64 %d3, c+4, %d2; st.u64 [%o], %d3;
+    mov.u32 %r1, s; sub.u32 %r1, s+12, %r1; st.u32 [%o+8], %r1;
+    setp.eq.u64 %p1, %d2, c+4; selp.u32 %r2, 1, 2, %p1; st.u32 [%o+12], %r2;
+    st.u64 [%o+16], c+4; ld.u64 %a, [%o+16]; ld.const.u32 %r3, [%a]; st.u32 [%o+24], %r3;"""
+    words = run(body, engine)
+    assert words[:4] == [0, 0, 12, 1] and words[6] == 6
+
+
+@ENGINES
+def test_metadata_in_braces(engine: str) -> None:
+    """Two ones of four at the places that the metadata names, against a column of 1, 2, 3, 4."""
+    product = (
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r1, %r1}, "
+        "{%r2, %r2}, {%f4, %f4, %f4, %f4}, {%r3}, 0;"
+    )
+    body = f"""mov.b32 %r1, 0x3C003C00; mov.b32 %r2, 0x40003C00; mov.b32 %r3, 0x44444444; mov.b32 %f4, 0f3F800000;
+    {product} st.f32 [%o], %f0;"""
+    plain = body.replace("{%r3}", "%r3")
+    assert run(body, engine, threads=32)[0] == run(plain, engine, threads=32)[0] == 0x4150_0000

@@ -10,6 +10,7 @@ from ptxtools.diagnostics import PtxError
 from ptxtools.machine.launch import constants
 from ptxtools.program import layout, lower
 from ptxtools.program.details import Constant
+from ptxtools.program.variant import Variant
 
 from .harness import Memory, launch_of, listing, lowered, module_of, results
 
@@ -147,7 +148,7 @@ def test_one_block_waits_for_shuffles_of_one_mask() -> None:
 def test_lines_point_at_the_text() -> None:
     text = (BENCH / "vecadd.ptx").read_text()
     module = module_of(text)
-    program = lower(module, "vecadd", lambda name: 0, optimise=False)
+    program = lower(module, "vecadd", lambda name: 0, variant=Variant(optimise=False))
     for block in program.blocks:
         for op in block.ops:
             _, start, line = program.lines[op.where]
@@ -191,11 +192,11 @@ def test_addresses_of_functions_are_in_order_of_mention() -> None:
     ("body", "reason"),
     [
         ("bra NOWHERE;", "there is no label 'NOWHERE'"),
-        ("add.u32 %r1, %undeclared, 1;", "'%undeclared' is not declared, and no special register"),
+        ("add.u32 %r1, %undeclared, 1;", "'%undeclared' is neither declared nor a special register"),
         ("add.u32 %r1, nothing, 1;", "'nothing' has no address"),
         ("frobnicate.u32 %r1, %r2;", "unknown instruction"),
-        ("@%r9 add.u32 %r1, %r1, 1;", "is no predicate register"),
-        ("call f;", "'f' is no function"),
+        ("@%r9 add.u32 %r1, %r1, 1;", "is not a predicate register"),
+        ("call f;", "'f' is not a function"),
     ],
 )
 def test_refusals(body: str, reason: str) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from ptxtools.machine import events
+from ptxtools.machine.observers import EVENTS
 from ptxtools.native.code import encode, generate
 from ptxtools.native.handlers import KINDS
 from ptxtools.program import operations
 from ptxtools.program.details import Action, Callee, Constant, Detail, NamedOperands, SpecialRegister, ThreadCopy
 from ptxtools.program.lowering import lower
-from ptxtools.program.operations import BARRIER, BLOCK, ENDINGS, EVENT, NATIVE, OPERATIONS, Operation
-from ptxtools.program.passes.instrument import instrument
+from ptxtools.program.operations import BARRIER, BLOCK, ENDINGS, EVENT, MARK, NATIVE, OPERATIONS, Operation
+from ptxtools.program.passes.instrument import MARKS, instrument
 from ptxtools.program.program import Op, Program, Ref
 from ptxtools.program.variant import Variant
 from ptxtools.reference import registry, run
@@ -38,6 +39,7 @@ def unserved(rows: dict[str, Operation]) -> set[str]:
         there = {
             BLOCK: kind in KINDS and kind in registry.EXECUTORS,
             NATIVE: kind in KINDS,
+            MARK: kind in MARKS,
             EVENT: row.runs == EVENT and events.find(LAUNCH, kind) is not None,
             BARRIER: row.actions <= barriers,
         }
@@ -50,7 +52,7 @@ def test_each_kind_has_what_runs_it() -> None:
     assert unserved(OPERATIONS) == set()
 
 
-@pytest.mark.parametrize("runs", [BLOCK, NATIVE, EVENT, BARRIER])
+@pytest.mark.parametrize("runs", [BLOCK, NATIVE, EVENT, BARRIER, MARK])
 def test_a_row_that_nothing_runs_is_found(runs: str) -> None:
     made = {"new": Operation(runs, actions=frozenset({"unheard of"}))}
     assert unserved(made) == {"new"}
@@ -88,9 +90,13 @@ def variants(name: str) -> list[Program]:
     if first is None:
         return []
     plain = program(name, optimise=False)
-    late = lower(module(name), module(name).entries[0].name, lambda variable: 0x10000, variant=Variant(late=True))
+    kernel = module(name).entries[0].name
+    late = lower(module(name), kernel, lambda variable: 0x10000, variant=Variant(late=True))
+    lines = lower(module(name), kernel, lambda variable: 0x10000, variant=Variant(lines=True))
     assert plain is not None
-    return [first, plain, late, instrument(first), instrument(late), instrument(plain, skip=True)]
+    everything, looks = frozenset(EVENTS), frozenset(EVENTS) - {"permit"}
+    seen = [instrument(late, looks), instrument(plain, everything), instrument(lines, everything)]
+    return [first, plain, late, lines, instrument(first, looks), *seen]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,11 +108,13 @@ def test_programs_are_as_the_table_says(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_programs_are_the_same(name: str) -> None:
     """Details come back with their types, whatever they are."""
-    for found in variants(name)[:1]:
-        again = stored.decode_program(marshal.loads(marshal.dumps(stored.encode_program(found))))
-        for one, other in zip(found.blocks, again.blocks, strict=True):
-            ops = zip([*one.ops, one.terminator.op], [*other.ops, other.terminator.op], strict=True)
-            assert all(a is b is None or (a and b and a.detail == b.detail and a.kind == b.kind) for a, b in ops)
+    found = program(name, optimise=True)
+    if found is None:
+        return
+    again = stored.decode_program(marshal.loads(marshal.dumps(stored.encode_program(found))))
+    for one, other in zip(found.blocks, again.blocks, strict=True):
+        ops = zip([*one.ops, one.terminator.op], [*other.ops, other.terminator.op], strict=True)
+        assert all(a is b is None or (a and b and a.detail == b.detail and a.kind == b.kind) for a, b in ops)
 
 
 R = Ref(512, "b32")

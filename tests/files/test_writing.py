@@ -71,7 +71,7 @@ def test_a_folder_that_takes_no_new_files(tmp_path, old, monkeypatch):
 
     monkeypatch.setattr(files.os, "open", refuse)
     for path in ("new", str(old)):
-        with pytest.raises(OSError, match=r"the folder '.*' takes no new files: Permission denied") as caught:
+        with pytest.raises(OSError, match=r"cannot create a file in the folder '.*': Permission denied") as caught:
             put(path, b"x")
         assert caught.value.filename == path
     assert old.read_bytes().startswith(b"former")
@@ -179,7 +179,7 @@ def test_where_even_that_fails_the_former_content_is_named(tmp_path, old, monkey
         return plain(path, mode, *more, **also)
 
     monkeypatch.setattr("builtins.open", worn_out)
-    with pytest.raises(OSError, match=r"Input/output error; its former content is in '(.*)'") as caught:
+    with pytest.raises(OSError, match=r"Input/output error; its previous content is in '(.*)'") as caught:
         write_whole(str(old), full)
     monkeypatch.undo()
     (backup,) = (path for path in tmp_path.iterdir() if path.name.startswith("."))

@@ -10,7 +10,7 @@ from ptxtools.isa import resolve
 
 ROOT_WORD = {
     "add.s32": {"type": "s32"},
-    "add.sat.s32": {"sat": "sat", "s32": "s32"},
+    "add.sat.s32": {"sat": "sat", "type": "s32"},
     "mul.wide.s16": {"mode": "wide", "type": "s16"},
     "cvt.rn.satfinite.f16.f32": {"rnd": "rn", "satfinite": "satfinite", "dtype": "f16", "atype": "f32"},
     "ld.global.v4.f32": {"ss": "global", "vec": "v4", "type": "f32"},

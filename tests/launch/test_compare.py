@@ -177,7 +177,7 @@ def test_items_without_a_type_compare_by_their_bits_with_their_like() -> None:
 @pytest.mark.parametrize("dtype", ["f4,i4", "U3", "S3", "M8[s]", "m8[s]", "O", "V12", "f4,O"])
 def test_what_is_no_number_is_refused(dtype: str) -> None:
     for got, expected in ((np.zeros(2, dtype), np.zeros(2, dtype)), (np.zeros(2, np.float32), np.zeros(2, dtype))):
-        with pytest.raises(SpecError, match=r"cannot be compared|no numbers"):
+        with pytest.raises(SpecError, match=r"cannot be compared|not numbers"):
             compare(got, F32, expected, EXACT)
 
 

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 import ptxtools
 from ptxtools import sim
 from ptxtools.cli import run
+from ptxtools.diagnostics.kinds import CHECKERS
 from ptxtools.launch.file import parse_launch_file
 from ptxtools.launch.job import FAILURES
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, option, options_of, takes
-from ptxtools.sim.checks import CHECKERS
 from ptxtools.sim.device import Request
 
 FILE = b'module = "k.ptx"\ngrid = 1\nblock = 1\n'
@@ -58,7 +58,7 @@ ANOTHER = """
     try:
         parse_launch_file(text + b'colour = "pink"', "x")
     except SpecError as error:
-        assert "x: colour: colour 'pink': there are grey and green" in str(error)
+        assert "x: colour: colour 'pink': must be grey or green" in str(error)
     else:
         raise AssertionError("pink was taken")
 
@@ -68,7 +68,7 @@ ANOTHER = """
         try:
             device(colour="pink")
         except ptxtools.LaunchError as error:
-            assert str(error) == "colour 'pink': there are grey and green"
+            assert str(error) == "colour 'pink': must be grey or green"
         else:
             raise AssertionError("pink was taken")
     print("everywhere")
@@ -108,10 +108,10 @@ def test_devices_take_every_option(device):
         ({"sms": 65537}, "a device cannot have 65537 SMs; at most 65536"),
         ({"memory": 0}, "a device cannot have 0 bytes of memory"),
         ({"threads": 0}, "a device cannot have 0 worker threads"),
-        ({"seed": -1}, "seed -1: seeds are not negative"),
-        ({"heap": -1}, "a heap of -1 bytes: device memory has"),
-        ({"numerics": "exact"}, "numerics 'exact': there are chip and ieee"),
-        ({"engine": "steam"}, "there is no engine 'steam'; there are native and reference"),
+        ({"seed": -1}, "seed -1: must not be negative"),
+        ({"heap": -1}, "a heap of -1 bytes does not fit: device memory has"),
+        ({"numerics": "exact"}, "numerics 'exact': must be chip or ieee"),
+        ({"engine": "steam"}, "there is no engine 'steam'; use native or reference"),
         ({"stack": -1}, "stack"),
     ],
 )

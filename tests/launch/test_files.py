@@ -104,7 +104,7 @@ def test_another_module_may_be_run(tmp_path: Path) -> None:
     [
         (MINIMAL + "sharde = 1", "unknown key 'sharde'; did you mean 'shared'?"),
         (MINIMAL + "[bufers.a]\nzeros = 'f32[1]'", "unknown key 'bufers'; did you mean 'buffers'?"),
-        (MINIMAL + "[buffers.a]\nzero = 'f32[1]'", "needs exactly one of file, zeros"),
+        (MINIMAL + "[buffers.a]\nzero = 'f32[1]'", "requires exactly one of file, zeros"),
         (
             MINIMAL + "[buffers.a]\nzeros = 'f32[1]'\nexpected = 'x'",
             "buffers.a: unknown key 'expected'; did you mean 'expect'?",
@@ -121,7 +121,7 @@ def test_another_module_may_be_run(tmp_path: Path) -> None:
         (MINIMAL + "args = [{value = true}]", "args[0].value: must be a number, not True"),
         (MINIMAL + "args = [{bytes = 1}]", "case.toml: args[0].bytes: must be text, not 1"),
         (MINIMAL + "args = [{bytes = 'xy'}]", "case.toml: args[0].bytes: 'xy' has other characters than"),
-        (MINIMAL + "devices = 99999999", "devices: at most 576 devices are possible"),
+        (MINIMAL + "devices = 99999999", "devices: at most 576 devices are allowed"),
         (MINIMAL + "device = 'foo'", "device: there is no device 'foo'"),
         (MINIMAL + "device = 'sm_91'", "did you mean 'sm_90'?"),
         (
@@ -132,8 +132,8 @@ def test_another_module_may_be_run(tmp_path: Path) -> None:
         (MINIMAL + TENSORMAP.format("").replace("f32'\n", "f33'\n"), "tensormaps.A.type: there is no type 'f33'"),
         (MINIMAL + "args = [{buffer='a'}]", "there is no [buffers.a]"),
         (MINIMAL + "args = [{bufer='a'}]", "args[0]: unknown key 'bufer'; did you mean 'buffer'?"),
-        (MINIMAL + "args = [{}]", "needs exactly one of"),
-        (MINIMAL + "args = [{value=1, null=true}]", "needs exactly one of"),
+        (MINIMAL + "args = [{}]", "requires exactly one of"),
+        (MINIMAL + "args = [{value=1, null=true}]", "requires exactly one of"),
         (MINIMAL + "args = [{value='x'}]", "args[0].value: must be a number"),
         (MINIMAL + "args = [{null=false}]", "must be true"),
         (MINIMAL + "args = [{bytes='0'}]", "an odd number of hexadecimal digits"),
@@ -146,7 +146,7 @@ def test_another_module_may_be_run(tmp_path: Path) -> None:
         (MINIMAL + "timeout = 0", "timeout: must be a number of seconds above 0"),
         (MINIMAL + "expect_failure = 'crash'", "unknown kind of failure 'crash'"),
         (MINIMAL + "expect_failure = 'dedlock'", "did you mean 'deadlock'?"),
-        (MINIMAL + "[globals.x]", "needs file or expect"),
+        (MINIMAL + "[globals.x]", "requires file or expect"),
         (MINIMAL + "launch = []", "must be [[launch]] tables"),
         (MINIMAL + "[[launch]]\ngird = 1", "launch[0]: unknown key 'gird'; did you mean 'grid'?"),
         (MINIMAL + "[[launch]]\nsms = 1", "unknown key 'sms'"),
@@ -169,7 +169,7 @@ def test_refused(tmp_path: Path, text: str, says: str) -> None:
     ("text", "what"),
     [
         (MINIMAL + "[multicast.m]\nbuffers = ['a']", "there is no [buffers.a]"),
-        (MINIMAL + "[multicast.m]\nbuffers = []", "names no buffer"),
+        (MINIMAL + "[multicast.m]\nbuffers = []", "must name a buffer"),
         (MINIMAL + "args = [{multicast='m'}]", "there is no [multicast.m]"),
         (MINIMAL + "devices = 0", "must be at least 1"),
         (MINIMAL + "devices = 2\n[buffers.a]\nzeros = 'u8[1]'\ndevice = 2", "there is no device 2; devices = 2"),

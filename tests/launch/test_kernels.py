@@ -45,12 +45,12 @@ def test_names(wanted, found):
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
-        ("over", "'over' may mean 2 kernels: over(float) [_Z4overf], over(int) [_Z4overi]"),
+        ("over", "'over' matches 2 kernels: over(float) [_Z4overf], over(int) [_Z4overi]"),
         (
             "ns::fill",
-            f"'ns::fill' may mean 2 kernels: void ns::fill<float, 4>(float*, float) [{FLOATS}], void ns::fill",
+            f"'ns::fill' matches 2 kernels: void ns::fill<float, 4>(float*, float) [{FLOATS}], void ns::fill",
         ),
-        ("p", "'p' may mean 2 kernels: plain, plainer"),
+        ("p", "'p' matches 2 kernels: plain, plainer"),
         ("hung", "there is no kernel 'hung'; did you mean 'hang'?"),
         (
             "zzzzzz",

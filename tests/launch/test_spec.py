@@ -133,8 +133,8 @@ def test_random_floats_stay_below_one(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is no argument"),
-        ("hello", "is no argument"),
+        ("", "is not an argument"),
+        ("hello", "is not an argument"),
         ("nul", "did you mean 'null'"),
         ("zero:f32[4]", "did you mean 'zeros'"),
         ("f33:1.5", "did you mean"),
@@ -151,8 +151,8 @@ def test_random_floats_stay_below_one(name: str) -> None:
         ("fill:f32[4]", "is not fill:TYPE[SIZE,…]=VALUE"),
         ("fill:u8[4]=300", "does not fit into u8"),
         ("fill:u8[4]=x", "is not fill:TYPE"),
-        ("random:f32[4]@x", "is no seed"),
-        ("random:f32[4]@-1", "is no seed"),
+        ("random:f32[4]@x", "is not a seed"),
+        ("random:f32[4]@-1", "is not a seed"),
         ("bytes:0", "an odd number of hexadecimal digits"),
         ("bytes:zz", "other characters than hexadecimal digits"),
         ("@none/file", "cannot be read"),

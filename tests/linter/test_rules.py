@@ -21,6 +21,7 @@ Better:
     mov.b32 %r1, %r2;
 """
 
+from ptxtools.ir.positions import part_span
 from ptxtools.linter.registry import instructions
 
 CODE = "PTX799"
@@ -30,7 +31,7 @@ CODE = "PTX799"
 def check(context, facts, line):
     into, source = line.item.operands
     if into == source:
-        context.warn(CODE, f"'{line.item.opcode}' moves a register to itself", context.operand(line.item, 1))
+        context.warn(CODE, f"'{line.item.opcode}' moves a register to itself", part_span(line.item, 1))
 '''
 
 #: ptx-lint with a second folder of rules.

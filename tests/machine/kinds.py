@@ -18,6 +18,8 @@ FOLDERS = ("program", "machine", "native", "reference", "sim")
 _REPORTS = ("native/loop/hangs.py", "reference/deadlocks.py")
 #: What the native code's stop codes mean.
 _FAULTS = "native/loop/faults.py"
+#: Functions that make messages.
+_MAKERS = ("trap", "Trap", "interrupted", "wait", "_note")
 #: Functions that are given a message: they make no kind of their own.
 _PASSED_ON = re.compile(r"…|…: …")
 
@@ -55,18 +57,30 @@ def _texts(node: ast.expr | None, function: ast.AST, made_by_calls: int = 2) -> 
             yield text
 
 
-def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.Lambda):
-            for node in ast.walk(function):
-                if isinstance(node, ast.Call):
-                    yield node, function
+@cache
+def _calls() -> list[tuple[str, ast.Module, list[tuple[ast.Call, ast.AST]]]]:
+    """Each module with the calls that make messages, and the function that each is in."""
+    return [
+        (
+            name,
+            tree,
+            [
+                (node, function)
+                for function in ast.walk(tree)
+                if isinstance(function, ast.FunctionDef | ast.Lambda)
+                for node in ast.walk(function)
+                if isinstance(node, ast.Call) and _name(node) in _MAKERS
+            ],
+        )
+        for name, tree in _trees()
+        if any(f"{maker}(" in (PACKAGE / name).read_text() for maker in _MAKERS)
+    ]
 
 
-def _trees() -> Iterator[tuple[str, ast.Module]]:
-    for folder in FOLDERS:
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
-            yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())
+@cache
+def _trees() -> list[tuple[str, ast.Module]]:
+    paths = [path for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]
+    return [(path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())) for path in paths]
 
 
 def _name(call: ast.Call) -> str:
@@ -91,8 +105,8 @@ def _functions() -> dict[str, list[ast.FunctionDef]]:
 def traps() -> set[str]:
     """Messages of traps."""
     found: set[str] = set()
-    for name, tree in _trees():
-        for call, function in _calls(tree):
+    for name, tree, calls in _calls():
+        for call, function in calls:
             if _name(call) in ("trap", "Trap", "interrupted") and call.args:
                 found.update(_texts(call.args[0], function))
         if name == _FAULTS:
@@ -114,8 +128,8 @@ def _reasons(tree: ast.Module) -> set[str]:
 def waits() -> set[str]:
     """What threads can wait for: messages of waits, as reports show them."""
     found: set[str] = set()
-    for name, tree in _trees():
-        for call, function in _calls(tree):
+    for name, tree, calls in _calls():
+        for call, function in calls:
             if _name(call) == "wait" and len(call.args) > 1:
                 found.update(f"for {text}" for text in _texts(call.args[1], function))
                 if isinstance(call.args[1], ast.Call):

@@ -1,14 +1,10 @@
-"""A pytest plugin that writes down which kinds of traps and of waits the tests of a run have met.
-
-    pytest -p tests.machine.recorder --kinds-met FILE tests/...
-
-Each line of the file is a kind (`kinds.py`), a tab, and the test that met it.
-"""
+"""Which messages of traps and of waits a test meets. Tests in `kinds.tsv` are held against it where they run."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,46 +12,53 @@ import pytest
 
 from ptxtools.diagnostics import Trap
 from ptxtools.machine import deadlock
-from ptxtools.native.loop import hangs
-from ptxtools.reference import deadlocks
 
 from . import kinds
 
-_met: set[tuple[str, str]] = set()
-_messages: set[tuple[str, str]] = set()
+TABLE = Path(__file__).with_name("kinds.tsv")
 
 
-def _note(message: str) -> None:
-    _messages.add((message, os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]))
+@cache
+def table() -> dict[str, str]:
+    """The test of each kind (`kinds.py`), with its parameters."""
+    return dict(line.split("\t") for line in TABLE.read_text().splitlines())
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kinds-met", help="File for the kinds of traps and waits that were met.")
+@cache
+def kinds_of() -> dict[str, list[str]]:
+    """The kinds that each test in the table meets."""
+    found: dict[str, list[str]] = {}
+    for kind, test in table().items():
+        found.setdefault(test, []).append(kind)
+    return found
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    made, told = Trap.__init__, deadlock.report
+@contextmanager
+def messages(patch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Messages of all traps that are made meanwhile, and what deadlock reports say of each warp."""
+    from ptxtools.native.loop import hangs
+    from ptxtools.reference import deadlocks
+
+    made, told, met = Trap.__init__, deadlock.report, []
 
     def init(self: Trap, reason: str, **facts: Any) -> None:
         made(self, reason, **facts)
-        _note(reason)
+        met.append(reason)
 
     def report(
         program: Any, grid: Any, summary: Iterable[deadlock.CtaLine], waiting: list[deadlock.Waiting], *rest: Any
     ) -> Trap:
-        for one in waiting:
-            _note(one.what)
+        met.extend(one.what for one in waiting)
         return told(program, grid, summary, waiting, *rest)
 
-    Trap.__init__ = init  # type: ignore[method-assign]
-    hangs.report = deadlocks.report = report
+    with patch.context() as here:
+        here.setattr(Trap, "__init__", init)
+        here.setattr(hangs, "report", report)
+        here.setattr(deadlocks, "report", report)
+        yield met
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    file = config.getoption("--kinds-met")
-    if file is None:
-        return
-    for kind in kinds.traps() | kinds.waits():
-        form = kinds.pattern(kind)
-        _met.update((kind, test) for message, test in _messages if form.fullmatch(message))
-    Path(file).write_text("".join(f"{kind}\t{test}\n" for kind, test in sorted(_met)))
+def missed(wanted: Iterable[str], met: list[str]) -> list[str]:
+    """The kinds that no message is of."""
+    forms = {kind: kinds.pattern(kind) for kind in wanted}
+    return [kind for kind, form in forms.items() if not any(map(form.fullmatch, met))]

@@ -1,46 +1,38 @@
 """Each kind of trap, and each kind of waiting that a deadlock report names, has a test that meets it (`kinds.tsv`: one
-with its parameters, so that few are run again)."""
+with its parameters). A test that stands there fails if it does not meet its kinds (`tests/conftest.py`)."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+import pytest
 
-from . import kinds
+from . import kinds, recorder
 
-ROOT = Path(__file__).parents[2]
-TABLE = Path(__file__).with_name("kinds.tsv")
 #: Kinds that nothing can bring about from outside, and why the source has them all the same.
 UNREACHED = {
     "for … in a loop that waits for …": "a limit must come while the lanes sleep: a matter of speed",
     "the launch of a child grid was refused: …": "the launch call has refused it before",
-    "sparsity selector …: … is the greatest for .…": "a constant, which is checked when a module is loaded",
+    "sparsity selector …: at most … is allowed for .…": "a constant, which is checked when a module is loaded",
     "for … bulk operations to …, among them …": "they always complete, so no report is made while they are waited for",
 }
-
-
-def table() -> dict[str, str]:
-    """The test of each kind."""
-    return dict(line.split("\t") for line in TABLE.read_text().splitlines())
 
 
 def test_every_kind_has_a_test() -> None:
     known = kinds.traps() | kinds.waits()
     assert len(kinds.traps()) > 50 and len(kinds.waits()) > 8
-    assert sorted(known - set(table()) - set(UNREACHED)) == []
-    assert sorted(set(table()) - known) == []
+    assert sorted(known - set(recorder.table()) - set(UNREACHED)) == []
+    assert sorted(set(recorder.table()) - known) == []
 
 
-def test_the_tests_meet_their_kinds(tmp_path: Path) -> None:
-    """They are run by themselves, and what they have met is compared with the table."""
-    file, wanted = tmp_path / "met.tsv", table()
-    tests = sorted(set(wanted.values()))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.machine.recorder"]
-    result = subprocess.run([*command, "--kinds-met", str(file), *tests], cwd=ROOT, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout[-3000:]
-    met = set()
-    for line in file.read_text().splitlines():
-        kind, test = line.split("\t")
-        met.add((kind, test))
-    assert sorted(set(wanted.items()) - met) == []
+def test_the_tests_are_there(request: pytest.FixtureRequest) -> None:
+    """Those of the files in this run, unless it was asked for some of their tests only."""
+    config, there = request.config, {item.nodeid for item in request.session.items}
+    if config.option.keyword or config.option.markexpr or config.option.deselect or "::" in "".join(config.args):
+        return
+    files = {test.partition("::")[0] for test in there}
+    assert [test for test in recorder.kinds_of() if test.partition("::")[0] in files and test not in there] == []
+
+
+@pytest.mark.parametrize("kind", ["trap instruction", "barrier … does not exist"])
+def test_a_kind_that_is_not_met_is_missed(kind: str) -> None:
+    assert recorder.missed([kind], []) == recorder.missed([kind], ["something else"]) == [kind]
+    assert recorder.missed([kind], [kind.replace("…", "99")]) == []

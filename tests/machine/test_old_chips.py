@@ -228,10 +228,10 @@ def test_warps_in_lockstep(seed: int | None) -> None:
 @pytest.mark.parametrize(
     ("device", "change", "says"),
     [
-        ("sm_13", {"block": 513}, r"block 513,1,1 has 513 threads in x; at most 512 are possible on sm_13"),
-        ("sm_13", {"block": (32, 32)}, r"block 32,32,1 has 1024 threads; a CTA holds at most 512 on sm_13"),
-        ("sm_13", {"grid": (1, 1, 2)}, r"has 2 CTAs in z; at most 1 are possible on sm_13"),
-        ("sm_20", {"grid": 65536}, r"has 65536 CTAs in x; at most 65535 are possible on sm_20"),
+        ("sm_13", {"block": 513}, r"block 513,1,1 has 513 threads in x; at most 512 are allowed on sm_13"),
+        ("sm_13", {"block": (32, 32)}, r"block 32,32,1 has 1024 threads; a CTA has at most 512 on sm_13"),
+        ("sm_13", {"grid": (1, 1, 2)}, r"has 2 CTAs in z; at most 1 are allowed on sm_13"),
+        ("sm_20", {"grid": 65536}, r"has 65536 CTAs in x; at most 65535 are allowed on sm_20"),
         ("sm_13", {"shared": 16385}, r"sm_13 has at most 16,384"),
         ("sm_61", {"shared": 49153}, r"sm_61 has at most 49,152"),
         ("sm_35", {"cluster": 2, "grid": 2}, r"sm_35 has no clusters"),

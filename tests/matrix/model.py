@@ -76,15 +76,16 @@ def cut(x: Number, unit: int) -> int:
     return -size if x.m < 0 else size
 
 
-def fused(terms: list[Number], c: Number, fraction: int) -> tuple[int, int] | str:
-    """Sum of the terms and c in multiples of 2**unit, and unit; or "nan", "inf", "-inf"."""
+def fused(terms: list[Number], c: Number, fraction: int, least: int = -126) -> tuple[int, int] | str:
+    """Sum of the terms and c in multiples of 2**unit, and unit; or "nan", "inf", "-inf". They are aligned to the
+    largest exponent of those that are not zero, or to `least`."""
     everything = [*terms, c]
     if any(x.special == "nan" for x in everything):
         return "nan"
     signs = {x.negative for x in everything if x.special == "inf"}
     if signs:
         return "nan" if len(signs) > 1 else "-inf" if True in signs else "inf"
-    top = max([-126, *(x.e for x in everything if x.m)])
+    top = max([least, *(x.e for x in everything if x.m)])
     unit = top - fraction
     return sum(cut(x, unit) for x in everything), unit
 
@@ -145,15 +146,17 @@ def scaled_dot(a: list[Number], b: list[Number], c: int, scales: list[tuple[Numb
 
 
 def grouped_dot(a: list[Number], b: list[Number], c: int, scales: list[tuple[Number, Number]]) -> int:
-    """kind::mxf4 and mxf4nvf4: 16 products exactly, then scaled; aligned by the scales' exponents."""
+    """kind::mxf4 and mxf4nvf4: 16 products exactly, then scaled; aligned by the scales' exponents, also those of a sum
+    that is zero."""
     step = len(a) // len(scales)
+    least = max([-126, *(x.e + y.e for x, y in scales if x.m and y.m)])
     terms = []
     for first in range(0, len(a), 16):
         total = 0  # in quarters
         for x, y in zip(a[first : first + 16], b[first : first + 16], strict=True):
             total += cut(times(x, y), -2)
         terms.append(times(Number(total, 0, 2), *scales[first // step]))
-    return rounded(fused(terms, decode(c, "f32"), 35), "f32")
+    return rounded(fused(terms, decode(c, "f32"), 35, least), "f32")
 
 
 def single(bits: int) -> float:

@@ -47,37 +47,47 @@ class Form:
         )
 
     def pack(self, matrix: np.ndarray, which: str) -> np.ndarray:
-        """Registers x lanes of A or B."""
+        """Registers x lanes of A or B; of several matrices one after another."""
         bits = self.abits if which == "a" else self.bbits
-        packed = max(1, 32 // bits)
         count = self.na if which == "a" else self.nb
-        out = np.zeros((count, 32), np.uint64)
-        for register in range(count):
-            for lane in range(32):
-                for element in range(packed):
-                    if which == "a":
-                        row, column = model.position_a(lane, register, element, packed, self.m == 16)
-                    else:
-                        row, column = model.position_b(lane, register, element, packed)
-                    out[register, lane] |= np.uint64(int(matrix[row, column]) << bits * element)
-        return out
+        rows, columns = self._places(which, count, max(1, 32 // bits))
+        return _joined(matrix[..., rows, columns], bits)
 
     def pack_c(self, matrix: np.ndarray, count: int, t: str) -> np.ndarray:
-        out = np.zeros((count, 32), np.uint64)
-        per = 2 if t == "f16" else 1
-        for lane in range(32):
-            for index in range(count * per):
-                out[index // per, lane] |= np.uint64(int(matrix[model.position_c(lane, index)]) << 16 * (index % per))
-        return out
+        rows, columns = self._places("c", count, 2 if t == "f16" else 1)
+        return _joined(matrix[..., rows, columns], 16)
 
     def unpack_d(self, registers: np.ndarray) -> np.ndarray:
-        out = np.zeros((self.m, self.n), np.uint64)
         per = 2 if self.dtype == "f16" else 1
-        for lane in range(32):
-            for index in range(self.nd * per):
-                word = int(registers[index // per, lane]) >> 16 * (index % per)
-                out[model.position_c(lane, index)] = word & 0xFFFF if per == 2 else word
+        words = registers.astype(np.uint64)[..., None] >> _shifts(per, 16)
+        out = np.zeros((*registers.shape[:-2], self.m, self.n), np.uint64)
+        out[(..., *self._places("c", self.nd, per))] = words & np.uint64(0xFFFF) if per == 2 else words
         return out
+
+    @functools.cache  # noqa: B019 - there are few forms
+    def _places(self, which: str, count: int, packed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Row and column of each element: registers x lanes x elements of a register."""
+
+        def place(register: int, lane: int, element: int) -> tuple[int, int]:
+            if which == "a":
+                return model.position_a(lane, register, element, packed, self.m == 16)
+            if which == "b":
+                return model.position_b(lane, register, element, packed)
+            return model.position_c(lane, packed * register + element)
+
+        found = [place(*numbers) for numbers in np.ndindex(count, 32, packed)]
+        rows, columns = np.array(found).T.reshape(2, count, 32, packed)
+        return rows, columns
+
+
+def _shifts(packed: int, bits: int) -> np.ndarray:
+    return np.uint64(bits) * np.arange(packed, dtype=np.uint64)
+
+
+def _joined(elements: np.ndarray, bits: int) -> np.ndarray:
+    """Elements of a register, along the last axis, as a word."""
+    words: np.ndarray = np.bitwise_or.reduce(elements.astype(np.uint64) << _shifts(elements.shape[-1], bits), axis=-1)
+    return words
 
 
 def bits_of(rng: np.random.Generator, t: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -128,10 +138,15 @@ def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, numerics: 
     if form.abits == 8 and numerics == "ada":
         fraction, out = 13, "f16" if form.dtype == "f16" else "e8m13"
     rows, columns = numbers(a, form.atype), list(zip(*numbers(b, form.btype), strict=True))
-    return np.array([
-        [model.chip_dot(x, list(y), int(c[i, j]), form.ctype, fraction, chunk, out) for j, y in enumerate(columns)]
-        for i, x in enumerate(rows)
-    ], np.uint64)  # fmt: skip
+    known: dict[tuple[bytes, bytes, int], int] = {}  # equal rows and columns have equal products
+
+    def dot(i: int, j: int) -> int:
+        key = (a[i].tobytes(), b[:, j].tobytes(), int(c[i, j]))
+        if key not in known:
+            known[key] = model.chip_dot(rows[i], list(columns[j]), key[2], form.ctype, fraction, chunk, out)
+        return known[key]
+
+    return np.array([[dot(i, j) for j in range(form.n)] for i in range(form.m)], np.uint64)
 
 
 FLOATS = [
@@ -188,26 +203,22 @@ INTEGERS = [
 ]
 
 
-def whole(value: int, t: str) -> int:
-    bits = int(t[1:])
-    return value - (1 << bits) if t[0] == "s" and value >> (bits - 1) else value
+def whole(value: np.ndarray, t: str) -> np.ndarray:
+    bits, numbers = int(t[1:]), value.astype(np.int64)
+    return numbers - (numbers >> bits - 1 << bits) if t[0] == "s" else numbers
 
 
 def integer_product(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    out = np.zeros((form.m, form.n), np.uint64)
-    for i in range(form.m):
-        for j in range(form.n):
-            total = whole(int(c[i, j]), "s32")
-            for k in range(form.k):
-                x, y = int(a[i, k]), int(b[k, j])
-                if form.atype == "b1":
-                    total += x & y if ".and" in form.text else x ^ y
-                else:
-                    total += whole(x, form.atype) * whole(y, form.btype)
-            if "satfinite" in form.text:
-                total = max(-(1 << 31), min((1 << 31) - 1, total))
-            out[i, j] = total & 0xFFFFFFFF
-    return out
+    """Sums of at most 256 products of 8 bits each: exact in 64."""
+    if form.atype == "b1":
+        x, y = a.astype(np.int64)[:, :, None], b.astype(np.int64)[None]
+        products = x & y if ".and" in form.text else x ^ y
+    else:
+        products = whole(a, form.atype)[:, :, None] * whole(b, form.btype)[None]
+    total = whole(c, "s32") + products.sum(axis=1)
+    if "satfinite" in form.text:
+        total = total.clip(-(1 << 31), (1 << 31) - 1)
+    return (total & 0xFFFFFFFF).astype(np.uint64)
 
 
 @pytest.mark.parametrize("text", INTEGERS)

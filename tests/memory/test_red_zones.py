@@ -11,8 +11,8 @@ import ptxtools
 from ptxtools.sim.arena import BASE, Arena, OutOfMemory
 from ptxtools.sim.heap import Heap
 from ptxtools.sim.poison import ZONE, poison
-from tests.checkers.programs import HEAP, module, run
-from tests.checkers.test_memcheck import ALLOCATE, FREE
+from tests.observe.programs import HEAP, module, run
+from tests.observe.test_memcheck import ALLOCATE, FREE
 
 ENGINES = ("native", "reference")
 OWNER = ("k", (0, 0, 0), (1, 2, 3), "k.ptx", 7)
@@ -146,7 +146,7 @@ def test_a_write_between_buffers_is_a_trap_after_the_launch(engine: str) -> None
         device.launch(kernel, 1, 32, [first])
     assert caught.value.kind == "trap" and caught.value.reason == "memory outside of allocations was overwritten"
     assert caught.value.details == (
-        "written: argument 0 (a), right behind its end: 256 bytes at 0x10000000",
+        "written: argument 0 (a), right after its end: 256 bytes at 0x10000000",
         "help: --check memcheck names the instruction and the thread",
     )
     before = module("st.global.u16 [%a+-2], 1;")["k"]
@@ -169,7 +169,7 @@ def test_a_read_between_buffers_gives_no_number(engine: str) -> None:
 
 def test_variables_are_apart_without_a_checker() -> None:
     outer = ".global .u32 table[64]; .global .u32 other;\n"
-    with pytest.raises(ptxtools.Trap, match="variable 'table', right behind its end"):
+    with pytest.raises(ptxtools.Trap, match="variable 'table', right after its end"):
         run("st.global.u32 [table+256], %i;", "", outer=outer)
     outer = ".const .u32 one[64]; .const .u32 two[64];\n"
     device, out = ptxtools.Device(), np.zeros(1, np.uint32)
@@ -182,7 +182,7 @@ def test_freed_buffers() -> None:
     first, second = device.alloc(256), device.alloc(256)
     address = first.address
     first.free()
-    with pytest.raises(ptxtools.Trap, match="written: allocation that was freed: 256 bytes at 0x10000000"):
+    with pytest.raises(ptxtools.Trap, match="written: freed allocation: 256 bytes at 0x10000000"):
         device.launch(module("st.global.u32 [%a+16], %i;")["k"], 1, 1, [address])
     second.free()
     with pytest.raises(ptxtools.Trap, match="global read of 4 bytes at 0x10000000 is out of bounds"):
@@ -191,9 +191,9 @@ def test_freed_buffers() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_blocks_of_the_heap_without_a_checker(engine: str) -> None:
-    with pytest.raises(ptxtools.Trap, match="written: a block of the heap, right behind its end: 24 bytes"):
+    with pytest.raises(ptxtools.Trap, match="written: a heap block, right after its end: 24 bytes"):
         run(f"{ALLOCATE} st.u64 [%b+24], %a;", "", outer=HEAP, threads=1, engine=engine)
-    with pytest.raises(ptxtools.Trap, match="byte 8 of a block of the heap that was freed: 24 bytes"):
+    with pytest.raises(ptxtools.Trap, match="byte 8 of a freed heap block: 24 bytes"):
         run(f"{ALLOCATE} {FREE} st.u64 [%b+8], %a;", "", outer=HEAP, threads=1, engine=engine)
     run(f"{ALLOCATE} st.u64 [%b+16], %a; {FREE}", "", outer=HEAP, engine=engine)
 
@@ -203,7 +203,7 @@ def test_another_trap_says_it_too() -> None:
     first, _ = device.alloc(256), device.alloc(256)
     with pytest.raises(ptxtools.Trap, match="trap instruction") as caught:
         device.launch(module("st.global.u32 [%a+256], %i; trap;")["k"], 1, 1, [first])
-    assert caught.value.details[0].startswith("written: argument 0 (a), right behind its end")
+    assert caught.value.details[0].startswith("written: argument 0 (a), right after its end")
 
 
 def test_arrays_of_launches_keep_their_addresses() -> None:

@@ -95,13 +95,13 @@ def test_precision_of_sums() -> None:
 
 
 def test_what_is_no_multicast_address() -> None:
-    with pytest.raises(ptxtools.Trap, match="0x10000200 is no multicast address"):
+    with pytest.raises(ptxtools.Trap, match="0x10000200 is not a multicast address"):
         run("multimem.st.weak.global.u32 [%o], %i;", [np.zeros(1, np.uint32)])
     with pytest.raises(ptxtools.Trap, match="multimem access of 4 bytes at 0x400000000000004 is out of bounds"):
         run("multimem.st.weak.global.u32 [%m+4], %i;", [np.zeros(1, np.uint32)])
     with pytest.raises(ptxtools.Trap, match="out of bounds"):
         run("ld.global.u32 %r0, [%m];", [np.zeros(1, np.uint32)])
-    with pytest.raises(ptxtools.LaunchError, match="buffers of one size"):
+    with pytest.raises(ptxtools.LaunchError, match="buffers of the same size"):
         run("", [np.zeros(1, np.uint32), np.zeros(2, np.uint32)])
 
 

@@ -92,7 +92,7 @@ def _equals(answer: Callable[[list[int]], list[int]]) -> Judge:
 def _integers(op: Opcode) -> Judge:
     if op.carry_in or op.carry_out:
         return _equals(lambda v: test_integer.expected_carry(op, *v))
-    if op.type in ("u16x2", "s16x2"):
+    if op.type in ("u16x2", "s16x2", "u8x4", "s8x4"):
         return _equals(lambda v: [test_integer.expected_pair(op, *v)])
     if op.family in ("mov", "cvta", "isspacep"):
         return _equals(lambda v: _moved(op, v))
@@ -212,15 +212,17 @@ def _conversion(op: Opcode) -> Expectation | None:
         return Expectation("exact rationals", _equals(lambda v: [_scales(op, v)]))
     if target == "tf32":
         return Expectation("exact rationals", _equals(lambda v: [_tf32(op, v[0])]))
+    if target == "s2f6x2":
+        return Expectation("exact rationals", _equals(lambda v: [_fixed(op, v)]))
     form, _ = element_of(target)
     if source == "f32":
         bits = _stored_bits(form)
         return Expectation("exact rationals", _equals(
             lambda v: [test_conversion.narrow_one(op, form, v[0]) << bits | test_conversion.narrow_one(op, form, v[1])]
         ))  # fmt: skip
-    if source == "f16x2":
+    if source in ("f16x2", "bf16x2"):
         return Expectation("exact rationals", _equals(lambda v: [_half_pair(op, form, v[0])]))
-    return Expectation("exact rationals", _equals(lambda v: [_widened(op, form, element_of(source)[0], v[0])]))
+    return Expectation("exact rationals", _equals(lambda v: [_widened(op, form, element_of(source)[0], *v)]))
 
 
 def _stored_bits(form: str) -> int:
@@ -246,23 +248,54 @@ def _scalar_conversion(op: Opcode, target: str, source: str) -> Judge:
 
 
 def _half_pair(op: Opcode, form: str, pattern: int) -> int:
-    high, low = (oracle.encode(oracle.decode(p, "f16"), "f32") for p in (pattern >> 16, pattern & 0xFFFF))
-    return test_conversion.narrow_one(op, form, high) << 8 | test_conversion.narrow_one(op, form, low)
+    source, _ = element_of(op.types[1])
+    high, low = (oracle.encode(oracle.decode(p, source), "f32") for p in (pattern >> 16, pattern & 0xFFFF))
+    return test_conversion.narrow_one(op, form, high) << _stored_bits(form) | test_conversion.narrow_one(op, form, low)
 
 
-def _widened(op: Opcode, target: str, source: str, pattern: int) -> int:
-    """A pair of narrow floats; the formats without infinity have one NaN or none."""
+def _widened(op: Opcode, target: str, source: str, pattern: int, scales: int = 0x7F7F) -> int:
+    """A pair of narrow numbers times their scales; the formats without infinity have one NaN or none."""
     bits = _stored_bits(source)
     result = 0
-    for shift, place in ((0, 0), (bits, 16)):
+    for shift, place, scale in ((0, 0, scales & 255), (bits, 16, scales >> 8)):
         code = pattern >> shift & (1 << {"e2m3": 6, "e3m2": 6}.get(source, bits)) - 1
         if source == "ue8m0":
             value = oracle.encode(oracle.Fraction(2) ** (code - 127), target) if code < 255 else 0x7FFF
         else:
-            x = oracle.decode(code, source)
-            negative = not math.isnan(x) and oracle.is_negative(x)
-            value = 0 if op.has("relu") and negative else oracle.encode(x, target)
+            x = oracle.Fraction(oracle.number(code, "s8"), 64) if source == "s2f6" else oracle.decode(code, source)
+            value = _scaled(op, target, x, scale)
         result |= value << place
+    return result
+
+
+def _scaled(op: Opcode, target: str, x: oracle.Number, scale: int) -> int:
+    if scale == 255 or math.isnan(x):
+        return 0x7FFF
+    if op.has("relu") and oracle.is_negative(x):
+        return 0
+    if not oracle.is_special(x) and x != 0:
+        x = oracle.exact(x) * oracle.Fraction(2) ** (scale - 127)
+    elif x == 0:
+        x = math.copysign(0.0, x)
+    return oracle.encode(x, target, satfinite=op.has("satfinite"))
+
+
+def _fixed(op: Opcode, values: list[int]) -> int:
+    """s2f6: 64ths in a signed byte. Sources are divided by their scales, and NaN is the largest."""
+    scales = values[-1] if op.has("scaled::n2::ue8m0") else 0x7F7F
+    if op.types[1] == "bf16x2":
+        values = [values[0] & 0xFFFF_0000, values[0] << 16 & 0xFFFF_FFFF]
+    result = 0
+    for pattern, scale, place in ((values[0], scales >> 8, 8), (values[1], scales & 255, 0)):
+        x = oracle.decode(pattern, "f32")
+        if math.isnan(x) or scale == 255:
+            number = 127
+        elif math.isinf(x):
+            number = 127 if x > 0 else -128
+        else:
+            exact = oracle.exact(x) * 64 / oracle.Fraction(2) ** (scale - 127)
+            number = oracle.clamp(round(exact), "s8")
+        result |= (max(number, 0) if op.has("relu") else number) % 256 << place
     return result
 
 

@@ -116,7 +116,8 @@ def context(name: str) -> int:
 
 
 class Native:
-    """Many semantic functions in one LLVM module, each looping over arrays, 32 lanes at a time."""
+    """Many semantic functions in one LLVM module, each looping over arrays: all lanes of a warp at a time; with the
+    features of another CPU, whose vectors are shorter, half of them, which are still several vectors of every type."""
 
     def __init__(self, features: Iterable[str] | None = None, optimise: bool = False) -> None:
         import llvmlite.binding as llvm
@@ -128,6 +129,7 @@ class Native:
         llvm.initialize_native_asmparser()
         host = {name for name, on in llvm.get_host_cpu_features().items() if on}
         self.features = host if features is None else set(features) | BASELINE & host
+        self.lanes = LANES if features is None else LANES // 2
         self.emitter = Emitter(self.features)
         self.bodies: list[str] = []
         self.signatures: list[tuple[int, int]] = []
@@ -159,7 +161,7 @@ class Native:
         from ptxtools.native.code.algebra import LLVMAlgebra
 
         emit = self.emitter
-        algebra = LLVMAlgebra(emit, LANES, lambda name: str(CONTEXT[name]))
+        algebra = LLVMAlgebra(emit, self.lanes, lambda name: str(CONTEXT[name]))
         values: list[Any] = []
         slots = iter(range(2 * len(inputs)))
         used = 0
@@ -198,18 +200,18 @@ class Native:
         base = emit.value(f"getelementptr ptr, ptr %in, i64 {slot}")
         pointer = emit.value(f"load ptr, ptr {base}")
         address = emit.value(f"getelementptr i{memory}, ptr {pointer}, i64 %k")
-        value = emit.value(f"load <{LANES} x i{memory}>, ptr {address}, align {memory // 8}")
-        return emit.value(f"trunc <{LANES} x i8> {value} to <{LANES} x i1>") if bits == 1 else value
+        value = emit.value(f"load <{self.lanes} x i{memory}>, ptr {address}, align {memory // 8}")
+        return emit.value(f"trunc <{self.lanes} x i8> {value} to <{self.lanes} x i1>") if bits == 1 else value
 
     def _store(self, t: str, value: str, slot: int) -> None:
         emit, bits = self.emitter, word_bits(t)
         memory = 8 if bits == 1 else min(bits, 64)
         if bits == 1:
-            value = emit.value(f"zext <{LANES} x i1> {value} to <{LANES} x i8>")
+            value = emit.value(f"zext <{self.lanes} x i1> {value} to <{self.lanes} x i8>")
         base = emit.value(f"getelementptr ptr, ptr %out, i64 {slot}")
         pointer = emit.value(f"load ptr, ptr {base}")
         address = emit.value(f"getelementptr i{memory}, ptr {pointer}, i64 %k")
-        emit.line(f"store <{LANES} x i{memory}> {value}, ptr {address}, align {memory // 8}")
+        emit.line(f"store <{self.lanes} x i{memory}> {value}, ptr {address}, align {memory // 8}")
 
     def _function(self, number: int, body: str) -> str:
         from ptxtools.native.code import modes
@@ -222,7 +224,7 @@ entry:
 loop:
   %k = phi i64 [0, %entry], [%next, %loop]
 {body}
-  %next = add i64 %k, {LANES}
+  %next = add i64 %k, {self.lanes}
   %more = icmp ult i64 %next, %n
   br i1 %more, label %loop, label %end
 end:
@@ -260,7 +262,7 @@ end:
         flat = [part for x in inputs for part in (x if isinstance(x, tuple) else (x,))]
         flat = [np.ascontiguousarray(x) for x in flat]
         count = len(flat[0])
-        assert count % LANES == 0
+        assert count % self.lanes == 0
         results = [np.zeros(count, np.uint8 if d is np.bool_ else d) for d in outputs]
         arguments = (ctypes.c_void_p * len(flat))(*[x.ctypes.data for x in flat])
         targets = (ctypes.c_void_p * len(results))(*[x.ctypes.data for x in results])

@@ -18,7 +18,18 @@ from ptxtools.isa.types import TYPES
 from ptxtools.semantics import forms
 
 #: Forms of the tables without a meaning, by the text of an opcode. They are refused when a module is loaded to run.
-WITHOUT: frozenset[str] = frozenset()
+WITHOUT: frozenset[str] = frozenset(
+    {
+        *(f"mbarrier.init.layout::v1{space}.b64" for space in ("", ".shared", ".shared::cta")),
+        *(
+            f"fence.proxy.{kinds}.alias.{order}.sys"
+            for kinds in ("fabric::generic", "generic::fabric")
+            for order in ("acquire", "release")
+        ),
+    }
+)
+#: Instructions of which no form has one.
+REFUSED = frozenset(f"fabric.{name}" for name in ("submit", "wait", "try_get", "try_put", "try_red", "try_pullred"))
 #: Operands that a made-up form's opcodes are written with.
 HEAD = """.version 9.0
 .target {}
@@ -62,19 +73,20 @@ def test_every_form_has_a_meaning() -> None:
     print(f"{len(found)} opcodes; without a meaning:", ", ".join(sorted(without)) or "none")
     assert not unspelled
     assert len(found) > 12_000
-    assert without == WITHOUT
+    assert {text for text in without if isa.resolve(text).name not in REFUSED} == WITHOUT
 
 
 def test_every_row_is_of_an_instruction() -> None:
     names = {form.name for family in CHAPTERS for form in isa.forms(family)}
-    assert set(forms._rows()) == names
+    assert names - set(forms._rows()) == REFUSED
+    assert set(forms._rows()) <= names
 
 
 def test_modifiers_and_types_count_together() -> None:
     """An alternative's modifiers go with its own types."""
     made = isa.Opcode.__new__(isa.Opcode)
-    made.text, made.name, made.types = "made up", "add", ("u32",)
-    for atoms, known in (({"u32"}, True), ({"u32", "sat"}, False), ({"u32", "rn"}, False)):
+    made.text, made.name, made.types = "made up", "add", ("u16",)
+    for atoms, known in (({"u16"}, True), ({"u16", "sat"}, False), ({"u16", "rn"}, False)):
         made.atoms = frozenset(atoms)
         assert forms.covers(made) is known
 

@@ -170,13 +170,22 @@ def prmt(op: Opcode, a: int, b: int, c: int) -> int:
     return result
 
 
+def clmad(op: Opcode, a: int, b: int, c: int) -> int:
+    """Polynomials over two elements, whose coefficients are the bits: a times b, a half of that, plus c."""
+    product = 0
+    while b:
+        product ^= a * (b & -b)
+        b &= b - 1
+    return (product >> 64 if op.has("hi") else product) ^ c
+
+
 REFERENCES: dict[str, Reference] = {
     "add": add, "sub": sub, "mul": _product, "mad": mad, "mul24": mul24, "mad24": mad24, "sad": sad, "div": div,
     "rem": rem, "abs": lambda op, a: abs(read(op, a)[0]), "neg": lambda op, a: -a,
     "min": lambda op, a, b: relu(op, min(read(op, a, b))), "max": lambda op, a, b: relu(op, max(read(op, a, b))),
     "popc": lambda op, a: a.bit_count(), "clz": lambda op, a: bits_of(op) - a.bit_length(), "bfind": bfind, "fns": fns,
     "brev": lambda op, a: int(f"{a:0{bits_of(op)}b}"[::-1], 2), "bfe": bfe, "bfi": bfi, "szext": szext, "bmsk": bmsk,
-    "dp4a": dot, "dp2a": dot,
+    "dp4a": dot, "dp2a": dot, "clmad": clmad,
     "and": lambda op, a, b: a & b, "or": lambda op, a, b: a | b, "xor": lambda op, a, b: a ^ b,
     "not": lambda op, a: ~a, "cnot": lambda op, a: int(a == 0), "lop3": lop3, "shf": shf,
     "shl": lambda op, a, n: a << min(n, 64), "shr": lambda op, a, n: oracle.number(a, op.type or "") >> min(n, 64),
@@ -209,17 +218,20 @@ def test_scalar(op: Opcode) -> None:
         assert int(got[i]) == want, (op.text, [hex(v) for v in values], hex(got[i]), hex(want))
 
 
-PAIRS = [op for op in all_opcodes() if op.type in ("u16x2", "s16x2")]
+PAIRS = [op for op in all_opcodes() if op.type in ("u16x2", "s16x2", "u8x4", "s8x4")]
 CARRIES = [op for op in all_opcodes() if op.carry_in or op.carry_out]
 
 
 def expected_pair(op: Opcode, *values: int) -> int:
-    """Both halves of a .u16x2 or .s16x2 operation."""
-    want, kind = 0, (op.type or "")[0] + "16"
-    for shift in (0, 16):
+    """Each element of a packed operation."""
+    want, (kind, _, _) = 0, (op.type or "").partition("x")
+    bits = int(kind[1:])
+    for shift in range(0, 32, bits):
         x = [oracle.number(value >> shift, kind) for value in values]
-        result = {"add": sum, "min": min, "max": max, "neg": lambda x: -x[0]}[op.family](x)  # type: ignore[operator]
-        want |= (relu(op, result) & 0xFFFF) << shift
+        answers = {"add": sum(x), "sub": x[0] - x[-1], "min": min(x), "max": max(x), "neg": -x[0]}
+        result = answers[op.family]
+        result = oracle.clamp(result, kind) if op.has("sat") else relu(op, result)
+        want |= (result & (1 << bits) - 1) << shift
     return want
 
 

@@ -46,7 +46,7 @@ def test_freed_memory_is_used_again() -> None:
 def test_exhaustion_says_how_much_is_left() -> None:
     arena = Arena(MIB)
     arena.allocate(MIB // 2)
-    with pytest.raises(OutOfMemory, match=r"1,048,576 bytes asked for, 524,288 of 1,048,576 left"):
+    with pytest.raises(OutOfMemory, match=r"1,048,576 bytes requested, 524,288 of 1,048,576 free"):
         arena.allocate(MIB)
     arena.allocate(MIB // 2 - 256)
     with pytest.raises(OutOfMemory):

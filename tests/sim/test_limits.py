@@ -113,7 +113,7 @@ def test_default_devices() -> None:
 @pytest.mark.parametrize("name", ["sm_71", "sm_75a", "sm_90f", "sm_90af", "sm_130", "gfx90", "compute_90", "sm_", ""])
 def test_what_is_no_device(name: str) -> None:
     assert limits_of(name) is None
-    with pytest.raises(LaunchError, match=f"no device '{name}' is simulated; there are sm_10, "):
+    with pytest.raises(LaunchError, match=f"no device '{name}' is simulated; known are sm_10, "):
         Device(name)
 
 
@@ -139,7 +139,7 @@ def test_required_and_maximal_blocks() -> None:
     with pytest.raises(LaunchError, match=r"requires a block of 64,2,1 \(.reqntid\), not 128,1,1"):
         check_block((128, 1, 1), Bounds(reqntid=(64, 2, 1)), SM_75)
     check_block((1, 128, 1), Bounds(maxntid=(128, 1, 1)), SM_75)
-    with pytest.raises(LaunchError, match=r"at most 128 threads a CTA \(.maxntid\), not 129"):
+    with pytest.raises(LaunchError, match=r"at most 128 threads per CTA \(.maxntid\), not 129"):
         check_block((129, 1, 1), Bounds(maxntid=(128, 1, 1)), SM_75)
 
 
@@ -162,13 +162,13 @@ def test_clusters() -> None:
 @pytest.mark.parametrize(
     ("asked", "grid", "bounds", "limits", "says"),
     [
-        ((4, 1, 1), (6, 1, 1), NONE, SM_90, "grid 6,1,1 is not a whole number of clusters of 4,1,1"),
-        (None, (6, 1, 1), Bounds(cluster=(4, 1, 1)), SM_90, "not a whole number"),
+        ((4, 1, 1), (6, 1, 1), NONE, SM_90, "grid 6,1,1 is not a multiple of clusters of 4,1,1"),
+        (None, (6, 1, 1), Bounds(cluster=(4, 1, 1)), SM_90, "not a multiple of clusters"),
         ((2, 1, 1), (8, 1, 1), Bounds(cluster=(4, 1, 1)), SM_90, "requires clusters of 4,1,1"),
         ((2, 1, 1), (8, 1, 1), NONE, SM_75, "sm_75 has no clusters"),
         ((32, 1, 1), (32, 1, 1), NONE, SM_90, "a cluster of 32 CTAs is too large"),
         ((16, 1, 1), (16, 1, 1), NONE, SM_120, "a cluster of 16 CTAs is too large"),
-        ((8, 1, 1), (8, 1, 1), Bounds(max_cluster_rank=4), SM_90, "allows 4 CTAs a cluster"),
+        ((8, 1, 1), (8, 1, 1), Bounds(max_cluster_rank=4), SM_90, "allows 4 CTAs per cluster"),
         ((0, 1, 1), (8, 1, 1), NONE, SM_90, "empty"),
         (None, (8, 1, 1), Bounds(explicit_cluster=True), SM_90, "explicit cluster shape"),
     ],
@@ -181,7 +181,7 @@ def test_refused_clusters(asked, grid, bounds, limits, says) -> None:
 
 def test_shared_memory() -> None:
     check_shared(1024, 227 * KIB - 1024, SM_90)
-    with pytest.raises(LaunchError, match=r"232,449 bytes of shared memory a CTA \(1 static, 232,448 dynamic\)"):
+    with pytest.raises(LaunchError, match=r"232,449 bytes of shared memory per CTA \(1 static, 232,448 dynamic\)"):
         check_shared(1, 227 * KIB, SM_90)
     with pytest.raises(LaunchError):
         check_shared(0, -1, SM_90)

@@ -3,6 +3,7 @@
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
+from ptxtools.ir.positions import parts_of, spot_of
 from ptxtools.syntax import parse, print_module
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,12 +39,21 @@ def spans(node):
             value = getattr(node, field.name)
             if field.compare:
                 found += spans(value)
-            elif field.name != "source":
+            elif field.name == "layout":
+                found.append(positions_in(node))
+            elif field.name not in ("source", "extent"):
                 found.append((type(node).__name__, field.name, value))
         return found
     if isinstance(node, (list, tuple)):
         return [span for item in node for span in spans(item)]
     return []
+
+
+def positions_in(item):
+    """Where guard, opcode and operands of an instruction stand, with all parts of them."""
+    parts = parts_of(item)
+    spots = [spot_of(operand, span) for operand, span in zip(item.operands, parts.operands, strict=True)]
+    return parts, item.layout.pieces, spots
 
 
 def module(text):

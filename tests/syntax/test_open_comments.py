@@ -43,7 +43,12 @@ def test_wherever_it_begins(cache):
 
 def test_it_is_the_only_news():
     (finding,) = ptxtools.lint(TEXT.replace("add.s32", "/* add.s32").replace(" /* whole */", ""))
-    assert (finding.code, finding.message, finding.line, finding.column) == ("PTX102", "this comment has no end", 14, 1)
+    assert (finding.code, finding.message, finding.line, finding.column) == (
+        "PTX102",
+        "this comment is unterminated",
+        14,
+        1,
+    )
 
 
 @pytest.mark.parametrize("text", ["/*", "/* a", "\n/*", " /* */ /*", "/*\n", "/*/"])
@@ -60,4 +65,4 @@ def test_assembling_says_it_alone():
 
 def test_an_end_without_a_beginning():
     found = parse(TEXT.replace("ret;", "ret; */"), "x").diagnostics
-    assert [(d.code, d.message) for d in found] == [("PTX100", "this '*/' ends no comment")]
+    assert [(d.code, d.message) for d in found] == [("PTX100", "this '*/' does not end a comment")]

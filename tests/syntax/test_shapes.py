@@ -58,7 +58,7 @@ def test_a_module_takes_little_memory():
     parse(text)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 40 * len(text)
+    assert peak < 20 * len(text)
 
 
 def test_both_ways_agree_on_renamed_kernels():

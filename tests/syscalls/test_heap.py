@@ -59,7 +59,7 @@ def test_free_of_what_is_no_block() -> None:
   .reg .b64 %a; ld.param.u64 %a, [a];
   { .param .b64 q; st.param.b64 [q], %a; call.uni free, (q); }
   ret; }"""
-    with pytest.raises(ptxtools.Trap, match="free of 0x10000000, where no block of the heap in use begins"):
+    with pytest.raises(ptxtools.Trap, match="free of 0x10000000, which is not the start of an allocated heap block"):
         ptxtools.Device().launch(ptxtools.loads(text)["k"], 1, 1, [0x1000_0000])
 
 

@@ -429,9 +429,9 @@ def test_fp4_in_tensor_memory(a_tensor: bool) -> None:
     ({"more": 1 << 6}, "instruction descriptor: bit 6"),
     ({"lines": "mov.u64 %w0, 0;"}, "a-desc: matrix descriptor: bits 46-48"),
     ({"lines": "mov.u64 %w1, 0x6000400000000000;"}, "b-desc: matrix descriptor: swizzling mode (bits 61-63) 3"),
-    ({"lines": "add.u32 %q0, %q0, 0x100000;"}, "D at lane 16 of tensor memory; layout D needs 0"),
-    ({"lines": "add.u32 %q0, %q0, 500;"}, "tcgen05.mma: D reaches to column 531"),
-    ({"lines": "mov.u64 %w1, 0x4000404000013fff;"}, "b-desc: matrix descriptor: the matrix reaches"),
+    ({"lines": "add.u32 %q0, %q0, 0x100000;"}, "D at lane 16 of tensor memory; layout D requires 0"),
+    ({"lines": "add.u32 %q0, %q0, 500;"}, "tcgen05.mma: D extends to column 531"),
+    ({"lines": "mov.u64 %w1, 0x4000404000013fff;"}, "b-desc: matrix descriptor: the matrix extends"),
 ])  # fmt: skip
 def test_misuse_is_a_trap_that_names_the_field(options: dict[str, Any], text: str) -> None:
     with pytest.raises(Trap) as error:

@@ -113,5 +113,5 @@ def test_both_descriptors_mean_the_same(mode: str) -> None:
 
 def test_what_lies_outside_of_shared_memory_is_an_error() -> None:
     found = shared.tensor_descriptor(places.descriptor(1024, 128, 256, "none", tensor=True))
-    with pytest.raises(shared.DescriptorError, match="behind the shared memory"):
+    with pytest.raises(shared.DescriptorError, match="past the CTA's shared memory"):
         shared.matrix(np.zeros(2048, np.uint8), found, 128, 16, 16, mn_major=False)

@@ -126,15 +126,15 @@ def test_reduction_of_integers() -> None:
 
 
 @pytest.mark.parametrize(("body", "text"), [
-    ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t+2097152];", "this warp has lanes 0 to 31"),
+    ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t+2097152];", "this warp accesses lanes 0 to 31"),
     ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t+64];", "not all of which CTA"),
     ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t+61];", "columns 61 to 64"),
-    ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t+510];", "reaches to column 513"),
+    ("tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t+510];", "extends to column 513"),
     ("add.u32 %t, %t, %r0;\n tcgen05.ld.sync.aligned.32x32b.x4.b32 {b}, [%t];", "'taddr' differs"),
     ("mov.u32 %red, 48;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], %red;", "nCols is 48"),
     ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 64;", "64 columns of tensor memory"),
     ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 32;", "64 were allocated"),
-    ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 64;", "where no allocation of tensor memory begins"),
+    ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 64;", "which is not the start of a tensor memory allocation"),
     ("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 64;", "after tcgen05.relinquish_alloc_permit"),
     ("call other;", "has used .cta_group::1"),

@@ -236,7 +236,7 @@ def test_illegal_descriptors_are_traps_that_name_the_field() -> None:
     opcode, tail = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", ", 1, 1, 0, 0"
     with pytest.raises(Trap, match=r"b-desc: matrix descriptor: bits 46-48"):
         kernels.wgmma(opcode, shared, d, tail, descriptors=(0, 1 << 46))
-    with pytest.raises(Trap, match="behind the shared memory"):
+    with pytest.raises(Trap, match="past the CTA's shared memory"):
         kernels.wgmma(opcode, shared, d, tail, descriptors=(0, 0x3FFF))
 
 
@@ -249,7 +249,7 @@ def test_a_warpgroup_must_be_whole() -> None:
     ret;
 }
 """
-    with pytest.raises(Trap, match="needs a whole warpgroup"):
+    with pytest.raises(Trap, match="requires a whole warpgroup"):
         kernels.run(text, 96, [], target="sm_90a")
 
 

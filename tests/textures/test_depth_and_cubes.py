@@ -71,7 +71,7 @@ def test_depth_in_arrays_levels_and_fixed_point(device: ptxtools.Device) -> None
     plain = fetcher("tex.2d.v4.f32.f32", "[%t, {%c0, %c0}], %c1", 2)
     assert fetch(plain, fixed, np.array([[0, 7.5]], np.float32), device=device).view(np.float32)[0, 0] == 1
     whole = device.texture(device.upload(np.array([[1]], np.uint16)), type="u16", size=[1, 1])
-    with pytest.raises(ptxtools.Trap, match=r"depth is compared in floats, but the texture gives integers \(u16\)"):
+    with pytest.raises(ptxtools.Trap, match=r"comparison requires floats, but the texture gives integers \(u16\)"):
         fetch(plain, whole, np.zeros((1, 2), np.float32), device=device)
 
 

@@ -101,7 +101,7 @@ def test_references_and_samplers_of_a_module(engine: str) -> None:
 
 
 def test_nothing_bound() -> None:
-    with pytest.raises(ptxtools.Trap, match="is no texture or surface: nothing is bound to that variable"):
+    with pytest.raises(ptxtools.Trap, match="is not a texture or surface: nothing is bound to that variable"):
         ptxtools.Device().launch(ptxtools.loads(MODULE)["k"], 1, 1, [np.zeros(4, np.float32)])
     device = ptxtools.Device()
     texture = device.texture(device.alloc(16), type="f32", size=[2, 2])
@@ -121,7 +121,7 @@ def test_nothing_bound() -> None:
         ({"filter": "soft"}, "no filter 'soft'"),
         ({"address": ["clamp", "up"]}, "no address mode 'up'"),
         ({"address": ["clamp"] * 4}, "4 address modes"),
-        ({"type": "s32", "filter": "linear"}, "linear filtering needs floats"),
+        ({"type": "s32", "filter": "linear"}, "linear filtering requires floats"),
         ({"read": "normalized_float"}, "f32 cannot be read as normalized floats"),
         ({"levels": 4}, "4 levels are too many"),
         ({"levels": 0}, "at least one level"),

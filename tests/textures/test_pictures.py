@@ -98,7 +98,7 @@ def test_other_modes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("array", [np.zeros(5, np.uint8), np.zeros((2, 2, 5), np.uint8), np.zeros((2, 2, 4), np.uint16),
                                    np.zeros((2, 2), np.int32), np.zeros((0, 2), np.uint8)])  # fmt: skip
 def test_what_is_no_picture(tmp_path: Path, array: Any) -> None:
-    with pytest.raises(SpecError, match=r"is no picture: give \[height, width\]"):
+    with pytest.raises(SpecError, match=r"is not a picture: use \[height, width\]"):
         save_array(str(tmp_path / "a.png"), array)
     assert list(tmp_path.iterdir()) == []
 
@@ -112,7 +112,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         with pytest.raises(SpecError, match=r"a\.png: "):
             read_picture(str(path))
     path.write_bytes(whole[:24] + b"\x10\x02" + whole[26:])
-    with pytest.raises(SpecError, match="colours of 16 bits cannot be read"):
+    with pytest.raises(SpecError, match="16-bit colours cannot be read"):
         read_picture(str(path))
 
 
@@ -136,13 +136,13 @@ def test_without_pillow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     ("old", "new", "says"),
     [
         ('file       = "in.png"', 'file       = "no.png"', "no.png: cannot be read: No such file"),
-        ('file       = "in.png"', 'kind       = "3d"\nfile = "flat.npy"', "size is missing, and [4] does not tell it"),
+        ('file       = "in.png"', 'kind       = "3d"\nfile = "flat.npy"', "size is missing, and [4] does not give it"),
         ('file       = "in.png"', "# file", "texture 'image': type is missing"),
-        ('type     = "u8"', 'type     = "u9"', "needs a known type"),
-        ("size     = [16, 12]", "size     = [0, 12]", "needs a known type, a size"),
+        ('type     = "u8"', 'type     = "u9"', "requires a known type"),
+        ("size     = [16, 12]", "size     = [0, 12]", "requires a known type, a size"),
         ("size     = [16, 12]", "size     = [1099511627776, 1099511627776]", "is too large"),
         ('save     = "out.png"', 'save     = "no/out.png"', "cannot be written"),
-        ('save     = "out.png"', 'buffer = "b"\nsave = "out.png"', "belongs to the buffer of a texture that names one"),
+        ('save     = "out.png"', 'buffer = "b"\nsave = "out.png"', "belongs in the texture's buffer"),
         ("channels = 4", "channels = 4\ncolour = 1", "unknown key 'colour'"),
     ],
 )
@@ -158,7 +158,7 @@ def test_wrong_launch_files(blur: Path, capsys: Any, old: str, new: str, says: s
 @pytest.mark.parametrize(
     ("argument", "says"),
     [
-        ("texture:42", "'42' is no content for a texture"),
+        ("texture:42", "'42' is not valid content for a texture"),
         ("texture:zeros:f32[4,4],colour=3", "unknown key 'colour'"),
         ("texture:zeros:f32[4,4],filter=soft", "no filter 'soft'"),
         ("texture:zeros:f32[4,4],size=4/a", "size: must be a list of numbers"),

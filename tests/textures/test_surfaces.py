@@ -69,7 +69,7 @@ def test_outside(device: ptxtools.Device) -> None:
 
 def test_a_texture_is_no_surface(device: ptxtools.Device) -> None:
     texture = device.texture(device.alloc(64), type="u32", size=[4, 4])
-    with pytest.raises(ptxtools.Trap, match="does not fit a texture, which is no surface"):
+    with pytest.raises(ptxtools.Trap, match="does not fit a texture, which is not a surface"):
         run("suld.b.2d.b32.trap %r0, [%s, {0, 0}];", texture, device)
 
 
@@ -116,5 +116,5 @@ def test_reductions(device: ptxtools.Device) -> None:
 
 def test_reductions_of_floats(device: ptxtools.Device) -> None:
     surface = device.surface(device.upload(np.zeros(4, np.float32)), "1d", type="f32", size=[4])
-    with pytest.raises(ptxtools.Trap, match=r"sured\.p needs integers, but the surface has f32"):
+    with pytest.raises(ptxtools.Trap, match=r"sured\.p requires integers, but the surface has f32"):
         run("mov.b32 %r1, 1; sured.p.or.1d.b32.trap [%s, {3}], %r1;", surface, device)

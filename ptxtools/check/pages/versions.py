@@ -2,7 +2,7 @@
 
 PAGES = """
 # PTX301 | needs a newer PTX version | 11.1.1
-What: an instruction, modifier, directive or special register came with a later version than .version declares.
+What: an instruction, modifier, directive or special register was introduced after the declared .version.
 Why: tools that support only the declared version refuse the module. `requires` names the lowest version, and the
 lowest targets at that version.
 Example:
@@ -17,8 +17,8 @@ Better:
     .entry k() { .reg .b32 r; mov.u32 r, %cluster_ctarank; ret; }
 
 # PTX302 | needs another target | 11.1.2
-What: the declared target does not have this instruction, modifier, directive or special register.
-Why: sm_90 stands for that chip and all later ones, sm_100f for its family from there on, sm_90a for that chip alone.
+What: the declared target lacks this instruction, modifier, directive or special register.
+Why: sm_90 means that chip and all later ones, sm_100f its family from there on, sm_90a that chip alone.
 Example:
     .version 8.0
     .target sm_75
@@ -32,7 +32,7 @@ Better:
 
 # PTX303 | unknown PTX version | 11.1.1
 What: .version names a version that was never published, or one newer than this tool knows.
-Why: what it would allow is not known.
+Why: the features of such a version are unknown.
 Example:
     .version 8.9
     .target sm_80
@@ -55,7 +55,7 @@ Better:
     .address_size 64
 
 # PTX305 | target is newer than the PTX version | 11.1.2
-What: the target came with a later PTX version than .version declares.
+What: the target was introduced after the declared .version.
 Why: tools refuse the combination.
 Example:
     .version 7.0
@@ -67,9 +67,8 @@ Better:
     .address_size 64
 
 # PTX306 | wrong .target option | 11.1.2, 5.3
-What: an option of .target is unknown, contradicts another, or does not fit the target; or something needs an option
-that is not given.
-Why: options change how the whole module is read.
+What: an option of .target is unknown, contradicts another, or does not fit the target; or a required option is missing.
+Why: options change the meaning of the whole module.
 Example:
     .version 8.0
     .target sm_80, texmode_unified, texmode_independent
@@ -80,9 +79,9 @@ Better:
     .address_size 64
 
 # PTX307 | removed from PTX | 9.7, 11.4.5
-What: an instruction, directive or state space that earlier versions had, and the declared version no longer has for
-this target.
-Why: newer chips cannot do it. `help` names the replacement.
+What: an instruction, directive or state space of earlier versions that the declared version no longer has for this
+target.
+Why: newer chips no longer support it. `help` names the replacement.
 Example:
     .version 6.4
     .target sm_70
@@ -96,7 +95,7 @@ Better:
 
 # PTX308 | wrong address size | 11.1.3
 What: .address_size is neither 32 nor 64, or 32 for a target without 32-bit addresses.
-Why: targets from sm_90 on have 64-bit addresses only.
+Why: sm_90 and later have only 64-bit addresses.
 Example:
     .version 8.0
     .target sm_90

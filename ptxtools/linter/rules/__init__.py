@@ -1,7 +1,8 @@
-'''The warning rules, one in each file.
+'''The warning rules, one per file.
 
-A file is named by its code and what it finds, such as `ptx502_shift_too_far.py`. Nothing else names it: the linter
-finds the files in this folder (`linter/registry.py`), and `--explain` and docs/rules.md print the docstrings. In it:
+A file's name is the code and the finding, such as `ptx502_shift_too_far.py`. No other code names it: the linter
+discovers the files in this folder (`linter/registry.py`), and `--explain` and docs/rules.md print the docstrings. A
+file:
 
     """PTX502 | title | sections of the manual
 
@@ -20,6 +21,6 @@ finds the files in this folder (`linter/registry.py`), and `--explain` and docs/
         if ...:
             context.warn(CODE, message, span)
 
-`linter/registry.py` has the decorators: they say what a check looks at. `tests/check/test_pages.py` runs every example,
-which must show the finding, and what is better, which must not.
+The decorators in `linter/registry.py` say what a check inspects. `tests/check/test_pages.py` runs every example: the
+first must have the finding, the better one must not.
 '''

@@ -1,7 +1,7 @@
 """PTX501 | constant loses bits | 4.5.1
 
 What: an integer constant does not fit its operand; the instruction gets the lowest bits.
-Why: neither ptxas nor the manual refuses it, and the value that runs is another one than the text shows.
+Why: neither ptxas nor the manual forbids it, and the value used differs from the one written.
 Example:
     add.u16 %h1, %h2, 65536;
 Better:
@@ -11,6 +11,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
@@ -28,8 +29,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         assert isinstance(operand, Immediate) and op is not None
         spec = op.operands[index]
         if op.family in ("shl", "shr") and index == 2:
-            continue  # PTX502 says more
+            continue  # PTX502 is more specific
         bits = TYPES[spec.type].bits if spec.type else 32
         result = operand.value & ((1 << bits) - 1)
         message = f"{operand.value} does not fit .{spec.type}: '{op.text}' gets {result}"
-        context.warn(CODE, message, context.operand(line.item, index), section="4.5.1")
+        context.warn(CODE, message, part_span(line.item, index), section="4.5.1")

@@ -1,7 +1,7 @@
 """PTX502 | shift by at least the width | 9.7.8.7, 9.7.8.8
 
 What: a constant shift amount that is not smaller than the operand's width.
-Why: PTX clamps the amount: the result is zero, or all sign bits. Other languages differ, so it is mostly a mistake.
+Why: PTX clamps the amount: the result is zero, or all sign bits. Other languages differ, so it is usually a mistake.
 Example:
     shl.b32 %r1, %r2, 32;
 Better:
@@ -11,6 +11,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
@@ -29,4 +30,4 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if isinstance(amount, Immediate) and (amount.value & 0xFFFFFFFF) >= bits:
         left = "copies of the sign bit" if op.type.startswith("s") and op.family == "shr" else "zero"
         message = f"a shift of .{op.type} by {amount.value} leaves {left}"
-        context.warn(CODE, message, context.operand(line.item, 2), section=op.section)
+        context.warn(CODE, message, part_span(line.item, 2), section=op.section)

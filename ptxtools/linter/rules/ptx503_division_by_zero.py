@@ -10,6 +10,8 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import part_span
+
 from ..constants import constant_divisor
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
@@ -23,4 +25,4 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     op = line.plan.op
     if op is not None and constant_divisor(line) == 0:
         message = f"'{op.text}' by zero: the result is machine-specific"
-        context.warn(CODE, message, context.operand(line.item, 2), section=op.section)
+        context.warn(CODE, message, part_span(line.item, 2), section=op.section)

@@ -1,7 +1,7 @@
 """PTX504 | initial value loses bits | 5.4.4
 
 What: an initial value does not fit its variable; the lowest bits are stored.
-Why: the value in memory is another one than the text shows.
+Why: the value in memory differs from the one written.
 Example:
     .global .b8 x = 300;
 Better:

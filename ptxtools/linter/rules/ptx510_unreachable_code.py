@@ -1,6 +1,6 @@
 """PTX510 | unreachable code | 9.7.12
 
-What: an instruction behind an unconditional jump, without a label that could lead to it.
+What: an instruction after an unconditional jump, without a label to reach it.
 Why: it never runs. Often a guard or a label was forgotten.
 Example:
     bra DONE;
@@ -15,12 +15,13 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Label
+from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line
 from ..registry import bodies
 
-#: What compilers put behind a call that does not return, or at the end of a body.
+#: Compilers put these after a call that does not return, or at the end of a body.
 _FILLER = frozenset({"trap", "ret", "exit", "brkpt", "bra", "brx"})
 
 CODE = "PTX510"
@@ -35,8 +36,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             dead = False
         elif isinstance(item, Line):
             if dead and item.plan.family not in _FILLER:
-                message = "nothing reaches this instruction: an unconditional jump stands before it, and no label"
-                context.warn(CODE, message, context.parts(item.item).opcode, section="9.7.12")
+                message = "this instruction is unreachable: it follows an unconditional jump and has no label"
+                context.warn(CODE, message, parts_of(item.item).opcode, section="9.7.12")
                 dead = False
             elif item.plan.family in ENDING and item.item.guard is None:
                 dead = True

@@ -27,7 +27,7 @@ from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line
 from ..registry import bodies
 
-#: Statements that do not run.
+#: Statements that are not executed.
 _SILENT = (Loc, Variable, Pragma, BranchTargets, CallPrototype, CallTargets)
 
 CODE = "PTX511"

@@ -1,6 +1,6 @@
 """PTX512 | result is discarded | 9.7.6.2
 
-What: a comparison whose only result goes to _.
+What: a comparison with _ as its only result.
 Why: it has no effect.
 Example:
     setp.eq.s32 _, %r1, %r2;
@@ -11,6 +11,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Name, Pair
+from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
@@ -25,4 +26,4 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     halves = (first.first, first.second) if isinstance(first, Pair) else (first,)
     if all(isinstance(half, Name) and half.name == "_" for half in halves):
         message = f"'{line.item.opcode}' discards its result: it has no effect"
-        context.warn(CODE, message, context.operand(line.item, 0), section="9.7.6.2")
+        context.warn(CODE, message, part_span(line.item, 0), section="9.7.6.2")

@@ -1,8 +1,8 @@
 """PTX520 | register is never written | 5.1.1
 
-What: an instruction computes with a register that nothing in the function writes.
-Why: the value is undefined. Compilers leave such reads where the value does not matter; copies (mov, prmt) are passed
-over for that reason.
+What: an instruction computes with a register that the function never writes.
+Why: the value is undefined. Compilers leave such reads where the value does not matter, so copies (mov, prmt) are not
+reported.
 Example:
     .reg .b32 %never;
     mov.b32 %r1, 1;
@@ -15,6 +15,8 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import name_span
+
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..registry import bodies
@@ -24,11 +26,11 @@ CODE = "PTX520"
 
 @bodies
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    # Compilers pack and move undefined bytes about: only an instruction that computes with them is a hazard.
+    # Compilers pack and move undefined bytes: only an instruction that computes with them is a hazard.
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
     for key, item in facts.reads.items():
         declaration, name = key
         copies = item.opcode.startswith(("mov.", "prmt."))
         if key not in facts.writes and declaration not in parameters and not copies:
-            message = f"register '{name}' is read here, but nothing ever writes it"
-            context.warn(CODE, message, context.word(item.span, name), section="5.1.1")
+            message = f"register '{name}' is read here but never written"
+            context.warn(CODE, message, name_span(item, name), section="5.1.1")

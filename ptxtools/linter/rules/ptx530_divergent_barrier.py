@@ -1,7 +1,7 @@
 """PTX530 | barrier that part of a warp misses | 9.7.13.1
 
-What: an aligned barrier under a guard that certainly differs between the threads of a warp.
-Why: all threads of a warp must execute an aligned barrier together, otherwise the behaviour is undefined.
+What: an aligned barrier with a guard that certainly differs between the threads of a warp.
+Why: all threads of a warp must execute an aligned barrier together, or the behaviour is undefined.
 Example:
     mov.u32 %r9, %tid.x;
     setp.eq.u32 %p7, %r9, 0;
@@ -13,6 +13,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate, Name
+from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line, register_key
@@ -32,9 +33,9 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     aligned = op.family == "bar" or op.has("aligned")
     guard = item.guard
     if aligned and guard is not None and _splits_warps(facts, line, guard.name):
-        message = f"only some threads of a warp reach this '{op.text}': the others never arrive with it"
+        message = f"only some threads of a warp reach this '{op.text}'"
         help = ("all threads of a warp must execute an aligned barrier together",)
-        context.warn(CODE, message, context.parts(item).guard or item.span, help=help, section=op.section)
+        context.warn(CODE, message, parts_of(item).guard or item.span, help=help, section=op.section)
 
 
 def _splits_warps(facts: FunctionFacts, line: Line, predicate: str) -> bool:

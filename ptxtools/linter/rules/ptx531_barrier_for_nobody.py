@@ -1,4 +1,4 @@
-"""PTX531 | barrier for nobody | 9.7.13.1
+"""PTX531 | barrier for no threads | 9.7.13.1
 
 What: a barrier with a thread count of 0.
 Why: a barrier waits for whole warps, at least one.
@@ -11,6 +11,7 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
@@ -27,5 +28,5 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     count = item.operands[1] if len(item.operands) > 1 and op.has("sync") else None
     if isinstance(count, Immediate) and count.value == 0:
         message = "this barrier waits for 0 threads"
-        help = ("leave the count out to wait for the whole CTA",)
-        context.warn(CODE, message, context.operand(item, 1), help=help, section=op.section)
+        help = ("omit the count to wait for the whole CTA",)
+        context.warn(CODE, message, part_span(item, 1), help=help, section=op.section)

@@ -1,7 +1,7 @@
 """PTX540 | access outside of a variable | 6.4.1
 
-What: a load or store at a constant offset that lies outside of the variable it names.
-Why: it reads or overwrites something else, or faults.
+What: a load or store at a constant offset outside of the variable it names.
+Why: it reads or overwrites other data, or faults.
 Example:
     .shared .align 4 .b32 table[4];
     ld.shared.b32 %r1, [table+16];
@@ -11,6 +11,8 @@ Better:
 """
 
 from __future__ import annotations
+
+from ptxtools.ir.positions import part_span
 
 from ..accesses import Access, variable_bytes
 from ..context import LintContext
@@ -27,5 +29,7 @@ def check(context: LintContext, line: Line, access: Access) -> None:
         return
     total = variable_bytes(symbol)
     if total is not None and not 0 <= first <= total - size:
-        message = f"'{op.text}' accesses bytes {first} to {first + size - 1} of '{symbol.name}', which has {total}"
-        context.warn(CODE, message, context.operand(line.item, access.operand), section="6.4.1")
+        message = (
+            f"'{op.text}' accesses bytes {first} to {first + size - 1} of '{symbol.name}', which has {total} bytes"
+        )
+        context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")

@@ -1,6 +1,6 @@
 """PTX541 | misaligned access | 6.4.1
 
-What: a load or store at a constant offset that is no multiple of its size.
+What: a load or store at a constant offset that is not a multiple of its size.
 Why: misaligned accesses fault at run time.
 Example:
     .shared .align 8 .b8 table[32];
@@ -11,6 +11,8 @@ Better:
 """
 
 from __future__ import annotations
+
+from ptxtools.ir.positions import part_span
 
 from ..accesses import Access
 from ..context import LintContext
@@ -25,4 +27,4 @@ def check(context: LintContext, line: Line, access: Access) -> None:
     if access.misaligned:
         where = f"'{access.symbol.name}{access.offset:+d}'"
         message = f"{where} is not aligned to the {access.size} bytes that '{access.op.text}' accesses"
-        context.warn(CODE, message, context.operand(line.item, access.operand), section="6.4.1")
+        context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")

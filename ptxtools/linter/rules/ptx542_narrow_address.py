@@ -1,7 +1,7 @@
 """PTX542 | 32-bit register as a 64-bit address | 6.4.1
 
 What: a 32-bit register addresses .global memory or generic space in a module with 64-bit addresses.
-Why: it is zero-extended: the upper half of the address is lost. Targets from sm_90 on refuse it (PTX242).
+Why: the register is zero-extended, and the upper half of the address is lost. From sm_90 on this is an error (PTX242).
 Example:
     .version 8.0
     .target sm_80
@@ -16,6 +16,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
 from ..accesses import Access
@@ -32,4 +33,4 @@ def check(context: LintContext, line: Line, access: Access) -> None:
         return
     if context.module.address_size == 64 and access.op.space in (None, "global"):
         message = f"'{access.name}' has 32 bits: it is zero-extended to a 64-bit address"
-        context.warn(CODE, message, context.operand(line.item, access.operand), section="6.4.1")
+        context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")

@@ -1,7 +1,7 @@
-"""PTX550 | more threads than a CTA has | 11.4.2, 11.4.3
+"""PTX550 | more threads than a CTA can have | 11.4.2, 11.4.3
 
 What: .maxntid or .reqntid with a product of more than 1024.
-Why: no launch can meet it.
+Why: no launch can satisfy it.
 Example:
     .entry k() .reqntid 64, 32 { ret; }
 Better:

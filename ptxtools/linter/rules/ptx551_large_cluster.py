@@ -1,7 +1,7 @@
 """PTX551 | large cluster | 11.7.1
 
 What: a cluster of more than 8 CTAs, which not every device allows, or of more than 16, which none does.
-Why: the launch fails, or needs a device attribute.
+Why: the launch fails, or requires a device attribute.
 Example:
     .entry k() .reqnctapercluster 17 { ret; }
 Better:

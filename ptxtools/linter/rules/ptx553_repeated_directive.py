@@ -1,6 +1,6 @@
 """PTX553 | directive is repeated | 11.4
 
-What: the same directive stands twice at one function.
+What: a function has the same directive twice.
 Why: one of them is ignored.
 Example:
     .entry k() .maxntid 128 .maxntid 64 { ret; }

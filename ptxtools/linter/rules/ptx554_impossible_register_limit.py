@@ -1,7 +1,7 @@
 """PTX554 | impossible register limit | 11.4.1
 
 What: .maxnreg below 16 or above 256.
-Why: it is ignored, or raised to what the function calls of the ABI need.
+Why: it is ignored, or raised to the number that function calls of the ABI need.
 Example:
     .entry k() .maxnreg 8 { ret; }
 Better:
@@ -15,7 +15,7 @@ from ptxtools.ir.nodes import Directive, Function
 from ..context import LintContext
 from ..registry import directives
 
-#: 256 is as good as no limit.
+#: 256 is the same as no limit.
 _LEAST, _MOST = 16, 256
 
 CODE = "PTX554"

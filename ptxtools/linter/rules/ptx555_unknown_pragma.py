@@ -1,7 +1,7 @@
 """PTX555 | unknown pragma | 11.4.7
 
-What: a pragma of an entry or a body that no ptxas knows.
-Why: it is ignored; often it is misspelt.
+What: a pragma of an entry or a body that no version of ptxas knows.
+Why: it is ignored; often it is a spelling mistake.
 Example:
     .entry k() .pragma "nounrol"; { ret; }
 Better:
@@ -38,5 +38,5 @@ def _check(context: LintContext, item: Pragma) -> None:
     for text in item.strings:
         word, *arguments = text.split() or [""]
         if word not in PRAGMAS or (arguments and PRAGMAS[word].least is None):
-            message = f'pragma "{text}" is not known: it is ignored'
+            message = f'unknown pragma "{text}": it is ignored'
             context.warn(CODE, message, item.span, section="11.4.7")

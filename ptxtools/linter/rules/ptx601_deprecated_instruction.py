@@ -1,7 +1,7 @@
 """PTX601 | deprecated instruction | 9.7.9.5, 9.7.13.8
 
-What: shfl or vote without .sync, where the declared version and target still have them.
-Why: they assume that a warp runs in step. PTX 6.4 removed them for sm_70 and later.
+What: shfl or vote without .sync, if the declared version and target still have them.
+Why: they assume that a warp runs in lockstep. PTX 6.4 removed them for sm_70 and later.
 Example:
     .version 6.0
     .target sm_60
@@ -16,6 +16,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.positions import parts_of
 from ptxtools.isa.targets import describe, provides_any, version_text
 
 from ..context import LintContext
@@ -37,8 +38,8 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if gone is not None:
         declared = context.declared
         if declared.version >= gone.ptx and declared.target and provides_any(declared.target, gone.targets):
-            return  # an error already
+            return  # already an error
         where = f" for {describe(gone.targets)}" if gone.targets else ""
         when = f": PTX ISA {version_text(gone.ptx)} removed it{where}"
-    opcode, help = context.parts(line.item).opcode, (f"use {_REPLACEMENTS[op.family]}",)
+    opcode, help = parts_of(line.item).opcode, (f"use {_REPLACEMENTS[op.family]}",)
     context.warn(CODE, f"'{op.name}' is deprecated{when}", opcode, help=help, section=op.section)

@@ -1,7 +1,7 @@
 """PTX602 | .address_size is missing | 11.1.3
 
-What: the module does not say whether addresses have 32 or 64 bits.
-Why: the manual's default is 32 bits; today's tools take 64.
+What: the module does not specify whether addresses have 32 or 64 bits.
+Why: the manual's default is 32 bits; today's tools assume 64.
 Example:
     .version 8.0
     .target sm_80
@@ -27,5 +27,5 @@ def check(context: LintContext) -> None:
     target = next((h for h in headers if h.name == ".target"), None)
     if target is None or any(h.name == ".address_size" for h in headers) or context.declared.version < (2, 3):
         return
-    message = ".address_size is missing: the manual's default is 32 bits, newer tools take 64"
+    message = ".address_size is missing: the manual's default is 32 bits, newer tools assume 64"
     context.warn(CODE, message, target.span, help=("add .address_size 64",), section="11.1.3")

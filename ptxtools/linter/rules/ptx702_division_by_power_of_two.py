@@ -1,7 +1,7 @@
 """PTX702 | division by a power of two | 9.7.1
 
 What: an unsigned division or remainder by a constant power of two.
-Why: a shift or an and takes one instruction instead of dozens. ptxas does it at higher optimisation levels only.
+Why: shr or and is one instruction instead of dozens. ptxas does this only at higher optimisation levels.
 Example:
     div.u32 %r1, %r2, 8;
 Better:
@@ -9,6 +9,8 @@ Better:
 """
 
 from __future__ import annotations
+
+from ptxtools.ir.positions import part_span
 
 from ..constants import constant_divisor
 from ..context import LintContext
@@ -26,5 +28,5 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if divisor > 1 and divisor & (divisor - 1) == 0:
         shift = divisor.bit_length() - 1
         better = f"shr.{op.type} by {shift}" if op.family == "div" else f"and.b{op.type[1:]} with {divisor - 1}"
-        message = f"'{op.text}' by {divisor} is a power-of-two division"
-        context.warn(CODE, message, context.operand(line.item, 2), help=(f"use {better}",), section=op.section)
+        message = f"'{op.text}' by {divisor} is a division by a power of two"
+        context.warn(CODE, message, part_span(line.item, 2), help=(f"use {better}",), section=op.section)

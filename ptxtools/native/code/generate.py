@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ptxtools.native.handlers import KINDS
+from ptxtools.native.handlers import KINDS, lanewise
 from ptxtools.native.loop import barriers, calls, clusters, control, loop
 from ptxtools.program.program import LANES, Op
 
-from . import jit, modes
-from .emitter import Emitter, module_of
+from . import jit, library, modes
+from .emitter import Emitter, expand, module_of
 from .handler import Handler
 from .notation import CONVENTION
 
@@ -33,8 +33,8 @@ def _module(bodies: Iterable[str], declarations: str) -> str:
 
 
 def base_symbols() -> list[str]:
-    """Functions of `base_module` that records or Python refer to."""
-    return ["run", "claim", *_TERMINATORS, *BARRIERS]
+    """Functions of `base_module` that records, handlers or Python refer to."""
+    return ["run", "claim", *library.SHARED, *_TERMINATORS, *BARRIERS]
 
 
 _TERMINATORS = (
@@ -53,6 +53,7 @@ BARRIERS: dict[str, tuple[bool, bool, str | None]] = {
 def base_module(features: Iterable[str] = ()) -> str:
     """The loop, the terminators and everything else that does not depend on a program."""
     bodies = [control.text(), calls.text(), barriers.text(), clusters.text(), loop.text()]
+    bodies.append(expand(lanewise.TRANSLATE))
     bodies.append(modes.entrance("run", "run_ctas", features))
     for name, (counted, waits, reduction) in BARRIERS.items():
         bodies.append(barriers.handler(name, counted=counted, waits=waits, reduction=reduction))

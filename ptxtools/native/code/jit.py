@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import llvmlite.binding as llvm
 
@@ -101,8 +101,9 @@ def version() -> str:
     return f"{llvmlite.__version__} {llvm.llvm_version_info} {llvm.get_default_triple()}"
 
 
-def link_object(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
+def link_object(data: bytes, symbols: Iterable[str], others: Mapping[str, int] | None = None) -> dict[str, int]:
     """Load object code into this process; addresses of its functions. RuntimeError when it cannot be linked.
+    others: functions outside of it that it may call.
 
     Each object is a library of its own, so two of them may define the same name.
     """
@@ -114,6 +115,8 @@ def link_object(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
         libraries: list[object] = _state.setdefault("libraries", [])  # type: ignore[assignment]
         number = _state["number"] = int(_state.get("number", 0)) + 1  # type: ignore[call-overload]
         builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+        for name, address in (others or {}).items():
+            builder.import_symbol(name, address)
         names = list(symbols)
         for name in names:
             builder.export_symbol(name)

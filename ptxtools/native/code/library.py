@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Stands for the loop and the terminators in a list of functions.
 BASE = "base"
+#: Functions of the loop that handlers call.
+SHARED = ("translate",)
 
 _lock = threading.RLock()
 _addresses: dict[str, int] = {}
@@ -76,9 +78,10 @@ def _link(pieces: list[objects.Piece], needed: list[str]) -> None:
     have = {name for names, _ in pieces for name in names}
     if not have.issuperset(needed):
         raise RuntimeError("the native code lacks functions")
-    for names, data in pieces:
+    for names, data in sorted(pieces, key=lambda piece: BASE not in piece[0]):  # it has what the others call
         symbols = [name for name in names if name != BASE]
-        for name, address in jit.link_object(data, symbols).items():
+        shared = {name: _addresses[name] for name in SHARED if BASE not in names}
+        for name, address in jit.link_object(data, symbols, shared).items():
             _addresses.setdefault(name, address)
     if BASE in have:
         _addresses[BASE] = _addresses["run"]

@@ -41,7 +41,7 @@ def form_runs(program: Program, *, everywhere: bool) -> list[list[Op]]:
     worth = _loops(program.blocks)
     if everywhere:
         worth += sorted(set(range(len(bodies))) - set(worth))
-    if not worth or sum(map(len, bodies)) > MOST_OPERATIONS:
+    if not worth or not program.optimised or sum(map(len, bodies)) > MOST_OPERATIONS:
         return bodies
     live: list[int] | None = None
     budget = MOST_FUSED

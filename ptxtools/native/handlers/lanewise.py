@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ptxtools.native.code.emitter import expand
 from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.structures import TRAP_ADDRESS, TRAP_MISALIGNED
 from ptxtools.program.details import HostMemory, ThreadCopy
@@ -14,7 +13,7 @@ from .parts import Access, Address, load_values
 #: Host address of a device address for one lane, null if there is none or `size` does not divide it. For local memory,
 #: whose words lie 128 bytes apart, the address of the first word.
 TRANSLATE = f"""
-define internal ptr @translate(ptr %ctx, ptr %warp, i32 %lane, i64 %address, i64 %size, i1 %generic) #1 {{
+define ptr @translate(ptr %ctx, ptr %warp, i32 %lane, i64 %address, i64 %size, i1 %generic) #1 {{
   %less = sub i64 %size, 1
   %low = and i64 %address, %less
   %aligned = icmp eq i64 %low, 0
@@ -143,7 +142,7 @@ bad:
 
 def translate(h: Handler, lane: str, address: str, size: int, *, generic: bool) -> str:
     """Host pointer of one lane's address; null when it cannot be accessed."""
-    h.code.declare("@translate", expand(TRANSLATE))
+    h.code.declare("@translate", "declare ptr @translate(ptr, ptr, i32, i64, i64, i1)")
     flag = "true" if generic else "false"
     arguments = f"ptr %ctx, ptr %warp, i32 {lane}, i64 {address}, i64 {size}, i1 {flag}"
     return h.code.value(f"call ptr @translate({arguments})")

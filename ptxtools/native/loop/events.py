@@ -245,6 +245,8 @@ class Residents:
         if all(cta.ended for cta in cluster.ctas):
             self.worker.schedule.forget(cluster)
             del self.clusters[first]
+        if self.worker.launch.observers is not None:
+            self.worker.launch.observers.tell("cta_ended", cta)
 
 
 __all__ = ["HANDLERS", "NativeView", "Residents", "find", "serves"]

@@ -90,9 +90,7 @@ def _grouped_function(code: Emitter, name: str) -> str:
             scaled = k.multiply(wide, k.multiply(scale_a, scale_b))
             slot = b.value(f"add i64 {b.value(f'mul i64 {group}, {ROWS}')}, {i}")
             b.line(f"store {k.doubles} {scaled}, ptr {b.element(k.doubles, sums, slot)}, align 64")
-            zero = b.value(f"fcmp oeq {k.doubles} {wide}, zeroinitializer")
             own = k.multiply(power_a, power_b)
-            own = b.value(f"select <{WIDTH} x i1> {zero}, {k.doubles} zeroinitializer, {k.doubles} {own}")
             known = b.value(f"load {k.doubles}, ptr {most[i]}, align 64")
             b.line(f"store {k.doubles} {k.greater(own, known)}, ptr {most[i]}, align 64")
 

@@ -41,18 +41,10 @@ for _name in _FILES:
     import_module(f"{__name__}.{_name}")
 
 
-def lower(
-    module: Module,
-    kernel: str,
-    addresses: Callable[[str], int],
-    *,
-    optimise: bool = True,
-    variant: Variant = PLAIN,
-) -> Program:
+def lower(module: Module, kernel: str, addresses: Callable[[str], int], *, variant: Variant = PLAIN) -> Program:
     """Lower a kernel and the functions that it reaches.
 
-    addresses: device address of a module-scope .global or .const variable. optimise=False gives each register a slot
-    of its own and keeps every instruction and branch as written (checkers, debugger, trace, coverage).
-    Raises PtxError (PTX901) naming everything that cannot be run.
+    addresses: device address of a module-scope .global or .const variable. Raises PtxError (PTX901) naming everything
+    that cannot be run.
     """
-    return Linker(module, addresses, optimise, variant).program(kernel_of(module, kernel))
+    return Linker(module, addresses, variant).program(kernel_of(module, kernel))

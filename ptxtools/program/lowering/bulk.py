@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 #: What serves which instruction.
 _EVENTS = {
     "st.async": "async.store", "red.async": "async.store", "st.bulk": "bulk.clear",
+    "multimem.st.async": "async.store", "multimem.red.async": "async.store",
     "cp.async.bulk": "bulk.copy", "cp.reduce.async.bulk": "bulk.copy",
+    "multimem.cp.async.bulk": "bulk.copy", "multimem.cp.reduce.async.bulk": "bulk.copy",
     "cp.async.bulk.tensor": "bulk.tensor", "cp.reduce.async.bulk.tensor": "bulk.tensor",
     "tensormap.replace": "tensormap.replace", "tensormap.cp_fenceproxy": "tensormap.copy",
 }  # fmt: skip

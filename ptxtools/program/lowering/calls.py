@@ -28,7 +28,7 @@ class Written:
             self.results = operands.pop(0).items  # type: ignore[union-attr]
         target = operands.pop(0) if operands else None
         if not isinstance(target, Name):
-            raise Unsupported("the callee is no name")
+            raise Unsupported("the callee is not a name")
         self.target: str = target.name
         self.arguments: tuple[Operand, ...] = ()
         if operands and isinstance(operands[0], Arguments):
@@ -56,7 +56,7 @@ def _direct(f: FunctionLowering, written: Written) -> None:
     if isinstance(symbol, Alias):
         symbol = f.names.lookup(symbol.target)
     if not isinstance(symbol, Function):
-        raise Unsupported(f"'{written.target}' is no function")
+        raise Unsupported(f"'{written.target}' is not a function")
     if symbol.body is None:
         from .syscalls import system_call
 
@@ -75,7 +75,7 @@ def _indirect(f: FunctionLowering, written: Written, pointer: Ref) -> None:
         first = f.names.lookup(symbol.targets[0]) if symbol.targets else None
         callee = first if isinstance(first, Function) else None
     if callee is None:
-        raise Unsupported("an indirect call needs a prototype or a list of targets")
+        raise Unsupported("an indirect call requires a prototype or a list of targets")
     _through_frames(f, written, signature(callee), Terminator("call", index=pointer))
 
 
@@ -109,7 +109,7 @@ def _components(f: FunctionLowering, operand: Operand, passed: Passed) -> tuple[
     """Those of the vector register that is passed as a whole, or that takes a result."""
     register = f.register(operand.name) if isinstance(operand, Name) else None
     if not isinstance(register, tuple) or len(register) != passed.variable.vector:
-        raise Unsupported("a vector parameter needs a vector register of its length")
+        raise Unsupported("a vector parameter requires a vector register of its length")
     return register
 
 
@@ -172,7 +172,7 @@ def home_of(f: FunctionLowering, operand: Operand) -> tuple[Variable, int]:
     symbol = f.names.lookup(operand.name) if isinstance(operand, Name) else None
     offset = f.local_offsets.get(id(symbol))
     if offset is None or not isinstance(symbol, Variable):
-        raise Unsupported("an array parameter needs an array argument")
+        raise Unsupported("an array parameter requires an array argument")
     return symbol, offset
 
 

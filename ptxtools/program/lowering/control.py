@@ -28,7 +28,7 @@ def _label(f: FunctionLowering, name: str) -> int:
 def bra(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     operand = instruction.operands[0]
     if not isinstance(operand, Name):
-        raise Unsupported("the target is no label")
+        raise Unsupported("the target is not a label")
     target = _label(f, operand.name)
     if f.guard is None:
         f.end(Terminator("jump", target=target))

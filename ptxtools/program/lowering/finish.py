@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxtools.program.passes.blocks import renumber, tidy
-from ptxtools.program.passes.colouring import assign
+from ptxtools.program.passes.colouring import assign, live_at_lines
 from ptxtools.program.passes.fuse import fuse
 from ptxtools.program.passes.ifconvert import if_convert
 from ptxtools.program.passes.simplify import simplify
@@ -13,6 +13,17 @@ from ptxtools.program.program import FunctionCode
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
+
+
+def owners(f: FunctionLowering) -> dict[int, int]:
+    """For each value that holds a register, by number, the number that the register was given first. Of several
+    registers in one value it is the one that the value was made for; where that is none of them, nothing is known."""
+    found: dict[int, list[int]] = {}
+    for number in f.types:
+        found.setdefault(f.refs[number].slot, []).append(number)
+    return {
+        value: value if value in held else held[0] for value, held in found.items() if value in held or len(held) == 1
+    }
 
 
 def finish(f: FunctionLowering) -> FunctionCode:
@@ -30,6 +41,9 @@ def finish(f: FunctionLowering) -> FunctionCode:
             fuse(f.blocks, f)
     else:
         f.blocks = renumber(f.blocks)
+    if f.linker.variant.names and f.optimise:
+        f.owners = owners(f)
+        f.live = live_at_lines(f.blocks, set(f.owners))
     frame = assign(f.blocks, f, start=f.slot_start, share=f.optimise)
     f.register_bytes = frame.variables
     return FunctionCode(

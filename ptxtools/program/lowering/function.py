@@ -9,10 +9,10 @@ from ptxtools.diagnostics import Diagnostic
 from ptxtools.ir import Function, Instruction, Variable
 from ptxtools.ir.cfg import ControlFlow, scopes_of
 from ptxtools.ir.symbols import Names
-from ptxtools.isa import OpcodeError, resolve
+from ptxtools.isa import Opcode, OpcodeError, resolve
 from ptxtools.isa.registers import lookup as special_register
 from ptxtools.isa.types import TYPES
-from ptxtools.program.details import SpecialRegister
+from ptxtools.program.details import Guard, SpecialRegister
 from ptxtools.program.layout import (
     LOCAL_ALIGNMENT,
     LOCAL_GAP,
@@ -50,7 +50,7 @@ class FunctionLowering(Values):
         self.linker = linker
         self.flow = flow
         self.function: Function = flow.function
-        self.optimise = linker.optimise
+        self.optimise = linker.variant.optimised
         self.entry = self.function.kind == "entry"
         self.blocks: list[Block] = []
         self.ops: list[Op] = []
@@ -70,6 +70,9 @@ class FunctionLowering(Values):
         self.register_bytes = 0  # slots of variables; known in the end
         self.outgoing_local: list[Op] = []  # their offset counts from the end of this function's local frame
         self.problems: list[Diagnostic] = []
+        self.scopes: dict[int, Names] = {}  # by line: what names mean there, for `Variant.names`
+        self.owners: dict[int, int] = {}  # where slots are shared: value -> register
+        self.live: dict[int, set[int]] = {}  # and by line the values of registers that are needed there
 
     # --- the function as a whole --------------------------------------------------------------------------------------
 
@@ -117,6 +120,8 @@ class FunctionLowering(Values):
             self.begin(self.new_label())
         self.enter(names)
         self.where = self.linker.line(instruction)
+        if self.linker.variant.names:
+            self.scopes[self.where] = names
         try:
             guard = instruction.guard
             if guard is None:
@@ -124,14 +129,28 @@ class FunctionLowering(Values):
             else:
                 ref = self.register(guard.name)
                 if not isinstance(ref, Ref):
-                    raise Unsupported(f"guard '{guard.name}' is no predicate register")
+                    raise Unsupported(f"guard '{guard.name}' is not a predicate register")
                 self.guard, self.negated = ref, guard.negated
             op = self.linker.read(instruction.opcode)
-            lowerer_of(op)(self, instruction, op)
+            if self.linker.variant.lines:
+                self._marked(instruction, op)
+            else:
+                lowerer_of(op)(self, instruction, op)
         except Unsupported as problem:
             self.problem(instruction, str(problem))
         except OpcodeError as problem:
             self.problem(instruction, str(problem))
+
+    def _marked(self, instruction: Instruction, op: Opcode) -> None:
+        """An instruction between operations that say where it begins and ends. One that leaves its place ends first."""
+        where = self.where
+        mark = Op("line", op, detail=Guard(self.negated), guard=self.guard, negated=self.negated, where=where)
+        end = Op("line.end", op, detail=Guard(False), where=where)
+        leaves = op.family in _LEAVING
+        self.ops += (mark, end) if leaves else (mark,)
+        lowerer_of(op)(self, instruction, op)
+        if self.open and not leaves:
+            self.ops.append(end)
 
     def problem(self, instruction: Instruction, reason: str) -> None:
         message = f"cannot run '{instruction.opcode}': {reason}"
@@ -254,7 +273,7 @@ class FunctionLowering(Values):
         for (10.1, 10.10)."""
         register = special_register(name)
         if register is None:
-            raise Unsupported(f"'{name}' is not declared, and no special register")
+            raise Unsupported(f"'{name}' is neither declared nor a special register")
         bits, own = (TYPES[type_name].bits if type_name else 0), TYPES[register.type].bits
         if 1 < bits < own:
             whole = self.special(name, register.type)
@@ -288,7 +307,7 @@ class FunctionLowering(Values):
         """The pointer + the register's value * size: `table[r]` (6.4.2)."""
         index = self.register(register)
         if not isinstance(index, Ref):
-            raise Unsupported(f"index '{register}' is no register")
+            raise Unsupported(f"index '{register}' is not a register")
         if index.type != "b64":
             index = self.compute("cvt.u64.u32", ("u32",), (index,), "u64")
         scaled = self.compute("mul.lo.u64", ("u64", "u64"), (index, self.constant(size, "b64")), "u64")
@@ -316,3 +335,5 @@ class FunctionLowering(Values):
 
 
 _CLOSED: list[Op] = []
+#: Families of instructions behind which lanes are elsewhere.
+_LEAVING = frozenset({"bra", "brx", "call", "ret", "exit"})

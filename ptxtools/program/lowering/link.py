@@ -30,6 +30,7 @@ from ptxtools.program.variant import Variant
 
 from .finish import finish
 from .function import FunctionLowering
+from .names import named_registers
 from .stack import takes_stack
 
 #: Opcodes by which a program can tell that its CTA is one of a cluster.
@@ -39,8 +40,8 @@ _CLUSTERS = re.compile(r"mapa|getctarank|cluster|cta_group::2")
 class Linker:
     """Finds the functions that a kernel reaches, numbers them, and lowers them in that order."""
 
-    def __init__(self, module: Module, addresses: Callable[[str], int], optimise: bool, variant: Variant) -> None:
-        self.module, self.addresses, self.optimise, self.variant = module, addresses, optimise, variant
+    def __init__(self, module: Module, addresses: Callable[[str], int], variant: Variant) -> None:
+        self.module, self.addresses, self.variant = module, addresses, variant
         self.read = reader_for(module.version, module.target)
         self.names: Names = module_names(module)
         self.code = function_addresses(module)
@@ -171,6 +172,7 @@ class Linker:
             functions.append(code)
             calls.append(called)
         unify(lowered, functions)
+        named = named_registers(lowered) if self.variant.names else {}
         targets = tuple(self._numbers.get(name, -1) for name in self.code)
         for block in blocks:
             if block.terminator.kind == "call" and block.terminator.callee < 0:
@@ -179,7 +181,7 @@ class Linker:
         registers = -(-max(function.register_bytes for function in lowered) // SLOT_BYTES["b32"])
         return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local,
                        self.clustered, any(map(takes_stack, self.flows)), self.shared.places,
-                       self.shared.padding)  # fmt: skip
+                       self.shared.padding, self.variant.optimised, named)  # fmt: skip
 
 
 def _symbols(instruction: Instruction) -> Iterator[str]:

@@ -64,7 +64,7 @@ def matrix_move(f: FunctionLowering, instruction: Instruction, op: Opcode) -> No
     vector, address = instruction.operands if load else reversed(instruction.operands)
     place = locate(f, address, op.space)
     if place.space not in ("shared", "cluster", "generic"):
-        raise Unsupported("the matrix must lie in shared memory")
+        raise Unsupported("the matrix must be in shared memory")
     items = elements(f, vector)
     types = ("b32",) * len(items)
     if load:

@@ -7,10 +7,10 @@ or that would wait. They go through an event "mbarrier.slow" with the same opera
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ptxtools.ir import Instruction, Operand
+from ptxtools.ir import Address, Instruction, Operand, Pair
 from ptxtools.isa import Opcode
 from ptxtools.program.details import Action
 from ptxtools.program.mbarrier import COUNT_MASK, PENDING_SHIFT
@@ -120,12 +120,34 @@ def arrive_of_copies(f: FunctionLowering, instruction: Instruction, op: Opcode) 
 def wait(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """src[1]: state of the phase to wait for, or its parity; of try_wait src[2]: nanoseconds, if written."""
     after = f.guarded_region()
-    operands = instruction.operands
-    target = f.destination(operands[0])
+    at = next(at for at, operand in enumerate(instruction.operands) if isinstance(operand, Address))
+    operands = instruction.operands[at:]
+    target, reports = _results(f, instruction.operands[:at])
     kind = "parity" if op.has("parity") else "state"
-    types = ("u32" if kind == "parity" else "b64", "u32")[: len(operands) - 2]
-    sources = tuple(f.source(operand, t) for operand, t in zip(operands[2:], types, strict=True))
-    _emit(f, f"{op.name.partition('.')[2]}.{kind}", op, operands[1], sources, types, target, "pred")
+    types = ("u32" if kind == "parity" else "b64", "u32")[: len(operands) - 1]
+    sources = tuple(f.source(operand, t) for operand, t in zip(operands[1:], types, strict=True))
+    _emit(f, f"{op.name.partition('.')[2]}.{kind}", op, operands[0], sources, types, target, "pred")
+    for report in reports:
+        f.copy(report, f.constant(0, report.type))
+    f.end_region(after)
+
+
+def _results(f: FunctionLowering, results: Sequence[Operand]) -> tuple[Ref | None, list[Ref]]:
+    """The predicate of a wait, and its reports: zero, as for every mbarrier of .layout::v0."""
+    first, *reports = results
+    if isinstance(first, Pair):
+        reports = [first.second, *reports]
+        first = first.first
+    return f.destination(first), [ref for report in reports if (ref := f.destination(report)) is not None]
+
+
+@lowers("mbarrier.check_layout")
+def check_layout(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """Whether the barrier has that layout: each has .layout::v0 here, as no other can be made."""
+    after = f.guarded_region()
+    destination = f.destination(instruction.operands[0])
+    if destination is not None:
+        f.copy(destination, f.constant(int(op.has("layout::v0")), "pred"))
     f.end_region(after)
 
 
@@ -137,7 +159,7 @@ def pending_count(f: FunctionLowering, instruction: Instruction, op: Opcode) -> 
     if destination is None:
         return
     if destination.type != "b32":
-        raise Unsupported("the count is no 32-bit register")
+        raise Unsupported("the count is not a 32-bit register")
     value = f.source(state, "b64")
     shifted = f.compute("shr.u64", ("u64", "u32"), (value, f.constant(PENDING_SHIFT, "b32")), "u64")
     narrow = f.compute("cvt.u32.u64", ("u64",), (shifted,), "u32")

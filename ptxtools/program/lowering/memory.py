@@ -141,7 +141,7 @@ def atomic(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
             sources += [f.source(item, type_name) for item in items]
             src_types += [type_name] * len(items)
     if place is None or place.space in ("param", "const"):
-        raise Unsupported("atomics need global, shared or local memory")
+        raise Unsupported("atomics require global, shared or local memory")
     kind = "atom" if op.family == "atom" else "red"
     types = (place.type, *src_types)
     src = (place.base, *sources)

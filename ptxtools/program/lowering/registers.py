@@ -29,7 +29,7 @@ def setmaxnreg(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
         return
     wanted = instruction.operands[0]
     if not isinstance(wanted, Immediate):
-        raise Unsupported("the number of registers is no constant")
+        raise Unsupported("the number of registers is not a constant")
     after = f.guarded_region()
     f.synchronise(f.constant((1 << LANES) - 1, "b32"))
     f.event(Op("setmaxnreg", op, imm=wanted.value, detail=RegisterChange("inc" if op.has("inc") else "dec", entry)))

@@ -48,7 +48,7 @@ def alloca(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     if len(instruction.operands) > 2:
         written = instruction.operands[2]
         if not isinstance(written, Immediate) or written.value <= 0 or written.value & (written.value - 1):
-            raise Unsupported("the alignment is no power of two")
+            raise Unsupported("the alignment is not a power of two")
         alignment = max(alignment, written.value)
     after = f.guarded_region()
     size = f.source(instruction.operands[1], kind)

@@ -30,7 +30,7 @@ def system_call(f: FunctionLowering, written: Written, function: Function) -> No
         sources += [argument(f, operand, passed)] if passed.storage else _words(f, operand, passed)
     results = tuple(f.new(passed.storage) for passed in callee.returns)
     if any(not passed.storage for passed in callee.returns):
-        raise Unsupported("functions of the runtime return no arrays")
+        raise Unsupported("runtime functions do not return arrays")
     op = Op(
         "syscall", None, results, tuple(sources),
         tuple(ref.type for ref in results), tuple(ref.type for ref in sources), detail=Callee(function.name),

@@ -47,7 +47,7 @@ class _Sources:
         """As many elements of a vector as there are types; what a longer vector has more is padding."""
         items = elements(self.lowering, operand)
         if len(items) < len(types):
-            raise Unsupported(f"{len(items)} elements where {len(types)} are needed")
+            raise Unsupported(f"{len(items)} elements where {len(types)} are required")
         for item, type_name in zip(items, types, strict=False):
             self.add(item, type_name)
         return len(types)
@@ -59,7 +59,7 @@ class _Sources:
         self.handle(address.base)
         sampler = address.extra[0] if len(address.extra) == 2 else None
         if sampler is not None and not isinstance(sampler, Name):
-            raise Unsupported("the sampler is no variable or register")
+            raise Unsupported("the sampler is not a variable or register")
         self.handle(sampler)
         leading = _LEADING.get(op.mods["geom"], ())
         count = int(op.variables["coordinates"])

@@ -7,7 +7,7 @@ assigned it becomes the slot, for all its users at once. Two values are made one
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ptxtools.ir import Alias, Element, Function, Immediate, Name, Negated, Operand, SymbolOffset, Variable
 from ptxtools.ir.statics import STATIC_SPACES
@@ -142,6 +142,12 @@ class Values:
         self.known[name] = vector[place]
         return vector[place]
 
+    def registers(self, names: Names) -> Iterator[tuple[str, Ref | tuple[Ref, ...]]]:
+        """The registers met so far that a scope sees."""
+        for (variable, name), found in self._by_variable.items():
+            if id(names.lookup(name)) == variable:
+                yield name, found
+
     def declared_type(self, operand: Operand) -> str | None:
         """Type of the register that an operand names."""
         if isinstance(operand, Name):
@@ -163,8 +169,8 @@ class Values:
             ref = self.register(operand.name)
             if isinstance(ref, Ref):
                 return ref
-            raise Unsupported(f"'{operand.name}' is no register that can be written here")
-        raise Unsupported("the destination is no register")
+            raise Unsupported(f"'{operand.name}' is not a register that can be written here")
+        raise Unsupported("the destination is not a register")
 
     def source(self, operand: Operand, type_name: str | None) -> Ref:
         """The value that is read as `type_name`; constants and addresses become constant slots."""
@@ -179,7 +185,7 @@ class Values:
             return self.constant(immediate_bits(operand, type_name), storage_of(type_name))  # type: ignore[arg-type]
         if isinstance(operand, Negated):
             if operand.operator != "!":
-                raise Unsupported("a negated register cannot stand here")
+                raise Unsupported("a negated register is not allowed here")
             return self.inverse(self.source(operand.operand, "pred"))
         if isinstance(operand, (SymbolOffset, Element)):
             return self.address_value(self.pointer_to(operand), type_name)
@@ -190,7 +196,7 @@ class Values:
         if isinstance(ref, Ref):
             return ref
         if isinstance(ref, tuple):
-            raise Unsupported(f"vector register '{name}' cannot stand here")
+            raise Unsupported(f"vector register '{name}' is not allowed here")
         if self.names.lookup(name) is None and name[0] == "%":
             return self.special(name, type_name)
         return self.address_value(self.pointer_to(Name(name)), type_name)

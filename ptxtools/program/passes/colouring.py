@@ -201,6 +201,23 @@ def block_liveness(
     return solve(following, [s.uses for s in found], [s.kills for s in found])
 
 
+def live_at_lines(blocks: list[Block], variables: set[int]) -> dict[int, set[int]]:
+    """Which of some values are needed from the first operation of each line on."""
+    found: dict[int, set[int]] = {}
+    _, leaving = block_liveness(blocks, variables)
+    for block, out in zip(reversed(blocks), reversed(leaving), strict=True):
+        live, end = set(bits(out)), block.terminator
+        live -= set(terminator_writes(end))
+        live |= variables.intersection(terminator_reads(end))
+        found[end.where if end.op is None else end.op.where] = set(live)
+        for op in reversed(block.ops):
+            if op.guard is None:
+                live -= set(writes(op))
+            live |= variables.intersection(reads(op))
+            found[op.where] = set(live)
+    return found
+
+
 def bits(mask: int) -> list[int]:
     """Numbers of the bits that are set."""
     found: list[int] = []

@@ -1,38 +1,56 @@
-"""A program with looks: events before memory accesses and around synchronisation, for checkers.
+"""A program with events for observers: before memory accesses, around synchronisation, at lines, calls and ends.
 
-Everything else stays as it is, slots included, so that both engines run it; each look leaves the native code, which
-makes a checked run slower by orders of magnitude. What serves the events is registered for these kinds:
+Everything else stays as it is, slots included, so that both engines run it; each event leaves the native code, which
+makes an observed run slower by orders of magnitude. `machine.looks` serves the events of these kinds:
 
-"check.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access; `Look`.
-                Where accesses may be skipped, dst[0] = the lanes that make it, which guards the access then, and
-                src[2:] what it loads
-"check.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None); a
-                `Meeting`
-"check.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask
-"check.fence"   before fence.proxy.async: src = (None, None, guard)
+"observe.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access;
+                  `Look`. Where observers say who may make accesses, dst[0] = the lanes that do, which guards the
+                  access then, and src[2:] what it loads
+"observe.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None); a
+                  `Meeting`
+"observe.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask
+"observe.fence"   before a fence: src = (None, None, guard)
+"observe.line"    where an instruction of the text begins: src[0] is its guard; "observe.retired" where it ends. A
+                  program has them if it was lowered with `Variant.lines`
+"observe.call", "observe.return"  before a call (src[0]: the address of an indirect one), and before a return
+"observe.begin", "observe.exit"   at the kernel's first block, and before an exit
 
-`operations.Operation.seen` says of which operations.
+`operations.Operation.seen` says which operations are accesses and barriers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from ptxtools.program.details import Action, Look, Meeting, ThreadCopy
-from ptxtools.program.operations import LANE_ACCESS, OPERATIONS, strength
+from ptxtools.program.details import Action, Called, Guard, Look, Meeting, ThreadCopy
+from ptxtools.program.operations import LANE_ACCESS, OPERATIONS
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
 _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
 
 
-def instrument(program: Program, *, skip: bool = False) -> Program:
-    """The program with looks. skip: those at loads, stores and atomics decide which lanes make the access."""
-    if skip:
+def instrument(program: Program, events: frozenset[str]) -> Program:
+    """The program with what the methods of `machine.observers.Observer` of these names are called for."""
+    decided = "permit" in events
+    if decided:
         program = _wider(program)
-    made = _Rewriter(program, skip)
+    made = _Rewriter(program, _kinds(events), decided)
     return replace(program, blocks=made.blocks, functions=made.functions, cache={})
+
+
+def _kinds(events: frozenset[str]) -> frozenset[str]:
+    """Kinds of operations that are called for."""
+    return frozenset(f"observe.{kind}" for kind, wanted in _WANTED.items() if not wanted.isdisjoint(events))
+
+
+_WANTED = {
+    "access": {"permit", "access"}, "arrive": {"arrive"}, "leave": {"leave"}, "fence": {"fence"},
+    "line": {"instruction", "retired"}, "retired": {"retired"}, "call": {"called"}, "return": {"returned"},
+    "begin": {"cta_begun", "cta_ended", "warp_begun", "warp_ended"}, "exit": {"warp_ended"},
+}  # fmt: skip
 
 
 def _wider(program: Program) -> Program:
@@ -63,12 +81,17 @@ def _moved(block: Block, frame: int) -> Block:
 
 
 class _Rewriter:
-    def __init__(self, program: Program, skip: bool) -> None:
+    def __init__(self, program: Program, kinds: frozenset[str], decided: bool) -> None:
+        """kinds: of the events to put in; decided: those at accesses of lanes say which lanes make them."""
         self.blocks: list[Block] = []
-        self._lines, self._skip = program.lines, skip
+        self._lines, self._kinds, self._decided = program.lines, kinds, decided
         self._starts: list[int] = []
         self._number = -1  # of the function that is being rewritten
+        self._met: set[int] = set()  # lines whose mbarrier operation was there already
         firsts = {function.first: number for number, function in enumerate(program.functions)}
+        if "observe.begin" in kinds:  # a block of its own: loops may lead to the kernel's first one
+            begin = Op("observe.begin", detail=Guard(False), where=_first_line(program))
+            self._cut([], begin)
         for place, block in enumerate(program.blocks):
             self._number = firsts.get(place, self._number)
             if place in firsts:
@@ -80,22 +103,31 @@ class _Rewriter:
         self.functions = [self._function(function) for function in program.functions]
 
     def _function(self, function: FunctionCode) -> FunctionCode:
-        return replace(function, first=self._starts[function.first])
+        return replace(function, first=0 if function.first == 0 else self._starts[function.first])
 
     def _block(self, block: Block) -> None:
-        """The block, cut at each look; targets are numbers of old blocks, or -2 - number for new ones."""
+        """The block, cut at each event; targets are numbers of old blocks, or -2 - number for new ones."""
         ops: list[Op] = []
         for op in block.ops:
-            looks = _before(op, self._number)
-            if self._skip and op.kind in LANE_ACCESS and looks:
+            if op.kind in MARKS:
+                if (mark := _mark(op)).kind in self._kinds:
+                    ops = self._cut(ops, mark)
+                continue
+            looks = self._wanted(_before(op, self._number))
+            if op.kind == "mbarrier":  # waits look again and again: they come to it once
+                looks = [] if op.where in self._met else looks
+                self._met.add(op.where)
+            if self._decided and op.kind in LANE_ACCESS and looks:
                 looks, op = self._deciding(looks, op)
             for look in looks:
                 ops = self._cut(ops, look)
             ops.append(op)
-            leave = _behind(op)
-            if leave is not None:
+            for leave in self._wanted([_behind(op)]):
                 ops = self._cut(ops, leave)
         self._end(ops, block.terminator)
+
+    def _wanted(self, looks: Iterable[Op | None]) -> list[Op]:
+        return [look for look in looks if look is not None and look.kind in self._kinds]
 
     def _deciding(self, looks: list[Op], op: Op) -> tuple[list[Op], Op]:
         """Each look lets only those pass that the one before it did, and the access only those of the last."""
@@ -115,18 +147,18 @@ class _Rewriter:
 
     def _end(self, ops: list[Op], end: Terminator) -> None:
         op = end.op
-        for look in () if op is None else _before(op, self._number):
+        before = [_at_ending(end)] if op is None else _before(op, self._number)
+        for look in self._wanted(before):
             ops = self._cut(ops, look)
         leave = None if op is None else _behind(op)
         if end.kind == "warpsync" and "bar.warp.sync" in self._lines[end.where][2]:
             src = (end.index, None, None)
-            leave = Op(
-                "check.leave", None, (), src, (), ("b32", "u32", "pred"), detail=Meeting("warp", False), where=end.where
-            )
+            leave = Op("observe.leave", None, (), src, (), ("b32", "u32", "pred"), detail=Meeting("warp", False),
+                       where=end.where)  # fmt: skip
         end = replace(end)
         self.blocks.append(Block(ops, end))
-        if leave is not None:
-            behind = Terminator("event", op=leave, other=end.other, where=end.where)
+        for look in self._wanted([leave]):
+            behind = Terminator("event", op=look, other=end.other, where=end.where)
             end.other = -2 - len(self.blocks)
             self.blocks.append(Block([], behind))
 
@@ -139,35 +171,60 @@ class _Rewriter:
         return self._starts[number] if number >= 0 else -2 - number if number <= -2 else -1
 
 
+def _first_line(program: Program) -> int:
+    """The first instruction that is left of the kernel."""
+    block = program.blocks[0]
+    return next((op.where for op in block.ops if op.where >= 0), block.terminator.where)
+
+
+#: Operations that say where lines begin and end, and the events that they become.
+MARKS = {"line": "observe.line", "line.end": "observe.retired"}
+
+
+def _mark(op: Op) -> Op:
+    """The event for where an instruction begins or ends."""
+    src = (op.guard,) if op.kind == "line" else ()
+    return Op(MARKS[op.kind], op.opcode, (), src, (), ("pred",) * len(src), detail=op.detail, where=op.where)
+
+
+def _at_ending(end: Terminator) -> Op | None:
+    """The event at a call, or before lanes leave a function or the kernel."""
+    if end.kind == "call":
+        return Op("observe.call", None, (), (end.index,), (), ("b64",), detail=Called(end.callee, end.targets),
+                  where=end.where)  # fmt: skip
+    if end.kind in ("ret", "exit"):
+        kind = "observe.return" if end.kind == "ret" else "observe.exit"
+        return Op(kind, None, (), (end.guard,), (), ("pred",), detail=Guard(end.negated), where=end.where)
+    return None
+
+
 def _unnegated(look: Look) -> Look:
-    return Look(look.action, look.size, look.strong, False, look.lanes, look.function)
+    return Look(look.action, look.size, False, look.lanes, look.function)
 
 
-def _before(op: Op, function: int) -> list[Op]:
+def _before(op: Op, function: int) -> list[Op | None]:
     row = OPERATIONS[op.kind]
     if row.seen == "access":
-        looks = [_access(part, function) for part in _runs(op)]
-    elif row.seen == "copy":
-        looks = _copy(op, function)
-    elif row.seen == "fence":
-        looks = [_fence(op)]
-    elif row.resumes:
-        looks = []  # the look stands before the operation that has left lanes to it
-    else:
-        looks = [_meeting(op, "check.arrive")]
-    return [look for look in looks if look is not None]
+        return [_access(part, function) for part in _runs(op)]
+    if row.seen == "copy":
+        return _copy(op, function)
+    if row.seen == "fence":
+        return [_fence(op)]
+    if row.resumes:
+        return []  # the event stands before the operation that has left lanes to it
+    return [_meeting(op, "observe.arrive", op.guard, op.negated)]
 
 
 def _behind(op: Op) -> Op | None:
-    return _meeting(op, "check.leave")
+    if op.kind == "mbarrier":  # lanes that it leaves to another operation go on behind that one
+        return _meeting(op, "observe.leave", op.dst[-1], True)
+    return _meeting(op, "observe.leave", op.guard, op.negated)
 
 
-def _fence(op: Op) -> Op | None:
-    """The look at a fence between the generic and the asynchronous proxy."""
-    if op.opcode is not None and op.opcode.text.startswith("fence.proxy.async"):
-        return Op("check.fence", op.opcode, (), (None, None, op.guard), (), ("u32", "u32", "pred"),
-                  detail=Meeting("fence", op.negated), where=op.where)  # fmt: skip
-    return None
+def _fence(op: Op) -> Op:
+    """The event at a fence."""
+    return Op("observe.fence", op.opcode, (), (None, None, op.guard), (), ("u32", "u32", "pred"),
+              detail=Meeting("fence", op.negated), where=op.where)  # fmt: skip
 
 
 def _runs(op: Op) -> list[Op]:
@@ -189,24 +246,25 @@ def _access(op: Op, function: int) -> Op | None:
     """The look at a memory access; parameters are not looked at."""
     if op.space == "param":
         return None
-    strong = bool(strength(op.opcode))
-    detail = Look(OPERATIONS[op.kind].access, _size(op), strong, op.negated, _lanes(op), function)
+    detail = Look(OPERATIONS[op.kind].access, _size(op), op.negated, _lanes(op), function)
     stored = slice(1, None) if op.kind == "st" else slice(0)
     src = (op.src[0], op.guard, *op.src[stored])
     types = (op.src_types[0], "pred", *op.src_types[stored])
-    return Op("check.access", op.opcode, (), src, (), types, imm=op.imm, space=op.space, detail=detail, where=op.where)
+    return Op(
+        "observe.access", op.opcode, (), src, (), types, imm=op.imm, space=op.space, detail=detail, where=op.where
+    )
 
 
 def _copy(op: Op, function: int) -> list[Op | None]:
     """The looks at an asynchronous copy of one thread: at what it reads, unless that is decided as it runs; at what it
     writes."""
     made = op.of(ThreadCopy)
-    target = Op("check.access", op.opcode, (), (op.src[1], op.guard), (), ("u64", "pred"), space="shared",
-                detail=Look("copy", made.size, False, op.negated, 32, function), where=op.where)  # fmt: skip
+    target = Op("observe.access", op.opcode, (), (op.src[1], op.guard), (), ("u64", "pred"), space="shared",
+                detail=Look("copy", made.size, op.negated, 32, function), where=op.where)  # fmt: skip
     if made.rule:
         return [target]
-    source = Op("check.access", op.opcode, (), (op.src[0], op.guard), (), (op.src_types[0], "pred"), imm=op.imm,
-                space=op.space, detail=Look("read", made.size, False, op.negated, 32, function),
+    source = Op("observe.access", op.opcode, (), (op.src[0], op.guard), (), (op.src_types[0], "pred"), imm=op.imm,
+                space=op.space, detail=Look("read", made.size, op.negated, 32, function),
                 where=op.where)  # fmt: skip
     return [source, target]
 
@@ -227,8 +285,8 @@ def _lanes(op: Op) -> int:
     return min(32, matrices * (16 if op.opcode.has("m16n16") else 8))
 
 
-def _meeting(op: Op, kind: str) -> Op | None:
-    """The look at a barrier or an mbarrier operation."""
+def _meeting(op: Op, kind: str, guard: Ref | None, negated: bool) -> Op | None:
+    """The look at a barrier or an mbarrier operation; guard, negated: for which lanes."""
     number: Ref | None = op.src[0] if op.src else None
     types = op.src_types[:1] if op.src else ("u32",)
     count: Ref | None = None
@@ -243,6 +301,6 @@ def _meeting(op: Op, kind: str) -> Op | None:
         what = "mbarrier arrive"
     else:
         return None
-    src = (number, count, op.guard)
+    src = (number, count, guard)
     return Op(kind, op.opcode, (), src, (), (*types, "u32", "pred"), imm=op.imm, space=op.space,
-              detail=Meeting(what, op.negated), where=op.where)  # fmt: skip
+              detail=Meeting(what, negated), where=op.where)  # fmt: skip

@@ -1,1 +1,1 @@
-"""Asynchronous copies and what tells of their end: mbarriers, bulk copies and groups, tensor copies (9.7.9.25)."""
+"""Asynchronous copies and their completion mechanisms: mbarriers, bulk copies and groups, tensor copies (9.7.9.25)."""

@@ -1,4 +1,4 @@
-"""mbarriers, wherever in a cluster they are: the operations that native code leaves to us, and waking who waits."""
+"""mbarriers anywhere in a cluster: the operations that native code does not handle, and waking waiting lanes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, OFFSET_MASK, SHARED_WINDOW
 
 _WORD = struct.Struct("<Q")
-#: Nanoseconds that a try_wait without a limit of its own waits at most; the manual leaves it open (9.7.13.15.16).
+#: The most nanoseconds that a try_wait without a limit waits; the manual leaves it open (9.7.13.15.16).
 DEFAULT_LIMIT = 1_000_000
 
 
@@ -41,7 +41,7 @@ class Barrier:
         return ("mbarrier", self.cta.rank, self.offset)
 
     def set(self, new: int) -> None:
-        """Change the word; lanes that wait for a phase which is complete now are woken."""
+        """Change the word, and wake lanes waiting for a phase that is now complete."""
         old = self.word
         turned = (old ^ new) >> word.PHASE_SHIFT & 1
         if turned and new & word.WAITED:
@@ -65,7 +65,7 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """What lanes wait for, told with the barrier's state at the time of telling."""
+    """What lanes wait for, described with the barrier's state at the time of the report."""
 
     barrier: Barrier
 
@@ -77,14 +77,14 @@ class _Phase:
 
 def barrier_at(view: View, address: int, lane: int, space: str = "") -> Barrier:
     """The mbarrier at an address of the shared or (space "") the generic window. Raises `Trap`."""
-    view.memory(address, 8, space, lane=lane, align=8)
+    view.memory(address, 8, space, lane=lane, write=False, align=8)
     if space == "" and address >> 56 != SHARED_WINDOW >> 56:
-        raise view.trap(f"there is no mbarrier at {address:#x}: it is no address of shared memory", lane)
+        raise view.trap(f"there is no mbarrier at {address:#x}: it is not a shared memory address", lane)
     return Barrier(view.shared_owner(address & 0xFFFF_FFFF, lane=lane), address & OFFSET_MASK)
 
 
 def guarded(view: View, lane: int, barrier: Barrier, function: Callable[[], None]) -> None:
-    """Run an operation on a barrier; one that is not defined is a trap of the lane."""
+    """Run an operation on a barrier; an undefined one is a trap of the lane."""
     try:
         function()
     except word.MisuseError as error:
@@ -139,7 +139,7 @@ def _change(barrier: Barrier, action: str, amount: int) -> None:
 
 
 def _wait(view: View, action: str) -> None:
-    """Lanes whose phase is over go on with True; the others of try_wait stay, or go on with False in the end."""
+    """Lanes whose phase is complete continue with True; others of try_wait stay, or eventually continue with False."""
     addresses, wanted = view.addresses(), view.source(1)
     limits = view.source(2) if len(view.op.src) > 2 else np.full(LANES, DEFAULT_LIMIT)
     if not action.endswith("parity"):
@@ -178,5 +178,5 @@ def _alike(view: View, *operands: npt.NDArray[Any]) -> list[tuple[int, int]]:
 
 
 def _expired(view: View, lanes: int) -> int:
-    """Those of the lanes whose time to wait is over."""
+    """The lanes whose time to wait has expired."""
     return sum(1 << lane for lane in range(LANES) if lanes >> lane & 1 and view.expired(lane))

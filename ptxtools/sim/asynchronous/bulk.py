@@ -5,15 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from ptxtools.isa.types import TYPES
+from ptxtools.machine.claims import Span, span_at
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import Groups
-from ptxtools.sim.checks.asynccheck import Span, checker_of, span_at
+from ptxtools.program.program import RANK_SHIFT
+from ptxtools.sim.multimem import buffers
+from ptxtools.sim.poison import poison
 from ptxtools.sim.tensormap.boxes import Update
 
 from .barriers import Barrier, barrier_at, guarded
 from .operands import Array, Operands, bytes_of, targets
 from .queue import Step, queue_of
 from .reductions import update_of
+
+#: Bytes that .ignore_oob leaves out at one end at most (9.7.9.25.4.1).
+_MOST_IGNORED = 15
 
 
 def signal(view: View, lane: int, barrier: Barrier, size: int) -> Step:
@@ -27,7 +33,7 @@ def copy(view: View) -> None:
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 16:
-            raise view.trap(f"a bulk copy of {size} bytes; a multiple of 16 is possible", lane)
+            raise view.trap(f"a bulk copy of {size} bytes; the size must be a multiple of 16", lane)
         if operands.has("mbar"):
             _to_shared(view, operands, lane, size)
         else:
@@ -35,7 +41,7 @@ def copy(view: View) -> None:
 
 
 def _update(view: View, *, shared: bool) -> Update | None:
-    """What a reduction does to memory; None for a plain copy. In global memory add.f32 has no subnormals."""
+    """The memory update of a reduction; None for a plain copy. In global memory add.f32 has no subnormals."""
     opcode = view.op.opcode
     assert opcode is not None
     if "redOp" not in opcode.mods:
@@ -45,7 +51,7 @@ def _update(view: View, *, shared: bool) -> Update | None:
 
 def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
     """From global memory or the CTA's shared memory into shared memory of the cluster; counted by an mbarrier."""
-    source = operands.memory("srcMem", lane, size, write=False, align=16)
+    source = _source(view, operands, lane, size)
     cta, offset = operands.shared("dstMem", lane, size, align=16)
     barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
     multicast, update = operands.has("ctaMask"), _update(view, shared=True)
@@ -71,31 +77,53 @@ def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
     queue_of(view).submit(view, lane, [run], text, spans)
 
 
+def _source(view: View, operands: Operands, lane: int, size: int) -> Array:
+    """The bytes to copy. With .ignore_oob some at both ends may lie outside of memory and are not read: what arrives in
+    their place is not defined, and here the pattern of uninitialised memory."""
+    if not operands.has("ignoreBytesLeft"):
+        return operands.memory("srcMem", lane, size, write=False, align=16)
+    left, right = (operands.one(name, lane) for name in ("ignoreBytesLeft", "ignoreBytesRight"))
+    if max(left, right) > _MOST_IGNORED or left + right > size:
+        raise view.trap(f"a bulk copy of {size} bytes ignores {left} at its begin and {right} at its end", lane)
+    address = operands.one("srcMem", lane)
+    operands.memory("srcMem", lane, 0, write=False, align=16)
+    inside = view.memory(address + left, size - left - right, operands.spaces["srcMem"], lane=lane, write=False)
+    return np.frombuffer(poison(0, left) + bytes(inside) + poison(size - right, right), np.uint8)
+
+
+def _targets(view: View, operands: Operands, name: str, lane: int, size: int) -> list[int]:
+    """Addresses that an operand stands for: its own, or with multimem those of a multicast object's buffers."""
+    address, opcode = operands.one(name, lane), view.op.opcode
+    assert opcode is not None
+    return buffers(view, lane, address, size) if opcode.family == "multimem" else [address]
+
+
 def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
     """From the CTA's shared memory to global memory; counted in bulk groups."""
     source = operands.memory("srcMem", lane, size, write=False, align=16)
-    target = operands.memory("dstMem", lane, size, write=True, align=16)
+    addresses = _targets(view, operands, "dstMem", lane, size)
+    targets = [operands.at("dstMem", address, lane, size, align=16) for address in addresses]
     update = _update(view, shared=False)
     mask = _byte_mask(operands.one("byteMask", lane)) if operands.has("byteMask") else None
     taken: list[Array] = []
 
     def write() -> None:
         data = taken[0]
-        if update is not None:
-            update(target, data)
-        elif mask is not None:
-            target.reshape(-1, 16)[:, mask] = data.reshape(-1, 16)[:, mask]
-        else:
-            target[:] = data
+        for target in targets:
+            if update is not None:
+                update(target, data)
+            elif mask is not None:
+                target.reshape(-1, 16)[:, mask] = data.reshape(-1, 16)[:, mask]
+            else:
+                target[:] = data
 
     text = f"a bulk copy of {size} bytes to global {operands.one('dstMem', lane):#x}"
 
     def spans() -> list[list[Span]]:
         kind = "reduce" if update else "write"
-        return [
-            span_at(view, lane, operands.one(name, lane), size, operands.spaces[name], how)
-            for name, how in (("srcMem", "read"), ("dstMem", kind))
-        ]
+        read = span_at(view, lane, operands.one("srcMem", lane), size, operands.spaces["srcMem"], "read")
+        space = operands.spaces["dstMem"]
+        return [read, [span for address in addresses for span in span_at(view, lane, address, size, space, kind)]]
 
     queue_of(view).submit(view, lane, [lambda: taken.append(source.copy()), write], text, spans)
 
@@ -132,27 +160,32 @@ def group(view: View) -> None:
 
 @serves("async.store")
 def store(view: View) -> None:
-    """st.async and red.async: to shared memory with an mbarrier, or to global memory without one."""
+    """st.async and red.async: to shared memory with an mbarrier, or to global memory without one; with multimem to
+    several buffers."""
     operands, opcode = Operands(view), view.op.opcode
     assert opcode is not None
     type_ = opcode.mods["type"]
     width = TYPES[type_].bits // 8
     update = None
-    if opcode.name == "red.async":
+    if "op" in opcode.mods:
         update = update_of(view, opcode.mods["op"], type_, shared=operands.has("mbar"))
     for lane in view.lanes():
         values = operands.vector("b", lane)
         data = np.frombuffer(b"".join((v & (1 << 8 * width) - 1).to_bytes(width, "little") for v in values), np.uint8)
-        target = operands.memory("a", lane, len(data), write=True, align=len(data))
+        addresses = _targets(view, operands, "a", lane, len(data))
+        targets = [operands.at("a", address, lane, len(data), align=len(data)) for address in addresses]
         barrier = None
         if operands.has("mbar"):
             barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
-        step = _Store(view, lane, target, data, update, barrier)
+        step = _Store(view, lane, targets, data, update, barrier)
         text = f"an asynchronous store of {len(data)} bytes" + (f", for the mbarrier at {barrier}" if barrier else "")
         kind = "reduce" if update else "write"
 
-        def spans(lane: int = lane, size: int = len(data), kind: str = kind) -> list[list[Span]]:
-            return [span_at(view, lane, operands.one("a", lane), size, operands.spaces["a"], kind, generic=True)]
+        def spans(
+            lane: int = lane, size: int = len(data), kind: str = kind, addresses: list[int] = addresses
+        ) -> list[list[Span]]:
+            space = operands.spaces["a"]
+            return [[span for one in addresses for span in span_at(view, lane, one, size, space, kind, generic=True)]]
 
         queue_of(view).submit(view, lane, [step], text, spans)
 
@@ -161,16 +194,17 @@ class _Store:
     """The one step of an asynchronous store."""
 
     def __init__(
-        self, view: View, lane: int, target: Array, data: Array, update: Update | None, barrier: Barrier | None
+        self, view: View, lane: int, targets: list[Array], data: Array, update: Update | None, barrier: Barrier | None
     ) -> None:
-        self.view, self.lane, self.target, self.data = view, lane, target, data
+        self.view, self.lane, self.targets, self.data = view, lane, targets, data
         self.update, self.barrier = update, barrier
 
     def __call__(self) -> None:
-        if self.update is not None:
-            self.update(self.target, self.data)
-        else:
-            self.target[:] = self.data
+        for target in self.targets:
+            if self.update is not None:
+                self.update(target, self.data)
+            else:
+                target[:] = self.data
         if self.barrier is not None:
             signal(self.view, self.lane, self.barrier, len(self.data))()
 
@@ -178,12 +212,16 @@ class _Store:
 @serves("bulk.clear")
 def clear(view: View) -> None:
     """st.bulk: zeros (9.7.9.13)."""
-    operands, check = Operands(view), checker_of(view)
+    operands, listeners = Operands(view), view.launch.observers
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 8:
             raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
-        operands.memory("a", lane, size, write=True, align=8)[:] = 0
-        if check is not None:
+        target = operands.memory("a", lane, size, write=True, align=8)
+        if listeners is not None:
+            from ptxtools.machine.observers import Access
+
             cta, offset = operands.shared("a", lane, size, align=8)
-            check.generic(view, [(lane, cta, offset, size)])
+            place = np.array([cta.rank << RANK_SHIFT | offset], np.uint64)
+            listeners.tell("access", view, Access("shared", np.array([lane]), place, size, "write", ""))
+        target[:] = 0

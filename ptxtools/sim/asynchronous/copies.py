@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptxtools.machine.claims import Span, joined, span_at
 from ptxtools.machine.events import View, serves
 from ptxtools.program import mbarrier as word
 from ptxtools.program.details import Groups, ThreadCopy
-from ptxtools.program.program import OFFSET_MASK
-from ptxtools.sim.checks.asynccheck import Span, checker_of, joined, span_at
 
 from .barriers import Barrier, barrier_at, guarded
 from .operands import Array
@@ -51,8 +50,6 @@ def copy(view: View) -> None:
 
 def _spans(view: View, targets: Array, size: int, sources: Array, counts: Array) -> list[Span]:
     """What the copies of all lanes write, neighbouring ones as one, and read."""
-    if (check := checker_of(view)) is not None:
-        check.generic(view, [(lane, view.cta, int(targets[lane]) & OFFSET_MASK, size) for lane in view.lanes()])
     space = "" if view.op.space == "generic" else view.op.space
     found: list[Span] = []
     for lane in view.lanes():

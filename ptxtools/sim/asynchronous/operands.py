@@ -1,4 +1,4 @@
-"""Operands of an asynchronous operation by name, and the memory that they mean."""
+"""Operands of an asynchronous operation by name, and the memory they refer to."""
 
 from __future__ import annotations
 
@@ -37,15 +37,23 @@ class Operands:
 
     def vector(self, name: str, lane: int, *, signed: bool = False) -> list[int]:
         """All elements of an operand for a lane, as unsigned or as signed 32-bit numbers."""
-        found = [int(self._source(place)[lane]) for place in self.places.get(name, ())]
+        found = [self._number(place, lane) for place in self.places.get(name, ())]
         return [(x & 0xFFFF_FFFF ^ 1 << 31) - (1 << 31) for x in found] if signed else found
+
+    def _number(self, place: int, lane: int) -> int:
+        """A source of a lane; of 128 bits its halves are apart."""
+        value = self._source(place)
+        return int(value[1][lane]) << 64 | int(value[0][lane]) if isinstance(value, tuple) else int(value[lane])
 
     def one(self, name: str, lane: int) -> int:
         return int(self._source(self.places[name][0])[lane])
 
     def memory(self, name: str, lane: int, size: int, *, write: bool, align: int) -> Array:
         """Bytes that an address operand means. Raises `Trap`."""
-        address = self.one(name, lane)
+        return self.at(name, self.one(name, lane), lane, size, write=write, align=align)
+
+    def at(self, name: str, address: int, lane: int, size: int, *, align: int, write: bool = True) -> Array:
+        """The same for an address that the operand stands for."""
         found = self.view.memory(address, size, self.spaces[name], lane=lane, write=write, align=align)
         return np.frombuffer(found, np.uint8)
 
@@ -57,7 +65,7 @@ class Operands:
 
 
 def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
-    """The CTAs that get a copy: that of the address, or with .multicast::cluster those of the mask. Raises `Trap`."""
+    """The CTAs that receive a copy: the address's, or with .multicast::cluster those in the mask. Raises `Trap`."""
     if not operands.has("ctaMask"):
         return [cta]
     mask, ctas = operands.one("ctaMask", lane), view.cluster.ctas
@@ -68,7 +76,7 @@ def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
 
 def bytes_of(cta: Cta, offset: int, size: int) -> Array:
     """Shared memory of a CTA, about to be written or read; shorter where it ends."""
-    written = cta.cluster.schedule.launch.written
-    if written is not None:
-        written(cta, offset, size)
+    listeners = cta.cluster.schedule.launch.observers
+    if listeners is not None:
+        listeners.tell("wrote_shared", cta, offset, size)
     return np.frombuffer(cta.shared[offset : offset + size], np.uint8)

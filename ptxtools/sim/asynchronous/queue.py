@@ -1,8 +1,8 @@
-"""Work that goes on behind a thread's back, and the bulk groups in which threads wait for it (9.7.9.25.1).
+"""Asynchronous work, and the bulk groups in which threads wait for it (9.7.9.25.1).
 
 Work has steps: reading the source, writing the target. `Cluster.later` decides when a step is taken: at once, unless
-asynchronous work is shuffled or late. In a late run, whoever waits for work does what is left of it; what is left when
-a CTA ends is done then.
+asynchronous work is shuffled or late. In a late run, a thread that waits for work completes it; the rest is completed
+when its CTA ends.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from ptxtools.machine.claims import Claim, Span, announce, heard
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
-from ptxtools.sim.checks.asynccheck import Claim, Span, checker_of
 
 Step = Callable[[], None]
 Spans = Callable[[], list[list[Span]]]
@@ -24,12 +24,12 @@ def _no_spans() -> list[list[Span]]:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """One asynchronous operation: the steps that are left of it."""
+    """One asynchronous operation: its remaining steps."""
 
     steps: list[Step]
     text: str
     read: bool = False
-    claims: list[Claim] = field(default_factory=list)  # asynccheck's: one for each step
+    claims: list[Claim] = field(default_factory=list)  # one for each step, where somebody listens
 
     @property
     def done(self) -> bool:
@@ -63,13 +63,13 @@ class Queue:
     ) -> None:  # fmt: skip
         """Start one piece of work for several lanes; it belongs to the open groups of all of them, or to none.
 
-        spans: what each step reads and writes, asked for under asynccheck.
+        spans: what each step reads and writes, asked for where somebody listens.
         """
         threads = [(view.warp, lane) for lane in lanes]
         work = Work(steps, text)
-        check = checker_of(view)
-        if check is not None:
-            work.claims = [check.begin(view, threads[0][1], text, some) for some in spans()]
+        if heard(view):
+            claims = [announce(view, threads[0][1], text, lambda: some) for some in spans()]  # noqa: B023 - at once
+            work.claims = [claim for claim in claims if claim is not None]
         self.pending[work] = threads
         if grouped:
             for who in threads:
@@ -99,19 +99,19 @@ class Queue:
             self.cta.cluster.wake(self.key(who))
 
     def force(self, work: Work, *, read: bool = False) -> None:
-        """Do what is left of some work; read: only as far as its source has been read."""
+        """Complete some work; read: only until its source has been read."""
         while not (work.done or (read and work.read)):
             self._take_step(work)
 
     def finish(self) -> None:
-        """Do all that is left."""
+        """Complete all remaining work."""
         for work in list(self.pending):
             self.force(work)
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
     def key(self, who: tuple[int, int]) -> tuple[str, int, int, int]:
-        """What a thread that waits for its groups waits for."""
+        """The wait key of a thread that waits for its groups."""
         return ("bulk", self.cta.rank, *who)
 
     def commit(self, who: tuple[int, int]) -> None:
@@ -131,7 +131,7 @@ class Queue:
         return [work for group in older for work in group if not (work.done or (read and work.read))]
 
     def open_of(self, who: tuple[int, int]) -> list[Work]:
-        """What a thread has not put into a group."""
+        """The work that a thread has not committed to a group."""
         groups = self.groups.get(who)
         return [] if groups is None else [work for work in groups.open if not work.done]
 

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from ptxtools.machine.claims import Span, span_of_rows
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
-from ptxtools.sim.checks.asynccheck import Span, span_of_rows
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
 from ptxtools.sim.tensormap.boxes import Memory, Region
 from ptxtools.sim.tensormap.descriptor import ALIGNMENT
@@ -165,6 +165,8 @@ def change_map(view: View) -> None:
         value = operands.one("new_val", lane)
         if operands.has("shift"):
             value <<= operands.one("shift", lane)
+        if field == "swizzle_mode" and value > 3:
+            raise view.trap(f"swizzle mode {value} is not simulated: its layout is not published", lane)
         dimension = operands.one("ord", lane) if operands.has("ord") else 0
         replace(place, field, dimension, value)
 

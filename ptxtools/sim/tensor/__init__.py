@@ -2,6 +2,6 @@
 
 Pure layers first, each of them tested by itself: `numbers` (element formats), `product` (the sum as the chips make it),
 `shared` (matrix descriptors and swizzles), `instruction` (the instruction descriptor of tcgen05), `memory` (tensor
-memory and its allocation), `layout` (where matrices lie in tensor memory), `sparse` (metadata). On them stand the
+memory and its allocation), `layout` (the layout of matrices in tensor memory), `sparse` (metadata). On them build the
 operations: `wgmma`, `transfer` (ld, st, cp, shift) and `mma`.
 """

@@ -18,7 +18,7 @@ _WAIT = "tensor memory allocation"
 
 @dataclass(slots=True, eq=False)
 class _Meeting:
-    """Allocation by a pair: columns that each CTA asks for, and what was granted to those that have not come back."""
+    """Allocation by a pair: columns requested by each CTA, and those granted but not yet collected."""
 
     asked: dict[int, int] = field(default_factory=dict)
     granted: dict[int, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ def _ctas(view: View) -> int:
 def _columns(view: View) -> int:
     count = uniform(view, "nCols")
     if not UNIT <= count <= COLUMNS or count & (count - 1):
-        raise view.trap(f"nCols is {count}: a power of two from {UNIT} to {COLUMNS} is needed")
+        raise view.trap(f"nCols is {count}: it must be a power of two from {UNIT} to {COLUMNS}")
     return count
 
 
@@ -74,7 +74,7 @@ def _take(view: View, ctas: tuple[Cta, ...], count: int) -> int | None:
         view.wait(_WAIT, "tcgen05.alloc of the other CTA of the pair")
         return None
     if len(set(meeting.asked.values())) > 1:
-        raise view.trap(f"the CTAs of the pair ask for different numbers of columns: {sorted(meeting.asked.values())}")
+        raise view.trap(f"the CTAs of the pair request different numbers of columns: {sorted(meeting.asked.values())}")
     memories = [of(other) for other in ctas]
     first = memories[0].free(count, memories[1])
     if first is None:
@@ -93,7 +93,7 @@ def _used(memory: TensorMemory) -> int:
 
 
 def _note(view: View, cta: Cta, first: int, count: int) -> None:
-    """Record an allocation; the CTA must have given it back when it ends."""
+    """Record an allocation; the CTA must have freed it when it ends."""
     memory = of(cta)
     if not memory.watched:
         memory.watched = True
@@ -115,12 +115,12 @@ def _check_leaks(view: View, cta: Cta) -> None:
 
 @serves("tcgen05.dealloc")
 def release(view: View) -> None:
-    """Give columns back; what is not allocated cannot be given back."""
+    """Free columns, which must be allocated."""
     count, address = _columns(view), uniform(view, "taddr")
     partners(view, _ctas(view), "tcgen05.dealloc", alive=False)  # the peer may have done its part
     allocations = of(view.cta).allocations
     if address not in allocations:
-        raise view.trap(f"tcgen05.dealloc of {address:#x}, where no allocation of tensor memory begins")
+        raise view.trap(f"tcgen05.dealloc of {address:#x}, which is not the start of a tensor memory allocation")
     if allocations[address] != count:
         raise view.trap(f"tcgen05.dealloc of {count} columns at {address:#x}; {allocations[address]} were allocated")
     del allocations[address]

@@ -1,4 +1,4 @@
-"""tcgen05.commit: mbarriers learn that the work issued before is done (9.7.16.12.1)."""
+"""tcgen05.commit: signal mbarriers when all previously issued work is done (9.7.16.12.1)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _barriers(view: View, lane: int) -> list[Barrier]:
     mask = number(view, "ctaMask", lane) & 0xFFFF
     ctas = view.cluster.ctas
     if mask >> len(ctas):
-        raise view.trap(f"tcgen05.commit: ctaMask {mask:#x} names CTAs beyond the {len(ctas)} of the cluster", lane)
+        raise view.trap(f"tcgen05.commit: ctaMask {mask:#x} includes CTAs beyond the {len(ctas)} of the cluster", lane)
     return [Barrier(cta, address & OFFSET_MASK) for cta in ctas if mask >> cta.rank & 1]
 
 

@@ -61,7 +61,7 @@ class Shape:
 
 @lru_cache(512)
 def decode(value: int, variant: Variant) -> Shape:
-    """What a descriptor means for an instruction. Raises DescriptorError naming the field that is wrong."""
+    """Decode a descriptor for an instruction. Raises DescriptorError, which names the invalid field."""
     kind = variant.kind
     scaled = kind in _SCALED
     _reserved(value, variant)
@@ -123,7 +123,7 @@ def _reserved(value: int, variant: Variant) -> None:
         found = value >> low & ((1 << high - low + 1) - 1)
         if found:
             name = f"bit {low} is" if low == high else f"bits {low}-{high} are"
-            raise DescriptorError(f"instruction descriptor: {name} {found:#x}; 0 is needed for .kind::{kind}")
+            raise DescriptorError(f"instruction descriptor: {name} {found:#x}; .kind::{kind} requires 0")
 
 
 def _scale_type(value: int, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Where matrices lie in tensor memory (9.7.16.10.5, 9.7.16.10.7, 9.7.16.10.8.4).
+"""The layout of matrices in tensor memory (9.7.16.10.5, 9.7.16.10.7, 9.7.16.10.8.4).
 
 Layouts are arrays of lanes and columns relative to an address, for one CTA of the one or two that work together.
 """

@@ -1,4 +1,4 @@
-"""Tensor memory of a CTA: 128 lanes x 512 columns of 32-bit cells, and who has allocated which columns (9.7.16.1)."""
+"""Tensor memory of a CTA: 128 lanes x 512 columns of 32-bit cells, and the allocation of columns (9.7.16.1)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TensorMemory:
 
 
 def of(cta: Cta) -> TensorMemory:
-    """The tensor memory of a CTA; it comes to be when an operation first asks for it."""
+    """The tensor memory of a CTA, created on first use."""
     memory: TensorMemory | None = cta.state.get(_KEY)
     if memory is None:
         memory = cta.state[_KEY] = TensorMemory()
@@ -65,7 +65,7 @@ def check_columns(view: View, cta: Cta, column: int, count: int, what: str, lane
     """The cells, if the CTA has allocated these columns. Raises `Trap`."""
     memory = of(cta)
     if column + count > COLUMNS:
-        raise view.trap(f"{what} reaches to column {column + count - 1} of tensor memory; 511 is the last", lane)
+        raise view.trap(f"{what} extends to column {column + count - 1} of tensor memory; 511 is the last", lane)
     if not memory.covers(column, count):
         columns = f"column {column}" if count == 1 else f"columns {column} to {column + count - 1}"
         raise view.trap(f"{what} uses {columns} of tensor memory, not all of which {cta} has allocated", lane)
@@ -92,7 +92,7 @@ def partners(view: View, ctas: int, what: str, lane: int | None = None, *, alive
         return (cta,)
     even = cta.rank & ~1
     if even + 1 >= len(cluster.ctas):
-        raise view.trap(f"{what} with .cta_group::2 needs a pair of CTAs; {cta} of the cluster has no peer", lane)
+        raise view.trap(f"{what} with .cta_group::2 requires a pair of CTAs; {cta} of the cluster has no peer", lane)
     pair = (cluster.ctas[even], cluster.ctas[even + 1])
     for other in pair:
         if alive and other.ended:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxtools.isa.chips import K96
+from ptxtools.machine.claims import Span, chunks, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.products import Numbers
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
-from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
 from . import direct, layout, shared, sparse
 from .instruction import Shape, Variant, decode
@@ -166,7 +166,7 @@ def _descriptor(view: View, which: str, lane: int, t: str, variant: Variant, *, 
     if mn_major:
         wide_atoms = found.swizzle is shared.SWIZZLE_128_32
         if t in _NARROW:
-            raise shared.DescriptorError(f"{which}-desc: a transposed matrix of {t} is not possible")
+            raise shared.DescriptorError(f"{which}-desc: a transposed matrix of {t} is not supported")
         if wide_atoms != (t == "tf32"):
             raise shared.DescriptorError(
                 f"{which}-desc: matrix descriptor: swizzling mode (bits 61-63) {found.swizzle.name} is illegal for a "
@@ -181,7 +181,7 @@ def _check(call: Call, what: str) -> None:
     first, _ = split(call.d)
     if first not in ((0, 16) if half else (0,)):
         allowed = "0 or 16" if half else "0"
-        raise view.trap(f"{what}: D at lane {first} of tensor memory; layout {call.path.name} needs {allowed}", lane)
+        raise view.trap(f"{what}: D at lane {first} of tensor memory; layout {call.path.name} requires {allowed}", lane)
     others = [("A", call.a if isinstance(call.a, int) else call.d)]
     if call.variant.sparse:
         others.append(("the metadata", call.meta))
@@ -189,11 +189,11 @@ def _check(call: Call, what: str) -> None:
         if split(address)[0] != first:
             raise view.trap(f"{what}: {name} at lane {split(address)[0]} of tensor memory; D is at {first}", lane)
     if call.shifted and call.shape.m < 128:
-        raise view.trap(f"{what}: .ashift with M = {call.shape.m}; 128 or 256 is needed", lane)
+        raise view.trap(f"{what}: .ashift with M = {call.shape.m}; it must be 128 or 256", lane)
     if call.columns >> 39 & 1 or call.columns >> 56:
         limit = 16 if call.shape.m == 32 else 32
         if call.columns >> 56 & 63 > limit:
-            raise view.trap(f"{what}: column shift {call.columns >> 56 & 63}; at most {limit} is possible", lane)
+            raise view.trap(f"{what}: column shift {call.columns >> 56 & 63}; at most {limit} is allowed", lane)
 
 
 # --- the product ------------------------------------------------------------------------------------------------------

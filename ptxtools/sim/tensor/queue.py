@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from ptxtools.machine.claims import Claim, Span, announce
 from ptxtools.machine.events import View, serves
-from ptxtools.sim.checks.asynccheck import Claim, Span, checker_of
 
 Work = Callable[[], None]
 
@@ -21,48 +21,53 @@ def issue(
 ) -> None:
     """Do the work after all that this CTA has issued before: mma, cp, shift and commit stay in order.
 
-    spans: what it reads and writes, asked for under asynccheck.
+    spans: what it reads and writes, asked for where somebody listens.
     """
+    if spans is not None:
+        work = _claimed(announce(view, lane, text, spans, (_KEY, view.cta)), work)
     if not view.schedule.delays:
         work()
         return
-    check = checker_of(view) if spans is not None else None
-    if check is not None and spans is not None:
-        work = _claimed(check.begin(view, lane, text, spans(), (_KEY, view.cta)), work)
     queue: deque[Work] = view.cta.state.setdefault(_KEY, deque())
     queue.append(work)
     view.cluster.later(lambda: queue.popleft()(), text)
 
 
-def _claimed(claim: Claim, work: Work) -> Work:
+def _claimed(claim: Claim | None, work: Work) -> Work:
+    """The work, with the end of its claim."""
+    if claim is None:
+        return work
+    own = claim
+
     def run() -> None:
         work()
-        claim.end()
+        own.end()
 
     return run
 
 
-def store(view: View, work: Work, cells: Span) -> None:
+def store(view: View, work: Work, cells: Callable[[], Span]) -> None:
     """Write tensor memory after what this warp has stored before."""
+    claim = announce(view, view.leader, "tcgen05.st", lambda: [cells()], (_STORES, view.cta, view.warp))
+    work = _claimed(claim, work)
     if not view.launch.late:
         work()
         return
-    check = checker_of(view)
-    if check is not None:
-        work = _claimed(check.begin(view, view.leader, "tcgen05.st", [cells], (_STORES, view.cta, view.warp)), work)
     stores = _stores(view)
     stores.append(work)
     view.cluster.later(lambda: _do(stores, work), "tcgen05.st")
 
 
-def load(view: View, cells: Span) -> None:
-    """Tensor memory is being read until the warp's tcgen05.wait::ld."""
-    check = checker_of(view)
-    if check is None:
+def load(view: View, cells: Callable[[], Span]) -> None:
+    """Tensor memory is being read; in late runs until the warp's tcgen05.wait::ld."""
+    claim = announce(view, view.leader, "tcgen05.ld", lambda: [cells()])
+    if claim is None:
         return
-    claim = check.begin(view, view.leader, "tcgen05.ld", [cells])
+    if not view.launch.late:
+        claim.end()
+        return
     view.cta.state.setdefault(f"{_LOADS} {view.warp}", []).append(claim)
-    view.cta.at_end.append(lambda: check.forgotten(claim, "a tcgen05.wait::ld"))
+    view.cta.at_end.append(lambda: claim.abandon("a tcgen05.wait::ld"))
 
 
 def _stores(view: View) -> deque[Work]:

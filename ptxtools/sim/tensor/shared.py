@@ -78,7 +78,7 @@ def tensor_descriptor(value: int, *, absolute_allowed: bool = False) -> Descript
         raise DescriptorError(f"matrix descriptor: swizzling mode (bits 61-63) {value >> 61 & 7} is invalid")
     absolute = bool(value >> 52 & 1)
     if absolute and not absolute_allowed:
-        raise DescriptorError("matrix descriptor: leading dimension stride mode (bit 52) 1 needs sm_103a")
+        raise DescriptorError("matrix descriptor: leading dimension stride mode (bit 52) 1 requires sm_103a")
     return _descriptor(value, swizzle, absolute=absolute)
 
 
@@ -166,7 +166,7 @@ def gather(
 def outside(end: int, size: int) -> DescriptorError:
     """What is wrong with a matrix that ends behind the CTA's shared memory."""
     return DescriptorError(
-        f"matrix descriptor: the matrix reaches to byte {end:#x}, behind the shared memory of the CTA ({size:#x} bytes)"
+        f"matrix descriptor: the matrix extends to byte {end:#x}, past the CTA's shared memory ({size:#x} bytes)"
     )
 
 

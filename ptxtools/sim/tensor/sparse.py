@@ -1,4 +1,4 @@
-"""Sparse A: half of its columns are stored, and metadata tells where they belong (9.7.15.6.1, 9.7.16.10.8).
+"""Sparse A: half of its columns are stored, and metadata gives their positions (9.7.15.6.1, 9.7.16.10.8).
 
 The metadata is one nibble for each chunk of K: two columns of tf32, four of 16- and 8-bit types, eight of fp4 (there
 pairs of columns are kept).

@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 
 from ptxtools.isa import Opcode
+from ptxtools.machine.claims import Span, chunks, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
-from ptxtools.sim.checks.asynccheck import Span, chunks, mask_of
 
 from . import queue, shared
 from .layout import LANES
@@ -58,8 +58,8 @@ def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
     first = _WARP * (view.warp % 4)
     rows = 32 if shape == "32x32b" else 16
     if lane not in range(first, first + _WARP - rows + 1, 16):
-        raise view.trap(f"{op.name} at lane {lane}: this warp has lanes {first} to {first + 31} of tensor memory, "
-                        f"and .{shape} takes {rows} of them at a multiple of 16")  # fmt: skip
+        raise view.trap(f"{op.name} at lane {lane}: this warp accesses lanes {first} to {first + 31} of tensor memory, "
+                        f"and .{shape} requires {rows} of them at a multiple of 16")  # fmt: skip
     width = 2 if packed else 1
     reach = width * (int(columns[-1].max()) + 1)
     cells = check_columns(view, view.cta, column, reach, op.name)
@@ -68,7 +68,7 @@ def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
     other = address + number(view, "immHalfSplitoff", view.leader) & 0xFFFF_FFFF
     second, further = split(other)
     if second not in (first, first + 16):
-        raise view.trap(f"{op.name}: the second half begins at lane {second}; this warp has lanes {first} to "
+        raise view.trap(f"{op.name}: the second half begins at lane {second}; this warp accesses lanes {first} to "
                         f"{first + 31} of tensor memory")  # fmt: skip
     check_columns(view, view.cta, further, reach, op.name)
     upper = np.arange(_WARP) >= 16
@@ -82,8 +82,7 @@ def load(view: View) -> None:
     assert op is not None
     packed = op.has("pack::16b")
     cells, lanes, columns = _cells(view, packed)
-    if view.launch.late:
-        queue.load(view, _touched(view, lanes, columns, "read", packed))
+    queue.load(view, lambda: _touched(view, lanes, columns, "read", packed))
     values = cells[lanes, columns]
     if packed:
         values = values & np.uint32(0xFFFF) | cells[lanes, columns + 1] << np.uint32(16)
@@ -129,7 +128,7 @@ def store(view: View) -> None:
         cells[lanes, columns] = cells[lanes, columns] & high | values & ~high
         cells[lanes, columns + 1] = cells[lanes, columns + 1] & high | values >> np.uint32(16)
 
-    queue.store(view, work, _touched(view, lanes, columns, "write", unpacked))
+    queue.store(view, work, lambda: _touched(view, lanes, columns, "write", unpacked))
 
 
 def _touched(view: View, lanes: Array, columns: Array, kind: str, packed: bool) -> Span:
@@ -179,7 +178,7 @@ def _issue_copy(view: View, lane: int) -> None:
     targets = copy_lanes(shape, op.mods.get("multicast", ""))
     first, column = split(address)
     if first + int(targets.max()) >= LANES:
-        raise view.trap(f"tcgen05.cp to lane {first}: .{shape} reaches behind lane 127 of tensor memory", lane)
+        raise view.trap(f"tcgen05.cp to lane {first}: .{shape} extends past lane 127 of tensor memory", lane)
     try:
         descriptor = shared.tensor_descriptor(number(view, "s_desc", lane))
     except shared.DescriptorError as problem:
@@ -231,7 +230,7 @@ def shift(view: View) -> None:
         ctas = partners(view, int(op.mods["cta_group"][-1]), "tcgen05.shift", lane)
         first, column = split(number(view, "taddr", lane))
         if first % 32 or first >= LANES:
-            raise view.trap(f"tcgen05.shift at lane {first}: a multiple of 32 below 128 is needed", lane)
+            raise view.trap(f"tcgen05.shift at lane {first}: the lane must be a multiple of 32 below 128", lane)
 
         def work(ctas: tuple[Cta, ...] = ctas, first: int = first, column: int = column, lane: int = lane) -> None:
             for cta in ctas:

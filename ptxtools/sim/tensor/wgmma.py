@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ptxtools.machine.claims import Claim, Span, announce, chunks, heard
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.issued import WARPS
 from ptxtools.machine.products import PAIRS, Numbers, WarpgroupProduct
 from ptxtools.program.details import NamedOperands
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 from ptxtools.semantics.fragments import sparse_elements
-from ptxtools.sim.checks.asynccheck import Claim, checker_of, chunks
 
 from . import arranged, shared, sparse
 from .issued import issued
@@ -135,15 +135,16 @@ def product(view: View) -> None:
     issue = everybody[warp].issued
     key = number(view, "b_desc", view.leader) | shared.layout_bit("b" in plan.transposed)
     if any(record.key_of(issue) not in (None, key) for record in everybody):
-        raise view.trap("the warps of the warpgroup give different descriptors or layouts of B")
+        raise view.trap("the warps of the warpgroup have different descriptors or layouts of B")
     everybody[warp].issue(key)
+    claim = announce(view, view.leader, "wgmma.mma_async", lambda: _spans(view, plan))
     if view.launch.late and (group.late[warp] or view.schedule.lags()):
-        later, claim = issued(view, slots(view, "d")), _claim(view)
+        later = issued(view, slots(view, "d"))
         group.late[warp].append(lambda: _finish(later, plan, group, issue, claim))
         return
     group.executed[warp] = issue + 1
-    _execute(view, plan, group, issue)
-    if plan.dtype == "f32" and not plan.sparse:
+    _finish(view, plan, group, issue, claim)
+    if plan.dtype == "f32" and not plan.sparse and not heard(view):
         launch = view.launch
         launch.products.take_over_product(view, lambda: _written(view, plan), plan.rule(launch.numerics))
 
@@ -178,18 +179,15 @@ def _finish(view: View, plan: Plan, group: Warpgroup, issue: int, claim: Claim |
         claim.end()
 
 
-def _claim(view: View) -> Claim | None:
-    """asynccheck's note of the matrices in shared memory, which are being read until the group is waited for."""
-    check = checker_of(view)
-    if check is None:
-        return None
-    plan, lane, found = _plan(view), view.leader, []
+def _spans(view: View, plan: Plan) -> list[Span]:
+    """The matrices in shared memory, which are being read until the group is waited for."""
+    lane, found = view.leader, list[Span]()
     for which, t, mn, k in (("a", plan.atype, WARPS * _ROWS, plan.stored), ("b", plan.btype, plan.n, plan.k)):
         if has(view, f"{which}_desc"):
             descriptor = shared.warpgroup_descriptor(number(view, f"{which}_desc", lane))
             mn_major = which in plan.transposed
             found += chunks(view.cta, shared.chunks_of(descriptor, mn, k, BITS[t], mn_major=mn_major))
-    return check.begin(view, lane, "wgmma.mma_async", found)
+    return found
 
 
 def _execute(view: View, plan: Plan, group: Warpgroup, issue: int) -> None:
@@ -235,7 +233,7 @@ def _rows_of_a(view: View, plan: Plan) -> Array:
     selector = number(view, "sp_sel", view.leader)
     limit = 1 if BITS[plan.atype] == 8 else 2
     if selector >= limit:
-        raise view.trap(f"sparsity selector {selector}: {limit - 1} is the greatest for .{plan.atype}")
+        raise view.trap(f"sparsity selector {selector}: at most {limit - 1} is allowed for .{plan.atype}")
     places = sparse_columns(plan.atype, plan.k, selector, registers(view, "sp_meta")[0])
     return sparse.expand(stored, places)
 

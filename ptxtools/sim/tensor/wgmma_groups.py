@@ -44,7 +44,7 @@ def warpgroup_of(view: View) -> tuple[Warpgroup, int]:
     if found is None:
         x, y, z = view.launch.block
         if x * y * z <= 32 * (view.warp // WARPS * WARPS + WARPS - 1):
-            raise view.trap("wgmma needs a whole warpgroup: four warps, the first of them a multiple of four")
+            raise view.trap("wgmma requires a whole warpgroup: four warps, the first a multiple of four")
         found = state[key] = Warpgroup()
     return found, view.warp % WARPS
 

@@ -1,4 +1,4 @@
-"""Tensor maps (5.5): what they say, their 128 bytes, and the boxes of elements that tensor copies move."""
+"""Tensor maps (5.5): their values, their 128 bytes, and the boxes of elements that tensor copies move."""
 
 from .descriptor import BYTES, TYPES, ElementType, TensorMap, TensorMapError
 

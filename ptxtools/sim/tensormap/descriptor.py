@@ -14,7 +14,7 @@ BYTES, ALIGNMENT = 128, 64
 
 
 class TensorMapError(ValueError):
-    """The values make no tensor map; the message says which and why."""
+    """Invalid values for a tensor map; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def swizzle_name(mode: int, atomicity: int) -> str:
     try:
         return _SWIZZLE_NAMES[mode, atomicity]
     except KeyError:
-        raise TensorMapError(f"swizzle mode {mode} does not go with atomicity {atomicity}") from None
+        raise TensorMapError(f"swizzle mode {mode} cannot be combined with atomicity {atomicity}") from None
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ class TensorMap:
     # --- validity -----------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise `TensorMapError` unless the values are ones that cuTensorMapEncode takes."""
+        """Raise `TensorMapError` unless cuTensorMapEncode would accept the values."""
         for rule in (self._check_shape, self._check_strides, self._check_box, self._check_layout):
             rule()
 
@@ -153,40 +153,40 @@ class TensorMap:
         if self.mode != "tile" and self.rank < 3:
             raise TensorMapError(f"an im2col tensor map has 3 to 5 dimensions, not {self.rank}")
         if not all(1 <= size <= 1 << 32 for size in self.shape):
-            raise TensorMapError(f"shape {_list(self.shape)}: sizes are 1 to 2^32")
+            raise TensorMapError(f"shape {_list(self.shape)}: sizes must be 1 to 2^32")
         if self.type.padded and self.shape[0] % 128:
-            raise TensorMapError(f"size {self.shape[0]} of dimension 0 is no multiple of 128 ({self.type.name})")
+            raise TensorMapError(f"size {self.shape[0]} of dimension 0 is not a multiple of 128 ({self.type.name})")
         if self.shape[0] % min(self.type.group, 2):
             raise TensorMapError(f"size {self.shape[0]} of dimension 0 is odd; {self.type.name} elements come in pairs")
 
     def _check_strides(self) -> None:
         unit = 32 if self.interleave == "32B" or self.type.padded else 16
         if len(self.strides) != self.rank - 1:
-            raise TensorMapError(f"{len(self.strides)} strides for {self.rank} dimensions; {self.rank - 1} are needed")
+            raise TensorMapError(f"{len(self.strides)} strides for {self.rank} dimensions; expected {self.rank - 1}")
         if not all(0 <= stride < 1 << 40 and stride % unit == 0 for stride in self.strides):
-            raise TensorMapError(f"strides {_list(self.strides)}: multiples of {unit} bytes below 2^40 are possible")
+            raise TensorMapError(f"strides {_list(self.strides)}: must be multiples of {unit} bytes below 2^40")
         if self.address % unit:
             raise TensorMapError(f"address {self.address:#x} is not aligned to {unit} bytes")
         if len(self.element_strides) != self.rank or not all(1 <= s <= 8 for s in self.element_strides):
-            raise TensorMapError(f"element strides {_list(self.element_strides)}: one of 1 to 8 for each dimension")
+            raise TensorMapError(f"element strides {_list(self.element_strides)}: must be 1 to 8 for each dimension")
 
     def _check_box(self) -> None:
         if self.mode != "tile":
             self._check_im2col()
         elif len(self.box) != self.rank or not all(1 <= size <= 256 for size in self.box):
-            raise TensorMapError(f"box {_list(self.box)}: one size of 1 to 256 for each dimension")
+            raise TensorMapError(f"box {_list(self.box)}: must be one size of 1 to 256 for each dimension")
         if self.type.padded and self.row() != 128:
-            raise TensorMapError(f"rows of a box have 128 elements of {self.type.name}, not {self.row()}")
+            raise TensorMapError(f"rows of a box must have 128 elements of {self.type.name}, not {self.row()}")
         if not self.slice_bytes and (self.row_bytes() % 16 or self.row() % self.type.group):
-            raise TensorMapError(f"rows of a box have {self.row_bytes()} bytes; a multiple of 16 is needed")
+            raise TensorMapError(f"rows of a box have {self.row_bytes()} bytes; this must be a multiple of 16")
 
     def _check_im2col(self) -> None:
         count, bits = 1 if self.mode == "im2col_w" else self.rank - 2, self.corner_bits
         for corner in (self.lower, self.upper):
             if len(corner) != count or not all(-(1 << bits - 1) <= c < 1 << bits - 1 for c in corner):
-                raise TensorMapError(f"corner {_list(corner)}: {count} values of {bits} bits, signed")
+                raise TensorMapError(f"corner {_list(corner)}: must be {count} signed values of {bits} bits")
         if not 1 <= self.channels <= 256 or not 1 <= self.pixels <= 1024:
-            raise TensorMapError("1 to 256 channels of a pixel and 1 to 1024 pixels of a column are possible")
+            raise TensorMapError("a pixel has 1 to 256 channels, and a column 1 to 1024 pixels")
         sizes = self.shape[0 if self.slice_bytes else 1 :]
         for d, (size, low, high) in enumerate(zip(sizes, self.lower, self.upper, strict=False)):
             if low > size - 1 + high:
@@ -197,13 +197,13 @@ class TensorMap:
             if self.span and self.row_bytes() > self.span:
                 raise TensorMapError(f"rows of {self.row_bytes()} bytes are longer than swizzle {self.swizzle} allows")
         elif self.rank < 3 or self.mode == "im2col_w" or self.type.group > 1:
-            raise TensorMapError("interleaved tensors have 3 to 5 dimensions, whole bytes and no im2col::w mode")
+            raise TensorMapError("interleaved tensors must have 3 to 5 dimensions, whole bytes and no im2col::w mode")
         if self.interleave == "32B" and self.swizzle != "32B":
-            raise TensorMapError("interleave 32B needs swizzle 32B")
+            raise TensorMapError("interleave 32B requires swizzle 32B")
         if self.mode == "im2col_w" and self.swizzle not in _WIDE_SWIZZLES:
-            raise TensorMapError(f"im2col::w needs swizzle {' or '.join(_WIDE_SWIZZLES)}, not {self.swizzle}")
+            raise TensorMapError(f"im2col::w requires swizzle {' or '.join(_WIDE_SWIZZLES)}, not {self.swizzle}")
         if self.type.padded and self.swizzle not in _PADDED_SWIZZLES:
-            raise TensorMapError(f"{self.type.name} elements go with swizzle none or 128B, not {self.swizzle}")
+            raise TensorMapError(f"{self.type.name} elements require swizzle none or 128B, not {self.swizzle}")
         if self.fill == "nan" and self.type.format not in ("f2", "f4", "f8", "bf16"):
             raise TensorMapError(f"fill nan is for floating-point types, not {self.type.name}")
 
@@ -234,11 +234,11 @@ class TensorMap:
 
     @classmethod
     def decode(cls, data: bytes) -> TensorMap:
-        """The map that 128 bytes hold. Raises `TensorMapError` for bytes that are none."""
+        """Decode a map from 128 bytes. Raises `TensorMapError` for invalid bytes."""
         address, flags, *words = _FORMAT.unpack(data)
         rank = (flags >> 4 & 7) + 1
         if flags >> 1 & 7 != _VERSION or rank > 5 or flags >> 11 & 3 == 3:
-            raise TensorMapError("these 128 bytes are no tensor map")
+            raise TensorMapError("these 128 bytes are not a tensor map")
         strides = [words[i] << 4 | (words[4] >> 4 * i & 15) << 36 for i in range(rank - 1)]
         traversal, window, pixels = words[10], words[11], words[12]
         made = cls(

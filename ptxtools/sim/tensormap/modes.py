@@ -1,4 +1,4 @@
-"""Which elements of a tensor each mode of a copy touches (5.5.3 to 5.5.6).
+"""The elements of a tensor touched by each mode of a copy (5.5.3 to 5.5.6).
 
 Coordinates are innermost first. Of interleaved tensors dimension 0 is W, in pixels of a slice (16 or 32 bytes of
 channels), then come H and D, then the slice, last N; a copy touches one slice. Of others dimension 0 is C.
@@ -36,7 +36,7 @@ def region(map_: TensorMap, mode: str, coordinates: Sequence[int], offsets: Sequ
     multiple = 128 if map_.type.padded else map_.type.group
     if coordinates[0] % multiple:
         name = map_.type.name
-        raise TensorMapError(f"coordinate {coordinates[0]} of dimension 0; of {name} it is a multiple of {multiple}")
+        raise TensorMapError(f"coordinate {coordinates[0]} of dimension 0; {name} requires a multiple of {multiple}")
     if mode in _FOUR_ROWS:
         return _four_rows(map_, coordinates)
     if mode == "tile":
@@ -70,7 +70,7 @@ def _tile(map_: TensorMap, coordinates: Sequence[int]) -> Block:
 def _four_rows(map_: TensorMap, coordinates: Sequence[int]) -> Rows:
     """Four rows of a matrix, each with a coordinate of its own (5.5.3.4)."""
     if map_.box[1] != 1 or map_.slice_bytes:
-        raise TensorMapError(f"a box of {list(map_.box)} in a copy of four rows; it is one row, not interleaved")
+        raise TensorMapError(f"a box of {list(map_.box)} in a copy of four rows; it must be one row, not interleaved")
     start, count, size = _inner(map_, coordinates[0])
     rows = np.array(coordinates[1:5], np.int64)
     there = (rows >= 0) & (rows < map_.shape[1])
@@ -124,7 +124,7 @@ def _walk(map_: TensorMap, coordinates: Sequence[int], first: int, shift: int, c
     for d in inside:
         if at[d] > last[d] or (at[d] < low[d] and map_.mode != "im2col_w"):
             raise TensorMapError(
-                f"coordinate {at[d]} of dimension {d} outside of the bounding box {low[d]} to {last[d]}"
+                f"coordinate {at[d]} of dimension {d} is outside of the bounding box {low[d]} to {last[d]}"
             )
     found = np.empty((count, map_.rank), np.int64)
     for number in range(count):
@@ -142,4 +142,4 @@ def _walk(map_: TensorMap, coordinates: Sequence[int], first: int, shift: int, c
 def _check_offsets(map_: TensorMap, offsets: Sequence[int]) -> None:
     most = 1 << map_.corner_bits
     if any(offset >= most for offset in offsets):
-        raise TensorMapError(f"im2col offsets {list(offsets)}: of {map_.rank} dimensions they are below {most}")
+        raise TensorMapError(f"im2col offsets {list(offsets)}: for {map_.rank} dimensions they must be below {most}")

@@ -1,4 +1,4 @@
-"""How the rows of a tile lie in shared memory, swizzled or not (5.5.7).
+"""The layout of a tile's rows in shared memory, swizzled or not (5.5.7).
 
 Swizzling is an exclusive or of address bits inside rows of 128 bytes. It acts on addresses in shared memory, not on
 offsets in the tile; `128B_atom_32B_flip_8B` also swaps the halves of 16 bytes in odd rows. Rows shorter than the span
@@ -29,7 +29,7 @@ _MASKS = {
 
 
 def swizzled(address: Any, mode: str) -> Any:
-    """Where the byte that is meant for `address` lies (numbers or arrays)."""
+    """The swizzled location of the byte for `address` (numbers or arrays)."""
     if mode == "none":
         return address
     mask, shift = _MASKS[mode]

@@ -1,6 +1,6 @@
 """Tiles on their way between global and shared memory: fill, conversions, padding of sub-byte types, swizzle.
 
-What an observed chip does where the manual leaves it open: `docs/tensormap.md`.
+For the behaviour of an observed chip where the manual leaves it open, see `docs/tensormap.md`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TF32_NAN = 0x7FFF_E000
 
 
 def layout(map_: TensorMap, region: Region, *, store: bool = False) -> Layout:
-    """How the region's tile lies in shared memory. store: as a copy to global memory reads it."""
+    """The layout of the region's tile in shared memory. store: as a copy to global memory reads it."""
     row, type_ = region.row_bytes, map_.type
     pieces, data, room = 1, row, row
     if type_.padded:
@@ -67,11 +67,11 @@ def take(map_: TensorMap, region: Region, source: Array, start: int) -> Array:
 def check_store(map_: TensorMap) -> None:
     """Copies to global memory (9.7.9.25.5.1): raise `TensorMapError` where they cannot be made."""
     if map_.type.name == "b4x16_p64":
-        raise TensorMapError(f"{map_.type.name} elements are copied to shared memory only")
+        raise TensorMapError(f"{map_.type.name} elements can only be copied to shared memory")
     if map_.swizzle.endswith("flip_8B"):
-        raise TensorMapError(f"swizzle {map_.swizzle} is for copies to shared memory only")
+        raise TensorMapError(f"swizzle {map_.swizzle} is only for copies to shared memory")
     if any(corner < 0 for corner in map_.lower) or any(corner > 0 for corner in map_.upper):
-        raise TensorMapError("the bounding box of a copy to global memory reaches outside of the tensor")
+        raise TensorMapError("the bounding box of a copy to global memory extends outside of the tensor")
 
 
 # --- reductions -------------------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""Textures and surfaces (5.3, 9.7.10, 9.7.11): what they are, how they are sampled, and the instructions' part."""
+"""Textures and surfaces (5.3, 9.7.10, 9.7.11): their objects, sampling, and instructions."""

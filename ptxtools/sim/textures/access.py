@@ -1,4 +1,4 @@
-"""From the handle in an instruction to the texture, surface or sampler that it means."""
+"""Find the texture, surface or sampler for the handle in an instruction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def textures_of(view: View) -> Textures:
 
 
 def content(view: View, handle: int, lane: int) -> int:
-    """A handle itself, or what the variable at that address holds."""
+    """The handle, or the content of the variable at that address."""
     return handle if is_handle(handle) else int.from_bytes(view.fetch(handle, 8, lane=lane, align=8), "little")
 
 
@@ -44,7 +44,7 @@ def groups(view: View) -> Iterator[tuple[Texture, int, Sampler]]:
         texture = texture_at(view, int(handles[lane]), lane)
         sampler = texture.sampler
         if not own:
-            # A sampler says how to filter; whether coordinates are normalized is the texture's to say (5.3.2).
+            # A sampler determines filtering; the texture determines whether coordinates are normalized (5.3.2).
             sampler = replace(sampler_at(view, int(samplers[lane]), lane), normalized=texture.sampler.normalized)
         yield texture, mask, sampler
 
@@ -54,7 +54,7 @@ def texture_at(view: View, handle: int, lane: int) -> Texture:
     held = content(view, handle, lane)
     texture = textures_of(view).find(held)
     if texture is None:
-        what = f"{handle:#x} is no texture or surface"
+        what = f"{handle:#x} is not a texture or surface"
         raise view.trap(what if is_handle(handle) or held else f"{what}: nothing is bound to that variable", lane)
     if texture.freed:
         raise view.trap("the memory of the texture has been freed", lane)
@@ -62,14 +62,14 @@ def texture_at(view: View, handle: int, lane: int) -> Texture:
 
 
 def sampler_at(view: View, handle: int, lane: int) -> Sampler:
-    """The sampler of a variable; of a texture's handle its own."""
+    """The sampler of a variable; for a texture's handle, the texture's."""
     held = content(view, handle, lane)
     texture = textures_of(view).find(held)
     if texture is not None:
         return texture.sampler
     sampler = sampler_of(held)
     if sampler is None and held:
-        raise view.trap(f"{handle:#x} is no sampler", lane)
+        raise view.trap(f"{handle:#x} is not a sampler", lane)
     return sampler or Sampler()
 
 

@@ -1,4 +1,4 @@
-"""Cube maps: directions to faces, and from one face to the next."""
+"""Cube maps: map directions to faces, and one face to the next."""
 
 from __future__ import annotations
 

@@ -83,9 +83,9 @@ def _checked(view: View, texture: Texture, sampler: Sampler, lanes: Array) -> _O
     if texture.kind not in _FITTING[geometry]:
         raise view.trap(f".{geometry} does not fit a texture of kind {texture.kind}", lane)
     if not texture.is_float and operands.reference is not None:
-        raise view.trap(f"depth is compared in floats, but the texture gives integers ({texture.type})", lane)
+        raise view.trap(f"depth comparison requires floats, but the texture gives integers ({texture.type})", lane)
     if not texture.is_float and sampler.filter == "linear" and not operands.whole and "comp" not in operands.mods:
-        raise view.trap(f"linear filtering needs floats, but the texture gives integers ({texture.type})", lane)
+        raise view.trap(f"linear filtering requires floats, but the texture gives integers ({texture.type})", lane)
     return operands
 
 

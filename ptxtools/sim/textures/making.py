@@ -1,4 +1,4 @@
-"""Textures and surfaces from what users write: every field is checked here, so that sampling can rely on them."""
+"""Create textures and surfaces from user input: every field is checked here, so that sampling can rely on it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .objects import (
 )
 
 _REGION_FIELDS = tuple(field.name for field in fields(Region))
-#: Kinds of which mipmaps can be made.
+#: Kinds that support mipmaps.
 _MIPMAPPED = ("1d", "2d", "3d", "a1d", "a2d", "cube", "acube")
 #: An extent, or a number of layers or samples, beyond which there is no memory anyway.
 _MOST = 1 << 31
@@ -76,17 +76,17 @@ def make(
     for mode in modes:
         _one_of(mode, ADDRESS_MODES, "address mode")
     if len(modes) > 3:
-        raise LaunchError(f"{len(modes)} address modes; there are at most three axes")
+        raise LaunchError(f"{len(modes)} address modes; a texture has at most three axes")
     modes += [modes[-1] if modes else "clamp"] * (3 - len(modes))
     extents, count = _extents(kind, [_whole(n, "a size") for n in _listed(size, "size")], layers)
     for number, what in ((levels, "levels"), (samples, "samples"), (pitch, "pitch")):
         _whole(number, what)
     if not 1 <= _whole(anisotropy, "anisotropy") <= MOST_ANISOTROPY:
-        raise LaunchError(f"anisotropy is 1 to {MOST_ANISOTROPY}, not {anisotropy}")
+        raise LaunchError(f"anisotropy must be 1 to {MOST_ANISOTROPY}, not {anisotropy}")
     colour = [*(_number(v, "a border") for v in _listed(border, "border")), 0.0, 0.0, 0.0, 0.0]
     bounds = [_number(v, "a level clamp") for v in _listed(level_clamp, "level_clamp")]
     if len(bounds) not in (0, 2):
-        raise LaunchError(f"a level clamp is the lowest and the highest level, not {len(bounds)} numbers")
+        raise LaunchError(f"a level clamp is two numbers, the lowest and the highest level, not {len(bounds)}")
     sampler = Sampler(
         filter, (modes[0], modes[1], modes[2]), bool(normalized), (colour[0], colour[1], colour[2], colour[3]),
         mip_filter, compare=compare, anisotropy=anisotropy, seamless=bool(seamless),
@@ -103,7 +103,7 @@ def make(
 
 def _one_of(value: str, known: Iterable[str], what: str) -> None:
     if not isinstance(value, str) or value not in known:
-        raise LaunchError(f"there is no {what} '{value}'; there are {', '.join(known)}")
+        raise LaunchError(f"there is no {what} '{value}'; use {', '.join(known)}")
 
 
 def _listed(values: Any, what: str) -> list[Any]:
@@ -137,7 +137,7 @@ def _extents(kind: str, size: list[int], layers: int | None) -> tuple[tuple[int,
     axes, layered, _ = KINDS[kind]
     count = 1 if layers is None else _whole(layers, "layers")
     if layers not in (None, 1) and (not layered or kind == "cube"):
-        raise LaunchError(f"a {kind} texture has no layers; there are a1d, a2d, acube and a2dms")
+        raise LaunchError(f"a {kind} texture has no layers; use a1d, a2d, acube or a2dms")
     if layered and kind != "cube" and layers is None and len(size) == axes + 1:
         count = size.pop()
     if kind in ("cube", "acube"):
@@ -149,7 +149,7 @@ def _extents(kind: str, size: list[int], layers: int | None) -> tuple[tuple[int,
     if max(*size, count) >= _MOST:
         raise LaunchError(f"a texture of size {size} with {count} layers is too large")
     if kind in ("cube", "acube") and size[0] != size[1]:
-        raise LaunchError(f"the faces of a cube are square, not {size[0]} x {size[1]}")
+        raise LaunchError(f"the faces of a cube must be square, not {size[0]} x {size[1]}")
     x, y, z = (*size, 1, 1)[:3]
     return (x, y, z), count
 
@@ -159,7 +159,7 @@ def _check(texture: Texture, room: int) -> None:
     if not 1 <= texture.samples < _MOST or texture.levels < 1:
         raise LaunchError("a texture has at least one level and one sample")
     if texture.samples > 1 and not KINDS[texture.kind][2]:
-        raise LaunchError(f"a {texture.kind} texture has one sample; there are 2dms and a2dms")
+        raise LaunchError(f"a {texture.kind} texture has one sample; use 2dms or a2dms")
     if texture.levels > max(texture.size).bit_length():
         raise LaunchError(f"{texture.levels} levels are too many for a size of {max(texture.size)}")
     if texture.levels > 1 and texture.kind not in _MIPMAPPED:
@@ -172,7 +172,7 @@ def _check(texture: Texture, room: int) -> None:
     if texture.read == "normalized_float" and not texture.channel.normalized:
         raise LaunchError(f"channels of {texture.type} cannot be read as normalized floats")
     if texture.sampler.filter == "linear" and not texture.is_float:
-        raise LaunchError(f'linear filtering needs floats: {texture.type} with read = "normalized_float", f16 or f32')
+        raise LaunchError(f'linear filtering requires floats: {texture.type} with "normalized_float", f16 or f32')
     if texture.srgb and (texture.type != "u8" or texture.read != "normalized_float" or texture.surface):
         raise LaunchError('srgb is for textures of u8 with read = "normalized_float"')
     if texture.sampler.seamless and not texture.is_cube:

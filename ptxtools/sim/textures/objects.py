@@ -165,7 +165,7 @@ class Texture:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of its texels are in memory, which has not been given back."""
+        """Whether all of its texels are in memory that has not been freed."""
         return not self.absent and not self.freed
 
     @property

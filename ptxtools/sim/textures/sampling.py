@@ -1,4 +1,4 @@
-"""What a texture fetch gives: coordinates to texels, filters, and texels to channel values.
+"""Texture fetches: coordinates to texels, filters, and texels to channel values.
 
 Formulas of the CUDA C++ Programming Guide, appendix "Texture Fetching". Arrays have one element for each lane.
 `native.textures.sampling` has the same for the common cases, in compiled code: both give the same bits.

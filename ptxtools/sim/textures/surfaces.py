@@ -42,7 +42,7 @@ def _accesses(view: View, size: int | None) -> Iterator[_Access]:
     for texture, mask, _ in groups(view):
         lanes = lanes_of(mask)
         if not texture.surface or texture.kind not in _FITTING[mods["geom"]]:
-            kind = f"surface of kind {texture.kind}" if texture.surface else "texture, which is no surface"
+            kind = f"surface of kind {texture.kind}" if texture.surface else "texture, which is not a surface"
             raise view.trap(f".{mods['geom']} does not fit a {kind}", int(lanes[0]))
         place = [column[lanes] for column in columns]
         layer = place.pop(0) & (1 << 32) - 1 if mods["geom"].startswith("a") else np.zeros(len(lanes), np.int64)
@@ -155,7 +155,7 @@ def sured(view: View) -> None:
         for access in _accesses(view, item):
             texture = access.texture
             if opcode.has("p") and texture.is_float:
-                raise view.trap(f"sured.p needs integers, but the surface has {texture.type}", int(access.lanes[0]))
+                raise view.trap(f"sured.p requires integers, but the surface has {texture.type}", int(access.lanes[0]))
             signed = type_name[0] == "s" or (opcode.has("p") and texture.type[0] == "s")
             for lane, places in zip(access.lanes.tolist(), access.places, strict=True):
                 old = int.from_bytes(access.bytes[places].tobytes(), "little", signed=signed)

@@ -15,8 +15,8 @@ from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Access, Array
 
-    from .looks import Access, Array
     from .session import Session
 
 _NAME = "synccheck"

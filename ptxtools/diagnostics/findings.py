@@ -1,16 +1,14 @@
-"""What a checker reports."""
+"""What a run-time checker reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ptxtools.diagnostics import shown
+from .diagnostic import shown
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics.origin import Origin
-
-    from ..heap import Block
+    from .origin import Origin
 
 
 @dataclass(slots=True)
@@ -49,20 +47,3 @@ class Leak(Finding):
     """A block of the heap that was never freed."""
 
     address: int = 0
-
-
-def leak(block: Block) -> Leak:
-    """The finding for a block in use."""
-    size = f"{block.size:,} byte{'' if block.size == 1 else 's'}"
-    message = f"{size} of the heap at {block.address:#x} were never freed; allocated"
-    return Leak(
-        "leakcheck",
-        message,
-        block.kernel,
-        block.cta,
-        block.thread,
-        block.file,
-        block.line,
-        source=block.find_source(),
-        address=block.address,
-    )

@@ -6,6 +6,7 @@ Other buffers, and variables, hold what they were given, so that they have nothi
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,11 +15,13 @@ import numpy.typing as npt
 from ptxtools.machine.residents import Cta
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
+from .unwritten import unwritten_of
+
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Access
+    from ptxtools.sim.device import Grid
 
-    from ..device import Device
-    from .looks import Access
     from .session import Session
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -29,36 +32,76 @@ _NAME = "initcheck"
 class InitCheck:
     """Which bytes have been written. Those of the heap are kept from launch to launch with their block."""
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
+    def __init__(self, session: Session, grid: Grid) -> None:
+        self._session: Session = weakref.proxy(session)  # which outlives this
+        self._device = session.device
 
-    def access(self, session: Session, view: View, access: Access) -> None:
+    def access(self, at: View, access: Access) -> None:
         """Reads of bytes that nobody wrote are reported, and then count as written."""
+        reads = access.action not in ("write", "copy")
+        found = self._in_one(at, access)
+        if found is not None:
+            flags, places = found
+            if flags is None:
+                return
+            places = places[:, None] + np.arange(access.size)
+            if not reads:
+                flags[places] = True
+                return
+            if flags[places].all():
+                return
         for number in range(len(access.lanes)):
             lane, address = int(access.lanes[number]), int(access.addresses[number])
-            written, place = self._written(view, access.space, lane, address)
+            written, place = self._written(at, access.space, lane, address)
             if written is None:
                 continue
             part = written[place : place + access.size]
-            if access.action not in ("write", "copy") and not part.all():
+            if reads and not part.all():
                 first = place + int(np.flatnonzero(~part)[0])
                 message = f"{access.space} read of {access.size} bytes at {address:#x}: nobody wrote byte {first:#x}"
-                session.report(view, lane, _NAME, message, view.op.where)
+                self._session.report(at, lane, _NAME, message, at.op.where)
             part[:] = True
 
-    def written(self, cta: Cta, offset: int, size: int) -> None:
+    def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """Something else than a look wrote shared memory: copies, mbarriers."""
         shared_flags(cta)[offset : offset + size] = True
 
-    def written_local(self, view: View, lane: int, address: int, size: int) -> None:
+    def wrote_local(self, at: View, lane: int, address: int, size: int) -> None:
         """A service wrote local memory of a thread."""
-        _local_flags(view, lane)[address : address + size] = True
+        _local_flags(at, lane)[address : address + size] = True
 
-    def written_global(self, address: int, size: int) -> None:
+    def wrote_global(self, address: int, size: int) -> None:
         """A service wrote global memory."""
         flags, place = self._of_global(address)
         if flags is not None:
             flags[place : place + size] = True
+
+    def _in_one(self, view: View, access: Access) -> tuple[Array | None, Array] | None:
+        """Flags of the memory that all lanes access, and their places there; flags are None where everything is
+        initialised. None where lanes access different memory, or leave it."""
+        addresses = access.addresses.astype(np.int64)
+        first, last = int(addresses.min()), int(addresses.max())
+        if access.space == "shared":
+            if first >> RANK_SHIFT != last >> RANK_SHIFT:
+                return None
+            flags, _ = self._written(view, "shared", 0, first)
+            places = addresses & OFFSET_MASK
+        elif access.space == "global":
+            flags, place = self._of_global(first)
+            if flags is None:
+                return (None, addresses) if self._all_written(first, last) else None
+            places = addresses - (first - place)
+        else:
+            return None
+        if flags is not None and int(places.max()) + access.size > len(flags):
+            return None
+        return flags, places
+
+    def _all_written(self, first: int, last: int) -> bool:
+        """Whether there is nothing to look for between two global addresses, of which the first is initialised."""
+        heap = self._device.runtime.used_heap
+        apart = heap is None or (first not in heap and not first < heap.base <= last)
+        return apart and not unwritten_of(self._device).begins(first, last)
 
     def _written(self, view: View, space: str, lane: int, address: int) -> tuple[Array | None, int]:
         """Flags of the memory that an address is in, and its place there; None where everything is initialised."""
@@ -73,7 +116,7 @@ class InitCheck:
 
     def _of_global(self, address: int) -> tuple[Array | None, int]:
         runtime = self._device.runtime
-        found = runtime.unwritten.find(address)
+        found = unwritten_of(self._device).find(address)
         if found is not None:
             return found
         heap = runtime.used_heap

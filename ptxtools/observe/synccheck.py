@@ -6,6 +6,7 @@ Whether a warp met as a whole is judged when it goes on: the simulator lets lane
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,9 @@ from . import mbarriers
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Access, Array
+    from ptxtools.sim.device import Grid
 
-    from .looks import Access, Array
     from .session import Session
 
 _NAME = "synccheck"
@@ -35,26 +37,29 @@ class _Warp:
 class SyncCheck:
     """What came to barriers hangs on the CTA."""
 
-    def arrive(self, session: Session, view: View, what: str, lanes: Array) -> None:
+    def __init__(self, session: Session, grid: Grid) -> None:
+        self._session: Session = weakref.proxy(session)  # which outlives this
+
+    def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier or do something to mbarriers."""
         if what.startswith("mbarrier "):
-            mbarriers.operation(session, view, what.partition(" ")[2], lanes)
+            mbarriers.operation(self._session, at, what.partition(" ")[2], lanes)
         if what not in ("bar", "arrive"):
             return
-        self._counts(session, view, lanes)
-        for lane, number in zip(lanes.tolist(), view.source(0)[lanes].tolist(), strict=True):
-            warp = _warp(view, number)
+        self._counts(at, lanes)
+        for lane, number in zip(lanes.tolist(), at.source(0)[lanes].tolist(), strict=True):
+            warp = _warp(at, number)
             warp.passes[lane] += 1
             places = warp.came.setdefault(int(warp.passes[lane]), {})
-            places[view.op.where] = places.get(view.op.where, 0) | 1 << lane
+            places[at.op.where] = places.get(at.op.where, 0) | 1 << lane
 
-    def leave(self, session: Session, view: View, what: str, lanes: Array) -> None:
+    def leave(self, at: View, what: str, lanes: Array) -> None:
         """Lanes go on behind a barrier: all of their warp must have come to it, at the same instruction."""
-        if what != "bar" or not _aligned(view):
+        if what != "bar" or not _aligned(at):
             return
-        threads = _threads(view)
-        for lane, number in zip(lanes.tolist(), view.source(0)[lanes].tolist(), strict=True):
-            warp = _warp(view, number)
+        threads = _threads(at)
+        for lane, number in zip(lanes.tolist(), at.source(0)[lanes].tolist(), strict=True):
+            warp = _warp(at, number)
             places = warp.came.pop(int(warp.passes[lane]), None)
             if places is None:
                 continue  # judged already, for another lane
@@ -66,18 +71,20 @@ class SyncCheck:
             if missing:
                 message = f"{len(missing)} of {threads} threads of the warp did not come to this aligned barrier"
                 detail = f"not there: lanes {', '.join(map(str, missing[:8]))}{', …' if len(missing) > 8 else ''}"
-                session.report(view, lane, _NAME, message, key, (detail,))
+                self._session.report(at, lane, _NAME, message, key, (detail,))
             elif len(places) > 1:
-                others = [session.place(view.launch.program, where)[1:] for where in places if where != view.op.where]
+                others = [self._session.place(at.launch.program, where)[1:] for where in places if where != at.op.where]
                 details = tuple(f"line {line}: {' '.join(text.split())}" for line, text in others)
                 message = "threads of the warp met at this aligned barrier from different instructions"
-                session.report(view, lane, _NAME, message, key, details)
+                self._session.report(at, lane, _NAME, message, key, details)
 
-    def access(self, session: Session, view: View, access: Access) -> None:
+    def access(self, at: View, access: Access) -> None:
         """Lanes access shared memory."""
-        mbarriers.access(session, view, access)
+        if access.space == "shared":
+            mbarriers.access(self._session, at, access)
 
-    def _counts(self, session: Session, view: View, lanes: Array) -> None:
+    def _counts(self, view: View, lanes: Array) -> None:
+        session = self._session
         if view.op.src[1] is None:
             return
         x, y, z = view.launch.block

@@ -5,14 +5,18 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ptxtools.diagnostics import TrapKind
+
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ptxtools.sim.device import Device
 
     Array: TypeAlias = npt.NDArray[Any]
 
 
 class Unwritten:
-    """Flags of such buffers, from launch to launch. There are none unless initcheck is on."""
+    """Flags of such buffers, from launch to launch."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -39,8 +43,19 @@ class Unwritten:
         flags = self._flags[start]
         return (flags, address - start) if address < start + len(flags) else None
 
+    def begins(self, first: int, last: int) -> bool:
+        """Whether such a buffer begins behind the first of two addresses, up to the last."""
+        return bisect_right(self._starts, first) != bisect_right(self._starts, last)
+
     def written(self, address: int, size: int) -> None:
         """Bytes have been written."""
         found = self.find(address)
         if found is not None:
             found[0][found[1] : found[1] + size] = True
+
+
+def unwritten_of(device: Device) -> Unwritten:
+    """Those of a device on which initcheck is on."""
+    found = device.runtime.state.setdefault(TrapKind.INITCHECK, Unwritten())
+    assert isinstance(found, Unwritten)
+    return found

@@ -5,22 +5,23 @@ Bad lanes are reported and left out of the access (`program.passes.instrument`),
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import weakref
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptxtools.program.details import Look
 from ptxtools.program.layout import LOCAL_GAP
-from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Ref
-
-from ..allocations import Allocations, beside
-from ..shape import shared_hint
+from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Ref
+from ptxtools.sim.allocations import Allocations, beside
+from ptxtools.sim.poison import REGISTERS
+from ptxtools.sim.shape import shared_hint
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
-    from ptxtools.program.program import Program
+    from ptxtools.machine.observers import Access, Array
+    from ptxtools.sim.device import Grid
 
-    from .looks import Access, Array
     from .session import Session
 
 _NAME = "memcheck"
@@ -32,9 +33,12 @@ _STACK = Ref(STACK_POINTER, "b64")
 class MemCheck:
     """The exact map of memory at the launch: buffers, variables of the module and of functions, blocks of the heap."""
 
-    def __init__(self, allocations: Allocations, program: Program, dynamic_shared: int, *, stop: bool) -> None:
-        """stop: the first bad access ends the run."""
-        self._allocations, self._stop = allocations, stop
+    def __init__(self, session: Session, grid: Grid) -> None:
+        device, request, program = session.device, grid.request, grid.program
+        allocations = Allocations(device, grid.image, request.kernel, request.params)
+        dynamic_shared = request.shared
+        self._session: Session = weakref.proxy(session)  # which outlives this
+        self._allocations, self._stop = allocations, device.check_stop
         self._first = np.array(allocations.starts, np.uint64)
         self._after = self._first + np.array(allocations.sizes, np.uint64)
         self._left = _ENOUGH
@@ -59,9 +63,18 @@ class MemCheck:
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
 
-    def access(self, session: Session, view: View, access: Access) -> Array | None:
-        """Which lanes of an access are bad, None for none; the first is reported. Raises a `Trap` where the run has to
-        end."""
+    def permit(self, at: View, access: Access) -> Array | None:
+        """Which lanes of an access are bad, None for none; the first is reported, and what they load is poison. Raises
+        a `Trap` where the run has to end."""
+        bad = self._bad(at, access)
+        if bad is not None and at.op.of(Look).action != "write":
+            spoiled = sum(1 << int(lane) for lane in access.lanes[bad])
+            for ref in at.op.src[2:]:
+                if ref is not None:
+                    at.set_values(ref, _poisoned(ref.type), spoiled)
+        return bad
+
+    def _bad(self, view: View, access: Access) -> Array | None:
         outside: Array = getattr(self, f"_bad_{access.space}")(view, access)
         misaligned = (
             access.addresses % np.uint64(access.size) != 0
@@ -73,7 +86,7 @@ class MemCheck:
         if misaligned.any():
             lane, address = _first(access, misaligned)
             message = f"{access.space} {access.action} at {address:#x} is not aligned to {access.size} bytes"
-            self._tell(session, view, lane, "align", message, _how_many(misaligned))
+            self._tell(view, lane, "align", message, _how_many(misaligned))
         outside &= ~misaligned
         if outside.any():
             lane, address = _first(access, outside)
@@ -83,17 +96,17 @@ class MemCheck:
             details = (freed or self._near(view, access, lane, address), *_how_many(outside))
             if access.space == "shared" and self._hint:
                 details += (self._hint,)
-            self._tell(session, view, lane, access.space, message, details)
+            self._tell(view, lane, access.space, message, details)
         return misaligned | outside
 
-    def _tell(self, session: Session, view: View, lane: int, kind: str, message: str, details: tuple[str, ...]) -> None:
+    def _tell(self, view: View, lane: int, kind: str, message: str, details: tuple[str, ...]) -> None:
         if self._stop or not view.op.dst:
-            raise session.trap(view, lane, _NAME, message, details)
-        session.report(view, lane, _NAME, message, (view.op.where, kind), details)
+            raise self._session.trap(view, lane, _NAME, message, details)
+        self._session.report(view, lane, _NAME, message, (view.op.where, kind), details)
         self._left -= 1
         if not self._left:
             details = (f"{_ENOUGH:,} accesses of warps were bad: the run ends here", *details)
-            raise session.trap(view, lane, _NAME, message, details)
+            raise self._session.trap(view, lane, _NAME, message, details)
 
     # --- global memory ------------------------------------------------------------------------------------------------
 
@@ -107,7 +120,7 @@ class MemCheck:
         bad: Array = ~inside
         return bad
 
-    def allowed(self, address: int, size: int) -> bool:
+    def allows(self, address: int, size: int) -> bool:
         """Whether bytes of global memory lie in one allocation."""
         return self._allocations.holds(address, size)
 
@@ -149,6 +162,14 @@ class MemCheck:
             return whole
         name, start, size = min(known, key=lambda k: max(k[1] - at, at - (k[1] + k[2]), 0))
         return f"{name}, {beside(at, access.size, start, size)}: {size:,} bytes at {address - at + start:#x}"
+
+
+def _poisoned(storage: str) -> Any:
+    if storage == "pred":
+        return np.zeros(LANES, np.bool_)
+    if storage == "b128":
+        return (_poisoned("b64"), _poisoned("b64"))
+    return np.full(LANES, REGISTERS[storage], f"u{int(storage[1:]) // 8}")
 
 
 def _gaps(variables: list[tuple[str, int, int]]) -> list[tuple[int, int]]:

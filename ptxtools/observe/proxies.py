@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.machine.claims import WORD
 from ptxtools.machine.residents import Cluster, Cta
 from ptxtools.program.program import LANES
 
@@ -31,7 +32,6 @@ _MOST_FLAGS = 256
 #: Planes of the clocks: what a thread knows, and what it knows to be fenced in each space.
 _KNOWN = 0
 _FENCED = {"shared": 1, "global": 2}
-WORD = 4
 _PAGE = 1024
 
 

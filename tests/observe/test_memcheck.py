@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import ptxtools
-from ptxtools.sim.checks.findings import Finding
+from ptxtools.diagnostics.findings import Finding
+from ptxtools.observe.leakcheck import leaks
 
 from .programs import HEAD, HEAP, module, run
 
@@ -33,7 +34,7 @@ def one(body: str, **how) -> Finding:
 def test_one_element_behind_a_buffer(engine: str) -> None:
     finding = one("mad.wide.u32 %b, %i, 4, %a;\n st.global.u32 [%b+4], %i;", threads=32, words=32, engine=engine)
     assert finding.message == "global write of 4 bytes at 0x10000080 is out of bounds"
-    assert finding.details == ("argument 0 (a), right behind its end: 128 bytes at 0x10000000",)
+    assert finding.details == ("argument 0 (a), right after its end: 128 bytes at 0x10000000",)
     assert finding.thread == (31, 0, 0) and finding.line == 10 and finding.text == "st.global.u32 [%b+4], %i"
 
 
@@ -116,7 +117,7 @@ def test_before_a_buffer_and_between_two() -> None:
     assert told(second.address - 28) == f"global read of 1 bytes at : an allocation, 28 bytes before its start: {where}"
     assert "3 bytes past its end: 100 bytes at 0x10000000" in told(first.address + 103)
     first.free()
-    assert told(0x1000_0010).endswith("allocation that was freed: 100 bytes at 0x10000000")
+    assert told(0x1000_0010).endswith("freed allocation: 100 bytes at 0x10000000")
     assert "before its start" in told(second.address - 200)
 
 
@@ -128,7 +129,7 @@ def test_neighbours_are_apart() -> None:
     for buffer in (first, second):
         reports = device.launch(kernel, 1, 1, [buffer]).reports
         assert [f.details[0].split(":")[0] for f in reports] == [
-            "argument 0 (a), 4 bytes before its start", "argument 0 (a), right behind its end",
+            "argument 0 (a), 4 bytes before its start", "argument 0 (a), right after its end",
         ]  # fmt: skip
 
 
@@ -162,10 +163,10 @@ def test_other_spaces(body: str, message: str, engine: str) -> None:
 def test_variables_have_names() -> None:
     outer = ".global .u32 table[64]; .global .u32 other;\n"
     finding = one("st.global.u32 [table+256], %i;", outer=outer)
-    assert finding.details[0] == "variable 'table', right behind its end: 256 bytes at 0x10000000"
+    assert finding.details[0] == "variable 'table', right after its end: 256 bytes at 0x10000000"
     assert "'other', 4 bytes before its start" in one("st.global.u32 [other+-4], %i;", outer=outer).details[0]
     outer = ".const .u32 bank[2]; .const .u32 more[2];\n"
-    assert "variable 'bank', right behind" in one("ld.const.u32 %r0, [bank+8];", outer=outer).details[0]
+    assert "variable 'bank', right after" in one("ld.const.u32 %r0, [bank+8];", outer=outer).details[0]
     assert "variable 'more', 4 bytes before" in one("ld.const.u32 %r0, [more+-4];", outer=outer).details[0]
 
 
@@ -173,13 +174,13 @@ def test_variables_have_names() -> None:
 def test_from_one_shared_or_local_variable_into_the_next(engine: str) -> None:
     body = ".shared .align 4 .b8 s[16]; .shared .align 4 .b8 t[16]; mov.u32 %r2, s; mov.u32 %r3, t;"
     finding = one(body + "st.shared.u32 [s+16], 1;", shared=64, engine=engine)
-    assert finding.details[0].startswith("shared variable 's', right behind its end: 16 bytes at 0x0")
+    assert finding.details[0].startswith("shared variable 's', right after its end: 16 bytes at 0x0")
     assert "'t', 4 bytes before its start" in one(body + "ld.shared.u32 %r0, [%r3+-4];", engine=engine).details[0]
     assert found(body + "st.shared.u32 [%r3+12], 1; st.shared.u32 [60], 1;", shared=64, engine=engine) == []
-    assert "dynamic shared memory, right behind" in one(body + "st.shared.u32 [64], 1;", shared=64).details[0]
+    assert "dynamic shared memory, right after" in one(body + "st.shared.u32 [64], 1;", shared=64).details[0]
     body = ".local .align 8 .b8 v[16]; .local .align 8 .b8 w[16]; mov.u64 %b, w; cvta.local.u64 %c, %b;"
     finding = one(body + "st.local.u64 [v+16], 1;", engine=engine)
-    assert finding.details[0].startswith("local variable 'v', right behind its end: 16 bytes")
+    assert finding.details[0].startswith("local variable 'v', right after its end: 16 bytes")
     assert "'w', 8 bytes before its start" in one(body + "ld.u64 %c, [%c+-8];", engine=engine).details[0]
     assert "'w', 8 bytes past its end" in one(body + "ld.u64 %c, [%c+24];", engine=engine).details[0]
     assert found(body + "st.local.u64 [v+8], 1; ld.u64 %c, [%c+8];", engine=engine) == []
@@ -195,7 +196,7 @@ def test_local_variables_of_a_called_function(engine: str) -> None:
     { .param .b64 p; st.param.b64 [p], %b; call inner, (p); } ld.local.u32 %r0, [y];"""
     details = [f.details[0].partition(":")[0] for f in found(body, outer=outer, engine=engine)]
     assert details == [
-        "local variable 'x', right behind its end", "local variable 'v', right behind its end",
+        "local variable 'x', right after its end", "local variable 'v', right after its end",
     ]  # fmt: skip
 
 
@@ -222,23 +223,23 @@ def test_blocks_of_the_heap(engine: str) -> None:
     good = f"{ALLOCATE} st.u64 [%b+16], %a; {FREE}"
     assert run(good, "memcheck,leakcheck", outer=HEAP, engine=engine).reports == []
     finding = one(f"{ALLOCATE} st.u64 [%b+24], %a;", outer=HEAP, threads=1, engine=engine)
-    assert finding.details == ("a block of the heap, right behind its end: 24 bytes at 0x10000200",)
+    assert finding.details == ("a heap block, right after its end: 24 bytes at 0x10000200",)
     finding = one(f"{ALLOCATE}\n {FREE}\n ld.u64 %a, [%b];", outer=HEAP, threads=1, engine=engine)
     assert finding.message == "global read of 8 bytes at 0x10000200 lies in freed memory"
     assert finding.details == (
-        "block of the heap that was freed: 24 bytes at 0x10000200, allocated by k at line 11, CTA (0,0,0) thread "
+        "freed heap block: 24 bytes at 0x10000200, allocated by k at line 11, CTA (0,0,0) thread "
         "(0,0,0), freed by k at line 12, CTA (0,0,0) thread (0,0,0)",
     )  # fmt: skip
     again = f"{ALLOCATE} mov.u64 %c, %b; {FREE} {ALLOCATE} st.u64 [%c], %a;"
     assert "lies in freed memory" in one(again, outer=HEAP, threads=1, engine=engine).message
     with pytest.raises(
-        ptxtools.Trap, match="where no block of the heap in use begins: it is in a block that was freed"
+        ptxtools.Trap, match="which is not the start of an allocated heap block: it is in a freed block"
     ):
         run(f"{ALLOCATE} {FREE} {FREE}", "memcheck", outer=HEAP, threads=1, engine=engine)
 
 
 def test_shared_memory_that_was_forgotten() -> None:
-    hint = "help: the kernel uses dynamic shared memory 'sh'; give --shared BYTES (shared=BYTES in Python)"
+    hint = "help: the kernel uses dynamic shared memory 'sh'; use --shared BYTES (shared=BYTES in Python)"
     assert hint in one("st.shared.u32 [0], %i;").details
     assert hint not in one("st.shared.u32 [16], %i;", shared=16).details
     for engine in ENGINES:
@@ -262,7 +263,7 @@ def test_a_block_that_a_later_launch_frees_is_no_leak_of_that_launch() -> None:
     out = np.zeros(1, np.int32)
     assert len(device.launch(kernel, 1, 1, [out, 8, 3]).reports) == 2
     assert len(device.launch(kernel, 1, 1, [out, 8, 1]).reports) == 0  # it frees its only one
-    assert len(device.runtime.leaks()) == 2
+    assert len(leaks(device)) == 2
 
 
 def test_without_checkers_nothing_is_added() -> None:
@@ -277,12 +278,12 @@ def test_without_checkers_nothing_is_added() -> None:
 @pytest.mark.parametrize(
     ("kernel", "number", "where"),
     [
-        ("g_oob", 10, "variable 'garr', right behind its end"),
+        ("g_oob", 10, "variable 'garr', right after its end"),
         ("g_oob", -1, "variable 'garr', 4 bytes before its start"),
-        ("c_oob", 4, "variable 'carr', right behind its end"),
-        ("l_oob", 16, "local variable '__local_depot2', right behind its end"),
-        ("d_oob", 4, "dynamic shared memory, right behind its end"),
-        ("rd", 0, "argument 0 (rd_param_0), right behind its end"),
+        ("c_oob", 4, "variable 'carr', right after its end"),
+        ("l_oob", 16, "local variable '__local_depot2', right after its end"),
+        ("d_oob", 4, "dynamic shared memory, right after its end"),
+        ("rd", 0, "argument 0 (rd_param_0), right after its end"),
         ("half2oob", 0, "argument 0 (half2oob_param_0), the last 2 of 8 bytes past its end"),
     ],
 )
@@ -302,7 +303,7 @@ def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     run = [str(DATA / "san.ptx"), "-k", "d_oob", "--grid", "1", "--block", "1", "--arg", "0", "--arg", "zeros:s32[1]"]
     assert exit_status(command, "ptx-run", [*run, "--check", "memcheck"]) == 1
     said = capsys.readouterr().err
-    assert said.count("memcheck: shared ") == 2 and "give --shared BYTES" in said
+    assert said.count("memcheck: shared ") == 2 and "use --shared BYTES" in said
     assert exit_status(command, "ptx-run", [*run, "--check", "memcheck", "--check-stop"]) == 1
     said = capsys.readouterr().err
     assert said.count("memcheck: shared ") == 1 and "error: " in said

@@ -7,6 +7,7 @@ not both are strong. Order inside a warp is taken for granted, and copies of the
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,8 +19,9 @@ from ptxtools.semantics.types import bits_of
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Access
+    from ptxtools.sim.device import Grid
 
-    from .looks import Access
     from .session import Session
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -79,26 +81,33 @@ class _Clocks:
 class RaceCheck:
     """Shadows and clocks hang on the CTAs and clusters, and end with them."""
 
+    def __init__(self, session: Session, grid: Grid) -> None:
+        self._session: Session = weakref.proxy(session)  # which outlives this
+
     # --- synchronisation ----------------------------------------------------------------------------------------------
 
-    def arrive(self, view: View, what: str, lanes: Array) -> None:
+    def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier: what their warp knows is known to whoever passes it with them."""
-        clocks, warp = _clocks(view), _warp(view)
-        for key in _keys(view, what, lanes, clocks, arriving=True):
+        clocks, warp = _clocks(at), _warp(at)
+        for key in _keys(at, what, lanes, clocks, arriving=True):
             clocks.give(warp, key)
             if key[0] in ("bar", "cluster"):
                 clocks.carried.pop((*key[:-1], key[-1] - 2), None)
 
-    def leave(self, view: View, what: str, lanes: Array) -> None:
-        if what != "arrive" and what != "cluster arrive":
-            clocks = _clocks(view)
-            for key in _keys(view, what, lanes, clocks, arriving=False):
-                clocks.take(_warp(view), key)
+    def leave(self, at: View, what: str, lanes: Array) -> None:
+        if what not in ("arrive", "cluster arrive", "warp"):
+            clocks = _clocks(at)
+            for key in _keys(at, what, lanes, clocks, arriving=False):
+                clocks.take(_warp(at), key)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
-    def access(self, session: Session, view: View, access: Access) -> None:
+    def access(self, at: View, access: Access) -> None:
         """Lanes access shared memory, of their CTA or another one of the cluster."""
+        if access.space == "shared" and access.action != "copy":
+            self._access(self._session, at, access)
+
+    def _access(self, session: Session, view: View, access: Access) -> None:
         ranks = access.addresses.astype(np.int64) >> RANK_SHIFT
         clocks, warp = _clocks(view), _warp(view)
         strong = access.strong or access.action == "atomic"
@@ -174,7 +183,7 @@ def _report(
 def _stored(view: View, access: Access, lanes: Array) -> Array | None:
     """The bytes that a plain store stores, in the order of `lanes`, each of which stands there for every byte."""
     types = view.op.src_types[2:]
-    if access.action != "write" or not types or len(lanes) % access.size:
+    if access.action != "write" or view.op.kind != "observe.access" or not types or len(lanes) % access.size:
         return None
     columns = []
     for number, type_ in enumerate(types):

@@ -1,0 +1,170 @@
+"""Asynchronous work as observers see it: the bytes that it reads and writes, from its issue to its completion.
+
+Services that start such work announce it (`announce`), and end the claim that they get when the work is done. Where
+nobody listens there is no claim, and nobody works out its spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.program.program import OFFSET_MASK
+
+from .residents import Cta
+
+if TYPE_CHECKING:
+    from .events import View
+    from .observers import Listeners
+
+Numbers: TypeAlias = npt.NDArray[Any]
+
+#: Bytes of the pieces in which `Span.words` counts.
+WORD = 4
+_ALL_LANES = (1 << 128) - 1
+_CHUNK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes from `start` up to `end`: of a CTA's shared memory, of global memory (owner None), or columns of tensor
+    memory (`tensor`), there only of some lanes. kind: "read", "write" or "reduce". rows: only the `row` bytes from each
+    of these places on (sorted, without overlap). generic: of the generic proxy, which needs no fence."""
+
+    owner: Cta | None
+    start: int
+    end: int
+    kind: str
+    tensor: bool = False
+    lanes: int = _ALL_LANES
+    rows: Numbers | None = None
+    row: int = 0
+    generic: bool = False
+
+    def meets(self, other: Span) -> bool:
+        """Whether the order of two accesses matters."""
+        return (
+            self.owner is other.owner
+            and self.tensor == other.tensor
+            and self.start < other.end
+            and other.start < self.end
+            and bool(self.lanes & other.lanes)
+            and (self.kind != other.kind or self.kind == "write")
+            and bool(self.touches(*other.pieces()).any())
+        )
+
+    def pieces(self) -> tuple[Numbers, int]:
+        """Where its pieces begin, and bytes of each."""
+        if self.rows is None:
+            return np.array([self.start]), self.end - self.start
+        return self.rows, self.row
+
+    def touches(self, starts: Numbers, size: int) -> Numbers:
+        """Which of some pieces of `size` bytes have bytes of this span."""
+        mine, width = self.pieces()
+        before = np.searchsorted(mine, starts + size) - 1  # the last of its rows that begins before a piece ends
+        found: Numbers = (before >= 0) & (mine[before] + width > starts)
+        return found
+
+    def words(self) -> Numbers:
+        """Numbers of the 4-byte words that it has bytes of."""
+        starts, size = self.pieces()
+        first = starts // WORD
+        count = -(-(size + (WORD - 1 if len(starts) > 1 else int(starts[0]) % WORD)) // WORD)
+        words: Numbers = np.unique((first[:, None] + np.arange(count)).reshape(-1))
+        return words[(words >= self.start // WORD) & (words < -(-self.end // WORD))]
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """Outstanding work: who issued it (the warp's view at the instruction, and a lane), what it is for people, what it
+    reads and writes. pipe: work of the same pipe is done in order, None: of no order."""
+
+    view: View
+    lane: int
+    text: str
+    spans: tuple[Span, ...]
+    pipe: object
+    listeners: Listeners
+    over: bool = False
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return all(span.kind == "read" for span in self.spans)
+
+    def end(self) -> None:
+        """The work is done."""
+        if not self.over:
+            self.over = True
+            self.listeners.tell("completed", self)
+
+    def abandon(self, missing: str) -> None:
+        """The CTA ends, and nobody has waited for the work, by "a tcgen05.wait::ld" or the like."""
+        if not self.over:
+            self.listeners.tell("abandoned", self, missing)
+            self.end()
+
+
+def heard(view: View) -> bool:
+    """Whether anybody listens to asynchronous work."""
+    listeners = view.launch.observers
+    return listeners is not None and listeners.hear_work
+
+
+def announce(
+    view: View, lane: int, text: str, spans: Callable[[], Iterable[Span]], pipe: object = None
+) -> Claim | None:
+    """Tell who listens of work that a lane issues; None if nobody does."""
+    listeners = view.launch.observers
+    if listeners is None or not listeners.hear_work:
+        return None
+    claim = Claim(view, lane, text, tuple(spans()), pipe, listeners)
+    listeners.tell("issued", claim)
+    return claim
+
+
+def span_at(
+    view: View, lane: int, address: int, size: int, space: str, kind: str, *, generic: bool = False
+) -> list[Span]:
+    """The span of an address operand; none for memory of the thread's own."""
+    found, place = view.resolve(address, space)
+    if found == "shared":
+        offset = place & OFFSET_MASK
+        return [Span(view.shared_owner(place, lane=lane), offset, offset + size, kind, generic=generic)]
+    return [Span(None, place, place + size, kind, generic=generic)] if found in ("global", "const") else []
+
+
+def span_of_rows(starts: Numbers, row: int, kind: str) -> list[Span]:
+    """Pieces of global memory of `row` bytes each, by their addresses."""
+    if not len(starts):
+        return []
+    rows = np.unique(starts)
+    return [Span(None, int(rows[0]), int(rows[-1]) + row, kind, rows=rows, row=row)]
+
+
+def mask_of(lanes: Numbers) -> int:
+    """Lanes of tensor memory as a mask."""
+    return sum(1 << int(lane) for lane in np.unique(lanes))
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The same memory in fewer spans."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.kind, s.start)):
+        last = found[-1] if found else None
+        if last is not None and last.kind == span.kind and last.owner is span.owner and span.start <= last.end:
+            found[-1] = replace(last, end=max(last.end, span.end))
+        else:
+            found.append(span)
+    return found
+
+
+def chunks(cta: Cta, numbers: Numbers, kind: str = "read") -> list[Span]:
+    """The span of 16-byte chunks of shared memory, by their numbers."""
+    rows = _CHUNK * np.unique(numbers)
+    return [Span(cta, int(rows[0]), int(rows[-1]) + _CHUNK, kind, rows=rows, row=_CHUNK)]

@@ -1,0 +1,198 @@
+"""What serves the events that `program.passes.instrument` puts into a program: observers are told of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.program.details import Called, Guard, Look, Meeting
+from ptxtools.program.operations import strength
+from ptxtools.program.program import (
+    CODE_BASE,
+    CODE_STEP,
+    LANES,
+    LOCAL_WINDOW,
+    PARAM_WINDOW,
+    SHARED_WINDOW,
+)
+
+from .events import View, serves
+from .observers import Access, Listeners
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_WINDOWS = ((SHARED_WINDOW, "shared"), (LOCAL_WINDOW, "local"), (PARAM_WINDOW, "param"))
+_INSIDE = np.uint64((1 << 56) - 1)
+_BITS = np.arange(LANES, dtype=np.uint64)
+#: Under these names the lanes of a warp that run its present instruction, and those that have exited, are noted.
+_RUNNING, _LEFT = "lanes of an instruction", "lanes that left"
+
+
+def listeners_of(view: View) -> Listeners:
+    """The observers of the launch that an event belongs to."""
+    listeners = view.launch.observers
+    assert listeners is not None
+    return listeners
+
+
+def guarded(view: View, place: int, negated: bool) -> Array:
+    """Numbers of the lanes whose guard, the source at a place, holds."""
+    here = (np.uint64(view.mask) >> _BITS & np.uint64(1)).astype(np.bool_)
+    if view.op.src[place] is not None:
+        here &= view.source(place) != negated
+    return np.flatnonzero(here)
+
+
+def accesses(view: View) -> list[Access]:
+    """What a look at an access sees, by state space."""
+    look = view.op.of(Look)
+    action, size, order = look.action, look.size, strength(view.op.opcode)
+    lanes = guarded(view, 1, look.negated)
+    lanes = lanes[lanes < look.lanes]
+    addresses = view.addresses()[lanes]
+    space = {"cluster": "shared", "const": "global"}.get(view.op.space, view.op.space)
+    if space != "generic":
+        return [Access(space, lanes, addresses, size, action, order)] if len(lanes) else []
+    found = []
+    rest = np.ones(len(lanes), np.bool_)
+    for window, name in _WINDOWS:
+        here = addresses >> np.uint64(56) == np.uint64(window >> 56)
+        if here.any():
+            found.append(Access(name, lanes[here], addresses[here] & _INSIDE, size, action, order))
+            rest &= ~here
+    if rest.any():
+        found.append(Access("global", lanes[rest], addresses[rest], size, action, order))
+    return found
+
+
+def _permitted(listeners: Listeners, view: View, parts: list[Access]) -> list[Access]:
+    """What observers leave of accesses; the look's result is who may make them."""
+    good = np.zeros(LANES, np.bool_)
+    left = []
+    for part in parts:
+        for permit in listeners.of("permit") if part.space != "param" else ():
+            bad = permit(view, part)
+            if bad is not None:
+                part = replace(part, lanes=part.lanes[~bad], addresses=part.addresses[~bad])
+        good[part.lanes] = True
+        if len(part.lanes):
+            left.append(part)
+    if view.op.dst:
+        view.result(0, good)
+    return left
+
+
+@serves("observe.access")
+def access(view: View) -> None:
+    """An access, before it is made."""
+    listeners = listeners_of(view)
+    parts = accesses(view)
+    if listeners.hear("permit"):
+        parts = _permitted(listeners, view, parts)
+    for part in parts:
+        if part.space != "param":
+            listeners.tell("access", view, part)
+
+
+def _tell(view: View, event: str) -> None:
+    meeting = view.op.of(Meeting)
+    lanes = guarded(view, 2, meeting.negated)
+    if len(lanes):
+        listeners_of(view).tell(event, view, meeting.what, lanes)
+
+
+@serves("observe.arrive")
+def arrive(view: View) -> None:
+    """Lanes come to a barrier."""
+    _tell(view, "arrive")
+
+
+@serves("observe.leave")
+def leave(view: View) -> None:
+    """Lanes go on behind it."""
+    _tell(view, "leave")
+
+
+@serves("observe.fence")
+def fence(view: View) -> None:
+    lanes = guarded(view, 2, view.op.of(Meeting).negated)
+    if len(lanes):
+        listeners_of(view).tell("fence", view, lanes)
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------
+
+
+def _mask(lanes: Array) -> int:
+    return sum(1 << lane for lane in lanes.tolist())
+
+
+@serves("observe.line")
+def line(view: View) -> None:
+    """Lanes come to an instruction. Which of them run it is noted: its guard may be another when it has retired."""
+    lanes = guarded(view, 0, view.op.of(Guard).negated)
+    listeners = listeners_of(view)
+    if listeners.hear("retired"):
+        running = view.cta.state.setdefault(_RUNNING, {})
+        running[view.warp] = running.get(view.warp, 0) & ~view.mask | _mask(lanes)
+    listeners.tell("instruction", view, lanes)
+
+
+@serves("observe.retired")
+def retired(view: View) -> None:
+    running = view.cta.state[_RUNNING][view.warp]
+    lanes = np.flatnonzero(np.uint64(running & view.mask) >> _BITS & np.uint64(1))
+    listeners_of(view).tell("retired", view, lanes)
+
+
+# --- calls, beginnings and ends ---------------------------------------------------------------------------------------
+
+
+@serves("observe.call")
+def call(view: View) -> None:
+    """Function by function, where lanes call different ones; an address of no function traps in the call itself."""
+    called, program, listeners = view.op.of(Called), view.launch.program, listeners_of(view)
+    lanes = np.array(list(view.lanes()))
+    if called.function >= 0:
+        listeners.tell("called", view, program.functions[called.function].name, lanes)
+        return
+    addresses = view.addresses()[lanes].astype(np.int64)
+    for address in np.unique(addresses).tolist():
+        place, rest = divmod(address - CODE_BASE, CODE_STEP)
+        if rest == 0 and 0 <= place < len(called.targets) and called.targets[place] >= 0:
+            name = program.functions[called.targets[place]].name
+            listeners.tell("called", view, name, lanes[addresses == address])
+
+
+@serves("observe.return")
+def return_(view: View) -> None:
+    lanes = guarded(view, 0, view.op.of(Guard).negated)
+    if len(lanes):
+        listeners_of(view).tell("returned", view, lanes)
+
+
+@serves("observe.begin")
+def begin(view: View) -> None:
+    """The lanes of a warp come to the kernel's first instruction, all at once."""
+    listeners, state = listeners_of(view), view.cta.state
+    if _LEFT not in state:
+        state[_LEFT] = {}
+        listeners.tell("cta_begun", view.cta)
+    if view.warp not in state[_LEFT]:
+        state[_LEFT][view.warp] = 0
+        listeners.tell("warp_begun", view)
+
+
+@serves("observe.exit")
+def exit_(view: View) -> None:
+    """Lanes are about to exit; with the last of them the warp ends."""
+    x, y, z = view.launch.block
+    everybody = (1 << min(LANES, x * y * z - LANES * view.warp)) - 1
+    left = view.cta.state[_LEFT]
+    left[view.warp] |= _mask(guarded(view, 0, view.op.of(Guard).negated))
+    if left[view.warp] == everybody:
+        left[view.warp] = -1
+        listeners_of(view).tell("warp_ended", view)

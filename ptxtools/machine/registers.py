@@ -1,0 +1,55 @@
+"""PTX registers of a warp by their names, where it has stopped.
+
+Where nothing is optimised (`Device(optimise=False)`, or an observer of single instructions) each register has a slot of
+its own, and all that the function has used so far are there. Otherwise values share slots: at a line those registers
+are known whose values are needed from there on, and that no pass has made one with others.
+
+Where registers lie is found out when it is first asked for, by lowering the kernel once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ptxtools.program.program import Program, Ref
+
+    from .events import View
+
+_KEY = "registers"
+_DTYPES: dict[str, Any] = {
+    "f16": np.float16, "f32": np.float32, "f64": np.float64, "s8": np.int16, "s16": np.int16, "s32": np.int32,
+    "s64": np.int64,
+}  # fmt: skip
+
+
+def provide(program: Program, lower: Callable[[], Program]) -> None:
+    """Say how a program is lowered with the names of its registers."""
+    program.cache[_KEY] = lower
+
+
+def named(view: View) -> dict[str, tuple[Ref, str]]:
+    """The registers that are known where a warp has stopped: slots and PTX types."""
+    program = view.launch.program
+    found: Any = program.named or program.cache.get(_KEY, {})
+    if callable(found):
+        found = program.cache[_KEY] = found().named
+    names: dict[str, tuple[Ref, str]] = found.get(view.op.where, {})
+    return names
+
+
+def register(view: View, name: str) -> Any:
+    """The 32 lanes of a register, by its name such as "%r1" or "%v.x": an array of its type, bits as unsigned numbers;
+    of 128 bits the pair of low and high halves. Raises KeyError for one that is not known here."""
+    ref, type_ = named(view)[name]
+    values = view.values(ref)
+    dtype = _DTYPES.get(type_)
+    return values if dtype is None else values.view(dtype)
+
+
+def registers(view: View) -> dict[str, Any]:
+    """All registers that are known here."""
+    return {name: register(view, name) for name in named(view)}

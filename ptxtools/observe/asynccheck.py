@@ -1,0 +1,147 @@
+"""asynccheck: nobody may touch what asynchronous work still reads or writes, and work needs what it reads in its proxy.
+
+Work completes as late as it may (`Launch.late`), so that everything that no wait, group or mbarrier has completed is
+outstanding when another instruction comes. Its spans of memory are kept until then.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.machine.residents import Cta
+from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
+
+from .proxies import Proxies
+
+if TYPE_CHECKING:
+    from ptxtools.machine.claims import Claim, Span
+    from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Access
+    from ptxtools.sim.device import Grid
+
+    from .session import Session
+
+Numbers: TypeAlias = npt.NDArray[Any]
+
+_NAME = "asynccheck"
+
+
+class AsyncCheck:
+    """What is outstanding in a launch, which runs on one worker."""
+
+    def __init__(self, session: Session, grid: Grid) -> None:
+        self._session: Session = weakref.proxy(session)  # which holds this: a cycle would keep the device's memory
+        self._claims: dict[Claim, None] = {}
+        self._proxies = Proxies()
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    def issued(self, claim: Claim) -> None:
+        """Note work that begins, and report what it should have waited for."""
+        self._touch(claim)
+        self._claims[claim] = None
+
+    def completed(self, claim: Claim) -> None:
+        """The work is done."""
+        self._claims.pop(claim, None)
+
+    def _touch(self, new: Claim) -> None:
+        """Report outstanding work that new work should have waited for."""
+        view, lane, text, pipe, reads = new.view, new.lane, new.text, new.pipe, new.reads
+        others = [c for c in self._claims if (pipe is None or c.pipe != pipe) and not (reads and c.reads)]
+        for span in new.spans:
+            for claim in others:
+                if any(span.meets(other) for other in claim.spans):
+                    self._report(view, lane, f"{text} {_VERBS[span.kind]} memory", claim)
+            if not (span.tensor or span.generic):
+                self._check_proxy(view, lane, text, span)
+
+    def abandoned(self, claim: Claim, missing: str) -> None:
+        """The CTA has ended, and nobody waited for this work."""
+        view = claim.view
+        message = f"{claim.text}: the CTA ends without {missing} for it"
+        self._session.report(view, claim.lane, _NAME, message, (view.op.where, "forgotten"))
+
+    # --- accesses of threads ------------------------------------------------------------------------------------------
+
+    def access(self, at: View, access: Access) -> None:
+        """Loads, stores and atomics against outstanding work; stores, and those of cp.async, are of the generic
+        proxy."""
+        if access.space not in ("shared", "global"):
+            return
+        for owner, lanes, offsets in self._by_owner(at, access):
+            if access.action != "copy":
+                self._access_to(at, access, owner, lanes, offsets)
+            if access.writes:
+                self._proxies.store(at, owner, lanes, offsets, access.size)
+            if access.strong or access.action == "atomic":
+                self._proxies.flags(at, owner, lanes, offsets, access.action)
+
+    def arrive(self, at: View, what: str, lanes: Numbers) -> None:
+        self._proxies.arrive(at, what, lanes)
+
+    def leave(self, at: View, what: str, lanes: Numbers) -> None:
+        self._proxies.leave(at, what, lanes)
+
+    def fence(self, at: View, lanes: Numbers) -> None:
+        if at.op.opcode is not None and at.op.opcode.text.startswith("fence.proxy.async"):
+            self._proxies.fence(at, lanes)
+
+    def _access_to(self, view: View, access: Access, owner: Cta | None, lanes: Numbers, offsets: Numbers) -> None:
+        for claim in self._claims:
+            for span in claim.spans:
+                if span.owner is not owner or span.tensor or (span.kind == "read" and not access.writes):
+                    continue
+                hit = np.flatnonzero((offsets < span.end) & (offsets + access.size > span.start))
+                if span.rows is not None and len(hit):
+                    hit = hit[span.touches(offsets[hit], access.size)]
+                if len(hit):
+                    place = int(offsets[hit[0]])
+                    what = f"{access.space} {access.action} of {access.size} bytes at {place:#x}"
+                    self._report(view, int(lanes[hit[0]]), what, claim)
+
+    def _by_owner(self, view: View, access: Access) -> Iterator[tuple[Cta | None, Numbers, Numbers]]:
+        """Lanes and their offsets for each CTA whose shared memory is meant; None for global memory."""
+        places = access.addresses.astype(np.int64)
+        if access.space == "global":
+            yield None, access.lanes, places
+        elif not view.launch.program.clustered:
+            yield view.cta, access.lanes, places
+        else:
+            ranks = places >> RANK_SHIFT
+            for cta in view.cluster.ctas:
+                mine = ranks == cta.rank
+                if mine.any():
+                    yield cta, access.lanes[mine], places[mine] & OFFSET_MASK
+
+    def _report(self, view: View, lane: int, what: str, claim: Claim) -> None:
+        program, there = view.launch.program, claim.view.op.where
+        _, line, text = self._session.place(program, there)
+        origin = self._session.source_of(view.launch.program, there)
+        where = f"line {line}{f' ({origin})' if origin else ''}: " if line is not None else ""
+        message = f"{what}, but {claim.text} has not completed: nobody waited for it"
+        details = (f"outstanding: {where}{' '.join(text.split())}",)
+        self._session.report(view, lane, _NAME, message, (view.op.where, there), details)
+
+    # --- proxies ------------------------------------------------------------------------------------------------------
+
+    def _check_proxy(self, view: View, lane: int, text: str, span: Span) -> None:
+        there = self._proxies.unfenced(view, lane, span.owner, span.words())
+        if there is None:
+            return
+        _, line, source = self._session.place(view.launch.program, there)
+        where = f"line {line}: " if line is not None else ""
+        message = f"{text} {_VERBS[span.kind]} what was written without fence.proxy.async behind it"
+        details = [f"written: {where}{' '.join(source.split())}"]
+        if self._proxies.fenced_at_all(view):
+            details.append(_ELSEWHERE)
+        self._session.report(view, lane, _NAME, message, (view.op.where, there, "proxy"), tuple(details))
+
+
+_ELSEWHERE = "there are fences, but none after the write in a thread that knew of it and that this one was told by"
+_VERBS = {"read": "reads", "write": "writes", "reduce": "changes"}

@@ -1,0 +1,125 @@
+"""The checkers of one launch, and what they have found."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.diagnostics import Trap, TrapKind
+from ptxtools.diagnostics.findings import Finding
+
+if TYPE_CHECKING:
+    from ptxtools.diagnostics.origin import Origin
+    from ptxtools.machine.events import View
+    from ptxtools.program.program import Program
+    from ptxtools.sim.device import Device, Grid
+    from ptxtools.sim.program_lines import ProgramLines
+
+#: Reports of one grid; what comes after is counted.
+_MOST = 100
+
+
+class Session:
+    """The checkers that look at a launch's grids (`machine.observers.Watch`). Workers share it."""
+
+    def __init__(self, device: Device, names: frozenset[str]) -> None:
+        self.device, self._names = device, names
+        self._places: ProgramLines | None = None
+        self.findings: list[Finding] = []
+        self.left_out = 0
+        self._room = _MOST
+        self._known: dict[Any, Finding] = {}  # what was found before in the same launch, by key
+        self.lock = threading.Lock()
+
+    def begin(self, grid: Grid) -> Sequence[object]:
+        """New checkers for a grid. memcheck comes first: it says which accesses are made at all."""
+        self._places, self._room = grid.context.places, _MOST
+        return [class_of(name)(self, grid) for name in _CHECKERS if name in self._names]
+
+    def end(self) -> list[Finding]:
+        return self.findings
+
+    def report(
+        self, view: View, lane: int, checker: str, message: str, key: Any, details: tuple[str, ...] = ()
+    ) -> None:
+        """Note a finding; of one `key` the first, and how often it came."""
+        with self.lock:
+            key = (checker, view.launch.program.kernel, key)
+            known = self._known.get(key)
+            if known is not None:
+                known.count += 1
+                return
+            if not self._room:
+                self.left_out += 1
+                return
+            self._room -= 1
+            program, where = view.launch.program, view.op.where
+            file, line, text = self.place(program, where)
+            who = program.kernel, view.cta.place, view.thread(lane)
+            found = Finding(checker, message, *who, file, line, text, details, self.source_of(program, where))
+            self._known[key] = found
+            self.findings.append(found)
+
+    def place(self, program: Program, where: int) -> tuple[str, int | None, str]:
+        """File, line and text of a place in a program."""
+        assert self._places is not None
+        if not 0 <= where < len(program.lines):
+            return "", None, ""
+        return *self._places.line_of(program, where), program.lines[where][2]
+
+    def source_of(self, program: Program, where: int) -> Origin | None:
+        """What a place of a program was generated from."""
+        assert self._places is not None
+        return self._places.source_of(program, where)
+
+    def trap(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...] = ()) -> Trap:
+        """A finding that ends the run."""
+        trap = view.trap(message, lane)
+        trap.kind, trap.details = TrapKind(checker), details
+        return trap
+
+
+def _memcheck() -> type:
+    from .memcheck import MemCheck
+
+    return MemCheck
+
+
+def _initcheck() -> type:
+    from .initcheck import InitCheck
+
+    return InitCheck
+
+
+def _synccheck() -> type:
+    from .synccheck import SyncCheck
+
+    return SyncCheck
+
+
+def _asynccheck() -> type:
+    from .asynccheck import AsyncCheck
+
+    return AsyncCheck
+
+
+def _racecheck() -> type:
+    from .racecheck import RaceCheck
+
+    return RaceCheck
+
+
+#: In the order in which they are told of an event.
+_CHECKERS: dict[str, Callable[[], type]] = {
+    TrapKind.MEMCHECK: _memcheck,
+    TrapKind.INITCHECK: _initcheck,
+    TrapKind.SYNCCHECK: _synccheck,
+    TrapKind.ASYNCCHECK: _asynccheck,
+    TrapKind.RACECHECK: _racecheck,
+}
+
+
+def class_of(name: str) -> type:
+    """The class of a checker that looks at grids. It takes the session, and the grid."""
+    return _CHECKERS[name]()
