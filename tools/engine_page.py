@@ -195,10 +195,17 @@ def structure(one: Any) -> str:
 
 
 def _remarks(one: Any) -> str:
-    """The comment above a structure."""
+    """The comment above a structure as a list: what it says of each field, or of several together."""
     text = STRUCTURES.read_text("utf-8")
     found = re.search(rf'((?:^#: .*\n)+)^[A-Z]+ = _structure\(\s*"{one.name}"', text, re.MULTILINE)
-    return "" if found is None else found[1].replace("#: ", "").strip()
+    assert found is not None, one.name
+    remarks = " ".join(found[1].replace("#: ", "").split())
+    parts = re.split(r"(?<=\.) (?=[a-z])|; (?=[a-z][\w*]*(?:, [\w*]+)*: )", remarks)
+    return "\n".join(f"- {re.sub(r'^([a-z][^ :]*(?:, [^ :]+)*):', _as_code, part).removesuffix('.')}" for part in parts)
+
+
+def _as_code(names: re.Match[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names[1].split(", ")) + ":"
 
 
 def statuses(prefix: str) -> str:
