@@ -103,7 +103,7 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         "each, legal and illegal, with versions and targets from PTX 1.0 to 9.5 and sm_10 to sm_121f. Up to PTX 9.0",
         "the verdicts are those of ptxas 13.0; from 9.1 on, of the release that introduced the version, 13.1 for 9.1",
         "to 13.5 for 9.5. `agree` counts probes that both accept, or both refuse with requirements that do not",
-        "contradict each other; `reviewed` are differences with a reason, listed below. On some probes ptxas `crashes`,",
+        "contradict each other; `reviewed` are differences with a reason, listed below. On some, ptxas `crashes`,",
         "so there is no verdict.", "",
         "| topic | probes | ptxas accepts | crashes | agree | reviewed | unexplained | subject |",
         "|---|--:|--:|--:|--:|--:|--:|---|",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .harness import Memory, results, run
+from tests.program.harness import Memory, results, run
 
 BENCH = Path(__file__).parents[2] / "testdata" / "bench" / "ptx"
 BOTH = pytest.mark.parametrize("optimise", [True, False])

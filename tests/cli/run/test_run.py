@@ -21,7 +21,7 @@ from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
 from tests.work import HANG
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 VECADD = str(ROOT / "testdata" / "bench" / "ptx" / "vecadd.ptx")
 LINES = str(ROOT / "testdata" / "lineinfo" / "lines.ptx")
 NEGATIVE = ROOT / "testdata" / "cases" / "negative"

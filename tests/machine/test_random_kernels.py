@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from .harness import results
+from tests.program.harness import results
 
 REGISTERS = 6
 OPERATIONS = ("add.u32", "sub.u32", "xor.b32", "and.b32", "or.b32", "mul.lo.u32", "shl.b32", "shr.u32", "min.s32")

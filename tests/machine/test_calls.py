@@ -7,8 +7,7 @@ import pytest
 
 from ptxtools.diagnostics import PtxError, Trap
 from ptxtools.program.program import CODE_BASE, CODE_STEP
-
-from .harness import Memory, lowered, results, run
+from tests.program.harness import Memory, lowered, results, run
 
 BOTH = pytest.mark.parametrize("optimise", [True, False])
 T = np.arange(32, dtype=np.uint32)

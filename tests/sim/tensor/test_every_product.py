@@ -13,7 +13,7 @@ import pytest
 
 from ptxtools import isa
 from ptxtools.isa.form import Form
-from tests.matrix import test_products, test_rules, test_wmma
+from tests.machine.matrix import test_products, test_rules, test_wmma
 
 from . import test_mma, test_wgmma
 from .test_all_forms import SECTIONS, pages, resolved, target_of

@@ -22,8 +22,7 @@ from ptxtools.program.program import Op, Program, Ref
 from ptxtools.program.variant import Variant
 from ptxtools.reference import registry, run
 from ptxtools.sim import services, stored
-
-from .test_all_modules import NAMES, module, program
+from tests.machine.test_all_modules import NAMES, module, program
 
 #: What events are looked up with.
 LAUNCH: Any = SimpleNamespace(services=lambda kind: services.load(kind))

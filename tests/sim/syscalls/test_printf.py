@@ -10,7 +10,7 @@ import pytest
 import ptxtools
 from ptxtools.sim import printf
 
-DATA = Path(__file__).parents[2] / "testdata" / "syscalls"
+DATA = Path(__file__).parents[3] / "testdata" / "syscalls"
 PRINT = ptxtools.load(DATA / "print.ptx")
 ENGINES = ("native", "reference")
 

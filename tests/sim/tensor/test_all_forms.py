@@ -18,7 +18,7 @@ from ptxtools.machine import events
 from ptxtools.native.handlers import KINDS
 from ptxtools.program.program import Program
 from ptxtools.sim import services
-from tests.engine.harness import lowered
+from tests.program.harness import lowered
 from tools.conformance.operands import operands, optional_parts, statement
 
 SECTIONS = ("9.7.14", "9.7.15", "9.7.16")

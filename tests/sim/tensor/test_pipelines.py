@@ -12,7 +12,7 @@ import ptxtools
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
 
-CASES = Path(__file__).parents[2] / "testdata" / "pipelines"
+CASES = Path(__file__).parents[3] / "testdata" / "pipelines"
 NAMES = sorted(path.parent.name for path in CASES.glob("*/case.toml"))
 WAYS = {
     "text": (),

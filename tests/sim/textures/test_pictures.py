@@ -19,7 +19,7 @@ from ptxtools.launch.pictures import read_picture
 from . import formulas
 
 pytest.importorskip("PIL")
-BLUR = Path(__file__).resolve().parents[2] / "examples" / "blur"
+BLUR = Path(__file__).resolve().parents[3] / "examples" / "blur"
 
 
 def blurred(picture: Any, radius: float) -> Any:

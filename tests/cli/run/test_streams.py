@@ -12,7 +12,7 @@ import pytest
 
 from ptxtools.cli import run as module
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 VECADD = str(ROOT / "testdata" / "bench" / "ptx" / "vecadd.ptx")
 #: What writes to standard output, in each command.
 WRITING = [

@@ -11,7 +11,7 @@ import ptxtools
 from ptxtools.sim.arena import Arena
 from ptxtools.sim.heap import Heap
 
-PRINT = ptxtools.load(Path(__file__).parents[2] / "testdata" / "syscalls" / "print.ptx")
+PRINT = ptxtools.load(Path(__file__).parents[3] / "testdata" / "syscalls" / "print.ptx")
 ENGINES = ("native", "reference")
 OWNER = ("k", (0, 0, 0), (1, 2, 3), "k.ptx", 7)
 

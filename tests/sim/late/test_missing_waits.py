@@ -10,7 +10,7 @@ import pytest
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
 
-CASES = Path(__file__).parents[2] / "testdata" / "cases"
+CASES = Path(__file__).parents[3] / "testdata" / "cases"
 
 #: A case, the instruction that is taken out of it, and what asynccheck says then.
 MISSING = [

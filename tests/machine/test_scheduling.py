@@ -9,8 +9,7 @@ import pytest
 
 from ptxtools import reference
 from ptxtools.diagnostics import Trap
-
-from .harness import Memory, launch_of, results, run
+from tests.program.harness import Memory, launch_of, results, run
 
 BOTH = pytest.mark.parametrize("optimise", [True, False])
 T = np.arange(32, dtype=np.uint32)

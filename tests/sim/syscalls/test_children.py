@@ -11,7 +11,7 @@ import ptxtools
 from ptxtools.ir.references import RUNTIME, is_runtime_function
 from ptxtools.sim import childgrids, syscalls
 
-CDP = ptxtools.load(Path(__file__).parents[2] / "testdata" / "syscalls" / "cdp.ptx")
+CDP = ptxtools.load(Path(__file__).parents[3] / "testdata" / "syscalls" / "cdp.ptx")
 ENGINES = ("native", "reference")
 
 
@@ -40,7 +40,7 @@ def test_the_rest_of_the_device_runtime(engine: str) -> None:
 
 
 def test_an_impossible_grid_is_an_error_of_the_launch() -> None:
-    text = (Path(__file__).parents[2] / "testdata" / "syscalls" / "cdp.ptx").read_text()
+    text = (Path(__file__).parents[3] / "testdata" / "syscalls" / "cdp.ptx").read_text()
     assert text.count("b32 \t[param2+0], 8;") == 1  # eight threads a CTA in `parent`
     device = ptxtools.Device()
     out = np.zeros(200, np.int32)

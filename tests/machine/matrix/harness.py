@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptxtools import native, reference
-from tests.engine.harness import Memory, launch_of
+from tests.program.harness import Memory, launch_of
 
 ENGINES = {"native": native.run, "reference": reference.run}
 
