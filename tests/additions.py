@@ -97,6 +97,8 @@ Better:
     frob.f32 %f1, %f2, %f3;
 """
 
+from ptxtools.ir.positions import part_span
+
 from ..registry import instructions
 
 CODE = "PTX799"
@@ -106,7 +108,7 @@ CODE = "PTX799"
 def check(context, facts, line):
     sources = line.item.operands[1:]
     if len(sources) == 2 and sources[0] == sources[1]:
-        context.warn(CODE, "both operands are the same", context.operand(line.item, 2))
+        context.warn(CODE, "both operands are the same", part_span(line.item, 2))
 '''),
 )  # fmt: skip
 

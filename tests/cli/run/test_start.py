@@ -48,7 +48,7 @@ def test_linting_a_text_loads_nothing_that_reads_containers_or_runs_kernels(load
     found = loaded("lint")
     assert below(found, "container") == {"ptxtools.container", "ptxtools.container.magic"}
     assert below(found, "inputs") == {"ptxtools.inputs", "ptxtools.inputs.detection"}
-    assert below(found, "machine") == {"ptxtools.machine", "ptxtools.machine.engines"}
+    assert below(found, "machine") == {"ptxtools.machine", "ptxtools.machine.providers"}
     assert not below(found, "program", "native", "reference", "sim", "launch", "semantics", "pages")
 
 
