@@ -102,9 +102,9 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         "`make sweep` holds ptx-lint against what ptxas said about each of these probes: one line or small module",
         "each, legal and illegal, with versions and targets from PTX 1.0 to 9.5 and sm_10 to sm_121f. Up to PTX 9.0",
         "that is ptxas 13.0; from 9.1 on the release that came with the version, 13.1 for 9.1 to 13.5 for 9.5. `agree`",
-        "counts probes that both accept, or both refuse with requirements that do not contradict each other; `reviewed` are",
-        "differences with a reason, listed below. At some probes ptxas `crashes`: it says nothing that ours could be",
-        "held against.", "",
+        "counts probes that both accept, or both refuse with requirements that do not contradict; `reviewed`",
+        "are differences with a reason, listed below. At some probes ptxas `crashes`: it says nothing that ours could",
+        "be held against.", "",
         "| topic | probes | ptxas accepts | crashes | agree | reviewed | unexplained | what |",
         "|---|--:|--:|--:|--:|--:|--:|---|",
     ]  # fmt: skip
