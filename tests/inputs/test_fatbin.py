@@ -11,8 +11,7 @@ from ptxtools.diagnostics import PtxError
 from ptxtools.inputs import detect
 from ptxtools.inputs.fatbin import best, embedded, write_fatbin
 from ptxtools.syntax import parse
-
-from .samples import BINARIES
+from tests.container.samples import BINARIES
 
 REFERENCE = embedded((BINARIES / "plain.fatbin").read_bytes(), "plain.fatbin")[0].text
 
