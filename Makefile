@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs sweep clean
+.PHONY: help setup demo test check bench docs forms sweep clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -41,6 +41,9 @@ bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python star
 
 docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 	$(BIN)/python tools/make_docs.py
+
+forms: $(VENV)/.installed  ## Print which forms of isa have no meaning yet, and the lines to write for them
+	$(BIN)/python tools/forms.py
 
 sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case with seeds, threads and late completion
 	$(BIN)/python tools/sweep_semantics.py

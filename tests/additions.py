@@ -40,14 +40,14 @@ def frob(A: Algebra, op: Opcode, a: Value, b: Value) -> Value:
     \"\"\"9.7.3.23: a + a * b\"\"\"
     return canonical(A, A.fma("f32", a, b, a))
 """),
-    Edit("semantics/forms.py", "frob = : f32\n", "fma ="),
+    Edit("semantics/forms.py", "frob = : f32 | 32701\n", "rem sad ="),
 )  # fmt: skip
 
 EVENT = (
     Edit("isa/index.py", '    "tally": ("miscellaneous",),\n', '    "szext"'),
     Edit("isa/miscellaneous.py", '# 9.7.19.6 tally\n    tally.u32  d, a;\n    needs => ptx 8.0, sm_80\n"""\n',
          "    needs => ptx 8.0, sm_90a, blackwell"),
-    Edit("semantics/forms.py", "tally = : u32\n", "pmevent ="),
+    Edit("semantics/forms.py", "tally = : u32 | dbcbd\n", "pmevent ="),
     Edit("program/operations.py", '    "tally": Operation(EVENT, "result?", "value"),\n', '    "nanosleep":'),
     Edit("program/lowering/control.py", """
 

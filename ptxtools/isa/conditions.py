@@ -91,6 +91,16 @@ class Condition:
                 return alternative
         return None
 
+    def may_hold(self, name: str, words: frozenset[str]) -> bool:
+        """Whether some opcode of that name can meet it whose modifiers and slots are among these words."""
+        most = Context(name, dict.fromkeys(words, ""), words)
+        return not self.alternatives or any(
+            all(
+                term.negated or (term.key in words if term.kind == "slot" else term.holds(most)) for term in alternative
+            )
+            for alternative in self.alternatives
+        )
+
     def terms(self) -> list[Term]:
         return [term for alternative in self.alternatives for term in alternative]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from .errors import TableError
 from .spaces import SPACES
@@ -68,6 +69,15 @@ class Form:
         from .patterns import readable
 
         return f"{self._head} {readable(self._operands)}".rstrip()
+
+    @cached_property
+    def digest(self) -> str:
+        """Five hex digits that change with the form: its modifiers and their values, its operands, and the `only`
+        lines that can hold for it."""
+        words = frozenset(word for element in self.elements for word in (element.name, *element.values))
+        sets = [f".{e.name} = {' '.join(sorted(e.values))}" for e in self.elements if not e.literal]
+        only = [f"{met} => {demand}" for met, demand in self.page.only if met.may_hold(self.name, words)]
+        return f"{crc32(' | '.join([self._head, self._operands, *sets, *only]).encode()):08x}"[:5]
 
     @cached_property
     def family(self) -> str:

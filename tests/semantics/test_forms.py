@@ -17,6 +17,7 @@ from ptxtools.isa.index import CHAPTERS
 from ptxtools.isa.notation import Page, split_pages
 from ptxtools.isa.types import TYPES
 from ptxtools.semantics import forms
+from tools.forms import Change, changes, written
 
 #: Forms of the tables without a meaning, by the text of an opcode; and conversions to ue5m3, of which nobody says what
 #: becomes of a negative number. They are refused when a module is loaded to run.
@@ -85,19 +86,70 @@ def test_every_form_has_a_meaning() -> None:
     assert {text for text in named if not re.fullmatch(r"cvt\..*\.ue5m3x2\.(f32|f16x2|bf16x2)", text)} == WITHOUT
 
 
+def test_every_row_has_the_forms_of_its_instructions() -> None:
+    """Somebody has looked at each form that may run; `make forms` tells what to write."""
+    found = changes()
+    assert not found, "\n".join(map(str, found))
+
+
 def test_every_row_is_of_an_instruction() -> None:
     names = {form.name for family in CHAPTERS for form in isa.forms(family)}
-    assert names - set(forms._rows()) == REFUSED
-    assert set(forms._rows()) <= names
+    assert names - set(forms._texts()) == REFUSED
+    assert set(forms._texts()) <= names
 
 
 def test_modifiers_and_types_count_together() -> None:
     """An alternative's modifiers go with its own types."""
     made = isa.Opcode.__new__(isa.Opcode)
-    made.text, made.name, made.types = "made up", "add", ("u16",)
+    made.text, made.name, made.types, made.form = "made up", "add", ("u16",), isa.resolve("add.u16").form
     for atoms, known in (({"u16"}, True), ({"u16", "sat"}, False), ({"u16", "rn"}, False)):
         made.atoms = frozenset(atoms)
         assert forms.covers(made) is known
+
+
+def digests(*lines: str) -> list[str]:
+    """Of the forms of a page with these lines."""
+    return [form.digest for form in Page("9.9", ("mad", "mul"), "\n".join(lines), isa.pages("mad")[0]._chapter).forms]
+
+
+FORMS = (
+    "mul.mode.type d, a, b;",
+    "mad{.hi}{.sat}.type d, a, b, c;",
+    ".mode = { .hi, .lo };",
+    ".type = { .s32, .u32 };",
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "changed"),
+    [
+        (FORMS, [False, False]),
+        (("needs => ptx 9.0, sm_100", *FORMS, "needs .sat => ptx 8.0"), [False, False]),
+        ((FORMS[1], FORMS[0], *FORMS[2:]), [True, True]),  # in the other order: compared at their places
+        ((*FORMS[:2], ".mode = { .lo, .hi };", FORMS[3]), [False, False]),
+        ((*FORMS[:2], ".mode = { .hi, .lo, .wide };", FORMS[3]), [True, False]),
+        ((*FORMS[:3], ".type = { .s32, .u32, .s64 };"), [True, True]),
+        ((FORMS[0], "mad{.hi}{.sat}.type d, a, b, c, e;", *FORMS[2:]), [False, True]),
+        ((FORMS[0], "mad.hi{.sat}.type d, a, b, c;", *FORMS[2:]), [False, True]),
+        ((*FORMS, "only .sat => type=.s32"), [False, True]),
+        ((*FORMS, "only type=.u32 => .hi"), [True, True]),
+        ((*FORMS, "only mul .hi => type=.u32"), [True, False]),
+        ((*FORMS, "only mode=.hi !.sat => type=.u32"), [True, False]),
+        ((*FORMS, "only .relu => type=.s32"), [False, False]),
+    ],
+)
+def test_a_digest_changes_with_what_a_form_allows(lines: tuple[str, ...], changed: list[bool]) -> None:
+    assert [one != other for one, other in zip(digests(*lines), digests(*FORMS), strict=True)] == changed
+
+
+def test_digests_are_written_at_the_ends_of_rows() -> None:
+    text = "\nadd sub = : u32\n    sat : s32 | 00000 11111\nadd = ftz : f32\nexit trap =\n"
+    long = " ".join(f"{number:05x}" for number in range(30))
+    made = written(text, [Change(("add", "sub"), "22222", []), Change(("exit", "trap"), "33333 44444", [])])
+    assert made == "\nadd sub = : u32\n    sat : s32 | 22222\nadd = ftz : f32\nexit trap = | 33333 44444\n"
+    wide = written(made, [Change(("add",), long, [])])
+    assert max(map(len, wide.splitlines())) <= 120 and " ".join(wide.split()).count(f"f32 | {long} exit trap") == 1
+    assert written(wide, [Change(("add",), "55555", [])]) == made.replace("f32\n", "f32 | 55555\n")
 
 
 # --- forms that the tables gain ---------------------------------------------------------------------------------------
@@ -130,6 +182,16 @@ MADE_UP = [
      "mma.sync.aligned.m16n8k24.row.col.f32.f16.f16.f32 "
      "{%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4};"),
     ("fence", "fence.later.scope;\n .scope = { .gpu };", "fence.later.gpu;"),
+    # what other forms of the instruction have, put together in a new way
+    ("fence", "fence.sc.mbarrier_init.scope;\n .scope = { .gpu };", "fence.sc.mbarrier_init.gpu;"),
+    ("mad", "mad.hi.lo.type d, a, b, c;\n .type = { .u32 };", "mad.hi.lo.u32 %r1, %r2, %r3, %r4;"),
+    ("cvt", "cvt.rnd.sat.dtype.atype d:dtype+, a:atype+;\n .rnd = { .rni };\n .dtype = { .f32 };\n .atype = { .f16 };",
+     "cvt.rni.sat.f32.f16 %f1, %h1;"),
+    ("ld", "ld.volatile.relaxed.ss.type d:type+, [a];\n .ss = { .shared };\n .type = { .b32 };",
+     "ld.volatile.relaxed.shared.b32 %r1, [place];"),
+    ("fma", "fma.rnd.sat.relu.type d, a, b, c;\n .rnd = { .rn };\n .type = { .f16 };",
+     "fma.rn.sat.relu.f16 %h1, %h2, %h3, %h4;"),
+    ("bar", "bar.sync.arrive a:u32;", "bar.sync.arrive 0;"),
 ]  # fmt: skip
 
 
