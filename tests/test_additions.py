@@ -88,7 +88,7 @@ def added(tmp_path_factory) -> Path:
     copy = package(folder)
     for edits in ADDITIONS.values():
         add(copy, edits)
-    for name, text in (("frob", FROB), ("tally", TALLY), ("mma", MMA)):
+    for name, text in (("frob", FROB), ("tally", TALLY), ("mma", MMA.replace("TYPE", "bf16"))):
         (folder / f"{name}.ptx").write_text(text)
     return folder
 
@@ -190,8 +190,8 @@ def test_a_new_device_adds_by_its_generation_and_by_the_new_rule(tool, added, en
     for type_ in ("f16", "bf16"):
         one, tiny = ("0x3c003c00", "0x00010001") if type_ == "f16" else ("0x3f803f80", "0x33803380")
         text = MMA.replace("TYPE", type_).replace("0x3f803f80", one).replace("0x33803380", tiny)
-        (added / "mma.ptx").write_text(text)
-        tool("run", "mma.ptx", "--grid", 1, "--block", 32, "--engine", engine, "--arg", "zeros:f32[128]",
+        (added / f"{engine}-{type_}.ptx").write_text(text)
+        tool("run", f"{engine}-{type_}.ptx", "--grid", 1, "--block", 32, "--engine", engine, "--arg", "zeros:f32[128]",
              "--save", "0=out.npy")  # fmt: skip
         found[type_] = np.load(added / "out.npy")
     assert (found["f16"] == 1).all()

@@ -7,7 +7,8 @@ import pytest
 
 from ptxtools import cache
 
-PACKAGE = Path(__file__).resolve().parents[1] / "ptxtools"
+TESTS = Path(__file__).resolve().parent
+PACKAGE = TESTS.parent / "ptxtools"
 
 #: Each package and those that it stands on directly; what those stand on is allowed as well. A package inside another
 #: one with a row here stands on what its own row says.
@@ -114,3 +115,14 @@ def test_caches_depend_on_all_that_makes_their_content():
         if maker == "sim":
             wanted |= allowed("check") | allowed("inputs")
         assert set(packages) == wanted, maker
+
+
+#: Test folders whose subject is no package: agreement with ptxas.
+ACROSS = {"conformance"}
+
+
+def test_test_folders_mirror_the_packages():
+    folders = {path.parent.relative_to(TESTS).parts[0] for path in TESTS.glob("*/**/test_*.py")}
+    packages = {path.stem for path in PACKAGE.iterdir()}
+    assert not folders - packages - ACROSS
+    assert not {name for name in STANDS_ON if (PACKAGE / name).is_dir()} - folders

@@ -16,7 +16,7 @@ Generated from `ptxtools/isa/chips.py` and `ptxtools/sim/limits.py` by `make doc
 that describe each chip, the PTX ISA, and the header `cuda_occupancy.h`, whose calculator gives the same number of
 resident CTAs (`tests/sim/test_occupancy.py`, sm_30 and later).
 
-The number of SMs is the product's; a simulated device has `--sms` SMs, 16 by default. Sizes are in KiB, registers in Ki.
+The number of SMs is the product's; a simulated device has `--sms` SMs, default 16. Sizes are in KiB, registers in Ki.
 A CTA may use more than the default 48 KiB of shared memory: the opt-in that CUDA requires is implied.
 """
 

@@ -28,11 +28,13 @@ def pages() -> dict[str, Callable[[], str]]:
     """Every page with the function that makes it."""
     import reference_pages as reference
     from device_page import device_page
+    from engine_page import page as engine_page
 
     from ptxtools.isa.index import CHAPTERS
 
     found: dict[str, Callable[[], str]] = {"docs/rules.md": rules, "docs/coverage.md": reference.coverage}
     found["docs/devices.md"] = device_page
+    found["docs/native-engine.md"] = engine_page
     found["docs/isa/README.md"] = reference.index
     for family in CHAPTERS:
         found[f"docs/isa/{family}.md"] = partial(reference.instruction_page, family)

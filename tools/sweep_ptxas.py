@@ -1,10 +1,10 @@
 """Hold ptx-lint against ptxas: `testdata/conformance/*.xz`, one recorded verdict for each probe.
 
-Usage: python tools/sweep_ptxas.py [--ptxas PATH] [--record [--anew]] [--only TOPIC] [--show PATTERN]
+Usage: python tools/sweep_ptxas.py [--ptxas PATH]... [--record [--anew]] [--only TOPIC] [--show PATTERN]
 
 Replays every recorded verdict, prints what differs beyond the reviewed lists and what in those lists covers nothing,
-and writes docs/conformance.md. Where ptxas 13.0 is at hand a sample is asked anew. `--record` asks it about every
-probe that has no record yet.
+and writes docs/conformance.md. Where a ptxas of the right release is at hand a sample is asked anew. `--record` asks
+about every probe that has no record yet and whose release is there: `--ptxas` may be given once for each.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import shutil
-import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -21,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance import debugging, examples, instructions, modules, slips, structure  # noqa: E402
-from conformance.oracle import Oracle  # noqa: E402
+from conformance import debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
+from conformance.oracle import Oracle, release_of, releases  # noqa: E402
 from conformance.record import Record, read_all, write_all  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
 
@@ -54,13 +52,16 @@ TOPICS = {
 BATCH = 250
 
 
-def ask(oracle: Oracle, probes: list[instructions.Probe]) -> list[Record]:
-    """The verdicts on probes."""
+def ask(oracles: dict[str, Oracle], probes: list[instructions.Probe]) -> list[Record]:
+    """The verdicts on probes whose release of ptxas is there."""
     groups: dict[tuple[str, str], list[instructions.Probe]] = defaultdict(list)
     for probe in probes:
         groups[probe.setting, probe.place].append(probe)
     records: list[Record] = []
     for (setting, place), members in sorted(groups.items()):
+        oracle = oracles.get(release_of(setting))
+        if oracle is None:
+            continue
         for start in range(0, len(members), BATCH):
             part = members[start : start + BATCH]
             for probe, verdict in zip(part, oracle.ask(setting, place, [p.text for p in part]), strict=True):
@@ -68,29 +69,25 @@ def ask(oracle: Oracle, probes: list[instructions.Probe]) -> list[Record]:
     return records
 
 
-def ask_again(oracle: Oracle, records: list[Record]) -> list[Record]:
+def ask_again(oracles: dict[str, Oracle], records: list[Record]) -> list[Record]:
     """What differs from ours is asked alone: in company a bad line may look accepted, and the other way round."""
     surprising = {difference.record for difference in differences(records)}
     print(f"{len(surprising)} probes asked again alone")
     out = []
     for record in records:
         if record in surprising:
-            verdict = oracle.ask(record.setting, record.place, [record.text])[0]
+            verdict = oracles[release_of(record.setting)].ask(record.setting, record.place, [record.text])[0]
             record = record._replace(accepted=verdict.accepted, requires=verdict.requires, crashed=verdict.crashed)
         out.append(record)
     return out
 
 
-def asked_anew(ptxas: str, records: list[Record]) -> list[Record]:
+def asked_anew(oracles: dict[str, Oracle], records: list[Record]) -> list[Record]:
     """Of a sample of the records, those that ptxas judges otherwise now; none without the ptxas that was recorded."""
-    if shutil.which(ptxas) is None:
-        return []
-    version = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=False).stdout
-    if "release 13.0" not in version:
-        return []
-    oracle = Oracle(ptxas)
-    sample = random.Random(5).sample(records, min(len(records), 300))
-    return [r for r in sample if not r.crashed and oracle.ask(r.setting, r.place, [r.text])[0].accepted != r.accepted]
+    known = [r for r in records if release_of(r.setting) in oracles and not r.crashed]
+    sample = random.Random(5).sample(known, min(len(known), 300))
+    found = ((r, oracles[release_of(r.setting)].ask(r.setting, r.place, [r.text])[0]) for r in sample)
+    return [r for r, verdict in found if verdict.accepted != r.accepted]
 
 
 def unexplained(found: list[Difference]) -> list[Difference]:
@@ -102,11 +99,12 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
     """docs/conformance.md: the table of agreement, and every reviewed deviation with its number of probes."""
     lines = [
         "# Agreement with ptxas", "",
-        "`make sweep` compares ptx-lint with the recorded verdicts of ptxas 13.0 on these probes: one line or small",
-        "module each, legal and illegal, with versions and targets from PTX 1.0 to 9.0 and sm_10 to sm_121f. `agree`",
-        "counts probes that both accept, or both refuse with requirements that do not contradict each other; `reviewed`",
-        "are differences with a reason, listed below. On some probes ptxas `crashes`, so there is no verdict to compare",
-        "with.", "",
+        "`make sweep` compares ptx-lint with the recorded verdicts of ptxas on these probes: one line or small module",
+        "each, legal and illegal, with versions and targets from PTX 1.0 to 9.5 and sm_10 to sm_121f. Up to PTX 9.0",
+        "the verdicts are those of ptxas 13.0; from 9.1 on, of the release that introduced the version, 13.1 for 9.1",
+        "to 13.5 for 9.5. `agree` counts probes that both accept, or both refuse with requirements that do not",
+        "contradict each other; `reviewed` are differences with a reason, listed below. On some, ptxas `crashes`,",
+        "so there is no verdict.", "",
         "| topic | probes | ptxas accepts | crashes | agree | reviewed | unexplained | subject |",
         "|---|--:|--:|--:|--:|--:|--:|---|",
     ]  # fmt: skip
@@ -121,6 +119,15 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         name, what = (topic, TOPICS[topic]) if topic else ("**all**", "")
         agree = total - crashed - differ
         lines.append(f"| {name} | {total} | {accepted} | {crashed} | {agree} | {differ - bad} | {bad} | {what} |")
+    lines += ["", "| ptxas | probes | accepted | agree | reviewed | unexplained |", "|---|--:|--:|--:|--:|--:|"]
+    for release in sorted({release_of(r.setting) for r in records}):
+        total, accepted, crashed, differ, bad = (
+            sum(release_of(r.setting) == release for r in group) for group in (
+                records, (r for r in records if r.accepted), (r for r in records if r.crashed),
+                (d.record for d in found), (d.record for d in wrong))
+        )  # fmt: skip
+        agree = total - crashed - differ
+        lines.append(f"| {release} | {total} | {accepted} | {agree} | {differ - bad} | {bad} |")
     settings = len({r.setting for r in records})
     lines += [
         "", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.",
@@ -158,7 +165,7 @@ def examples_section() -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ptxas", default="ptxas")
+    parser.add_argument("--ptxas", action="append", help="a ptxas; one for each release that is to be asked")
     parser.add_argument("--record", action="store_true", help="ask about the probes that have no verdict yet")
     parser.add_argument("--anew", action="store_true", help="with --record: about those that have one, too")
     parser.add_argument("--only", default="", help="topics (regular expression)")
@@ -172,20 +179,20 @@ def main() -> int:
                 )
         return 0
     wanted = re.compile(arguments.only or ".*")
+    oracles = releases(arguments.ptxas or ["ptxas"])
     if arguments.record:
-        oracle = Oracle(arguments.ptxas)
         kept = read_all(DATA)
         if arguments.anew:
             kept = [r for r in kept if not wanted.fullmatch(r.topic)]
         known = {r[:4] for r in kept}
-        sources = (instructions, structure, debugging, modules, slips)
+        sources = (instructions, structure, debugging, modules, slips, newer)
         every = dict.fromkeys(probe for source in sources for probe in source.probes())
         probes = [p for p in every if wanted.fullmatch(p.topic)]
-        asked = ask(oracle, [p for p in probes if tuple(p) not in known])
+        asked = ask(oracles, [p for p in probes if tuple(p) not in known])
         write_all(DATA, [*kept, *asked])
-        asked = ask_again(oracle, asked)
+        asked = ask_again(oracles, asked)
         write_all(DATA, [*kept, *asked])
-        print(f"{len(asked)} probes asked in {oracle.calls} calls")
+        print(f"{len(asked)} probes asked in {sum(oracle.calls for oracle in oracles.values())} calls")
     records = [r for r in read_all(DATA) if wanted.fullmatch(r.topic)]
     found = list(differences(records))
     wrong = unexplained(found)
@@ -199,7 +206,7 @@ def main() -> int:
     idle = [] if arguments.only else [v for v in deviations(REVIEWED) if not any(map(v.covers, found))]
     for deviation in idle:
         print(f"covers no difference: {deviation.topic.pattern}  {deviation.text.pattern}  {deviation.reason}")
-    changed = [] if arguments.record else asked_anew(arguments.ptxas, records)
+    changed = [] if arguments.record else asked_anew(oracles, records)
     for record in changed:
         print(f"ptxas now says otherwise: {record.setting} {record.text}")
     return bool(wrong or idle or changed)

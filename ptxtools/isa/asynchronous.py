@@ -26,7 +26,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     only .b128 => !.vec
 
 # 9.7.9.12 multimem.st.async
-    multimem.st.async.release.scope{.ss}.type  [a], b;
+    multimem.st.async.release.scope{.ss}.type  [a], b:type+;
     .scope = { .gpu, .sys };
     .ss    = { .global };
     .type  = { .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
@@ -189,7 +189,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     .type  = { .u32, .s32, .u64, .f32, .f64 };
     cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.redOp.noftz.type  $copy, $policy;
     .redOp = { .add };
-    .type  = { .f16, .bf16 };
+    .type  = { .f16, .bf16, .f32 };
     cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.redOp.type  $copy, $policy;
     .redOp = { .min, .max };
     .type  = { .u32, .s32, .u64, .s64, .f16, .bf16 };
@@ -207,6 +207,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     .scope = { .cta, .cluster, .gpu, .sys };
     needs      => ptx 8.0, sm_90
     needs .sem => ptx 9.3
+    needs .noftz .f32 => ptx 9.4
     only .sem dst=.shared::cluster => .cta,.cluster
 
 # 9.7.9.25.7.1 multimem.cp.async.bulk
@@ -228,7 +229,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     .type  = { .u32, .s32, .u64, .f32, .f64 };
     multimem.cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.noftz.type  $copy;
     .redOp = { .add };
-    .type  = { .f16, .bf16 };
+    .type  = { .f16, .bf16, .f32 };
     multimem.cp.reduce.async.bulk{.sem.scope}.dst.src.completion_mechanism.redOp.type  $copy;
     .redOp = { .min, .max };
     .type  = { .u32, .s32, .u64, .s64, .f16, .bf16 };
@@ -245,6 +246,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     .scope = { .cta, .cluster, .gpu, .sys };
     needs      => ptx 9.1, sm_90
     needs .sem => ptx 9.3
+    needs .noftz .f32 => ptx 9.4
 
 # 9.7.9.25.4.3 cp.async.bulk.prefetch
     cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32(reg imm 0..1048560:16), $policy;

@@ -24,9 +24,9 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .type = { .u32, .s32, .u64, .s64 };
     atom{.sem}{.scope}{.space}.op.noftz{.cache_hint}.type  d(reg sink), [a], b, $policy;
     .op   = { .add };
-    .type = { .f16, .f16x2, .bf16, .bf16x2 };
+    .type = { .f16, .f16x2, .bf16, .bf16x2, .f32 };
     .space = { .global, .shared{::cta, ::cluster} };
-    atom{.sem}{.scope}{.space}.op{.cache_hint}.vec.type  d:type*vec&, [a], b:type*vec&, $policy;
+    atom{.sem}{.scope}{.space}.op{.noftz}{.cache_hint}.vec.type  d:type*vec&, [a], b:type*vec&, $policy;
     .op   = { .add };
     .vec  = { .v2, .v4 };
     .type = { .f32 };
@@ -49,6 +49,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs .add,.cas,.exch .b64,.u64 .shared => ptx 2.0, sm_20
     needs .and,.or,.xor,.min,.max .b64,.u64,.s64 => ptx 3.1, sm_32
     needs .f32                           => ptx 2.0, sm_20
+    needs .noftz .f32                    => ptx 9.4, sm_90
     needs .f64                           => ptx 5.0, sm_60
     needs .scope                         => ptx 5.0, sm_60
     needs .sem                           => ptx 6.0, sm_70
@@ -79,9 +80,9 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .type = { .u32, .s32, .u64, .s64 };
     red{.sem}{.scope}{.space}.op.noftz{.cache_hint}.type  [a], b, $policy;
     .op   = { .add };
-    .type = { .f16, .f16x2, .bf16, .bf16x2 };
+    .type = { .f16, .f16x2, .bf16, .bf16x2, .f32 };
     .space = { .global, .shared{::cta, ::cluster} };
-    red{.sem}{.scope}{.space}.op{.cache_hint}.vec.type  [a], b:type*vec&, $policy;
+    red{.sem}{.scope}{.space}.op{.noftz}{.cache_hint}.vec.type  [a], b:type*vec&, $policy;
     .op   = { .add };
     .vec  = { .v2, .v4 };
     .type = { .f32 };
@@ -104,6 +105,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs .add .u64 .shared              => ptx 2.0, sm_20
     needs .and,.or,.xor,.min,.max .b64,.u64,.s64 => ptx 3.1, sm_32
     needs .f32                           => ptx 2.0, sm_20
+    needs .noftz .f32                    => ptx 9.4, sm_90
     needs .f64                           => ptx 5.0, sm_60
     needs .scope                         => ptx 5.0, sm_60
     needs .sem                           => ptx 6.0, sm_70

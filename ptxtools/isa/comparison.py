@@ -23,8 +23,15 @@ PAGES = """
     .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
     .BoolOp = { .and, .or, .xor };
     .dtype = { .u32, .s32, .f32 };
+    set.CmpOp.type                      d:type, a:type, b:type;
+    .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .lo, .ls, .hi, .hs };
+    .type  = { .u8x4, .u16x2 };
+    set.CmpOp.type                      d:type, a:type, b:type;
+    .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge };
+    .type  = { .s8x4, .s16x2 };
     needs .f64 => sm_13
     needs .ftz => ptx 1.4
+    needs .u8x4,.u16x2,.s8x4,.s16x2 => ptx 9.4, sm_107f
 
 # 9.7.6.2 setp
     setp.CmpOp.type               p:pred(reg sink){|q}, a, b;

@@ -4,7 +4,8 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
-let scale = scale_factor:b16^(reg) if .scaled
+let scale  = scale_factor:b16^(reg) if .scaled
+let common = scale_factor:b8^(reg) if .common
 
 # 9.7.9.21 cvt
     cvt{.sat}.dtype.atype             d:dtype+, a:atype+(reg imm sreg);                   // integer to integer
@@ -23,11 +24,11 @@ let scale = scale_factor:b16^(reg) if .scaled
     cvt.rnd{.ftz}{.sat}.dtype.atype   d:dtype+, a:atype+;                   // to a smaller or other float
     .rnd   = { .rn, .rz, .rm, .rp };
     .dtype = .atype = { .f16, .bf16, .f32, .f64 };
-    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype+, a:atype+;
+    cvt.rnd{.relu}{.satfinite}{.pzo}.dtype.atype      d:dtype+, a:atype+;
     .rnd   = { .rn, .rz };
     .dtype = { .f16, .bf16 };
     .atype = { .f32 };
-    cvt.rnd{.relu}{.satfinite}.dtype.atype            d:dtype+, a:atype+, b:atype+;
+    cvt.rnd{.relu}{.satfinite}{.pzo}.dtype.atype      d:dtype+, a:atype+, b:atype+;
     .rnd   = { .rn, .rz };
     .dtype = { .f16x2, .bf16x2 };
     .atype = { .f32 };
@@ -39,18 +40,35 @@ let scale = scale_factor:b16^(reg) if .scaled
     .rnd   = { .rna };
     .dtype = { .tf32 };
     .atype = { .f32 };
-    cvt.rnd{.satfinite}{.relu}.dtype.atype            d:dtype, a:atype;
+    cvt.rnd{.satfinite}{.relu}{.pzo}.dtype.atype      d:dtype, a:atype;
     .rnd   = { .rn, .rz };
     .dtype = { .tf32 };
     .atype = { .f32 };
-    cvt.rnd.satfinite{.relu}.dtype.atype              d:dtype, a:atype, b:atype;
-    .rnd   = { .rn };
+    cvt.rnd.satfinite{.relu}{.pzo}{.common}.dtype.atype  d:dtype, a:atype, b:atype, $common;
+    .rnd   = { .rn, .rz };
     .dtype = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
     .atype = { .f32 };
-    cvt.rnd.satfinite{.relu}.dtype.atype              d:dtype, a:atype;
-    .rnd   = { .rn };
+    cvt.rnd.satfinite{.relu}{.pzo}{.common}.dtype.atype  d:dtype, a:atype, $common;
+    .rnd   = { .rn, .rz };
     .dtype = { .e4m3x2, .e5m2x2, .e2m1x2, .e2m3x2, .e3m2x2 };
     .atype = { .f16x2, .bf16x2 };
+    cvt.rnd{.satfinite}{.common}.dtype.atype          d:dtype, a:atype, b:atype, $common;
+    .rnd   = { .rn, .rz, .rp };
+    .dtype = { .ue5m3x2 };
+    .atype = { .f32 };
+    cvt.rnd{.satfinite}{.common}.dtype.atype          d:dtype, a:atype, $common;
+    .rnd   = { .rn, .rz, .rp };
+    .dtype = { .ue5m3x2 };
+    .atype = { .f16x2, .bf16x2 };
+    .common = { .scaled::n1::ue8m0 };
+    cvt.rnd.dtype.atype                               d:dtype, a:atype;
+    .rnd   = { .rn };
+    .dtype = { .f16x2 };
+    .atype = { .ue5m3x2 };
+    cvt.rnd{.satfinite}{.scaled}.dtype.atype          d:dtype, a:atype, $scale;
+    .rnd   = { .rn };
+    .dtype = { .bf16x2 };
+    .atype = { .ue5m3x2 };
     cvt.rnd{.relu}.dtype.atype                        d:dtype, a:atype;
     .rnd   = { .rn };
     .dtype = { .f16x2 };
@@ -72,11 +90,11 @@ let scale = scale_factor:b16^(reg) if .scaled
     .dtype = { .bf16x2 };
     .atype = { .ue8m0x2 };
     cvt.rnd.satfinite{.relu}{.scaled}.dtype.atype     d:dtype, a:atype, b:atype, $scale;
-    .rnd   = { .rn };
+    .rnd   = { .rn, .rz };
     .dtype = { .s2f6x2 };
     .atype = { .f32 };
     cvt.rnd.satfinite{.relu}{.scaled}.dtype.atype     d:dtype, a:atype, $scale;
-    .rnd   = { .rn };
+    .rnd   = { .rn, .rz };
     .dtype = { .s2f6x2 };
     .atype = { .bf16x2 };
     cvt.rnd{.satfinite}{.relu}{.scaled}.dtype.atype   d:dtype, a:atype, $scale;
@@ -104,6 +122,10 @@ let scale = scale_factor:b16^(reg) if .scaled
     needs atype=.f16x2 dtype=.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.1, narrow
     needs .s2f6x2                                => ptx 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a, sm_121a
     needs dtype=.bf16x2 atype=.e4m3x2,.e5m2x2,.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.2, narrow
+    needs .pzo | .common | .ue5m3x2              => ptx 9.4, sm_107f
+    needs .rz dtype=.e4m3x2,.e5m2x2,.e2m1x2,.e2m3x2,.e3m2x2 => ptx 9.4, sm_107f
+    only .common dtype=.ue5m3x2 => .rn,.rz
+    needs .rz .s2f6x2                            => ptx 9.4, sm_107a
 
 # 9.7.9.22 cvt.pack
     cvt.pack.sat.dtype.atype        d:u32+, a:atype+, b:atype+;

@@ -87,10 +87,13 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
 # 9.7.10.5.5 fabric.submit
     fabric.submit{.op_restrict};
     .op_restrict = { .op_restrict::fetching };
-    needs => ptx 9.3, sm_100
+    fabric.submit.commit_group;
+    needs               => ptx 9.3, sm_100
+    needs .commit_group => ptx 9.5                     // found by asking ptxas 13.5; no manual has it yet
 
 # 9.7.10.5.6 fabric.wait
-    fabric.wait.sync_restrict;
+    fabric.wait.sync_restrict  {, n:u32(imm)};
     .sync_restrict = { .sync_restrict::reads };
-    needs => ptx 9.3, sm_100
+    needs    => ptx 9.3, sm_100
+    needs @n => ptx 9.5                                // as .commit_group
 """

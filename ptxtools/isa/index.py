@@ -62,7 +62,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "mma": ("matrix",),
     "mov": ("movement",),
     "movmatrix": ("matrix",),
-    "mul": ("integer", "floating", "half"),
+    "mul": ("integer", "floating", "half", "mixed"),
     "mul24": ("integer",),
     "multimem": ("asynchronous",),
     "nanosleep": ("miscellaneous",),

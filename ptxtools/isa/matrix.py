@@ -321,10 +321,17 @@ let store  = [p], r:register*count(reg imm){, stride:u32}
     .ss    = { .shared{::cta} };
     .dst_fmt = { .b8x16 };
     .src_fmt = { .b6x16_p32, .b4x16_p64 };
+    ldmatrix.sync.aligned.shape.num{.ss}.dtype.stype           =r:b32*registers, [p];
+    .shape = { .m8n16 };
+    .num   = { .x1, .x2, .x4 };
+    .dtype = { .s8 };
+    .stype = { .s4 };
+    .ss    = { .shared{::cta} };
     rule matrix_registers
     needs                 => ptx 6.5, sm_75
     needs .shared::cta    => ptx 7.8
-    needs .m16n16,.m8n16  => ptx 8.6, blackwell_121
+    needs .m16n16,.m8n16 !.s4 => ptx 8.6, blackwell_121
+    needs .s4             => ptx 9.4, sm_90a, sm_100f, sm_110f, sm_120f
 
 # 9.7.14.5.16 stmatrix
     stmatrix.sync.aligned.shape.num{.trans}{.ss}.type  [p], r:b32*registers;

@@ -50,6 +50,11 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
         d:type*vec+, [a](unified), $policy;
     ld.mmio.sem.scope{.ss}.type                                              d:type+(braced), [a](unified);
     .sem           = { .relaxed, .acquire };
+    ld{.place}{.pair}.plain.proxy                                            d:plain*pair+, [a](unified);
+    .place         = { .global };
+    .pair          = { .v2, .v4 };
+    .plain         = { .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f32, .f64 };
+    .proxy         = { .proxy::readonly };
     .ss            = { .const, .global, .local, .param{::entry, ::func}, .shared{::cta, ::cluster} };
     .cop           = { .ca, .cg, .cs, .lu, .cv };
     .eviction      = { .L1::evict_normal, .L1::evict_unchanged, .L1::evict_first, .L1::evict_last, .L1::no_allocate };
@@ -83,6 +88,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     only .prefetch_size,.cache_hint,.eviction => .global | !.ss
     needs .volatile .local            => ptx 9.1
     needs .mmio .acquire              => ptx 9.3
+    needs .proxy                      => ptx 9.4, sm_90
     only .relaxed,.acquire => .global,.shared,.shared::cta,.shared::cluster | !.ss
     only .volatile => .global,.shared,.shared::cta,.shared::cluster,.local | !.ss
     only .mmio => .sys .global | .sys !.ss
@@ -171,8 +177,11 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .level = { .L2::evict_last, .L2::evict_normal };
     prefetch{.tensormap_space}.tensormap  [a];
     .tensormap_space = { .const, .param };
+    prefetch{.space}.L1::32B.valid_addr  [a];
+    .space = { .global };
     prefetchu.L1                      [a];
     needs                                => ptx 2.0, sm_20
+    needs .valid_addr                    => ptx 9.4, sm_90
     needs .L2::evict_last,.L2::evict_normal => ptx 7.4, sm_80
     needs .tensormap                     => ptx 8.0, sm_90
 

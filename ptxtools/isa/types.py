@@ -44,7 +44,7 @@ def _build() -> dict[str, TypeInfo]:
     # Alternate formats (5.2.3): instruction types only; their registers are .bN.
     for name, bits in (("bf16", 16), ("tf32", 32), ("e4m3", 8), ("e5m2", 8), ("e3m2", 8), ("e2m3", 8), ("e2m1", 8)):
         add(name, bits, "float")
-    for name in ("ue8m0", "ue4m3", "s2f6"):
+    for name in ("ue8m0", "ue4m3", "s2f6", "ue5m3"):
         add(name, 8, "float")
     # Sub-byte integers of the matrix instructions: operands are packed into .b32 registers.
     for name, bits in (("u4", 4), ("s4", 4), ("b1", 1), ("u2", 2), ("s2", 2)):
@@ -54,6 +54,7 @@ def _build() -> dict[str, TypeInfo]:
     packed = (
         ("bf16x2", 32), ("f32x2", 64), ("u16x2", 32), ("s16x2", 32), ("u8x4", 32), ("s8x4", 32),
         ("e4m3x2", 16), ("e5m2x2", 16), ("e3m2x2", 16), ("e2m3x2", 16), ("e2m1x2", 8), ("ue8m0x2", 16), ("s2f6x2", 16),
+        ("ue5m3x2", 16),
         ("e4m3x4", 32), ("e5m2x4", 32), ("e3m2x4", 32), ("e2m3x4", 32), ("e2m1x4", 16),
     )  # fmt: skip
     for name, bits in packed:

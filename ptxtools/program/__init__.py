@@ -1,4 +1,4 @@
-"""From the tree of a module to a `Program`: the table of operations, where operands lie, lowering, and the passes."""
+"""Convert a module's tree to a `Program`: the table of operations, operand layout, lowering, and the passes."""
 
 from __future__ import annotations
 

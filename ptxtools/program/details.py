@@ -78,7 +78,7 @@ class Suffixes(Detail):
 
 
 class Truncated(Detail):
-    """Of mad.f32: the product is cut off, as on chips of sm_1x."""
+    """Of mad.f32: the product is truncated, as on sm_1x."""
 
 
 class SpecialRegister(Detail):
@@ -96,7 +96,7 @@ class MatrixProduct(Detail):
 
 
 class Action(Detail):
-    """What a barrier, an mbarrier or the like does; `operations.Operation.actions` lists the names."""
+    """The action of a barrier, an mbarrier or the like; `operations.Operation.actions` lists the names."""
 
     name: str
 
@@ -105,7 +105,7 @@ class Action(Detail):
 
 
 class HostMemory(Detail):
-    """Of native code: the access may be to memory of the host."""
+    """Of native code: the access may be to host memory."""
 
 
 class ThreadCopy(Detail):
@@ -127,7 +127,7 @@ class Groups(Detail):
 
 
 class SourceNames(Detail):
-    """Of each source the operand that it belongs to, by the manual's name, and the state space of an address or ""."""
+    """For each source its operand, by the manual's name, and the state space of an address or ""."""
 
     names: tuple[tuple[str, str], ...]
 
@@ -152,7 +152,7 @@ class NamedOperands(Detail):
 
 
 class Multicast(Detail):
-    """Whether all CTAs of the cluster get the response."""
+    """Whether all CTAs of the cluster receive the response."""
 
     everyone: bool
 

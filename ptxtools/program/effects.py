@@ -1,4 +1,4 @@
-"""What operations and terminators read, write and may do: shared by the passes over a program."""
+"""Reads, writes and successors of operations and terminators, for the passes over a program."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def successors(end: Terminator) -> list[int]:
 
 
 def predecessors(blocks: list[Block]) -> list[list[int]]:
-    """For each block those that may come before it."""
+    """For each block, those that may precede it."""
     found: list[list[int]] = [[] for _ in blocks]
     for number, block in enumerate(blocks):
         for following in successors(block.terminator):

@@ -1,4 +1,4 @@
-"""Where variables lie: kernel parameters, shared memory, local frames, call signatures, and addresses of functions."""
+"""Layout of variables: kernel parameters, shared memory, local frames, call signatures, and addresses of functions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def variable_size(variable: Variable) -> int:
 
 
 def is_unsized(variable: Variable) -> bool:
-    """Whether a parameter is an array of as many elements as the caller likes (7.2)."""
+    """Whether a parameter is an array without a fixed number of elements (7.2)."""
     return bool(variable.dims) and variable.dims[0] is None
 
 
@@ -88,9 +88,9 @@ def parameter_bytes(function: Function) -> int:
 
 @dataclass(slots=True)
 class SharedLayout:
-    """Offsets of shared variables by identity of their declaration; dynamic (`extern`) ones lie at `dynamic`.
+    """Offsets of shared variables by identity of their declaration; dynamic (`extern`) ones are at `dynamic`.
 
-    places: (name, offset, bytes) of each, of dynamic ones -1 bytes; padding: bytes that are there to keep them apart.
+    places: (name, offset, bytes) of each, of dynamic ones -1 bytes; padding: bytes between them.
     """
 
     offsets: dict[int, ByteOffset]
@@ -101,9 +101,9 @@ class SharedLayout:
 
 
 def shared_layout(variables: Sequence[Variable], apart: bool = False) -> SharedLayout:
-    """Static variables in order; behind them, at the largest alignment asked for, all dynamic ones at one address.
+    """Static variables in order; after them, at the largest requested alignment, all dynamic ones at one address.
 
-    apart: with room behind each, less of it where there are many.
+    apart: with gaps after each, smaller ones if there are many.
     """
     static = [v for v in variables if v.linkage != "extern"]
     dynamic = [v for v in variables if v.linkage == "extern"]
@@ -119,7 +119,7 @@ def shared_layout(variables: Sequence[Variable], apart: bool = False) -> SharedL
 
 
 def function_addresses(module: Module) -> dict[str, int]:
-    """Address of each function that the module declares or defines: what `mov` and initialisers yield for its name."""
+    """Address of each function that the module declares or defines: the value of its name in `mov` and initialisers."""
     names = dict.fromkeys(function.name for function in module.functions)
     return {name: CODE_BASE + CODE_STEP * number for number, name in enumerate(names)}
 

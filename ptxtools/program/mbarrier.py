@@ -7,9 +7,9 @@
     bits 43-62  minus the pending arrivals of this phase, modulo 2^20
     bit 63      parity of the phase
 
-It is the layout that was observed on chips. Native handlers change the word as it lies in shared memory; what they
+This is the layout observed on chips. Native handlers change the word in shared memory; what they
 cannot do alone (another CTA's barrier, waking, misuse) is done by `ptxtools.sim.asynchronous` with these functions.
-A barrier that was never initialised has no expected arrivals, so that nobody can arrive at it.
+A barrier that was never initialised has no expected arrivals, so no thread can arrive at it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def fresh(count: int) -> int:
 
 
 def phase(word: int) -> int:
-    """Parity of the present phase."""
+    """Parity of the current phase."""
     return word >> PHASE_SHIFT & 1
 
 
 def pending(word: int) -> int:
-    """Arrivals that the present phase lacks."""
+    """Missing arrivals of the current phase."""
     return -(word >> PENDING_SHIFT) & COUNT_MASK
 
 
@@ -52,7 +52,7 @@ def expected(word: int) -> int:
 
 
 def transactions(word: int) -> int:
-    """tx-count: bytes that were announced and have not come; negative for those that came unannounced."""
+    """tx-count: expected bytes that have not arrived; negative for bytes that arrived unexpectedly."""
     raw = word >> TX_SHIFT & TX_MASK
     return raw - (1 << TX_BITS) if raw >> TX_BITS - 1 else raw
 
@@ -105,7 +105,7 @@ def arrive(word: int, count: int = 1, *, drop: bool = False, completes: bool = T
 
 
 def announce(word: int) -> int:
-    """The word when the present phase is to wait for one arrival more (9.7.13.15.15)."""
+    """The word if the current phase waits for one more arrival (9.7.13.15.15)."""
     _check_alive(word)
     if pending(word) == MAX_COUNT:
         raise MisuseError(f"an mbarrier cannot wait for more than {MAX_COUNT} arrivals")

@@ -1,6 +1,6 @@
-"""The table of operations: for each kind who runs it, its operands, its effects, and what observers see of it.
+"""The table of operations: for each kind, what executes it, its operands, its effects, and what observers see.
 
-Passes, engines and observers ask this table. A new kind is a row here, the function that lowers an instruction to it,
+Passes, engines and observers use this table. A new kind is a row here, the function that lowers an instruction to it,
 and what runs it: an executor in `reference` and an emitter in `native` (`BLOCK`), or a function of `machine.events`
 (`EVENT`). Tests fail for a row that nothing runs, for what runs without a row, and for an operation that is not as its
 row says.
@@ -269,7 +269,7 @@ def access_bytes(op: Op) -> int:
 
 
 def wrong(op: Op) -> str:
-    """What is not as the table says about an operation; "" if all is."""
+    """How an operation deviates from the table; "" if it does not."""
     row = OPERATIONS.get(op.kind)
     if row is None:
         return f"'{op.kind}' has no row"
@@ -285,7 +285,7 @@ def wrong(op: Op) -> str:
 
 
 def _fits(words: list[str], missing: list[bool]) -> bool:
-    """Whether operands, each there or missing, are what the words name."""
+    """Whether operands, present or missing, match the words."""
     if not words:
         return not missing
     word, rest = words[0], words[1:]
@@ -300,7 +300,7 @@ def _fits(words: list[str], missing: list[bool]) -> bool:
 
 
 def mistakes(program: Program) -> list[str]:
-    """What is not as the tables say in a program: nothing, unless lowering or a pass is wrong."""
+    """Deviations of a program from the tables: none, unless lowering or a pass is wrong."""
     found = []
     for number, block in enumerate(program.blocks):
         end = block.terminator

@@ -1,4 +1,4 @@
-"""What both engines execute: a kernel and the functions it reaches, lowered to blocks of operations over slots.
+"""The program that both engines execute: a kernel and the functions it reaches, lowered to blocks over slots.
 
 A warp's registers live in frames. A frame is one block of memory for 32 lanes:
 
@@ -105,7 +105,7 @@ class Op:
 
 @dataclass(slots=True)
 class Terminator:
-    """How a block ends; `target`, `other` are block numbers of the program.
+    """The end of a block; `target`, `other` are block numbers of the program.
 
     kind: "jump" (target), "branch" (guard true: target, else other), "switch" (brx.idx: `index` slot into `targets`),
     "exit" (guarded lanes leave, others go on at other; no guard: all leave), "ret" (likewise),
@@ -181,7 +181,7 @@ class FunctionCode:
 
 @dataclass(slots=True)
 class Program:
-    """All that runs for one kernel. Blocks of one function are contiguous and in layout order, the entry's first.
+    """The complete program of a kernel. Blocks of one function are contiguous and in layout order, the entry's first.
 
     lines: (file index or -1, span start, instruction text) per instruction, for traps; static_shared: bytes of shared
     variables; registers: 32-bit registers that a thread needs at most, for residency; max_frames, frame_bytes,
@@ -214,10 +214,10 @@ class Program:
 
     @property
     def declared_shared(self) -> int:
-        """Bytes of shared variables as the module declares them."""
+        """Bytes of shared variables as declared in the module."""
         return self.static_shared - self.padding
 
     @property
     def dynamic_shared(self) -> str:
-        """Name of a shared variable that gets its size from the launch, or ""."""
+        """Name of a shared variable whose size is given by the launch, or ""."""
         return next((name for name, _, size in self.shared if size < 0), "")

@@ -47,8 +47,8 @@ def chapter_of(op: Opcode) -> str:
         return chapter
     if op.carry_in or op.carry_out:
         return "extended"
-    if op.type in _HALF:
-        return "mixed" if "f32" in op.types else "half"
+    if not _HALF.isdisjoint(op.types):
+        return "half" if _FLOATING.isdisjoint(op.types) else "mixed"
     if op.type in _FLOATING:
         return "approximate" if op.has("approx") or op.has("full") else "floating"
     return "integer"

@@ -25,7 +25,7 @@ def atomic(op: Opcode) -> Atomic | None:
     if operation is None:
         return None
     # The hardware's f32 adder for global memory has no subnormals; shared memory is updated by ordinary additions.
-    flushes = not (op.space or "").startswith("shared")
+    flushes = not (op.space or "").startswith("shared") and not op.has("noftz")
 
     def new_value(A: Algebra, t: str, old: Value, *operands: Value) -> Value:
         return combine(A, operation, t, old, *operands, flushes=flushes)

@@ -65,7 +65,7 @@ def setp(A: Algebra, op: Opcode, a: Value, b: Value, c: Value | None = None) -> 
 @comparison("set")
 def set_(A: Algebra, op: Opcode, a: Value, b: Value, c: Value | None = None) -> Value:
     """9.7.6.1, 9.7.7.1: all ones or 1.0 where true, else zero; of a pair each half by itself."""
-    target, source = op.types[-2], op.types[-1]
+    target, source = op.types[0], op.types[-1]
     t, count = element_of(source)
     if count == 1:
         return _flag(A, target, combine(A, op, compare(A, op, t, a, b), c))

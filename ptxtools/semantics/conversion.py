@@ -124,7 +124,7 @@ def _saturate(A: Algebra, op: Opcode, t: str, x: Value) -> Value:
 
 
 def _float_to_float(A: Algebra, op: Opcode, target: str, source: str, x: Value) -> Value:
-    if op.has("satfinite") or op.has("relu"):
+    if op.has("satfinite") or op.has("relu") or op.has("pzo"):
         return narrow.to_format(A, op, _HALF_FORMATS[target], x)
     x = floating.flush(A, op, source, x)
     integral = _rounding(op)

@@ -66,19 +66,22 @@ abs neg = : s16 s32 s64 f64 bf16 bf16x2; ftz : f32 f16 f16x2
 neg = : s8x4
 add sub = : $words; sat : s32; $round ftz sat : f32; $round ftz : f32x2; $round : f64
     rn ftz sat : f16 f16x2; rn : bf16 bf16x2; $round sat : f32 > f16 bf16
-        | b50d1 79884 306dc ffb87 6e98b 4cbaa cc082 865f8 e4571 c12cb 6311a 77d5f 68a5d 38cb6 2ad84 ca7ab
+        | b50d1 79884 306dc ffb87 6e98b 4cbaa cc082 865f8 10bce 0f2ab 2cd4a e4571 c12cb 6311a 77d5f 68a5d 38cb6 2ad84
+        ca7ab 32d26 5b2dc 233ed
 add = sat : u32 s16x2 u16x2
-add sub = sat : s8x4 u8x4
+add sub = sat : s8x4 u8x4; $round : f32x2 > f16x2 bf16x2 > f32x2; rz : bf16x2 > f32x2 > f32x2
 clmad = hi lo : u64 | 5de38
 add.cc addc sub.cc subc madc = cc hi lo : s32 u32 s64 u64 | 6edf4 20312 0c0a3 474d3 c0ea3
 mul = hi lo wide : $words; $round ftz sat : f32; $round ftz : f32x2; $round : f64; rn ftz sat : f16 f16x2
-    rn : bf16 bf16x2 | 944ac 8a4f7 c817d 5e1b4 a8992 8a8fe a2100
+    rz : bf16x2 > f32x2 > f32x2
+    rn : bf16 bf16x2 | 944ac 8a4f7 c817d 5e1b4 a8992 8a8fe a2100 73a24 e7a16
 mad = hi lo wide : $words; hi lo cc : s32 u32 s64 u64; hi sat : s32; $round ftz sat : f32; $round : f64
         | f306c 942cb 7ac41 df06b 19bdd 8bf7a
 mul24 = hi lo : s32 u32 | 90dad
 mad24 = hi lo : s32 u32; hi sat : s32 | d247c e7575
 fma = $round ftz sat : f32; $round ftz : f32x2; $round : f64; rn ftz sat relu oob : f16 f16x2
-    rn relu oob : bf16 bf16x2; $round sat : f32 > f16 bf16 | bb810 bf5c9 5e45c ff1a2 ffd18 3b00e b2c80 f6d34
+    $round : f32x2 > f16x2 bf16x2 > f32x2 > f32x2
+    rn relu oob : bf16 bf16x2; $round sat : f32 > f16 bf16 | bb810 bf5c9 5e45c ff1a2 ffd18 3b00e b2c80 f6d34 4d1ba
 div = : $words; $round approx full ftz : f32; $round : f64 | db10d 71882 f35ff 53658 85e2a a2879
 rem sad = : $words | a44a0 5cb63
 rcp sqrt = $round approx ftz : f32; $round : f64 | 92546 92c49 34908 830b1 d8107 4f79e 8aded 51e6b a1898
@@ -110,23 +113,25 @@ set = eq ne $bool : f16 bf16 f32 s32 u32 > $bits
     $compare ftz $bool : s16 u16 f16 bf16 s32 u32 f32 > f16 f32
     $compare $bool : s16 u16 f16 bf16 s32 u32 f32 > bf16 f64
     $compare ftz $bool : s32 u32 f16x2 > f16x2; $compare $bool : s32 u32 bf16x2 > bf16x2
-        | a99a7 27085 780ee d0251 df664 9dd10 96e5a ab015 48993 7e7b3 f87b9 1c0c4 e1de8 48a5a d77af 3b6df c253b df6f6
-        23359 6c6e9 e89ed e4cf8 f4da1 be721 18266 14773 0230c 90a8e
+    $order lo ls hi hs : u8x4 u16x2; $order : s8x4 s16x2
+        | a99a7 27085 780ee d0251 df664 9dd10 96e5a ab015 48993 7e7b3 ac808 16eac f87b9 1c0c4 e1de8 48a5a d77af 3b6df
+        c253b df6f6 23359 6c6e9 e89ed e4cf8 f4da1 be721 18266 14773 0230c 90a8e
 setp = eq ne $bool : $bits; $order $bool : s16 s32 s64; $order lo ls hi hs $bool : u16 u32 u64
     $compare ftz $bool : f32 f16 f16x2; $compare $bool : f64 bf16 bf16x2
         | 3090f e3ab7 d8d57 3d20e 387bb 26dd0 93f05 4176e 08f72 f24f5 cdb0c 25f44 25f9b ff5b2 ce160 4b409 92e92 14202
 selp = : $bits $words f32 f64 | 7a297
 slct = : $bits $words f32 f64 > s32; ftz : $bits $words f32 f64 > f32 | 9c40a 90edb
 cvt = sat : $integers > $integers; $integral ftz sat : $integers > $floats; $round ftz sat : $floats > $integers
-    $round $integral ftz sat : $floats > $floats; rn rz relu satfinite : f16 bf16 > f32
-    rn rz rs relu satfinite : f16x2 bf16x2 > f32; rn rz rna relu satfinite : tf32 > f32
-    rn relu satfinite : $pairs > f32 f16x2 bf16x2; rn relu : f16x2 > $pairs
+    $round $integral ftz sat : $floats > $floats; rn rz relu satfinite pzo : f16 bf16 > f32
+    rn rz rs relu satfinite pzo : f16x2 bf16x2 > f32; rn rz rna relu satfinite pzo : tf32 > f32
+    rn rz relu satfinite pzo scaled::n1::ue8m0 : $pairs > f32 f16x2 bf16x2; rn relu : f16x2 > $pairs
+    rn : f16x2 > ue5m3x2; rn satfinite scaled::n2::ue8m0 : bf16x2 > ue5m3x2
     rn relu satfinite scaled::n2::ue8m0 : bf16x2 > s2f6x2 $pairs
-    rn relu satfinite scaled::n2::ue8m0 : s2f6x2 > f32 bf16x2
+    rn rz relu satfinite scaled::n2::ue8m0 : s2f6x2 > f32 bf16x2
     rs relu satfinite : e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 > f32; rz rp satfinite : ue8m0x2 > f32 bf16x2
     rn : bf16x2 > ue8m0x2
-        | e394a 96007 1151e 0f290 e6220 0b0c8 762cb 555c0 0aa77 5f640 bff24 d7743 6897e 42d8f a8ed1 a5fa5 7a0af 29381
-        89ee5 6fb4b
+        | e394a 96007 1151e 0f290 e6220 a6701 11d49 555c0 0aa77 a5ce6 2d620 68074 c6dad 8c60a 81e60 c47bc 6897e 42d8f
+        a8ed1 a5fa5 7a0af b88d9 0a117 6fb4b
 cvt.pack = sat : s16 u16 > s32; sat : s2 u2 s4 u4 s8 u8 > s32 > b32 | 117c6 9f913
 mov = $vector : pred b128 $bits $words f32 f64 | 5b431 e437e 5f455
 cvta = to $space : u32 u64 | 3eb0a 39135
@@ -147,22 +152,24 @@ vote vote.sync = all any uni : pred; ballot : b32 | 767cb e289b 4b547 3d59b
 match.sync = all any : b32 b64 | 021b6 b6166
 redux.sync = add min max : s32 u32; $bool : b32; min max abs NaN : f32 | 3de4d 97dfb d8be5
 
-ld = weak volatile mmio $strong $space $cache ca cg cs cv lu $vector : $any | ba30f da5e6 546c0 e1c86 c009c 2cc71
+ld = proxy::readonly global v2 v4 : b8 b16 b32 b64 s8 u8 s16 u16 s32 u32 s64 u64 f32 f64
+        | ba30f da5e6 546c0 e1c86 c009c 2cc71 5ab72
+ld = weak volatile mmio $strong $space $cache ca cg cs cv lu $vector : $any
 ld.global.nc = $cache ca cg cs $vector : $any | f8b3c 028b8
 ldu = global $vector : $any | e4019
 st = weak volatile mmio $strong $space $cache cg cs wb wt $vector : $any | 0529f 533fb 2de9d b1b99 2832b 10516
 atom red = $strong $space $hint and or xor exch cas : b32 b64; $strong $space $hint exch cas : b128
     $strong $space $hint cas : b16; $strong $space $hint add inc dec min max : u32
     $strong $space $hint add min max : s32 u64; $strong $space $hint min max : s64
-    $strong $space $hint add v2 v4 : f32; $strong $space $hint add : f64
+    $strong $space $hint noftz add v2 v4 : f32; $strong $space $hint add : f64
     $strong $space $hint noftz add min max $vector : $halves
-        | c469e ce507 5504c e3247 eae24 3ff45 6f4f0 230f2 74ad6 93836 413db dbbe5 de5dc 076e7 151a5 e0bf8 3a308 eca7f
+        | c469e ce507 5504c e3247 eae24 3ff45 d9423 1502c 74ad6 93836 413db dbbe5 de5dc 076e7 aa5ec b49a7 3a308 eca7f
 multimem.ld_reduce = weak $strong global $bool : b32 b64; weak $strong global add min max : s32 u32 u64
     weak $strong global min max : s64; weak $strong global add v2 v4 : f32; weak $strong global add : f64
     weak $strong global add min max acc::f32 $vector : $halves
     weak $strong global add min max acc::f16 $vector : e4m3 e5m2 $pair8 e4m3x4 e5m2x4
         | cbba4 8a054 cc86c 7910f f17a0 d234a 3ebbe
-multimem.st.async = release gpu sys global : $any | 4e3c4
+multimem.st.async = release gpu sys global : $any | f06c3
 multimem.red.async = release gpu sys global add : s32 u32 u64 | 3dc33
 multimem.cp.async.bulk = bulk_group cp_mask global shared::cta weak :
     bulk_group cp_mask global shared::cta relaxed $scope : b128 | 1b466 56ef1
@@ -170,12 +177,13 @@ multimem.cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
-    $bulk noftz add min max : f16 bf16 | 269c5 1ddeb 7cc8d 7e8d5 2a8e1
+    $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | 269c5 ee930 7cc8d 7e8d5 2a8e1
 multimem.st = weak $strong global $vector : b32 b64 s32 u32 s64 u64 f32 f64 $halves e4m3 e5m2 $pair8 e4m3x4 e5m2x4
         | 01e7b 4bc77
 multimem.red = $strong global $bool : b32 b64; $strong global add min max : s32 u32 u64
     $strong global min max : s64; $strong global add $vector : f32 f64 $halves | cea49 da2f4 fbe0b 9e98c
-prefetch = L1 L2 L2::evict_last L2::evict_normal const global local param tensormap : | 4db97 9acf6 58755
+prefetch = global L1::32B valid_addr : | 4db97 9acf6 58755 ddb6b
+prefetch = L1 L2 L2::evict_last L2::evict_normal const global local param tensormap :
 prefetchu = L1 : | 42d38
 applypriority = global L2::evict_normal : | 6f376
 discard = global L2 : | 6770d
@@ -227,7 +235,7 @@ cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
-    $bulk noftz add min max : f16 bf16 | 297eb fed7d eb01c fcf6b 5c9b7 466eb 8f9ed ad542 1270f
+    $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | 297eb fed7d eb01c fcf6b 5c9b7 1d6b9 8f9ed ad542 1270f
 cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs :
         | 53cfc
 red.async = $strong mmio global shared::cluster $complete add min max inc dec : u32
@@ -282,7 +290,7 @@ wmma.load = $moved a b c $tile : f16; $moved a b $tile : bf16 s8 u8; $moved c $t
 wmma.store = $moved d $tile : f16; $moved d $tile m16n16k8 : f32; $moved d $tile m8n8k32 m8n8k128 : s32
     $moved d m8n8k4 : f64 | d31d8 50b3f ca8b1 48e15
 ldmatrix = $warp shared shared::cta trans m8n8 x1 x2 x4 : b16; $warp shared shared::cta trans m16n16 x1 x2 : b8
-    $warp shared shared::cta trans m8n16 m16n16 b8x16 b6x16_p32 b4x16_p64 x1 x2 x4 : | 4e284 72508 2bf80 984b8
+    $warp shared shared::cta trans m8n16 m16n16 b8x16 b6x16_p32 b4x16_p64 x1 x2 x4 : | 4e284 72508 2bf80 984b8 7cb65
 stmatrix = $warp shared shared::cta trans m8n8 x1 x2 x4 : b16; $warp shared shared::cta trans m16n8 x1 x2 x4 : b8
         | 1d392 a99d6
 movmatrix = $warp trans m8n8 : b16 | 003a7

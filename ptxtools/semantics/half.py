@@ -192,9 +192,23 @@ def maximum(A: Algebra, op: Opcode, *inputs: Value) -> Value:
 # --- mixed precision (9.7.5): types are (f32, f16 or bf16), the last source is f32 ------------------------------------
 
 
-@mixed("add", "sub", "fma")
+@mixed("add", "sub", "fma", "mul")
 def mixed_arithmetic(A: Algebra, op: Opcode, *inputs: Value) -> Value:
-    """9.7.5.1 to 9.7.5.3: the half operands are converted, then the f32 operation runs."""
+    """9.7.5: the half operands are converted, then the f32 operation runs."""
+    if "f32x2" in op.types:
+        return _mixed_pairs(A, op, *inputs)
     t = op.types[-1]
     wide = [to_single(A, t, value) for value in inputs[:-1]]
     return floating.arithmetic(A, op, "f32", op.family, *wide, inputs[-1])
+
+
+def _mixed_pairs(A: Algebra, op: Opcode, *inputs: Value) -> Value:
+    """Both elements: f32 with a first operand of 16 bits, or a result of bf16, which is cut off twice as it is once."""
+    result, first, *_ = op.types
+    columns = [A.unpack("b16" if t != "f32x2" else "b32", 2, x) for t, x in zip(op.types[1:], inputs, strict=True)]
+    if first != "f32x2":
+        columns[0] = tuple(to_single(A, element_of(first)[0], part) for part in columns[0])
+    values = [floating.arithmetic(A, op, "f32", op.family, *parts) for parts in zip(*columns, strict=True)]
+    if result == "f32x2":
+        return A.pack("b32", values)
+    return A.pack("b16", [exact.narrow(A, exact.F32, exact.BF16, value, "rz") for value in values])

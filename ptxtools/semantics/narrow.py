@@ -22,6 +22,9 @@ def convert(A: Algebra, op: Opcode, target: str, source: str, *inputs: Value) ->
     """Every cvt that involves a packed or narrow type."""
     to, _ = element_of(target)
     of, _ = element_of(source)
+    if op.has("scaled::n1::ue8m0"):
+        inputs = _divided(A, of, *inputs)
+        of = source = "f32"
     if to == "ue8m0":
         return _to_scales(A, op, of, *inputs)
     if of == "ue8m0":
@@ -31,8 +34,8 @@ def convert(A: Algebra, op: Opcode, target: str, source: str, *inputs: Value) ->
         return _to_fixed(A, op, of, *inputs)
     if to == "tf32":
         return _to_tf32(A, op, inputs[0])
-    if to == "bf16" and source != "f32":
-        return _to_bf16(A, op, of, *inputs)
+    if source != "f32" and (to == "bf16" or of == "ue5m3"):
+        return _scaled_pair(A, op, FORMATS[to], of, *inputs)
     if source not in ("f32", "f16x2", "bf16x2"):
         return _widen_pair(A, op, of, inputs[0])
     form = FORMATS[to]
@@ -48,7 +51,16 @@ def _singles(A: Algebra, of: str, x: Value) -> tuple[Value, Value]:
 
 
 def to_format(A: Algebra, op: Opcode, form: Format, x: Value, random: Value = None) -> Value:
-    """One f32 to a format, with the opcode's rounding, .satfinite and .relu."""
+    """One f32 to a format, with the opcode's rounding, .satfinite, .relu and .pzo."""
+    result = _rounded(A, op, form, x, random)
+    if not op.has("pzo"):
+        return result
+    word = "u32" if form is TF32 else "u16"
+    is_zero = A.is_zero(word, A.and_with(word, result, form.sign - 1))
+    return A.select(word, is_zero, A.const(word, 0), result)
+
+
+def _rounded(A: Algebra, op: Opcode, form: Format, x: Value, random: Value) -> Value:
     rounding = next(r for r in ("rna", "rn", "rz", "rs") if op.has(r))
     satfinite, relu = op.has("satfinite"), op.has("relu")
     if form is F16 and rounding != "rs" and not satfinite:
@@ -111,10 +123,12 @@ def _halves(A: Algebra, form: Format, x: Value) -> tuple[Value, Value]:
     return exact.widen_small(A, form, low), exact.widen_small(A, form, high)
 
 
-def _to_bf16(A: Algebra, op: Opcode, of: str, x: Value, scales: Value = None) -> Value:
-    """A pair of narrow numbers to bf16x2: each times its scale, then rounded. f32 holds every such product exactly, or
-    it lies beyond the range of bf16, too."""
-    if of == "s2f6":
+def _scaled_pair(A: Algebra, op: Opcode, form: Format, of: str, x: Value, scales: Value = None) -> Value:
+    """A pair of narrow numbers to f16x2 or bf16x2: each times its scale, then rounded. f32 holds every such product
+    exactly, or it lies beyond the range of the result, too."""
+    if of == "ue5m3":
+        parts = [_unsigned(A, byte) for byte in A.unpack("b8", 2, x)]
+    elif of == "s2f6":
         steps = A.unpack("s8", 2, x)
         parts = [A.fmul("f32", _integer(A, step), A.real("f32", 2.0**-6)) for step in steps]
     else:
@@ -122,7 +136,32 @@ def _to_bf16(A: Algebra, op: Opcode, of: str, x: Value, scales: Value = None) ->
     if scales is not None:
         factors = (_single_scale(A, byte) for byte in A.unpack("b8", 2, scales))
         parts = [A.fmul("f32", part, factor) for part, factor in zip(parts, factors, strict=True)]
-    return A.pack("b16", [to_format(A, op, BF16, part) for part in parts])
+    return A.pack("b16", [to_format(A, op, form, part) for part in parts])
+
+
+def _unsigned(A: Algebra, byte: Value) -> Value:
+    """ue5m3 to f32: 5 bits of exponent above 3 of mantissa, no sign; 0xff is NaN."""
+    word = A.resize("u16", "u32", byte)
+    normal = A.add("u32", A.shl_by("u32", word, 20), A.const("u32", (127 - 15) << 23))
+    small = A.fmul("f32", A.int_to_float("s32", "f32", word), A.real("f32", 2.0**-17))
+    value = A.select("u32", A.compare("lt", "u32", word, A.const("u32", 8)), small, normal)
+    is_nan = A.compare("eq", "u32", word, A.const("u32", 0xFF))
+    return A.select("u32", is_nan, A.const("u32", 0x7FFF_FFFF), value)
+
+
+def _divided(A: Algebra, of: str, *inputs: Value) -> tuple[Value, ...]:
+    """The sources as f32, each divided by the one ue8m0 that stands last."""
+    *values, scale = inputs
+    factor = _inverse(A, scale)
+    singles = values if of == "f32" else _singles(A, of, values[0])
+    return tuple(A.fmul("f32", value, factor) for value in singles)
+
+
+def _inverse(A: Algebra, scale: Value) -> Value:
+    """One divided by a ue8m0, as f32."""
+    inverse = A.sub("u16", A.const("u16", 254), scale)
+    is_nan = A.compare("eq", "u16", scale, A.const("u16", 0xFF))
+    return _single_scale(A, A.select("u16", is_nan, scale, inverse))
 
 
 def _integer(A: Algebra, x: Value) -> Value:
@@ -130,17 +169,15 @@ def _integer(A: Algebra, x: Value) -> Value:
 
 
 def _to_fixed(A: Algebra, op: Opcode, of: str, *inputs: Value) -> Value:
-    """s2f6 is a signed byte that counts 64ths: to nearest even, saturated; a NaN gives the largest (5.2.3)."""
+    """s2f6 is a signed byte that counts 64ths: rounded, saturated; a NaN gives the largest (5.2.3)."""
     scaled = op.has("scaled::n2::ue8m0")
     scales: tuple[Value, ...] = A.unpack("b8", 2, inputs[-1]) if scaled else ()
     values = inputs[:2] if of == "f32" else _singles(A, of, inputs[0])
     parts = []
     for at, value in enumerate(reversed(values)):
-        if scaled:  # divided by its scale, which is to multiply by the inverse power of two
-            inverse = A.sub("u16", A.const("u16", 254), scales[at])
-            inverse = A.select("u16", A.compare("eq", "u16", scales[at], A.const("u16", 0xFF)), scales[at], inverse)
-            value = A.fmul("f32", value, _single_scale(A, inverse))
-        steps = A.integral("f32", "rn", A.fmul("f32", value, A.real("f32", 64.0)))
+        if scaled:
+            value = A.fmul("f32", value, _inverse(A, scales[at]))
+        steps = A.integral("f32", "rz" if op.has("rz") else "rn", A.fmul("f32", value, A.real("f32", 64.0)))
         word = A.float_to_int("f32", "s32", steps, 127)
         word = A.maximum("s32", word, A.const("s32", 0 if op.has("relu") else -128))
         parts.append(A.resize("s32", "s16", A.minimum("s32", word, A.const("s32", 127))))

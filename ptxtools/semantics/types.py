@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 _SCALAR_BITS = {"pred": 1, "tf32": 32, "bf16": 16}
-_NARROW_BITS = {"s2f6": 8, "e4m3": 8, "e5m2": 8, "ue8m0": 8, "ue4m3": 8, "e2m3": 8, "e3m2": 8, "e2m1": 4}
+_NARROW_BITS = {"s2f6": 8, "ue5m3": 8, "e4m3": 8, "e5m2": 8, "ue8m0": 8, "ue4m3": 8, "e2m3": 8, "e3m2": 8, "e2m1": 4}
 
 
 @cache

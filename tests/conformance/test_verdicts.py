@@ -1,12 +1,14 @@
-"""ptx-lint against recorded verdicts of ptxas 13.0: a fixed sample here, all of them by `make sweep`."""
+"""ptx-lint against recorded verdicts of ptxas 13.0 to 13.5: a fixed sample here, all of them by `make sweep`."""
 
 import re
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tools.conformance import replay
+from tools.conformance.oracle import release_of
 from tools.conformance.record import Record, read_all
 
 DATA = Path(__file__).parents[2] / "testdata" / "conformance"
@@ -24,6 +26,14 @@ def test_there_are_enough_probes() -> None:
     assert len(RECORDS) >= 60_000
     assert sum(map(chosen, RECORDS)) >= 5_000
     assert 0.2 < sum(record.accepted for record in RECORDS) / len(RECORDS) < 0.8
+
+
+def test_each_release_was_asked() -> None:
+    asked = Counter(release_of(record.setting) for record in RECORDS)
+    assert set(asked) == {f"13.{minor}" for minor in range(6)}
+    assert min(asked.values()) > 1_000
+    found = {r.setting: r.accepted for r in RECORDS if r.text == "cvt.rn.bf16x2.e4m3x2 %r1, %h2;"}
+    assert not found["9.1/sm_100f"] and found["9.2/sm_100f"] and found["9.5/sm_121f"]
 
 
 @pytest.mark.parametrize("topic", TOPICS)

@@ -95,7 +95,7 @@ def test_modifiers_in_any_order_where_unambiguous(text: str) -> None:
      "wmma.sync.load.a.row.m16n16k16.f16", "fence.async.proxy"],
 )  # fmt: skip
 def test_words_of_a_mnemonic_stand_first(text: str) -> None:
-    with pytest.raises(isa.OpcodeError, match="must stand first"):
+    with pytest.raises(isa.OpcodeError, match="must come first"):
         resolve(text)
 
 

@@ -160,7 +160,7 @@ def test_target_options():
 def test_every_line_is_named():
     found = needs_of(body="redux.sync.add.s32 r, r, -1;\nadd.s32 r, r, 1;\n" * 6)
     assert [c.line for c in found.because] == [8, 10, 12, 14, 16, 18]
-    assert "  line 8 and 5 more like it: redux.sync.add.s32 r, r, -1;  (PTX 7.0, sm_80 or later)" in found.to_text()
+    assert "  line 8 and 5 similar ones: redux.sync.add.s32 r, r, -1;  (PTX 7.0, sm_80 or later)" in found.to_text()
 
 
 # --- what was removed -------------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import pytest
 
 from ptxtools import native, reference
 from ptxtools.machine.launch import Launch
-
-from ..engine.harness import BASE, Memory, launch_of
+from tests.program.harness import BASE, Memory, launch_of
 
 ENGINES = {"native": native.run, "reference": reference.run}
 both = pytest.mark.parametrize("engine", ENGINES)

@@ -11,7 +11,7 @@ import pytest
 
 from ptxtools import isa
 from ptxtools.isa.index import CHAPTERS
-from tests.tensor.test_all_forms import missing, resolved
+from tests.sim.tensor.test_all_forms import missing, resolved
 
 SECTIONS = {"9.7.9": 800, "9.7.12": 3, "9.7.13": 250, "9.7.19": 4}
 #: They need labels, functions or variables around them, and have tests of their own.

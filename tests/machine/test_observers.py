@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -346,6 +349,23 @@ def test_a_program_that_nobody_watches_is_as_it_was_lowered(name: str, observers
     program = lowered(KERNELS[name][0], observers)
     program.cache.clear()
     assert encode_program(program) == encode_program(plain)
+
+
+def test_a_plain_run_loads_nothing_of_observers() -> None:
+    script = """
+import sys
+from ptxtools.cli.run import main
+try:
+    main()
+finally:
+    last = ("observers", "looks", "claims", "findings")
+    print([n for n in sys.modules if n.startswith("ptxtools.") and ("observe." in n or n.split(".")[-1] in last)])
+"""
+    example = str(Path(__file__).resolve().parents[2] / "examples" / "vecadd.ptx")
+    args = ["--grid", "1", "--block", "4", *["--arg", "zeros:f32[4]"] * 3, "--arg", "4"]
+    done = subprocess.run([sys.executable, "-c", script, example, *args], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def kinds(program: Any) -> set[str]:

@@ -7,7 +7,7 @@ import pytest
 
 import ptxtools
 from ptxtools import isa
-from tests.tensor.test_all_forms import resolved, target_of
+from tests.sim.tensor.test_all_forms import resolved, target_of
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
 QUIET = ("fence", "membar", "prefetch", "prefetchu", "applypriority", "pmevent", "griddepcontrol", "createpolicy")

@@ -7,8 +7,7 @@ import pytest
 
 import ptxtools
 from ptxtools.diagnostics import Trap
-
-from ..tensor.test_mma import Product
+from tests.sim.tensor.test_mma import Product
 
 HEAD = """.version 9.0
 .target {target}

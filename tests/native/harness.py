@@ -8,8 +8,7 @@ import numpy as np
 
 from ptxtools import native
 from ptxtools.machine.launch import Outcome
-
-from ..engine.harness import BASE, Memory, launch_of, lowered
+from tests.program.harness import BASE, Memory, launch_of, lowered
 
 __all__ = ["BASE", "Memory", "body_kernel", "launch_of", "lowered", "results", "run"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from ptxtools import native, reference
 from ptxtools.program.program import FRAME_HEADER
-from tests.engine.harness import Memory, launch_of, lowered
+from tests.program.harness import Memory, launch_of, lowered
 
 #: Lanes below 16 wait inside `waits`, with narrow registers live, until lane 31 has been through `works`, which has
 #: wide ones, a deeper call and constants of its own.

@@ -131,6 +131,8 @@ def _moved(op: Opcode, values: list[int]) -> list[int]:
 
 def _floating(op: Opcode) -> Judge:
     t, count = element_of(op.type or "")
+    if len(op.types) > 2:
+        return _equals(lambda v: [_mixed(op, v)])
     answer = _float_answer(op, t, count > 1)
     if count == 1:
         if op.family == "testp":
@@ -144,6 +146,28 @@ def _floating(op: Opcode) -> Judge:
         return got[0] == answer(next(parts)) | answer(next(parts)) << width
 
     return both
+
+
+def _mixed(op: Opcode, values: list[int]) -> int:
+    """Both elements in exact arithmetic, rounded once."""
+    kinds = [element_of(t)[0] for t in op.types]
+    widths = [bits_of(kind) for kind in kinds]
+    result = 0
+    for n in range(2):
+        parts = [v >> w * n & (1 << w) - 1 for v, w in zip(values, widths[1:], strict=True)]
+        single = [oracle.encode(oracle.decode(p, k), "f32") for p, k in zip(parts, kinds[1:], strict=True)]
+        if op.family == "sub":
+            single[1] ^= 1 << 31
+        mode = next((m for m in ("rz", "rm", "rp") if op.has(m)), "rn")
+        operation = "add" if op.family == "sub" else op.family
+        if kinds[0] == "f32":
+            answer = oracle.arithmetic(operation, "f32", mode, *single)
+        else:  # f64 holds the product; of a sum it holds enough to be cut off
+            wide = [oracle.encode(oracle.decode(p, "f32"), "f64") for p in single]
+            exact = oracle.decode(oracle.arithmetic(operation, "f64", "rz", *wide), "f64")
+            answer = oracle.encode(exact, kinds[0], "rz")
+        result |= answer << widths[0] * n
+    return result
 
 
 def _float_answer(op: Opcode, t: str, packed: bool) -> Callable[[list[int]], int]:
@@ -215,6 +239,8 @@ def _conversion(op: Opcode) -> Expectation | None:
     if target == "s2f6x2":
         return Expectation("exact rationals", _equals(lambda v: [_fixed(op, v)]))
     form, _ = element_of(target)
+    if op.has("scaled::n1::ue8m0"):
+        return Expectation("exact rationals", _equals(lambda v: [_divided(op, form, v)]))
     if source == "f32":
         bits = _stored_bits(form)
         return Expectation("exact rationals", _equals(
@@ -262,9 +288,33 @@ def _widened(op: Opcode, target: str, source: str, pattern: int, scales: int = 0
         if source == "ue8m0":
             value = oracle.encode(oracle.Fraction(2) ** (code - 127), target) if code < 255 else 0x7FFF
         else:
-            x = oracle.Fraction(oracle.number(code, "s8"), 64) if source == "s2f6" else oracle.decode(code, source)
-            value = _scaled(op, target, x, scale)
+            value = _scaled(op, target, _number(code, source), scale)
         result |= value << place
+    return result
+
+
+def _number(code: int, source: str) -> oracle.Number:
+    """A narrow number: s2f6 counts 64ths, ue5m3 has no sign."""
+    if source == "s2f6":
+        return oracle.Fraction(oracle.number(code, "s8"), 64)
+    if source == "ue5m3":
+        field, mantissa = code >> 3, code & 7 | (8 if code > 7 else 0)
+        return math.nan if code == 255 else mantissa * oracle.Fraction(2) ** (max(field, 1) - 18)
+    return oracle.decode(code, source)
+
+
+def _divided(op: Opcode, form: str, values: list[int]) -> int:
+    """Both sources divided by one power of two, then rounded; 255 is no number."""
+    *parts, scale = values
+    if op.types[1] != "f32":
+        half, _ = element_of(op.types[1])
+        parts = [oracle.encode(oracle.decode(p, half), "f32") for p in (parts[0] >> 16, parts[0] & 0xFFFF)]
+    result = 0
+    for pattern in parts:
+        x = oracle.decode(pattern, "f32") if scale & 255 != 255 else math.nan
+        if not isinstance(x, float):
+            x = x / oracle.Fraction(2) ** ((scale & 255) - 127)
+        result = result << _stored_bits(form) | test_conversion.narrow_number(op, form, x)
     return result
 
 
@@ -294,7 +344,7 @@ def _fixed(op: Opcode, values: list[int]) -> int:
             number = 127 if x > 0 else -128
         else:
             exact = oracle.exact(x) * 64 / oracle.Fraction(2) ** (scale - 127)
-            number = oracle.clamp(round(exact), "s8")
+            number = oracle.clamp(math.trunc(exact) if op.has("rz") else round(exact), "s8")
         result |= (max(number, 0) if op.has("relu") else number) % 256 << place
     return result
 
@@ -305,7 +355,7 @@ def _tf32(op: Opcode, pattern: int) -> int:
         return 0x7FFF_FFFF
     if op.has("relu") and oracle.is_negative(x):
         return 0
-    return oracle.encode(x, "tf32", test_conversion.mode_of(op), satfinite=op.has("satfinite")) << 13
+    return test_conversion.narrow_number(op, "tf32", x) << 13
 
 
 def _scales(op: Opcode, values: list[int]) -> int:

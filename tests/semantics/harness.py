@@ -52,13 +52,12 @@ def families(chapters: Iterable[str]) -> list[str]:
 
 @cache
 def all_opcodes() -> tuple[Opcode, ...]:
-    """Every opcode of the chapters whose meaning is lane values to lane values."""
+    """Every opcode with a meaning of the chapters whose meaning is lane values to lane values."""
     found: dict[str, Opcode] = {}
     for family in [*families(COVERED), *MOVES]:
         for form in isa.forms(family):
             if form.section.startswith(SECTIONS):
-                for opcode in opcodes_of(form):
-                    found[opcode.text] = opcode
+                found.update((opcode.text, opcode) for opcode in opcodes_of(form) if semantics.covers(opcode))
     return tuple(found.values())
 
 

@@ -65,6 +65,11 @@ def expected_setp(op: Opcode, a: int, b: int, c: int = 0) -> list[bool]:
 
 def expected_set(op: Opcode, a: int, b: int, c: int = 0) -> int:
     """All ones or 1.0 where true, of each half of a pair by itself."""
+    if len(op.types) == 1:
+        element, _, _ = op.types[0].partition("x")
+        ones = (1 << int(element[1:])) - 1
+        places = range(0, 32, int(element[1:]))
+        return sum(truth(op, element, a >> s & ones, b >> s & ones) * ones << s for s in places)
     target, source = op.types
     t = source.removesuffix("x2")
     one = {"f32": 0x3F80_0000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}

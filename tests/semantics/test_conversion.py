@@ -65,7 +65,7 @@ def to_float(op: Opcode, target: str, source: str, pattern: int) -> int:
         return 0 if math.isnan(number) or number <= 0 else min(result, oracle.encode(Fraction(1), target))
     if op.has("relu") and not math.isnan(number) and oracle.is_negative(number):
         return 0
-    return result
+    return 0 if op.has("pzo") and number == 0 else result
 
 
 @pytest.mark.parametrize("op", SCALAR, ids=lambda op: op.text)
@@ -108,13 +108,17 @@ def half_pair(op: Opcode, form: str, values: list[int]) -> int:
 
 
 def narrow_one(op: Opcode, form: str, pattern: int) -> int:
-    """One f32 to a narrow format: rounding, .satfinite, .relu, NaN."""
-    x = oracle.decode(pattern, "f32")
+    """One f32 to a narrow format: rounding, .satfinite, .relu, .pzo, NaN."""
+    return narrow_number(op, form, oracle.decode(pattern, "f32"))
+
+
+def narrow_number(op: Opcode, form: str, x: oracle.Number) -> int:
     if isinstance(x, float) and math.isnan(x):
         return {"f16": 0x7FFF, "bf16": 0x7FFF, "e4m3": 0x7F, "e5m2": 0x7F}.get(form, oracle.LAYOUTS[form].largest)
     if op.has("relu") and oracle.is_negative(x):
         return 0
-    return oracle.encode(x, form, mode_of(op), satfinite=op.has("satfinite"))
+    result = oracle.encode(x, form, mode_of(op), satfinite=op.has("satfinite"))
+    return 0 if op.has("pzo") and result == oracle.LAYOUTS[form].sign else result
 
 
 PACKED = [op for op in CVT if op.types[0] in ("f16x2", "bf16x2", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptxtools import native, reference
-from tests.engine.harness import Memory, launch_of
+from tests.program.harness import Memory, launch_of
 
 ENGINES = {"native": native.run, "reference": reference.run}
 

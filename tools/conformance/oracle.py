@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ptxtools.isa.targets import Target
 
-from .setting import LINE, LINES, MODULE, header, module_of, where
+from .setting import LINE, LINES, MODULE, NEWEST, header, module_of, where
 
 #: Seconds after which ptxas is given up: it takes a tenth for a full batch, and for a few probes it never ends.
 _LIMIT = 10
@@ -31,6 +32,22 @@ class Verdict(NamedTuple):
     def crashed(self) -> bool:
         """ptxas ended without a word about the line, or not at all: no verdict."""
         return self.messages == ("crash",)
+
+
+def release_of(setting: str) -> str:
+    """The release of ptxas that is asked about a setting: that of its PTX version, "13.0" for all up to 9.0."""
+    return f"13.{max(where(setting)[0], NEWEST)[1]}"
+
+
+def releases(commands: Iterable[str]) -> dict[str, Oracle]:
+    """The ptxas of each release, by what they say of themselves; nothing for a command that does not exist."""
+    found = {}
+    for command in commands:
+        if shutil.which(command):
+            said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout
+            if release := re.search(r"release (\d+\.\d+)", said):
+                found[release[1]] = Oracle(command)
+    return found
 
 
 class Oracle:
@@ -59,6 +76,10 @@ class Oracle:
     def accepts(self, setting: str, lines: Sequence[str]) -> bool:
         """Whether this whole module passes."""
         return self._call(setting, lines).returncode == 0
+
+    def help(self) -> str:
+        """What it says of its options, the targets among them."""
+        return subprocess.run([self.command, "--help"], capture_output=True, text=True, check=False).stdout
 
     def _whole(self, setting: str, probe: str) -> Verdict:
         """The verdict on a module, with the line of its first error as "@3", counted in the probe."""
@@ -163,4 +184,4 @@ def _verdict(messages: list[str] | None) -> Verdict:
     return Verdict(False, " ".join(named), tuple(dict.fromkeys(messages)))
 
 
-__all__ = ["LINE", "Oracle", "Verdict"]
+__all__ = ["LINE", "Oracle", "Verdict", "release_of", "releases"]

@@ -2,6 +2,7 @@
 `!probe` is one at which ptxas crashed.
 
 Behind a tab a refused probe has the version and target that ptxas named: `-elect.sync %r1|%p2, %r2;<tab>8.0 sm_90`.
+The setting tells who was asked (`oracle.release_of`): ptxas 13.0 up to PTX 9.0, then the release of each version.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-#: Files of records, and the topic that a file is for; None: all others.
-FILES = {"verdicts.xz": None, "modules.xz": "module"}
+from .setting import NEWEST, where
+
+#: Files of records.
+FILES = ("verdicts.xz", "modules.xz", "newer.xz")
 
 
 class Record(NamedTuple):
@@ -49,11 +52,11 @@ def read_all(folder: Path) -> list[Record]:
 
 
 def write_all(folder: Path, records: Iterable[Record]) -> None:
-    """Each record into the file of its topic."""
-    own = {topic: name for name, topic in FILES.items()}
+    """Each record into its file: modules by themselves, and what ptxas 13.0 was not asked about."""
     parts: dict[str, list[Record]] = {name: [] for name in FILES}
     for record in records:
-        parts[own.get(record.topic, own[None])].append(record)
+        newer = where(record.setting)[0] > NEWEST
+        parts["newer.xz" if newer else "modules.xz" if record.topic == "module" else "verdicts.xz"].append(record)
     for name, part in parts.items():
         if part:
             write(folder / name, part)

@@ -1,6 +1,6 @@
-"""From the intermediate representation to a `Program` that both engines run.
+"""Lower the intermediate representation to a `Program` that both engines run.
 
-One file a group of instructions; each registers its functions (`registry.py`). `link.py` finds what a kernel reaches,
+One file per group of instructions, which registers its functions (`registry.py`). `link.py` finds reachable functions,
 `function.py` holds the state for one function, `values.py` finds the value an operand stands for, `finish.py` improves
 the result and gives out slots.
 """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def shape_of(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
-    """The operand list of the opcode that the written operands fit, by their number."""
+    """The operand list of the opcode that fits the number of written operands."""
     count = len(instruction.operands)
     specs = op.operands
     if len(specs) == count:
@@ -88,7 +88,7 @@ def _selector(instruction: Instruction, op: Opcode) -> Constant | None:
 def add_destination(
     f: FunctionLowering, operand: Operand, spec: OperandSpec, dst: list[Ref | None], types: list[str]
 ) -> None:
-    """Append what one destination operand writes: one value, the two of `p|q`, or a vector's elements."""
+    """Append the values of one destination operand: one value, the two of `p|q`, or a vector's elements."""
     if isinstance(operand, Pair):
         second = spec.second
         dst += (f.destination(operand.first), f.destination(operand.second))
@@ -103,7 +103,7 @@ def add_destination(
 
 
 def add_source(f: FunctionLowering, operand: Operand, spec: OperandSpec, src: list[Ref], types: list[str]) -> None:
-    """Append what one source operand reads."""
+    """Append the values of one source operand."""
     if spec.vector or type(operand) is Vector:
         items = elements(f, operand)
         names = [type_of(f, item, spec) for item in items]

@@ -114,7 +114,7 @@ def _components(f: FunctionLowering, operand: Operand, passed: Passed) -> tuple[
 
 
 def take_result(f: FunctionLowering, operand: Operand, passed: Passed, result: Ref) -> None:
-    """Put a scalar result where the call wants it."""
+    """Move a scalar result to its destination."""
     home = _home_or_none(f, operand)
     if home is not None:
         f.ops.append(access("st", f"b{8 * passed.size}", f.stack_pointer, home, result, f.where))

@@ -21,7 +21,7 @@ _RANK_BITS = 8
 
 @lowers("mapa")
 def mapa(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """The address at the same place in the shared memory of the CTA with a given rank: its rank bits replaced."""
+    """The same address in the shared memory of the CTA with a given rank: its rank bits are replaced."""
     target, address, rank = instruction.operands[:3]
     bits = "b64" if op.type == "u64" else "b32"
     base, number = f.source(address, op.type), f.source(rank, "u32")
@@ -42,7 +42,7 @@ def _is_variable(f: FunctionLowering, operand: Name) -> bool:
 
 @lowers("getctarank")
 def getctarank(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """Rank of the CTA whose shared memory an address lies in."""
+    """Rank of the CTA whose shared memory contains an address."""
     target, address = instruction.operands[:2]
     kind = op.type or "u64"
     base = f.source(address, kind)

@@ -53,7 +53,7 @@ def brx(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 
 @lowers("ret", "exit")
 def leave(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """`ret` in a kernel is `exit`. Results that lie in memory are fetched whether or not the guard holds."""
+    """`ret` in a kernel is `exit`. Results in memory are fetched whether or not the guard holds."""
     kind = "exit" if op.family == "exit" or f.entry else "ret"
     guard, negated = f.guard, f.negated
     if kind == "ret":
@@ -85,7 +85,7 @@ def trap(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 
 
 def _stop(f: FunctionLowering, terminator: Terminator) -> None:
-    """End the block with lanes leaving; those whose guard is off go on behind it."""
+    """End the block with lanes leaving; those whose guard is off continue after it."""
     if terminator.guard is None:
         f.end(terminator)
         return

@@ -1,4 +1,4 @@
-"""What happens to a function once its operations stand: improvement, and slots for its values."""
+"""Finish a lowered function: optimise it, and assign slots to its values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def owners(f: FunctionLowering) -> dict[int, int]:
 
 
 def finish(f: FunctionLowering) -> FunctionCode:
-    """Improve the blocks (if asked to), give out slots, and describe the function. Block numbers stay local."""
+    """Optimise the blocks (if requested), assign slots, and describe the function. Block numbers stay local."""
     for op in f.outgoing_local:
         op.imm += f.local_bytes
     if f.optimise:

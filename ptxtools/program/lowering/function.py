@@ -203,9 +203,9 @@ class FunctionLowering(Values):
         self.end(Terminator("exit" if self.entry else "ret"))
 
     def guarded_region(self) -> int | None:
-        """For an instruction that cannot be guarded itself: only lanes whose guard holds come to the next block.
+        """For an instruction that cannot be guarded itself: only lanes whose guard holds enter the next block.
 
-        Returns the label that the others go to, for `end_region`; None without a guard.
+        Returns the label for the other lanes, for `end_region`; None without a guard.
         """
         if self.guard is None:
             return None
@@ -221,7 +221,7 @@ class FunctionLowering(Values):
             self.begin(after)
 
     def synchronise(self, mask: Ref) -> None:
-        """Let the lanes of a warp that `mask` names meet here (bar.warp.sync, and the .sync warp operations)."""
+        """Synchronise the lanes of a warp in `mask` (bar.warp.sync, and the .sync warp operations)."""
         if mask.slot in self.synchronised:
             return
         meeting, after = self.new_label(), self.new_label()

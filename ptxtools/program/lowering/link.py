@@ -1,4 +1,4 @@
-"""A kernel and all that it can reach, lowered and joined into a `Program`."""
+"""Lower a kernel and everything reachable from it, and link them into a `Program`."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Linker:
         return len(self.lines) - 1
 
     def program(self, kernel: Function) -> Program:
-        """Lower everything; raises PtxError with all that cannot be run."""
+        """Lower everything; raises PtxError with everything that cannot be run."""
         self.reach(kernel)
         lowered: list[FunctionLowering] = []
         problems: list[Diagnostic] = []
@@ -197,7 +197,7 @@ def _symbols(instruction: Instruction) -> Iterator[str]:
 
 
 def _deepest(calls: list[set[int]], functions: list[FunctionCode]) -> tuple[int, int, int]:
-    """Frames, their bytes and local memory of the longest chain of calls; (0, 0, 0) when it has no known end."""
+    """Frames, their bytes and local memory of the longest chain of calls; (0, 0, 0) if it is unbounded."""
     if any(-1 in called for called in calls):
         return 0, 0, 0
     done: dict[int, tuple[int, int, int]] = {}
@@ -224,7 +224,7 @@ def _deepest(calls: list[set[int]], functions: list[FunctionCode]) -> tuple[int,
 
 
 def kernel_of(module: Module, name: str) -> Function:
-    """The entry of that name; raises PtxError when there is none."""
+    """The entry of that name; raises PtxError if there is none."""
     for function in module.functions:
         if function.name == name and function.kind == "entry" and function.body is not None:
             return function

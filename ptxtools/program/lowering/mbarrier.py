@@ -60,7 +60,7 @@ def _emit(
 
 
 def _patience(f: FunctionLowering, attempt: Callable[[], None], slow: Ref, after: int) -> None:
-    """Give others their turn, and look again, a few times before anybody waits: that is much cheaper."""
+    """Yield and poll again a few times before waiting, which is much cheaper."""
     rounds = f.new("b32")
     again, still, enough = f.new_label(), f.new_label(), f.new_label()
     f.copy(rounds, f.constant(_ROUNDS, "b32"))
@@ -134,10 +134,10 @@ def wait(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 
 def _results(f: FunctionLowering, results: Sequence[Operand]) -> tuple[Ref | None, list[Ref]]:
     """The predicate of a wait, and its reports: zero, as for every mbarrier of .layout::v0."""
-    first, *reports = results
-    if isinstance(first, Pair):
-        reports = [first.second, *reports]
-        first = first.first
+    pair, *reports = results
+    first = pair
+    if isinstance(pair, Pair):
+        first, reports = pair.first, [pair.second, *reports]
     return f.destination(first), [ref for report in reports if (ref := f.destination(report)) is not None]
 
 

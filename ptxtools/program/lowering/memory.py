@@ -46,7 +46,7 @@ class Located:
 
 
 def locate(f: FunctionLowering, operand: Operand, space_modifier: str | None) -> Located:
-    """What an address operand means for an instruction with that state space."""
+    """Resolve an address operand for an instruction with that state space."""
     if isinstance(operand, Element):  # `ld.global.u32 s, table[1]` (6.4.2)
         operand = Address(operand)
     if not isinstance(operand, Address):
@@ -90,7 +90,7 @@ def load(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 
 
 def _constant_load(f: FunctionLowering, targets: list[Ref | None], place: Located, type_name: str) -> bool:
-    """Read kernel parameters as constants of the launch; not when that is out of bounds, which traps as it runs."""
+    """Read kernel parameters as constants of the launch; except out of bounds, which traps at run time."""
     size = TYPES[type_name].bits // 8
     if place.offset < 0 or place.offset + size * len(targets) > parameter_bytes(f.function):
         return False

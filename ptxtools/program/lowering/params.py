@@ -1,4 +1,4 @@
-"""Parameters and results of functions: where they lie, and how `ld.param`, `st.param` and calls reach them (5.1.6)."""
+"""Parameters and results of functions: their layout, and access by `ld.param`, `st.param` and calls (5.1.6)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def lay_out_parameters(f: FunctionLowering) -> None:
-    """Give each parameter, result and `.param` variable of the body its place.
+    """Assign a location to each parameter, result and `.param` variable of the body.
 
-    Scalars are values; arrays, and scalars that are accessed in parts or whose address is taken, lie in local memory.
+    Scalars are values; arrays, and scalars that are accessed in parts or whose address is taken, are in local memory.
     """
     if f.entry:
         for placed in kernel_parameters(f.function):

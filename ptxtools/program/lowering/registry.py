@@ -1,4 +1,4 @@
-"""Which function lowers which instruction: files of this package register theirs by the instruction's name."""
+"""The functions that lower instructions; files of this package register theirs by the instruction's name."""
 
 from __future__ import annotations
 

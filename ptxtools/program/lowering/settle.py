@@ -1,4 +1,4 @@
-"""Moves of accumulators that stand before the wait for them (9.7.15.7).
+"""Moves of accumulators before the wait for them (9.7.15.7).
 
 The manual forbids to touch the accumulators of a pending `wgmma.mma_async`, but compilers leave moves there: LLVM
 unpacks f16 accumulators right behind the commit, and ptxas gives the moves finished values. So where work completes

@@ -1,6 +1,6 @@
-"""Memory taken from the stack as a kernel runs: alloca, stacksave, stackrestore (9.7.17).
+"""Dynamic stack allocation: alloca, stacksave, stackrestore (9.7.17).
 
-Frames of functions grow from the start of a thread's local memory; what alloca takes comes from its end.
+Frames of functions grow from the start of a thread's local memory; alloca takes memory from its end.
 """
 
 from __future__ import annotations

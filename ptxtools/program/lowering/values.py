@@ -32,7 +32,7 @@ class Pointer:
 
 
 class Values:
-    """Number values, and find the value that an operand stands for."""
+    """Number values, and find the value of an operand."""
 
     def __init__(
         self, addresses: Callable[[str], int], code: dict[str, int], shared: SharedLayout, statics: dict[int, str]
@@ -96,18 +96,18 @@ class Values:
     # --- registers ----------------------------------------------------------------------------------------------------
 
     def enter(self, names: Names) -> None:
-        """Names mean what they do in this scope from now on."""
+        """From now on, look names up in this scope."""
         if names is not self.names:
             self.names = names
             self.known = self._by_scope.setdefault(id(names), {})
 
     def bind(self, variable: Variable, refs: list[Ref]) -> None:
-        """Let a register live in given values (`.reg` parameters), one for each component."""
+        """Bind a register to given values (`.reg` parameters), one for each component."""
         self._by_variable[id(variable), variable.name] = tuple(refs) if variable.vector > 1 else refs[0]
         self.types.update((ref.slot, variable.type) for ref in refs)
 
     def register(self, name: str) -> Ref | tuple[Ref, ...] | None:
-        """The register that `name` stands for, one value a component for a vector; None for anything else."""
+        """The register named `name`, one value per component for a vector; None for anything else."""
         found = self.known.get(name)
         if found is not None:
             return found

@@ -1,4 +1,4 @@
-"""Block layout: jumps to jumps, constant branches, blocks that only continue another, blocks that nothing reaches."""
+"""Block layout: jumps to jumps, constant branches, blocks that only continue another, unreachable blocks."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _reached(blocks: list[Block]) -> set[int]:
 
 
 def renumber(blocks: list[Block]) -> list[Block]:
-    """Drop blocks that nothing reaches."""
+    """Drop unreachable blocks."""
     kept = sorted(_reached(blocks))
     numbers = {old: new for new, old in enumerate(kept)}
     for old in kept:

@@ -1,4 +1,4 @@
-"""Slots for the values of a function: values that are never needed at the same time share one.
+"""Slots for the values of a function: values that are never live at the same time share one.
 
 Linear scan over live intervals (Poletto, Sarkar 1999). Each storage class has slots of its own, so that an operation
 which writes while it reads never mixes lanes.
@@ -24,7 +24,7 @@ _UNUSED = Slot(0)
 
 
 class ValueTable(Protocol):
-    """What is known of a function's values, by number."""
+    """Facts about a function's values, by number."""
 
     refs: list[Ref]
     fixed: dict[int, Slot]

@@ -33,7 +33,7 @@ class Side:
 
 
 def if_convert(blocks: list[Block], values: ValueTable) -> list[Block]:
-    """Convert until nothing more fits. Returns the blocks that remain, numbered anew."""
+    """Convert until nothing more fits. Returns the remaining blocks, renumbered."""
     summaries: dict[int, Summary] = {}
     while True:
         incoming = predecessors(blocks)
@@ -144,7 +144,7 @@ class _Guards:
         return replace(op, guard=both, negated=False)
 
     def forget(self, op: Op) -> None:
-        """A predicate that was written is joined anew."""
+        """A written predicate must be combined again."""
         written = writes(op)
         for key in [key for key in self.joined if key[0] in written]:
             del self.joined[key]

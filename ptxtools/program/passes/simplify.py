@@ -200,7 +200,7 @@ def simplify(blocks: list[Block], values: ValueTable) -> None:
 
 
 def drop_dead(blocks: list[Block], values: ValueTable) -> None:
-    """Remove operations without effects whose results nobody reads, and what only they needed."""
+    """Remove operations without effects whose results are unused, and those that only they needed."""
     counts: dict[int, int] = {}
     makers: dict[int, list[Op]] = {}
     for block in blocks:

@@ -7,7 +7,6 @@ import numpy as np
 from ptxtools.isa.types import TYPES
 from ptxtools.machine.claims import Span, span_at
 from ptxtools.machine.events import View, serves
-from ptxtools.machine.observers import Access
 from ptxtools.program.details import Groups
 from ptxtools.program.program import RANK_SHIFT
 from ptxtools.sim.multimem import buffers
@@ -47,7 +46,8 @@ def _update(view: View, *, shared: bool) -> Update | None:
     assert opcode is not None
     if "redOp" not in opcode.mods:
         return None
-    return update_of(view, opcode.mods["redOp"], opcode.mods["type"], flushes=True, shared=shared)
+    flushes = not opcode.has("noftz")
+    return update_of(view, opcode.mods["redOp"], opcode.mods["type"], flushes=flushes, shared=shared)
 
 
 def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
@@ -220,6 +220,8 @@ def clear(view: View) -> None:
             raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
         target = operands.memory("a", lane, size, write=True, align=8)
         if listeners is not None:
+            from ptxtools.machine.observers import Access
+
             cta, offset = operands.shared("a", lane, size, align=8)
             place = np.array([cta.rank << RANK_SHIFT | offset], np.uint64)
             listeners.tell("access", view, Access("shared", np.array([lane]), place, size, "write", ""))
