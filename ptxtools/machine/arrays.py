@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.program.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from ptxtools.program.program import WINDOWS
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, is_signed, word_bits
 
@@ -54,9 +54,6 @@ def _table(t: str, name: str, entries: tuple[int, ...]) -> Array:
 def _number_view(t: str) -> type:
     bits = word_bits(t)
     return _SIGNED[bits] if is_signed(t) else _UNSIGNED[bits]
-
-
-WINDOWS = {"shared_window": SHARED_WINDOW, "local_window": LOCAL_WINDOW, "param_window": PARAM_WINDOW}
 
 
 class NumpyAlgebra(FloatOperations):

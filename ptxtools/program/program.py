@@ -52,6 +52,8 @@ CODE_BASE, CODE_STEP = 0x1000, 16
 SHARED_WINDOW = 0x0100_0000_0000_0000
 LOCAL_WINDOW = 0x0200_0000_0000_0000
 PARAM_WINDOW = 0x0300_0000_0000_0000
+#: The same by the names that semantics asks an algebra for (`Algebra.context`).
+WINDOWS = {"shared_window": SHARED_WINDOW, "local_window": LOCAL_WINDOW, "param_window": PARAM_WINDOW}
 
 #: Shared memory of the CTA with rank r of a cluster lies at r << RANK_SHIFT of the shared window, as on the chips:
 #: programs clear a bit of an address to reach the other CTA of a pair.

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ptxtools.program.program import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from ptxtools.program.program import WINDOWS
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, is_signed, word_bits
 
 from .algebra_convert import Conversions
 from .emitter import ZERO, Emitter, splat
-
-WINDOWS = {"shared_window": SHARED_WINDOW, "local_window": LOCAL_WINDOW, "param_window": PARAM_WINDOW}
 
 
 class LLVMAlgebra(Conversions):
