@@ -153,7 +153,7 @@ def legal(context: Context) -> dict[str, int | str] | str:
     if "ftz" in mods and "f32" not in (to, of):
         return "'.ftz' needs '.f32' as source or destination type"
     if "bf16" in (to, of) and "sat" in mods:
-        return "'.sat' does not go with '.bf16'"
+        return "'.sat' cannot be combined with '.bf16'"
     if to in _INTEGERS and of in _INTEGERS and "sat" in mods and _holds(to, of):
         return f"'.sat' has no effect: '.{to}' can represent every '.{of}'"
     if to in _FLOATS and of in _FLOATS and "relu" not in mods and "satfinite" not in mods:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ptxtools.diagnostics import Diagnostic, Source
 
-_UNDECLARED, _NO_END = "PTX201", "PTX102"
+_UNDECLARED, _NO_END, _FOREIGN = "PTX201", "PTX102", "PTX101"
 _COMMENT = r"//\s*ptx-lint:\s*(disable|disable-file)\s*=\s*([\w, \t]+)"
 
 
@@ -73,7 +73,8 @@ def _next_line(source: Source, number: int) -> int:
 def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic]) -> list[Diagnostic]:
     """The findings without consequences of syntax errors: a declaration that could not be parsed leaves its names
     undeclared, and an unparsed label leaves its branches without a target. If a comment hides the rest of a text,
-    little is known about it."""
+    little is known about it. A foreign character in a comment or string damages nothing."""
+    syntax = [d for d in syntax if not (d.code == _FOREIGN and d.subject)]
     if not syntax or syntax[0].source is None:
         return list(findings)
     if any(d.code == _NO_END and d.source and d.source.excerpt(d.span) == "/*" for d in syntax):

@@ -507,13 +507,14 @@ def _inner_brace() -> re.Pattern[str]:
 
 
 def _outside(text: str, at: int, source: Source) -> Diagnostic:
-    """The finding about a character that PTX does not have, at `at`."""
+    """The finding about a character at `at` that PTX does not have, in a comment, a string or between words: every
+    statement is still there. Its subject is the character."""
     name = f"'{text[at]}'" if text[at].isprintable() else f"U+{ord(text[at]):04X}"
-    message = f"the character {name} is none of PTX, not even in a comment"
+    message = f"the character {name} is not allowed in PTX, not even in a comment"
     if text[at] == "\v":
         message = "a vertical tab separates no words of PTX"
     help = ("save the file without a byte order mark",) if text[at] == "\ufeff" else ()
-    return Diagnostic("PTX101", message, (at, at + 1), source, help=help, section="4.1")
+    return Diagnostic("PTX101", message, (at, at + 1), source, help=help, section="4.1", subject=text[at])
 
 
 def _binary(text: str) -> int | None:

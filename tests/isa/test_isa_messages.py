@@ -13,7 +13,7 @@ CASES = [
     ("add.fatz.f32", "PTX111", "'.fatz' is not a modifier of 'add'", "did you mean '.ftz'"),
     ("ld.gloal.f32", "PTX111", "'.gloal'", "'.global'"),
     ("setp.foo.s32", "PTX111", "'.foo'", "'.CmpOp' accepts .eq"),
-    ("add.sat.u16", "PTX113", "'.sat' does not go with 'add.u16'", "add{.sat}.type d, a, b"),
+    ("add.sat.u16", "PTX113", "'.sat' cannot be combined with 'add.u16'", "add{.sat}.type d, a, b"),
     ("add.sat.sat.s32", "PTX114", "repeats '.sat'", "add{.sat}.type"),
     ("add.s32.s32", "PTX114", "repeats '.s32'", "form:"),
     ("mul.wide.u64", "PTX113", "'.wide'", ""),

@@ -111,7 +111,7 @@ def test_devices_take_every_option(device):
         ({"seed": -1}, "seed -1: must not be negative"),
         ({"heap": -1}, "a heap of -1 bytes does not fit: device memory has"),
         ({"numerics": "exact"}, "numerics 'exact': must be chip or ieee"),
-        ({"engine": "steam"}, "there is no engine 'steam'; use native or reference"),
+        ({"engine": "steam"}, "there is no engine 'steam'; there are native and reference"),
         ({"stack": -1}, "stack"),
     ],
 )

@@ -107,7 +107,7 @@ def test_a_definition_wins_over_its_declaration() -> None:
 
 
 def test_what_is_defined_nowhere_has_no_address() -> None:
-    with pytest.raises(PtxError, match="defined nowhere"):
+    with pytest.raises(PtxError, match=r"declared \.extern but not defined"):
         image_of(Variable("x", "global", "u32", linkage="extern"))
     with pytest.raises(LaunchError, match="has no address"):
         image_of(Variable("p", "global", "u64", init=SymbolValue("nothing")))

@@ -79,7 +79,7 @@ def test_random_blanks_and_comments(seed):
     """Anything that separates words: where blanks were, or between any two of them."""
     rng = random.Random(f"positions {seed}")
     text = body(*[rng.choice((_spaced, _torn))(rng, statement) for statement in rng.choices(STATEMENTS, k=25)])
-    assert both(text).diagnostics == []
+    assert {d.code for d in both(text).diagnostics} <= {"PTX101"}  # some comments are not ASCII
     assert agree(text) == 25
 
 

@@ -337,13 +337,15 @@ def test_fix_of_standard_input_goes_to_standard_output(run):
     assert status == 0 and out == GENERIC.replace("ld.b32", "ld.shared.b32")
 
 
-@pytest.mark.parametrize("change", [
-    lambda data: data.replace(b"\n", b"\r\n"), lambda data: b"\xef\xbb\xbf" + data, lambda data: b"// caf\xe9\n" + data,
+@pytest.mark.parametrize(("change", "status"), [
+    (lambda data: data.replace(b"\n", b"\r\n"), 0), (lambda data: b"\xef\xbb\xbf" + data, 1),
+    (lambda data: b"// caf\xe9\n" + data, 1),
 ])  # fmt: skip
-def test_fixes_keep_line_ends_and_encoding(run, files, change):
+def test_fixes_keep_line_ends_and_encoding(run, files, change, status):
+    """What is not ASCII stays, and stays an error."""
     path = files / "generic.ptx"
     path.write_bytes(change(GENERIC.encode()))
-    assert run("--fix", "generic.ptx")[0] == 0
+    assert run("--fix", "generic.ptx")[0] == status
     assert path.read_bytes() == change(GENERIC.replace("ld.b32", "ld.shared.b32").encode())
 
 

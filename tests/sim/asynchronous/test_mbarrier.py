@@ -189,7 +189,7 @@ def test_arrivals_in_another_cta(engine: str) -> None:
         ("mbarrier.arrive.shared::cta.b64 _, [bar];", "not initialised"),
         ("mov.u32 %r9, 0; mbarrier.init.shared::cta.b64 [bar], %r9;", "cannot expect 0 arrivals"),
         ("mov.u32 %r9, 1048576; mbarrier.init.shared::cta.b64 [bar], %r9;", "cannot expect 1048576 arrivals"),
-        ("mbarrier.init.shared::cta.b64 [bar], 2; mbarrier.arrive.shared::cta.b64 _, [bar], 3;", "phase lacks 2"),
+        ("mbarrier.init.shared::cta.b64 [bar], 2; mbarrier.arrive.shared::cta.b64 _, [bar], 3;", "phase needs 2"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mov.u32 %r9, 0; mbarrier.arrive.shared::cta.b64 _, [bar], %r9;",
          "0 arrivals at once"),
         ("mbarrier.init.shared::cta.b64 [bar+4], 1;", "not aligned to 8"),

@@ -55,7 +55,7 @@ def test_counts_out_of_range(count: int) -> None:
 def test_misuse() -> None:
     with pytest.raises(mbarrier.MisuseError, match="not initialised"):
         mbarrier.arrive(0)
-    with pytest.raises(mbarrier.MisuseError, match="lacks 1"):
+    with pytest.raises(mbarrier.MisuseError, match="needs 1"):
         mbarrier.arrive(mbarrier.fresh(1), 2)
     with pytest.raises(mbarrier.MisuseError, match="tx-count"):
         mbarrier.expect_tx(mbarrier.expect_tx(mbarrier.fresh(1), 1 << 19), 1 << 19)
