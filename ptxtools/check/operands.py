@@ -31,7 +31,7 @@ _SELECTORS = {
     "mask4": re.compile(r"b(?=.)3?2?1?0?"),
 }
 #: Instructions, beside video, that take numbers for constants, but no address with an offset.
-_NO_ADDRESS = frozenset({"tcgen05", "wgmma", "createpolicy", "getctarank", "istypep", "mapa", "mbarrier"})
+_NO_ADDRESS = frozenset({"clmad", "tcgen05", "wgmma", "createpolicy", "getctarank", "istypep", "mapa", "mbarrier"})
 _VIDEO = "9.7.18"
 #: Constants that ptxas does not hold to the manual's range: a hazard, no error.
 _UNRANGED = frozenset({"lop3"})
@@ -230,7 +230,7 @@ class _Fit(VectorFit):
         if self.op.family in _NO_ADDRESS or self.op.name == "red.async" or self.op.section.startswith(_VIDEO):
             return False
         return (
-            {"imm", "reg"} <= spec.kinds and spec.role == "src" and not spec.vector
+            {"imm", "reg"} <= spec.kinds and spec.role == "src" and not spec.vector and spec.name != "cache_policy"
             and found.kind == "memory" and found.space != "param" and not is_handle(Name(operand.name), found)
             and info is not None and info.kind in ("int", "bits") and info.bits in (32, 64)
         )  # fmt: skip
