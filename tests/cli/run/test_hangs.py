@@ -182,10 +182,10 @@ PRINTS = """.version 8.0
     mov.u64 %d1, text; cvta.global.u64 %d2, %d1;
     { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %d2; st.param.b64 [a], 0;
       call (r), vprintf, (f, a); }
-LOOP: mov.u32 %r1, %clock;
+LOOP: mov.u64 %d0, %globaltimer; setp.eq.u64 %p2, %d0, 0; @%p2 bra DONE;
     mbarrier.test_wait.shared.b64 %p1, [full], %d3;
     @!%p1 bra LOOP;
-    ret; }
+DONE: ret; }
 """
 
 
