@@ -152,7 +152,7 @@ def test_asynchronous_stores_to_all_devices(engine: str) -> None:
 @ENGINES
 def test_a_plain_address_is_no_multicast_address(engine: str) -> None:
     line = "multimem.cp.async.bulk.global.shared::cta.bulk_group [%b], [%s], 64;"
-    with pytest.raises(ptxtools.Trap, match="is no multicast address"):
+    with pytest.raises(ptxtools.Trap, match="is not a multicast address"):
         launch(engine, kernel(POINTERS + LOAD + line + GROUP, version=HEADER), [bytes_of(256), bytes_of(256)])
 
 
