@@ -92,6 +92,22 @@ static inline uint32_t SMALL(float x, int mantissa, int bias, uint32_t most, uin
 #define E2M3(x) SMALL(x, 3, 1, 0x1f, 0x1f, 5)
 #define E3M2(x) SMALL(x, 2, 3, 0x1f, 0x1f, 5)
 #define E2M1(x) SMALL(x, 1, 1, 7, 7, 3)
+static inline uint16_t CUTBF(float x) { return x != x ? 0x7fff : bits(x) >> 16; }
+/* scales, 2 ** (e - 127), and what one divides by; 64ths in a signed byte */
+static inline float POWER(uint32_t e) { return e == 255 ? __builtin_nanf("") : real(e ? e << 23 : 0x400000); }
+static inline float INVERSE(uint32_t e)
+{ return e == 255 ? __builtin_nanf("") : real(e < 254 ? (254 - e) << 23 : 0x400000); }
+static inline uint32_t S2F6(float x) { return (int32_t)(x >= -128 ? x < 127 ? x : 127 : x < 0 ? -128 : 127) & 255; }
+#ifdef __PCLMUL__
+#define CLMUL(a, b) _mm_clmulepi64_si128(_mm_cvtsi64_si128(a), _mm_cvtsi64_si128(b), 0)
+#define CLMUL_LO(a, b) ((uint64_t)_mm_cvtsi128_si64(CLMUL(a, b)))
+#define CLMUL_HI(a, b) ((uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(CLMUL(a, b), CLMUL(a, b))))
+#else
+static inline uint64_t CLMUL_LO(uint64_t a, uint64_t b)
+{ uint64_t r = 0; for (int k = 0; k < 64; k++) r ^= -(b >> k & 1) & a << k; return r; }
+static inline uint64_t CLMUL_HI(uint64_t a, uint64_t b)
+{ uint64_t r = 0; for (int k = 1; k < 64; k++) r ^= -(b >> k & 1) & a >> (64 - k); return r; }
+#endif
 /* random bits are added below the last place kept, then all is cut off */
 #define RANDOM(x, r, keep) real(bits(x) + ((r) & (1u << (23 - (keep))) - 1) & -1u << (23 - (keep)))
 static inline uint32_t SCALE_UP(float x)

@@ -22,6 +22,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ptxtools import isa
+from ptxtools.isa.targets import provides_any
+
 LIST = Path(__file__).with_suffix(".txt")
 
 _WORDS = {
@@ -77,6 +80,15 @@ def _read() -> dict[str, list[Form]]:
 
 
 GROUPS = _read()
+
+#: What the kernels are written for: the first of them that has the form.
+DEVICES = ("sm_100a", "sm_120a")
+
+
+def device_of(opcode: str) -> str | None:
+    """The device that a form is measured on; None for a form of chips that are not simulated, which nothing can run."""
+    needs = isa.resolve(opcode).requirements
+    return next((name for name in DEVICES if all(provides_any(name, need.targets) for need in needs)), None)
 
 
 def class_of(opcode: str) -> Form | None:

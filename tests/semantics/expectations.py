@@ -240,19 +240,15 @@ def _conversion(op: Opcode) -> Expectation | None:
         return Expectation("exact rationals", _equals(lambda v: [_fixed(op, v)]))
     form, _ = element_of(target)
     if op.has("scaled::n1::ue8m0"):
-        return Expectation("exact rationals", _equals(lambda v: [_divided(op, form, v)]))
+        return Expectation("exact rationals", _equals(lambda v: [test_conversion.divided(op, form, v)]))
     if source == "f32":
-        bits = _stored_bits(form)
+        bits = test_conversion.stored_bits(form)
         return Expectation("exact rationals", _equals(
             lambda v: [test_conversion.narrow_one(op, form, v[0]) << bits | test_conversion.narrow_one(op, form, v[1])]
         ))  # fmt: skip
     if source in ("f16x2", "bf16x2"):
         return Expectation("exact rationals", _equals(lambda v: [_half_pair(op, form, v[0])]))
     return Expectation("exact rationals", _equals(lambda v: [_widened(op, form, element_of(source)[0], *v)]))
-
-
-def _stored_bits(form: str) -> int:
-    return {"f16": 16, "bf16": 16, "e2m1": 4}.get(form, 8)
 
 
 def _packed(op: Opcode, values: list[int]) -> int:
@@ -276,12 +272,14 @@ def _scalar_conversion(op: Opcode, target: str, source: str) -> Judge:
 def _half_pair(op: Opcode, form: str, pattern: int) -> int:
     source, _ = element_of(op.types[1])
     high, low = (oracle.encode(oracle.decode(p, source), "f32") for p in (pattern >> 16, pattern & 0xFFFF))
-    return test_conversion.narrow_one(op, form, high) << _stored_bits(form) | test_conversion.narrow_one(op, form, low)
+    return test_conversion.narrow_one(op, form, high) << test_conversion.stored_bits(form) | test_conversion.narrow_one(
+        op, form, low
+    )
 
 
 def _widened(op: Opcode, target: str, source: str, pattern: int, scales: int = 0x7F7F) -> int:
     """A pair of narrow numbers times their scales; the formats without infinity have one NaN or none."""
-    bits = _stored_bits(source)
+    bits = test_conversion.stored_bits(source)
     result = 0
     for shift, place, scale in ((0, 0, scales & 255), (bits, 16, scales >> 8)):
         code = pattern >> shift & (1 << {"e2m3": 6, "e3m2": 6}.get(source, bits)) - 1
@@ -301,21 +299,6 @@ def _number(code: int, source: str) -> oracle.Number:
         field, mantissa = code >> 3, code & 7 | (8 if code > 7 else 0)
         return math.nan if code == 255 else mantissa * oracle.Fraction(2) ** (max(field, 1) - 18)
     return oracle.decode(code, source)
-
-
-def _divided(op: Opcode, form: str, values: list[int]) -> int:
-    """Both sources divided by one power of two, then rounded; 255 is no number."""
-    *parts, scale = values
-    if op.types[1] != "f32":
-        half, _ = element_of(op.types[1])
-        parts = [oracle.encode(oracle.decode(p, half), "f32") for p in (parts[0] >> 16, parts[0] & 0xFFFF)]
-    result = 0
-    for pattern in parts:
-        x = oracle.decode(pattern, "f32") if scale & 255 != 255 else math.nan
-        if not isinstance(x, float):
-            x = x / oracle.Fraction(2) ** ((scale & 255) - 127)
-        result = result << _stored_bits(form) | test_conversion.narrow_number(op, form, x)
-    return result
 
 
 def _scaled(op: Opcode, target: str, x: oracle.Number, scale: int) -> int:
@@ -368,7 +351,7 @@ def _scales(op: Opcode, values: list[int]) -> int:
 def _stochastic(op: Opcode) -> Judge:
     """Each result is a neighbour of its source; an exact source, an infinity or a NaN has one."""
     form, count = element_of(op.types[0])
-    bits = _stored_bits(form)
+    bits = test_conversion.stored_bits(form)
     satfinite = op.has("satfinite")
 
     def allowed(pattern: int) -> set[int]:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ptxtools import isa, semantics
+from ptxtools.check.availability import Version, demands_of
 from ptxtools.isa import Opcode
 from ptxtools.isa.index import CHAPTERS
+from ptxtools.isa.targets import FIRST_VERSION, version_text
 from ptxtools.machine.arrays import NumpyAlgebra, quiet
 from ptxtools.semantics.types import word_bits
 
@@ -59,6 +61,13 @@ def all_opcodes() -> tuple[Opcode, ...]:
             if form.section.startswith(SECTIONS):
                 found.update((opcode.text, opcode) for opcode in opcodes_of(form) if semantics.covers(opcode))
     return tuple(found.values())
+
+
+def version_of(op: Opcode, target: str, least: Version = (9, 0)) -> str:
+    """The PTX version that a module for a target declares to have the opcode: `least`, or the first that has it."""
+    return version_text(
+        max(least, *(demand.since(target) for demand in demands_of(op.requirements)), FIRST_VERSION[target])
+    )
 
 
 @dataclass(frozen=True)

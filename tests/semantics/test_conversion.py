@@ -11,9 +11,10 @@ import pytest
 
 from ptxtools import isa
 from ptxtools.isa import Opcode
+from ptxtools.semantics.types import element_of
 
 from . import oracle
-from .harness import all_opcodes, exhaustive, operands, run_numpy, signature
+from .harness import all_opcodes, dtype_of, exhaustive, operands, run_numpy, signature
 from .test_floating import float_of, flush
 
 COUNT = 32
@@ -123,18 +124,54 @@ def narrow_number(op: Opcode, form: str, x: oracle.Number) -> int:
 
 PACKED = [op for op in CVT if op.types[0] in ("f16x2", "bf16x2", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2")
           and op.types[1] == "f32" and not op.has("rs")]  # fmt: skip
+SCALED = [op for op in PACKED if op.has("scaled::n1::ue8m0")]
 
 
-@pytest.mark.parametrize("op", PACKED, ids=lambda op: op.text)
+def stored_bits(form: str) -> int:
+    """Bits from one number of a narrow format to the next in a pair."""
+    return {"f16": 16, "bf16": 16, "e2m1": 4}.get(form, 8)
+
+
+@pytest.mark.parametrize("op", [op for op in PACKED if op not in SCALED], ids=lambda op: op.text)
 def test_packed_conversion(op: Opcode) -> None:
     form = op.types[0][:-2]
-    bits = {"f16": 16, "bf16": 16, "e2m1": 4}.get(form, 8)
+    bits = stored_bits(form)
     rng = np.random.default_rng(1)
     a, b = near_format(form, 300, rng), near_format(form, 300, rng)
     got = run_numpy(op, [a, b])[0]
     for i in range(len(a)):
         want = narrow_one(op, form, int(a[i])) << bits | narrow_one(op, form, int(b[i]))
         assert int(got[i]) == want, (op.text, hex(a[i]), hex(b[i]), hex(got[i]), hex(want))
+
+
+def divided(op: Opcode, form: str, values: list[int]) -> int:
+    """Both sources divided by one power of two, then rounded; 255 is no number."""
+    *parts, scale = values
+    if op.types[1] != "f32":
+        half, _ = element_of(op.types[1])
+        parts = [oracle.encode(oracle.decode(p, half), "f32") for p in (parts[0] >> 16, parts[0] & 0xFFFF)]
+    result = 0
+    for pattern in parts:
+        x = oracle.decode(pattern, "f32") if scale & 255 != 255 else math.nan
+        if not isinstance(x, float):
+            x = x / Fraction(2) ** ((scale & 255) - 127)
+        result = result << stored_bits(form) | narrow_number(op, form, x)
+    return result
+
+
+@pytest.mark.parametrize("op", SCALED, ids=lambda op: op.text)
+def test_packed_conversion_with_a_scale(op: Opcode) -> None:
+    """Sources whose quotients lie near the format's values, and any with the least and the greatest scales."""
+    form = op.types[0][:-2]
+    rng = np.random.default_rng(1)
+    scale = np.concatenate([rng.integers(118, 137, 240), np.repeat([0, 1, 127, 253, 254, 255], 10)])
+    exponent = np.where(np.abs(scale - 127) < 10, scale - 127, 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        a, b = (np.ldexp(near_format(form, 300, rng).view(np.float32), exponent).view(np.uint32) for _ in "ab")
+    got = run_numpy(op, [a, b, scale.astype(dtype_of("b8"))])[0]
+    for x, y, s, result in zip(a.tolist(), b.tolist(), scale.tolist(), got.tolist(), strict=True):
+        want = divided(op, form, [x, y, s])
+        assert result == want, (op.text, hex(x), hex(y), s, hex(result), hex(want))
 
 
 def near_format(form: str, count: int, rng: np.random.Generator) -> np.ndarray:

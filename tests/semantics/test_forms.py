@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator
 from itertools import product
 
@@ -19,26 +18,8 @@ from ptxtools.isa.types import TYPES
 from ptxtools.semantics import forms
 from tools.forms import Change, changes, written
 
-#: Forms of the tables without a meaning, by the text of an opcode; and conversions to ue5m3, of which nobody says what
-#: becomes of a negative number. They are refused when a module is loaded to run.
-WITHOUT: frozenset[str] = frozenset(
-    {
-        *(f"mbarrier.init.layout::v1{space}.b64" for space in ("", ".shared", ".shared::cta")),
-        *(f"{family}.rz.ftz.f16x2.f32x2.f32x2" for family in ("add", "sub", "mul")),
-        *(
-            f"ldmatrix.sync.aligned.m8n16.{count}{space}.s8.s4"
-            for count in ("x1", "x2", "x4")
-            for space in ("", ".shared", ".shared::cta")
-        ),
-        *(
-            f"fence.proxy.{kinds}.alias.{order}.sys"
-            for kinds in ("fabric::generic", "generic::fabric")
-            for order in ("acquire", "release")
-        ),
-    }
-)
-#: Instructions of which no form has one.
-REFUSED = frozenset(f"fabric.{name}" for name in ("submit", "wait", "try_get", "try_put", "try_red", "try_pullred"))
+from . import refused
+
 #: Operands that a made-up form's opcodes are written with.
 HEAD = """.version 9.0
 .target {}
@@ -82,8 +63,8 @@ def test_every_form_has_a_meaning() -> None:
     print(f"{len(found)} opcodes; without a meaning:", ", ".join(sorted(without)) or "none")
     assert not unspelled
     assert len(found) > 12_000
-    named = {text for text in without if isa.resolve(text).name not in REFUSED}
-    assert {text for text in named if not re.fullmatch(r"cvt\..*\.ue5m3x2\.(f32|f16x2|bf16x2)", text)} == WITHOUT
+    assert {text for text in without if not refused.is_refused(isa.resolve(text))} == set()
+    assert without >= refused.FORMS
 
 
 def test_every_row_has_the_forms_of_its_instructions() -> None:
@@ -94,7 +75,7 @@ def test_every_row_has_the_forms_of_its_instructions() -> None:
 
 def test_every_row_is_of_an_instruction() -> None:
     names = {form.name for family in CHAPTERS for form in isa.forms(family)}
-    assert names - set(forms._texts()) == REFUSED
+    assert names - set(forms._texts()) == refused.INSTRUCTIONS
     assert set(forms._texts()) <= names
 
 

@@ -69,7 +69,7 @@ def pattern_of(op: Opcode) -> str | None:
 
 
 def _register(t: str) -> str:
-    return {"pred": "pred", "e2m1x2": "b8"}.get(t, f"b{word_bits(t)}")
+    return {"pred": "pred", "e2m1x2": "b8", "b8": "b8"}.get(t, f"b{word_bits(t)}")
 
 
 def _instruction(op: Opcode, shape: Shape) -> str:
