@@ -33,17 +33,7 @@ import numpy.typing as npt
 
 from ptxtools.diagnostics import Cause, Trap
 from ptxtools.program.operations import OPERATIONS
-from ptxtools.program.program import (
-    LANES,
-    LOCAL_WINDOW,
-    OFFSET_MASK,
-    PARAM_WINDOW,
-    RANK_SHIFT,
-    SHARED_WINDOW,
-    Op,
-    Ref,
-    Slot,
-)
+from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, WINDOWS, Op, Ref, Slot
 
 from .issued import IssuedProducts
 from .residents import Cluster, Cta, Schedule, Wait
@@ -55,7 +45,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_WINDOWS = {SHARED_WINDOW >> 56: "shared", LOCAL_WINDOW >> 56: "local", PARAM_WINDOW >> 56: "param"}
+#: State spaces by the upper byte of the generic addresses in their windows; all other addresses are global.
+SPACE_OF_WINDOW = {window >> 56: name.removesuffix("_window") for name, window in WINDOWS.items()}
 #: Names of state spaces in opcodes that mean one of ours.
 _SPACES = {
     "": "generic", "shared::cta": "shared", "shared::cluster": "shared", "cluster": "shared", "param::entry": "param",
@@ -306,7 +297,7 @@ class View(ABC):
         space = _SPACES.get(space, space)
         if space != "generic":
             return space, address & (0xFFFF_FFFF if space == "shared" else _MASK64)
-        found = _WINDOWS.get(address >> 56, "global")
+        found = SPACE_OF_WINDOW.get(address >> 56, "global")
         return found, address if found == "global" else address & (1 << 56) - 1
 
     def _check_local(self, address: int, size: int, lane: int, action: str) -> None:

@@ -14,17 +14,13 @@ from ptxtools.program.program import (
     CODE_BASE,
     CODE_STEP,
     LANES,
-    LOCAL_WINDOW,
-    PARAM_WINDOW,
-    SHARED_WINDOW,
 )
 
-from .events import View, serves
+from .events import SPACE_OF_WINDOW, View, serves
 from .observers import Access, Listeners
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_WINDOWS = ((SHARED_WINDOW, "shared"), (LOCAL_WINDOW, "local"), (PARAM_WINDOW, "param"))
 _INSIDE = np.uint64((1 << 56) - 1)
 _BITS = np.arange(LANES, dtype=np.uint64)
 #: Under these names the lanes of a warp that run its present instruction, and those that have exited, are noted.
@@ -58,8 +54,8 @@ def accesses(view: View) -> list[Access]:
         return [Access(space, lanes, addresses, size, action, order)] if len(lanes) else []
     found = []
     rest = np.ones(len(lanes), np.bool_)
-    for window, name in _WINDOWS:
-        here = addresses >> np.uint64(56) == np.uint64(window >> 56)
+    for window, name in SPACE_OF_WINDOW.items():
+        here = addresses >> np.uint64(56) == np.uint64(window)
         if here.any():
             found.append(Access(name, lanes[here], addresses[here] & _INSIDE, size, action, order))
             rest &= ~here

@@ -11,24 +11,13 @@ import pytest
 
 import ptxtools
 
+from .formulas import index
 from .kernels import fetch, fetcher
 
 ENGINES = ("native", "reference")
 RANDOM = np.random.default_rng(5)
 IMAGE = RANDOM.standard_normal((6, 9, 4)).astype(np.float32)  # rows, columns, channels
 VOLUME = RANDOM.standard_normal((3, 4, 5)).astype(np.float32)
-
-
-def index(i: int, n: int, mode: str) -> int | None:
-    """Texel by address mode; None outside of a border."""
-    if mode == "wrap":
-        return i % n
-    if mode == "mirror":
-        i %= 2 * n
-        return i if i < n else 2 * n - 1 - i
-    if mode == "border":
-        return i if 0 <= i < n else None
-    return min(max(i, 0), n - 1)
 
 
 def expected(texels: Any, place: tuple[float, ...], linear: bool, modes: tuple[str, ...], normalized: bool) -> Any:
