@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ptxtools.machine.products import GROUP
 from ptxtools.native.code.emitter import Emitter, splat
 
 from .decode import SHORT, SINGLE, SIZE, WORD, everywhere
-from .factors import NO_EXPONENT
+from .factors import NO_EXPONENT, TOGETHER
 from .sums import STEP, VectorSums, chain_elements, elements, loop
 
 #: Elements of D in a block; vectors of 16 that it has.
-BLOCK, VECTORS = 64, 4
+BLOCK, VECTORS = GROUP * TOGETHER, TOGETHER
 #: Greatest exponent of factors whose products are far from overflow in f32; lowest exponent of an element for which
 #: the scales of its terms and of its sum are normal numbers of f32.
 HIGHEST, LOWEST = 62, -100
