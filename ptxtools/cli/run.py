@@ -24,10 +24,12 @@ from .common import (
     read_input,
     run_command,
 )
+from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.observe.trace import Trace
 
 _EXAMPLES = examples(
     "ptx-run vecadd.ptx --grid 4 --block 256 --arg a.npy --arg b.npy --arg zeros:f32[1024] --arg 1024",
@@ -97,7 +99,8 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @click.option("--launch", "launch_file", metavar="FILE.toml", help="Run a launch file; MODULE replaces its module.")
 @flags_of(RunOptions)
 @flags_of(DeviceOptions)
-@not_available_yet("--trace", "--timeline", "--profile", "--coverage")
+@trace_options
+@not_available_yet("--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -208,10 +211,15 @@ def _run(job: Job, options: dict[str, Any]) -> int:
     from ptxtools.api import run_job
     from ptxtools.launch.errors import SpecError
 
+    def run(trace: Trace | None) -> Report:
+        if trace is not None:
+            job.device.observers = (*job.device.observers, trace)
+        return run_job(job, read_input)
+
     try:
         with _Ticker(options["quiet"]) as ticker:
             job.device.on_print = lambda text: _print(text, ticker)
-            report = run_job(job, read_input)
+            report = traced(options, run)
     except SpecError as error:
         raise Failure(str(error)) from None
     _show(report, job, options)
