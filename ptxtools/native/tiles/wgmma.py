@@ -17,7 +17,7 @@ from .factors import NOT_FINITE
 
 #: Largest K and N of a product of elements of 8 bits and more (9.7.15.2).
 _K, _N = 32, 256
-#: Parts of the scratch memory, in bytes, as `factors` lays them out (f32 and i16): B's values and exponents, those of the
+#: Parts of the scratch memory, in bytes, as `factors` lays them out (f32, i16): B's values and exponents, those of the
 #: warp's rows of A, and those of A with each row four times.
 _PARTS = (
     4 * _K * _N, 2 * _K * _N, 4 * _K * GROUP,
