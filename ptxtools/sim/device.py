@@ -302,6 +302,17 @@ class Device:
             memory.allowed = lambda address, size: all(allows(address, size) for allows in listeners.of("allows"))
         return listeners
 
+    def _explained(
+        self, trap: Trap, module: Loadable, program: Program, request: Request, context: LaunchContext
+    ) -> Trap:
+        """The trap with its source lines, and with what was overwritten or reported before it."""
+        locate(trap, program, context.places)
+        hint = shared_hint(program, request.shared)
+        if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
+            trap.details += (hint,)
+        trap.details += self.runtime.overwritten(self.load(module), request)
+        return self.runtime.checked(trap, context)
+
     def _numerics_of_chip(self) -> str:
         """The generation of the device's tensor cores; a device without them runs no program that needs it."""
         from ptxtools.semantics.generations import generation_of
@@ -337,12 +348,10 @@ class Device:
                 listeners.tell("grid_begun", launch)
             outcome = engines.find(self.engine)(launch)
         except Trap as trap:
-            locate(trap, program, context.places)
-            hint = shared_hint(program, request.shared)
-            if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
-                trap.details += (hint,)
-            trap.details += self.runtime.overwritten(self.load(module), request)
-            trap = self.runtime.checked(trap, context)
+            try:
+                trap = self._explained(trap, module, program, request, context)
+            except KeyboardInterrupt as stop:
+                raise stop from trap  # what is known so far
             if listeners is not None:
                 listeners.tell("trapped", trap)
             raise trap from None
