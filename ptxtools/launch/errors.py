@@ -10,7 +10,14 @@ from ptxtools.diagnostics import LaunchError
 
 
 class SpecError(Exception):
-    """A SPEC, an option or a launch file is malformed, or names a file that cannot be read."""
+    """A SPEC, an option or a launch file is malformed, or names a file that cannot be read.
+
+    located: the message begins with the launch file and the key.
+    """
+
+    def __init__(self, message: str, *, located: bool = False) -> None:
+        super().__init__(message)
+        self.located = located
 
 
 class WrongTypeError(LaunchError, TypeError):

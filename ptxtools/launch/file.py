@@ -169,9 +169,7 @@ class _Reader:
                 return Content(kind, *shaped(table.text(kind)))
             return _content_table(kind, table)
         except SpecError as error:
-            if str(error).startswith(f"{table.file}:"):
-                raise
-            raise table.error(str(error), kind) from None
+            raise error if error.located else table.error(str(error), kind) from None
 
     def _global(self, name: str, table: Table) -> GlobalPlan:
         plan = GlobalPlan(name, self._path(table.text("file")), self._path(table.text("expect")))

@@ -91,7 +91,7 @@ class Module:
         try:
             return self._kernels[find_name(str(name), self._kernels, prefixes=False)]
         except KernelNameError as error:
-            raise LaunchError(str(error).replace("there is no kernel", "the module has no kernel")) from None
+            raise LaunchError(str(error)) from None
 
     def __contains__(self, name: object) -> bool:
         """Whether `module[name]` is a kernel."""

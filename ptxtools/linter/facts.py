@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
     Address,
     Arguments,
@@ -228,15 +229,9 @@ def _plan_of(op: Opcode, specs: tuple[OperandSpec, ...]) -> Plan:
 
 
 def _matched(plan: Plan, operands: Sequence[Operand]) -> Plan:
-    """The plan of the list with as many operands, and with addresses where these have them."""
-    for one in plan.lists:
-        needed = sum(not spec.optional for spec in one.specs)
-        if needed <= len(operands) <= len(one.specs) and all(
-            (spec.role == "addr") == isinstance(operand, Address)
-            for spec, operand in zip(one.specs, operands, strict=False)
-        ):
-            return one
-    return plan
+    """The plan of the list that an instruction is written with."""
+    found = plan.op and fitting(plan.op, operands)
+    return next((one for one in plan.lists if one.specs is found), plan)
 
 
 def _bounds(spec: OperandSpec) -> tuple[int, int] | None:

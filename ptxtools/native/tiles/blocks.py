@@ -1,4 +1,4 @@
-"""LLVM IR of products of factors that `tilefactors` has arranged: D = A * B + C as tensor cores add (docs/numerics.md).
+"""LLVM IR of products of factors that `factors` has arranged: D = A * B + C as tensor cores add (docs/numerics.md).
 
 A block is 64 elements of D, four vectors. The largest exponent of each element comes from sums of 16-bit exponents.
 Products are exact in f32; each is brought to the scale of its element and cut off to a whole number, and these are
