@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ptxtools.program.details import Detail, Run
 from ptxtools.program.operations import ENDINGS, LANEWISE
@@ -24,15 +25,26 @@ MOST_OPERATIONS = 4000
 
 #: An operand of a step: number or -1, storage class, type.
 StepOperand = tuple[int, str, str]
-#: What a step computes: kind, opcode, detail, destinations, sources; the guard's number or -1, whether it is negated;
-#: numbers of what a guarded step's destinations held before.
-Step = tuple[str, str, Detail | None, tuple[StepOperand, ...], tuple[StepOperand, ...], int, bool, tuple[int, ...]]
 #: How a run goes round: number of the branch's guard, its value in lanes that go back, and whether that is to `target`.
 Again = tuple[int, bool, bool]
 #: Slot and storage class.
 Key = tuple[Slot, str]
 #: All words of any frame.
 EVERYTHING = -1
+
+
+class Step(NamedTuple):
+    """One operation of a run. text: its opcode; guard: a number or -1; before: numbers of what a guarded step's
+    destinations held before."""
+
+    kind: str
+    text: str
+    detail: Detail | None
+    targets: tuple[StepOperand, ...]
+    sources: tuple[StepOperand, ...]
+    guard: int
+    negated: bool
+    before: tuple[int, ...]
 
 
 def form_runs(program: Program, *, everywhere: bool) -> list[list[Op]]:
@@ -122,7 +134,7 @@ class _GrowingRun:
         types = op.dst_types or tuple(ref.type if ref else "" for ref in op.dst)
         targets = tuple(self._target(ref, t) for ref, t in zip(op.dst, types, strict=False))
         text = op.opcode.text if op.opcode is not None else ""
-        self.steps.append((op.kind, text, op.detail, targets, sources, guard, op.negated, before))
+        self.steps.append(Step(op.kind, text, op.detail, targets, sources, guard, op.negated, before))
         return True
 
     def _clean(self, op: Op) -> bool:

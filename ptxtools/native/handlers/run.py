@@ -6,7 +6,7 @@ at a time. Where some lanes do not take part, the slots that change are put asid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
@@ -151,16 +151,17 @@ def _operand(h: Handler, operand: StepOperand, contents: _Contents) -> Value:
 
 
 def _step(h: Handler, step: Step, contents: _Contents, kept: dict[int, Key]) -> None:
-    _, _, _, targets, _, guard, negated, before = step
     outputs = _outputs(h, step, contents)
-    lanes = contents[guard] if guard >= 0 else None
-    if lanes is not None and negated:
+    lanes = contents[step.guard] if step.guard >= 0 else None
+    if lanes is not None and step.negated:
         lanes = h.algebra.not_("pred", lanes)
-    for place, ((number, storage, t), value) in enumerate(zip(targets, outputs, strict=False)):
+    for place, ((number, storage, t), value) in enumerate(zip(step.targets, outputs, strict=False)):
         if number < 0:
             continue
         wide = h.algebra.widen(value, t, storage)
-        contents[number] = wide if lanes is None else h.algebra.select(storage, lanes, wide, contents[before[place]])
+        contents[number] = (
+            wide if lanes is None else h.algebra.select(storage, lanes, wide, contents[step.before[place]])
+        )
         if number in kept:
             _keep(h, *kept[number], contents, number)
 
@@ -177,15 +178,18 @@ def _keep(h: Handler, slot: Slot, storage: str, contents: _Contents, number: int
 
 
 def _outputs(h: Handler, step: Step, contents: _Contents) -> Sequence[Value]:
-    kind, text, detail, targets, sources, guard, _, _ = step
-    inputs = [_operand(h, operand, contents) for operand in sources]
-    words = [contents.words[operand[0]] for operand in sources if operand[0] in contents.words]
-    if text in _LOGIC and len(words) == len(sources) and guard < 0 <= targets[0][0]:
-        return (contents.flags(targets[0][0], h.code.value(f"{_LOGIC[text]} i32 {words[0]}, {(*words, -1)[1]}")),)
-    if kind == "alu":
-        return compute(h, isa.resolve(text), detail, inputs)
-    if kind == "pack":
-        return (h.algebra.pack(sources[0][2], inputs),)
-    if kind == "unpack":
-        return h.algebra.unpack(targets[0][2], len(targets), inputs[0])
-    return inputs
+    inputs = [_operand(h, operand, contents) for operand in step.sources]
+    words = [contents.words[operand[0]] for operand in step.sources if operand[0] in contents.words]
+    if step.text in _LOGIC and len(words) == len(step.sources) and step.guard < 0 <= step.targets[0][0]:
+        combined = h.code.value(f"{_LOGIC[step.text]} i32 {words[0]}, {(*words, -1)[1]}")
+        return (contents.flags(step.targets[0][0], combined),)
+    return MEANINGS[step.kind](h, step, inputs)
+
+
+#: Outputs of a step by its kind, which is one that maps lanes to lanes (`operations.LANEWISE`).
+MEANINGS: dict[str, Callable[[Handler, Step, list[Value]], Sequence[Value]]] = {
+    "alu": lambda h, step, inputs: compute(h, isa.resolve(step.text), step.detail, inputs),
+    "copy": lambda h, step, inputs: inputs,
+    "pack": lambda h, step, inputs: (h.algebra.pack(step.sources[0][2], inputs),),
+    "unpack": lambda h, step, inputs: h.algebra.unpack(step.targets[0][2], len(step.targets), inputs[0]),
+}
