@@ -67,7 +67,7 @@ class FunctionFacts:
     """
 
     def __init__(self, function: Function, names: Names) -> None:
-        self.function = function
+        self.function, self.names = function, names
         self.lines: list[Line] = []
         self.items: list[object] = []
         self.reads: dict[RegisterKey, Instruction] = {}

@@ -42,5 +42,5 @@ CODE = "PTX571"
 def check(context: LintContext) -> None:
     line = unmet(context, r"mbarrier\.init", r"(bar|barrier|fence|membar)\.")
     if line is not None:
-        message = f"nothing makes this initialisation visible to other threads"
+        message = "nothing makes this initialisation visible to other threads"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.15.9")

@@ -41,5 +41,5 @@ CODE = "PTX572"
 def check(context: LintContext) -> None:
     line = unmet(context, r"tensormap\.replace", r"(fence\.proxy\.tensormap|tensormap\.cp_fenceproxy)")
     if line is not None:
-        message = f"nothing makes this change visible to tensor copies: the module has no fence.proxy.tensormap"
+        message = "nothing makes this change visible to tensor copies: the module has no fence.proxy.tensormap"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")

@@ -40,5 +40,5 @@ CODE = "PTX590"
 def check(context: LintContext) -> None:
     line = unmet(context, r"barrier\.cluster\.arrive", r"barrier\.cluster\.wait")
     if line is not None:
-        message = f"nothing in the module waits at the barrier of the cluster"
+        message = "nothing in the module waits at the barrier of the cluster"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")

@@ -40,5 +40,5 @@ CODE = "PTX591"
 def check(context: LintContext) -> None:
     line = unmet(context, r"barrier\.cluster\.wait", r"barrier\.cluster\.arrive")
     if line is not None:
-        message = f"nothing in the module arrives at the barrier of the cluster: this waits for ever"
+        message = "nothing in the module arrives at the barrier of the cluster: this waits for ever"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")

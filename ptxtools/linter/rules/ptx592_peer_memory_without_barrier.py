@@ -45,5 +45,7 @@ CODE = "PTX592"
 def check(context: LintContext) -> None:
     line = unmet(context, r"mapa\.", r"barrier\.cluster\.")
     if line is not None:
-        message = f"'{line.item.opcode}' gives memory of another CTA, which may not have begun, or may have ended: no barrier.cluster"
+        message = (
+            f"'{line.item.opcode}' gives memory of a CTA that may not have begun, or have ended: no barrier.cluster"
+        )
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")
