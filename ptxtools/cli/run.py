@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxtools.diagnostics.colour import is_terminal
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
 
 from .common import (
     CONTEXT_SETTINGS,
@@ -40,7 +40,7 @@ _EXAMPLES = examples(
 )
 
 #: Options that describe a launch; with --launch, the file does.
-_LAUNCH_OPTIONS = ("kernel", "grid", "block", *(option.name for option in options_of(LaunchOptions)), "args",
+_LAUNCH_OPTIONS = ("kernel", *(option.name for option in options_of(LaunchOptions)), "args",
                    "expects", "saves", "rtol", "atol")  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
 
 
 def flags_of(described: Any) -> Callable[[Any], Any]:
-    """Add the options (`DeviceOptions`, `LaunchOptions`) that have a flag to a command."""
+    """Add the options (`DeviceOptions`, `LaunchOptions`, `RunOptions`) that have a flag to a command."""
 
     def given(command: Any) -> Any:
         for option in reversed([option for option in options_of(described) if option.flag]):
@@ -61,6 +61,8 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
                 how["is_flag"] = True
             elif option.kind == "whole":
                 how["type"] = click.IntRange(option.least or 0)
+            elif option.kind == "seconds":
+                how |= {"type": click.FloatRange(0, min_open=True), "callback": _finite}
             elif option.choices:
                 how |= {"type": click.Choice(option.choices), "default": option.default,
                         "show_default": option.shows_default}  # fmt: skip
@@ -77,8 +79,6 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
               "a prefix of it; not needed if there is only one.")  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, without running one.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --list; default: text.")
-@click.option("--grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.")
-@click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed if the kernel has .reqntid.")
 @flags_of(LaunchOptions)
 @click.option(
     "--arg",
@@ -97,19 +97,7 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
     "--save", "saves", metavar="N=FILE.npy", multiple=True, help="Write the buffer of argument N after the run."
 )
 @click.option("--launch", "launch_file", metavar="FILE.toml", help="Run a launch file; MODULE replaces its module.")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(0, min_open=True),
-    callback=_finite,
-    help="Stop a run that takes longer.",
-)
-@click.option(
-    "--max-instructions",
-    metavar="N",
-    type=click.IntRange(1),
-    help="Stop a run that executes more than N thread-instructions.",
-)
+@flags_of(RunOptions)
 @flags_of(DeviceOptions)
 @trace_options
 @not_available_yet("--timeline", "--profile", "--coverage")
@@ -177,15 +165,15 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     from ptxtools.launch.options import given_values
 
     try:
-        given = given_values(DeviceOptions, options)
+        given, limits = given_values(DeviceOptions, options), given_values(RunOptions, options)
     except SpecError as error:
         raise click.UsageError(str(error)) from None
     if "checks" in given:
         given["checks"] |= frozenset(job.device.checks)
     job.device = replace(job.device, **given)
-    job.max_instructions = options["max_instructions"]
-    limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]
-    job.timeout = min(limits, default=None)
+    for name, limit in limits.items():  # the smaller one holds
+        known = getattr(job.limits, name)
+        setattr(job.limits, name, limit if known is None else min(limit, known))
 
 
 def _list(options: dict[str, Any]) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
+from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
     Address,
     Alias,
@@ -39,14 +40,17 @@ ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
 class Plan(NamedTuple):
-    """What an opcode does with its operands: op is None if no form fits. writes: for each operand; bounds: of an
-    integer constant in each operand, None for no bounds. positional: whether writes is valid; not for calls."""
+    """What an opcode does with its operands: op is None if no form fits. specs: the operands; writes: for each of them;
+    bounds: of an integer constant in each, None for no bounds. positional: whether writes is valid; not for calls.
+    lists: a plan for each of its operand lists, where these differ in what is written."""
 
     op: Opcode | None
     family: str
+    specs: tuple[OperandSpec, ...]
     writes: tuple[bool, ...]
     bounds: tuple[tuple[int, int] | None, ...]
     positional: bool
+    lists: tuple[Plan, ...] = ()
 
 
 class Line(NamedTuple):
@@ -104,6 +108,8 @@ class FunctionFacts:
                 self._other(item)
                 continue
             plan = plans.get(item.opcode) or _plan(item.opcode)
+            if plan.lists:
+                plan = _matched(plan, item.operands)
             line = Line(item, plan, names)
             self.lines.append(line)
             self.items.append(line)
@@ -209,12 +215,26 @@ def _plan(opcode: str) -> Plan:
     try:
         op = resolve(opcode)
     except OpcodeError:
-        plan = Plan(None, opcode.partition(".")[0], (), (), False)
+        plan = Plan(None, opcode.partition(".")[0], (), (), (), False)
     else:
-        writes = tuple(spec.role == "dst" for spec in op.operands)
-        plan = Plan(op, op.family, writes, tuple(map(_bounds, op.operands)), op.family != "call")
+        plan = _plan_of(op, op.operands)
+        if plan.positional:
+            lists = tuple(_plan_of(op, specs) for specs in op.shapes)
+            if any(plan.writes[: len(one.writes)] != one.writes[: len(plan.writes)] for one in lists):
+                plan = plan._replace(lists=lists)
     _plans[opcode] = plan
     return plan
+
+
+def _plan_of(op: Opcode, specs: tuple[OperandSpec, ...]) -> Plan:
+    writes = tuple(spec.role == "dst" for spec in specs)
+    return Plan(op, op.family, specs, writes, tuple(map(_bounds, specs)), op.family != "call")
+
+
+def _matched(plan: Plan, operands: Sequence[Operand]) -> Plan:
+    """The plan of the list that an instruction is written with."""
+    found = plan.op and fitting(plan.op, operands)
+    return next((one for one in plan.lists if one.specs is found), plan)
 
 
 def _bounds(spec: OperandSpec) -> tuple[int, int] | None:

@@ -81,6 +81,28 @@ def test_registers_that_nothing_writes(body, codes):
     assert found(body) == codes
 
 
+@pytest.mark.parametrize(("operands", "codes"), [
+    ("%p1, %b1, [%rd1], %rd2", []),
+    ("%p1, %b1, [%rd1], %rd9", ["PTX520"]),
+    ("%p1, [%rd1], %rd2", ["PTX520"]),
+])  # fmt: skip
+def test_results_are_those_of_the_operand_list_that_is_written(operands, codes):
+    """With a second result every operand has moved by one."""
+    text = f"""
+.version 9.5
+.target sm_100a
+.address_size 64
+.entry k() {{
+    .reg .pred %p1; .reg .b8 %b1; .reg .b16 %h1; .reg .b64 %rd1, %rd2, %rd9;
+    mov.b64 %rd1, 0; mov.b64 %rd2, 0;
+    mbarrier.test_wait.phase_type::primary.b64 {operands};
+    cvt.u16.u8 %h1, %b1; @%p1 st.global.b16 [%rd1], %h1;
+    ret;
+}}
+"""
+    assert [d.code for d in lint(parse(text, "a.ptx").module)] == codes
+
+
 @pytest.mark.parametrize(("condition", "codes"), [
     ("mov.u32 %r6, %tid.x; setp.eq.u32 %p2, %r6, 0;", ["PTX530"]),
     ("mov.u32 %r6, %laneid; setp.ne.u32 %p2, %r6, 0;", ["PTX530"]),

@@ -53,7 +53,7 @@ _FRAMES = 16
 
 
 class Hang(Exception):  # noqa: N818 - no error of ours
-    """A run cannot, or may not, go on. When all workers have stopped `hangs.told` makes a trap of it.
+    """A run cannot, or may not, go on. When all workers have stopped `hangs.report` makes a trap of it.
 
     loops: threads that run only look at what never changes.
     """
