@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
     Address,
+    Alias,
     Arguments,
     BranchTargets,
     Element,
@@ -25,6 +27,7 @@ from ptxtools.ir.nodes import (
     Variable,
     Vector,
 )
+from ptxtools.ir.references import is_runtime_function
 from ptxtools.ir.symbols import Names, declare, function_names, module_names
 from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
 from ptxtools.isa.types import TYPES
@@ -68,7 +71,7 @@ class FunctionFacts:
     """
 
     def __init__(self, function: Function, names: Names) -> None:
-        self.function = function
+        self.function, self.names = function, names
         self.lines: list[Line] = []
         self.items: list[object] = []
         self.reads: dict[RegisterKey, Instruction] = {}
@@ -251,3 +254,23 @@ class ModuleFacts:
         self.module = module
         self.names = module_names(module)
         self.functions = [FunctionFacts(f, self.names) for f in module.functions if f.body is not None]
+
+    @cached_property
+    def opcodes(self) -> dict[str, Line]:
+        """The first instruction with each opcode, as it is written."""
+        found: dict[str, Line] = {}
+        for facts in self.functions:
+            for line in facts.lines:
+                if line.item.opcode not in found:
+                    found[line.item.opcode] = line
+        return found
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether a kernel runs no code but the module's, the runtime's apart."""
+        functions = self.module.functions
+        known = {f.name for f in functions if f.body is not None}
+        known |= {item.name for item in self.module.items if isinstance(item, Alias)}
+        return any(f.kind == "entry" for f in functions) and all(
+            f.name in known or is_runtime_function(f.name) for f in functions
+        )

@@ -42,7 +42,7 @@ def test_constants(body, codes):
 
 @pytest.mark.parametrize(("body", "codes"), [
     ("bra L; L: ret;", []),
-    ("@%p1 bra L; add.s32 %r1, %r1, 1; L: mov.pred %p1, 1;", []),
+    ("@%p1 bra L; add.s32 %r1, %r1, 1; L: mov.pred %p1, 1;", ["PTX521"]),
     ("ret; add.s32 %r1, %r1, 1;", ["PTX510"]),
     ("ret; add.s32 %r1, %r1, 1; add.s32 %r1, %r1, 2;", ["PTX510"]),
     ("ret; trap;", []),
