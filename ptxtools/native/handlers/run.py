@@ -1,7 +1,7 @@
 """Handlers of runs: several operations with values in registers between them (see `runs`).
 
-Slots are read where a step first needs them, and written where their last value is made, so that few values are alive
-at a time. Where some lanes do not take part, the slots that change are put aside first and given back to those lanes.
+A slot is read where a step first needs it, and written where its last value is made, so that few values are alive at a
+time. If some lanes do not take part, slots that change are saved first and restored for those lanes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Move = tuple[str, str, str]
 
 
 def run(h: Handler) -> None:
-    """All steps in order; over and over, where the run is a loop of its own."""
+    """All steps in order; repeatedly, if the run is a loop."""
     steps, read, kept, again = h.op.of(Run).values()
     contents = _Contents(h, {number: (slot, storage) for number, slot, storage in read})
     targets = {number: (slot, storage) for number, slot, storage in kept}
@@ -70,7 +70,7 @@ def _whole(element: str) -> str:
 
 
 def _unless_full(h: Handler, moves: list[_Move], *, back: bool = False) -> None:
-    """Put slots aside if lanes are missing; `back`: give those lanes what they had."""
+    """Save slots if lanes are missing; `back`: restore the slots of those lanes."""
     if not moves:
         return
     part, on = h.code.label("part"), h.code.label("on")
@@ -94,7 +94,7 @@ def _fill(h: Handler, move: _Move) -> None:
 
 
 def _merge(h: Handler, move: _Move, *, made: str) -> None:
-    """Make a slot's vector whole: what the run has `made`, in the slot or the room, in the lanes that run."""
+    """Complete the vector of a slot: values that the run has `made` in the lanes that run, old values in the others."""
     slot, room, element = move
     vector, align = _whole(element), 4 if element == "i1" else 64
     new, old = (slot, room) if made == "slot" else (room, slot)
@@ -108,12 +108,12 @@ def _merge(h: Handler, move: _Move, *, made: str) -> None:
 
 
 class _Contents:
-    """What the numbered operands hold; those of slots are loaded when they are first asked for."""
+    """The values of the numbered operands; those of slots are loaded on first use."""
 
     def __init__(self, h: Handler, slots: dict[int, Key]) -> None:
         self.handler, self.slots = h, slots
         self.known: dict[int, Value] = {}
-        #: Flags that are in a general register, 32 bits: those of slots, and what logic makes of them.
+        #: Flags in general registers, 32 bits: those of slots, and results of logic on them.
         self.words: dict[int, str] = {}
         #: Where vectors are that slots at these offsets have elsewhere while the run lasts.
         self.homes: dict[int, str] = {}
