@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxtools.diagnostics import Trap
 from ptxtools.diagnostics.colour import is_terminal
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of
 
@@ -23,9 +24,11 @@ from .common import (
     not_available_yet,
     read_input,
     run_command,
+    tool_version,
 )
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics.findings import Finding
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
 
@@ -109,6 +112,7 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
     help="Stop a run that executes more than N thread-instructions.",
 )
 @flags_of(DeviceOptions)
+@click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
 @not_available_yet("--trace", "--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
@@ -220,14 +224,44 @@ def _run(job: Job, options: dict[str, Any]) -> int:
     from ptxtools.api import run_job
     from ptxtools.launch.errors import SpecError
 
+    if options["check_report"] is not None:
+        _check_report_name(options["check_report"])
     try:
         with _Ticker(options["quiet"]) as ticker:
             job.device.on_print = lambda text: _print(text, ticker)
             report = run_job(job, read_input)
+        _write_check_report(options["check_report"], report.findings)
+    except Trap as trap:
+        from ptxtools.launch.checked import reported
+
+        _write_check_report(options["check_report"], reported(trap))
+        raise
     except SpecError as error:
         raise Failure(str(error)) from None
     _show(report, job, options)
     return OK if report.passed else FINDINGS
+
+
+def _check_report_name(path: str) -> None:
+    from ptxtools.launch.checked import check_name
+    from ptxtools.launch.errors import SpecError
+
+    try:
+        check_name(path)
+    except SpecError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _write_check_report(path: str | None, findings: list[Finding]) -> None:
+    if path is None:
+        return
+    from ptxtools.launch.checked import write_report
+    from ptxtools.launch.errors import SpecError
+
+    try:
+        write_report(path, findings, tool_version())
+    except SpecError as error:
+        raise Failure(str(error)) from None
 
 
 def _print(text: str, ticker: _Ticker) -> None:

@@ -344,10 +344,10 @@ class Device:
             if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
                 trap.details += (hint,)
             trap.details += self.runtime.overwritten(self.load(module), request)
-            trap = self.runtime.checked(trap, context)
+            trap = self.runtime.checked(trap)
             if listeners is not None:
                 listeners.tell("trapped", trap)
-            raise trap from None
+            raise self.runtime.with_findings(trap, context) from None
         except KeyboardInterrupt as stop:
             if isinstance(stop.__cause__, Trap):
                 locate(stop.__cause__, program, context.places)
@@ -358,8 +358,9 @@ class Device:
         found = self.runtime.overwritten(self.load(module), request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
-            raise self.runtime.checked(Trap("memory outside of allocations was overwritten", kernel=program.kernel,
-                                            cause=Cause.OVERWRITTEN, details=more), context)  # fmt: skip
+            trap = Trap("memory outside of allocations was overwritten", kernel=program.kernel,
+                        cause=Cause.OVERWRITTEN, details=more)  # fmt: skip
+            raise self.runtime.with_findings(self.runtime.checked(trap), context)
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 
