@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxtools.diagnostics import Trap
 from ptxtools.diagnostics.colour import is_terminal
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
 
@@ -23,10 +24,12 @@ from .common import (
     not_available_yet,
     read_input,
     run_command,
+    tool_version,
 )
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics.findings import Finding
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
     from ptxtools.observe.trace import Trace
@@ -99,6 +102,7 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @click.option("--launch", "launch_file", metavar="FILE.toml", help="Run a launch file; MODULE replaces its module.")
 @flags_of(RunOptions)
 @flags_of(DeviceOptions)
+@click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
 @trace_options
 @not_available_yet("--timeline", "--profile", "--coverage")
 @common_options
@@ -216,14 +220,44 @@ def _run(job: Job, options: dict[str, Any]) -> int:
             job.device.observers = (*job.device.observers, trace)
         return run_job(job, read_input)
 
+    if options["check_report"] is not None:
+        _check_report_name(options["check_report"])
     try:
         with _Ticker(options["quiet"]) as ticker:
             job.device.on_print = lambda text: _print(text, ticker)
             report = traced(options, run)
+        _write_check_report(options["check_report"], report.findings)
+    except Trap as trap:
+        from ptxtools.launch.checked import reported
+
+        _write_check_report(options["check_report"], reported(trap))
+        raise
     except SpecError as error:
         raise Failure(str(error)) from None
     _show(report, job, options)
     return OK if report.passed else FINDINGS
+
+
+def _check_report_name(path: str) -> None:
+    from ptxtools.launch.checked import check_name
+    from ptxtools.launch.errors import SpecError
+
+    try:
+        check_name(path)
+    except SpecError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _write_check_report(path: str | None, findings: list[Finding]) -> None:
+    if path is None:
+        return
+    from ptxtools.launch.checked import write_report
+    from ptxtools.launch.errors import SpecError
+
+    try:
+        write_report(path, findings, tool_version())
+    except SpecError as error:
+        raise Failure(str(error)) from None
 
 
 def _print(text: str, ticker: _Ticker) -> None:

@@ -50,13 +50,14 @@ Loader = Callable[[str], Loadable]
 class Report:
     """The result of a job. failures: expectations not met, each a list of lines; summaries: of the buffers that kernels
     wrote; pieces: the kernels' output, call by call; failure: the expected trap, refusal or finding that
-    occurred."""
+    occurred; findings: what checkers reported."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
     results: list[RunResult] = field(default_factory=list)
     failure: LaunchError | Trap | Finding | None = None
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def printed(self) -> bytes:
@@ -129,8 +130,13 @@ def run_job(job: Job, load: Loader) -> Report:
         if not _meets(error, job.expect_failure):
             raise
         report.failure = error
+        if isinstance(error, Trap):
+            from .checked import reported
+
+            report.findings = reported(error)
         return report
-    report.failure = next((f for f in runner.findings() if TrapKind(f.checker).meets(job.expect_failure)), None)
+    report.findings = runner.findings()
+    report.failure = next((f for f in report.findings if TrapKind(f.checker).meets(job.expect_failure)), None)
     if report.failure is not None:
         return report
     report.failures.append([f"expected the run to fail ({job.expect_failure}), but it succeeded"])
@@ -286,7 +292,8 @@ class _Runner:
 
     def check(self) -> None:
         """Compare, save and summarise. A save happens whether or not expectations are met."""
-        for finding in self.findings():
+        self._report.findings = self.findings()
+        for finding in self._report.findings:
             self._report.failures.append([line.removeprefix("    ") for line in str(finding).splitlines()])
         for buffer in self._buffers.values():
             self._finish(buffer, not self._job.has_outputs)
@@ -308,9 +315,13 @@ class _Runner:
         found = [f for result in self._report.results for f in result.reports]
         if TrapKind.LEAKCHECK not in self._device.checks:
             return found
-        from ptxtools.observe.leakcheck import leaks
+        from ptxtools.diagnostics.comments import heard
+        from ptxtools.observe.leakcheck import NEVER_FREED, leaks
 
-        return [f for f in found if f.checker != TrapKind.LEAKCHECK] + leaks(self._device)
+        in_use = leaks(self._device)
+        for module in self._modules.values() if in_use else ():
+            in_use = heard(in_use, module.source())
+        return [f for f in found if f.kind != NEVER_FREED] + in_use
 
     def _finish(self, buffer: _Buffer, summarise: bool) -> None:
         plan, array = buffer.plan, buffer.array()

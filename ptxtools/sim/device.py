@@ -305,13 +305,13 @@ class Device:
     def _explained(
         self, trap: Trap, module: Loadable, program: Program, request: Request, context: LaunchContext
     ) -> Trap:
-        """The trap with its source lines, and with what was overwritten or reported before it."""
+        """The trap with its source lines, and with what was overwritten before it."""
         locate(trap, program, context.places)
         hint = shared_hint(program, request.shared)
         if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
             trap.details += (hint,)
         trap.details += self.runtime.overwritten(self.load(module), request)
-        return self.runtime.checked(trap, context)
+        return self.runtime.checked(trap)
 
     def _numerics_of_chip(self) -> str:
         """The generation of the device's tensor cores; a device without them runs no program that needs it."""
@@ -354,7 +354,7 @@ class Device:
                 raise stop from trap  # what is known so far
             if listeners is not None:
                 listeners.tell("trapped", trap)
-            raise trap from None
+            raise self.runtime.with_findings(trap, context) from None
         except KeyboardInterrupt as stop:
             if isinstance(stop.__cause__, Trap):
                 locate(stop.__cause__, program, context.places)
@@ -365,8 +365,9 @@ class Device:
         found = self.runtime.overwritten(self.load(module), request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
-            raise self.runtime.checked(Trap("memory outside of allocations was overwritten", kernel=program.kernel,
-                                            cause=Cause.OVERWRITTEN, details=more), context)  # fmt: skip
+            failure = Trap("memory outside of allocations was overwritten", kernel=program.kernel,
+                           cause=Cause.OVERWRITTEN, details=more)  # fmt: skip
+            raise self.runtime.with_findings(self.runtime.checked(failure), context)
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 

@@ -94,7 +94,7 @@ def test_results_are_those_of_the_operand_list_that_is_written(operands, codes):
 .address_size 64
 .entry k() {{
     .reg .pred %p1; .reg .b8 %b1; .reg .b16 %h1; .reg .b64 %rd1, %rd2, %rd9;
-    mov.b64 %rd1, 0; mov.b64 %rd2, 0;
+    mov.b64 %rd1, 0; mov.b64 %rd2, 0; mbarrier.init.b64 [%rd1], 1; bar.sync 0;
     mbarrier.test_wait.phase_type::primary.b64 {operands};
     cvt.u16.u8 %h1, %b1; @%p1 st.global.b16 [%rd1], %h1;
     ret;
