@@ -1,4 +1,4 @@
-"""Engines and observers by name. `ptxtools.api` provides them; a device asks for those that it uses, and imports none."""
+"""Engines and observers by name. `ptxtools.api` provides them; a device asks for those it uses, and imports none."""
 
 from __future__ import annotations
 

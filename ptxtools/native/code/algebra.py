@@ -194,7 +194,7 @@ class LLVMAlgebra(Conversions):
         return self.select(t, overflows, self.const(t, 1), b)
 
     def _small_quotient(self, t: str, a: Value, b: Value) -> Value:
-        """32-bit integers divide exactly in f64: the error of a quotient is below its distance from the next integer."""
+        """32-bit integers divide exactly in f64: the error of a quotient is less than its distance to an integer."""
         sign = "s" if is_signed(t) else "u"
         if t == "s32":
             b = self._divisor(t, a, b)
