@@ -108,7 +108,7 @@ def arrive(view: View) -> None:
 
 @serves("observe.leave")
 def leave(view: View) -> None:
-    """Lanes go on behind it."""
+    """Lanes continue after it."""
     _tell(view, "leave")
 
 

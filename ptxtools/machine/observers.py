@@ -101,7 +101,7 @@ class Observer:
         arrive", "cluster wait", or "mbarrier " and the operation, its address in at.addresses()."""
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
-        """Lanes go on behind a barrier. what: as for `arrive`; or "warp", for bar.warp.sync: at.source(0) is its
+        """Lanes continue after a barrier. what: as for `arrive`; or "warp", for bar.warp.sync: at.source(0) is its
         mask."""
 
     def fence(self, at: View, lanes: Array) -> None:
