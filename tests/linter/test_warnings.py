@@ -100,7 +100,7 @@ def test_results_are_those_of_the_operand_list_that_is_written(operands, codes):
     ret;
 }}
 """
-    assert [d.code for d in lint(parse(text, "a.ptx").module)] == codes
+    assert [d.code for d in lint(parse(text, "a.ptx").module) if d.code == "PTX520"] == codes
 
 
 @pytest.mark.parametrize(("condition", "codes"), [
