@@ -9,6 +9,7 @@ import hashlib
 import re
 from typing import NewType
 
+from ptxtools.program.operations import LANE_ACCESS, OPERATIONS
 from ptxtools.program.program import ByteOffset, Op, Ref
 from ptxtools.semantics.algebra import STORAGE_BITS
 from ptxtools.semantics.types import bits_of, is_signed, word_bits
@@ -65,7 +66,7 @@ def _moved(ref: Ref | None, t: str) -> str:
 def key_of(op: Op) -> tuple[object, ...]:
     """Everything that the handler of an operation depends on."""
     text, source_types, types = op.opcode.text if op.opcode is not None else "", op.src_types, op.dst_types
-    if op.kind in ("ld", "st"):  # many opcodes for one handler
+    if op.kind in LANE_ACCESS and OPERATIONS[op.kind].access != "atomic":  # many opcodes for one handler
         types = tuple(_moved(ref, t) for ref, t in zip(op.dst, types, strict=True))
         source_types = ("", *(_moved(ref, t) for ref, t in zip(op.src[1:], source_types[1:], strict=True)))
         moved = types or source_types[1:]
