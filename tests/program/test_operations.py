@@ -27,6 +27,7 @@ from ptxtools.program.variant import Variant
 from ptxtools.reference import registry, run
 from ptxtools.sim import services, stored
 from tests.machine.test_all_modules import NAMES, module, program
+from tests.rows import rows
 
 #: What events are looked up with.
 LAUNCH: Any = SimpleNamespace(services=lambda kind: services.load(kind))
@@ -118,7 +119,7 @@ def _of_kind(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "kind"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+@rows("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_no_file_lists_kinds_by_hand(path: Path) -> None:
     assert listed(path.read_text("utf-8")) == []
 
@@ -160,13 +161,13 @@ def variants(name: str) -> list[Program]:
     return [first, plain, late, lines, instrument(first, looks), *seen]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@rows("name", NAMES)
 def test_programs_are_as_the_table_says(name: str) -> None:
     for found in variants(name):
         assert operations.mistakes(found) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@rows("name", NAMES)
 def test_stored_programs_are_the_same(name: str) -> None:
     """Details come back with their types, whatever they are."""
     found = program(name, optimise=True)

@@ -64,14 +64,14 @@ class Store:
         """A few units that together have as many of these functions as all units have."""
         wanted = set(names)
         self._look()
-        candidates = [(have, self.root / file) for file, have in sorted(self._units.items())]
+        candidates = sorted((file, have) for file, have in self._units.items() if not have.isdisjoint(wanted))
         found: list[Piece] = []
         while wanted and candidates:
-            have, path = max(candidates, key=lambda c: len(c[0] & wanted))
+            file, have = max(candidates, key=lambda c: len(c[1] & wanted))
             if not have & wanted:
                 break
-            candidates.remove((have, path))
-            pieces = _read(path)
+            candidates.remove((file, have))
+            pieces = _read(self.root / file)
             if pieces is not None:
                 found += pieces
                 wanted -= have
