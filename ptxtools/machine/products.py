@@ -188,9 +188,10 @@ class Products:
 
     # --- what an engine may do by itself ------------------------------------------------------------------------------
 
-    def tensor_product(self, product: TensorProduct, rule: Rule) -> bool:
-        """Compute D where it lies; false, with nothing changed, where that is not possible."""
-        return False
+    def tensor_product(self, product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
+        """What computes D where it lies, each time it is called, by the same thread: false, with nothing changed, where
+        the factors do not allow it. None where nothing does."""
+        return None
 
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         """An instruction has been executed by its service: from now on the engine may do it without the service."""

@@ -16,7 +16,7 @@ from ptxtools.isa import resolve
 from ptxtools.isa.targets import chip_of
 from ptxtools.program.details import NamedOperands
 from ptxtools.program.program import Op
-from ptxtools.sim.tensor import mma
+from ptxtools.sim.tensor import call
 
 from . import kernels, places
 
@@ -467,4 +467,4 @@ def test_what_is_known_of_an_opcode_belongs_to_the_device() -> None:
     op.detail = NamedOperands({}, {}, {}, {})
     for target in ("sm_100a", "sm_103a", "sm_100a"):
         view = SimpleNamespace(op=op, launch=SimpleNamespace(device=SimpleNamespace(chip=chip_of(target))))
-        assert mma._variant(view).wide is (target == "sm_103a")  # type: ignore[arg-type]
+        assert call.variant_of(view).wide is (target == "sm_103a")  # type: ignore[arg-type]
