@@ -365,9 +365,9 @@ class Device:
         found = self.runtime.overwritten(self.load(module), request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
-            trap = Trap("memory outside of allocations was overwritten", kernel=program.kernel,
-                        cause=Cause.OVERWRITTEN, details=more)  # fmt: skip
-            raise self.runtime.with_findings(self.runtime.checked(trap), context)
+            failure = Trap("memory outside of allocations was overwritten", kernel=program.kernel,
+                           cause=Cause.OVERWRITTEN, details=more)  # fmt: skip
+            raise self.runtime.with_findings(self.runtime.checked(failure), context)
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 

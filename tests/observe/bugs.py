@@ -7,11 +7,11 @@ kernel `k(a, b)`:
     `  @piece` the lines below `== *piece`
     `//!`     at the end of a line: the report names it (any of them, if there are several)
 
-Keys: target (sm_80), block (64), grid (1), cluster (1), smem (1024, bytes of `sh`), words (64, of each of a and b, u32),
-shared (0, dynamic), fresh (b is uninitialised), launches (1), map (a tensor map `m` over a: its box, such as
-8x4), late (thread-instructions after which a run ends). Registers: %a, %b the arguments, %m the map's address; %i, %w, %l,
-%cta, %rank thread, warp, lane, CTA, rank in the cluster; %s the address of `sh`; %r<64> b32, %d<32> b64, %f<32> f32,
-%h<8> b16, %p<8> pred.
+Keys: target (sm_80), block (64), grid (1), cluster (1), smem (1024, bytes of `sh`), words (64, of each of a and b,
+u32), shared (0, dynamic), fresh (b is uninitialised), launches (1), map (a tensor map `m` over a: its box, such as
+8x4), late (thread-instructions after which a run ends). Registers: %a, %b the arguments, %m the map's address; %i, %w,
+%l, %cta, %rank thread, warp, lane, CTA, rank in the cluster; %s the address of `sh`; %r<64> b32, %d<32> b64,
+%f<32> f32, %h<8> b16, %p<8> pred.
 """
 
 from __future__ import annotations
