@@ -188,9 +188,10 @@ class Products:
 
     # --- what an engine may do by itself ------------------------------------------------------------------------------
 
-    def tensor_product(self, product: TensorProduct, rule: Rule) -> bool:
-        """Compute D in tensor memory; False, with nothing changed, if that is not possible."""
-        return False
+    def tensor_product(self, product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
+        """A function that computes D in tensor memory at each call, always on the same thread. It returns False, with
+        nothing changed, if the factors do not allow that. None if no factors do."""
+        return None
 
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         """A service has executed an instruction: from now on the engine may execute it without the service."""

@@ -66,8 +66,8 @@ class TileProducts(Products):
 
         return lambda target, data: updates.reduce(operation, type_, target, data, flushes=flushes)
 
-    def tensor_product(self, product: TensorProduct, rule: Rule) -> bool:
-        return tiles.suits(rule, product.k) and direct.multiply(product, rule)
+    def tensor_product(self, product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
+        return direct.prepare(product, rule) if tiles.suits(rule, product.k) else None
 
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         takeover.product(view, product, rule)

@@ -17,7 +17,7 @@ from ptxtools.isa import resolve
 from ptxtools.isa.targets import chip_of
 from ptxtools.program.details import NamedOperands
 from ptxtools.program.program import Op
-from ptxtools.sim.tensor import mma
+from ptxtools.sim.tensor import call
 from tests.rows import rows
 
 from . import kernels, places
@@ -479,4 +479,46 @@ def test_what_is_known_of_an_opcode_belongs_to_the_device() -> None:
     op.detail = NamedOperands({}, {}, {}, {})
     for target in ("sm_100a", "sm_103a", "sm_100a"):
         view = SimpleNamespace(op=op, launch=SimpleNamespace(device=SimpleNamespace(chip=chip_of(target))))
-        assert mma._variant(view).wide is (target == "sm_103a")  # type: ignore[arg-type]
+        assert call.variant_of(view).wide is (target == "sm_103a")  # type: ignore[arg-type]
+
+
+def test_issued_again_it_takes_what_memory_has_become() -> None:
+    """One instruction twice, with the same operands; in between the first row of A becomes zero."""
+    case = Product("f16", "f16")
+    found = case.run(
+        lines="mov.u32 %r15, 2; mov.u32 %r16, 0;\ntwice:",
+        tail="; st.shared.v4.b32 [smem], {%r16, %r16, %r16, %r16};"
+        " st.shared.v4.b32 [smem+16], {%r16, %r16, %r16, %r16};"
+        " sub.u32 %r15, %r15, 1; setp.ne.u32 %z1, %r15, 0; @%z1 bra twice",
+    )
+    once = case.a @ case.b.T
+    assert once[0].any()
+    wanted = once + case.c
+    wanted[1:] += once[1:]
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("a_tensor", [False, True])
+def test_issued_again_it_needs_its_columns_still(a_tensor: bool) -> None:
+    text = f""".version 8.6\n.target sm_100a\n.address_size 64
+.visible .entry k()
+.reqntid 32
+{{
+    .shared .align 1024 .b8 smem[24576];
+    .shared .align 4 .b32 place;
+    .reg .b32 %q<6>; .reg .b64 %w<2>; .reg .pred %z<3>; .reg .b32 %t, %r<3>;
+    mov.u32 %r0, %tid.x; setp.eq.u32 %z1, %r0, 0; mov.u32 %r1, 2;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 512;
+    ld.shared.u32 %t, [place];
+again:
+    @!%z1 bra others;
+{Product("f16", "f16", a_tensor=a_tensor).text(enable=0)}
+others:
+    bar.warp.sync -1;
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 512;
+    sub.u32 %r1, %r1, 1; setp.ne.u32 %z2, %r1, 0; @%z2 bra again;
+    ret;
+}}"""
+    which = "A uses columns 256 to 263" if a_tensor else "D uses columns 0 to 31"
+    with pytest.raises(Trap, match=f"tcgen05.mma: {which} of tensor memory, not all of which"):
+        ptxtools.Device("sm_100a").launch(ptxtools.loads(text)["k"], 1, 32, [])

@@ -167,9 +167,11 @@ def test_products_in_memory_are_what_is_defined(s: Sum, rule: Rule) -> None:
             cells[:, 16:48] = o.c.view(np.uint32)
             before = cells.copy()
             a, b = (chunks(s.atype, codes) for codes in (o.a, o.b))
-            done = PRODUCTS.tensor_product(
+            compute = PRODUCTS.tensor_product(
                 TensorProduct((a,), (b,), (cells,), 16, o.rows, o.columns, s.k, accumulate), rule
             )  # fmt: skip
+            assert compute is not None
+            done = compute()
             assert done == all(np.isfinite(m).all() for m in o.values(DEFINED))
             if done:
                 with np.errstate(all="ignore"):
