@@ -16,6 +16,7 @@ from ptxtools.machine import events
 from ptxtools.machine.observers import EVENTS
 from ptxtools.native.code import encode, generate
 from ptxtools.native.handlers import KINDS
+from ptxtools.native.handlers.run import MEANINGS
 from ptxtools.program import operations
 from ptxtools.program.details import Action, Callee, Constant, Detail, NamedOperands, SpecialRegister, ThreadCopy
 from ptxtools.program.lowering import lower
@@ -78,6 +79,10 @@ def test_nothing_runs_a_kind_without_a_row() -> None:
     assert {kind for kind in events.HANDLERS if not kind.startswith("test")} <= {
         kind for kind, row in OPERATIONS.items() if row.runs == EVENT
     }
+
+
+def test_a_run_of_operations_has_each_kind_that_it_may_hold() -> None:
+    assert set(MEANINGS) == operations.LANEWISE
 
 
 def test_each_terminator_has_what_runs_it() -> None:

@@ -1,4 +1,4 @@
-"""Which handler executes an operation: its name, from everything that is fixed when the code is generated.
+"""The handler that executes an operation: its name, derived from everything that is fixed when code is generated.
 
 Loading a program needs this module only, not the generator.
 """
@@ -30,13 +30,13 @@ def operands_of(op: Op) -> list[Ref]:
 
 
 def operand_offset(operand: Operand) -> ByteOffset:
-    """Where the slot of an operand stands, from the start of the operation's first record."""
+    """Byte offset of the slot of an operand, from the start of the operation's first record."""
     record, column = divmod(operand, OPERANDS_PER_RECORD)
     return ByteOffset(record * RECORD_BYTES + RECORD.offset(f"s{column}"))
 
 
 def record_count(op: Op) -> int:
-    """Records that an operation takes."""
+    """The number of records of an operation."""
     return 1 + max(0, len(operands_of(op)) - 1) // OPERANDS_PER_RECORD
 
 
