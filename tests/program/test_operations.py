@@ -162,21 +162,15 @@ def variants(name: str) -> list[Program]:
 
 
 @rows("name", NAMES)
-def test_programs_are_as_the_table_says(name: str) -> None:
-    for found in variants(name):
-        assert operations.mistakes(found) == []
-
-
-@rows("name", NAMES)
-def test_stored_programs_are_the_same(name: str) -> None:
+def test_programs_are_as_the_table_says_also_when_they_were_stored(name: str) -> None:
     """Details come back with their types, whatever they are."""
-    found = program(name, optimise=True)
-    if found is None:
-        return
-    again = stored.decode_program(marshal.loads(marshal.dumps(stored.encode_program(found))))
-    for one, other in zip(found.blocks, again.blocks, strict=True):
-        ops = zip([*one.ops, one.terminator.op], [*other.ops, other.terminator.op], strict=True)
-        assert all(a is b is None or (a and b and a.detail == b.detail and a.kind == b.kind) for a, b in ops)
+    found = variants(name)
+    assert [operations.mistakes(one) for one in found] == [[]] * len(found)
+    for kernel in found[:1]:
+        again = stored.decode_program(marshal.loads(marshal.dumps(stored.encode_program(kernel))))
+        for one, other in zip(kernel.blocks, again.blocks, strict=True):
+            ops = zip([*one.ops, one.terminator.op], [*other.ops, other.terminator.op], strict=True)
+            assert all(a is b is None or (a and b and a.detail == b.detail and a.kind == b.kind) for a, b in ops)
 
 
 R = Ref(512, "b32")
