@@ -311,9 +311,10 @@ class TextureFetch(NamedTuple):
 
 class AccessFilter(NamedTuple):
     """The payload of an event before an access. size: bytes of a lane; low: bits of an address that must be 0; imm: is
-    added to addresses. slot: of addresses, 32 bits wide if narrow, NO_SLOT for imm alone; guard: a predicate, NO_SLOT if
-    there is none, whose bits `turned` changes; permit: the predicate that says who makes the access, or NO_SLOT. lanes: that give addresses;
-    space: SPACE_*; writes: 0 or 1; hint: row that was right the last time, which native code changes."""
+    added to addresses. slot: of addresses, 32 bits wide if narrow, NO_SLOT for imm alone; guard: a predicate, or
+    NO_SLOT, whose bits `turned` changes; permit: the predicate that says who makes the access, or NO_SLOT. lanes: that
+    give addresses; space: SPACE_*; writes: 0 or 1; hint: row that was right the last time, which native code
+    changes."""
 
     size: Long
     low: Long
