@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from .providers import observers as provided
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from .claims import Claim
     from .events import View
+    from .filters import Bounds
     from .launch import Launch
     from .residents import Cta
 
@@ -173,6 +174,10 @@ class Listeners:
                 methods.setdefault(name, []).append(getattr(observer, name))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
+        asked = [observer for observer in self.observers if not wants(observer).isdisjoint({"permit", "access"})]
+        #: What gives the bounds within which nobody has to be told of accesses (`filters`).
+        self.filter: Callable[[View], Bounds] | None = getattr(asked[0], "filter", None) if len(asked) == 1 else None
+        self.bounds: Bounds | Literal[False] | None = None  # None: nobody has asked for them
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""

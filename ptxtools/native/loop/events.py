@@ -16,6 +16,7 @@ from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
 if TYPE_CHECKING:
     from ptxtools.machine.arrays import NumpyAlgebra
+    from ptxtools.machine.filters import Bounds
     from ptxtools.machine.textures import TextureTable
 
     from .cells import Cell
@@ -127,6 +128,11 @@ class NativeView(View):
         from ptxtools.native.textures.offer import offer
 
         offer(self, textures)
+
+    def offer_filter(self, bounds: Bounds) -> None:
+        from .filters import offer
+
+        offer(self, bounds)
 
     def issued_by(self, warp: int) -> IssuedProducts:
         state, key = self.cta.state, f"wgmma of warp {warp}"
