@@ -34,7 +34,8 @@ class Site:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "file": self.file, "line": self.line, "thread": self.thread, "cta": self.cta, "source": _source(self.source),
+            "file": self.file, "line": self.line, "thread": self.thread, "cta": self.cta,
+            "source": _source(self.source),
         }  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from ptxtools.sim.allocations import Allocations, beside
 from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
 
+from .read_only import ReadOnly
+
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
@@ -42,6 +44,7 @@ class MemCheck:
         self._first = np.array(allocations.starts, np.uint64)
         self._after = self._first + np.array(allocations.sizes, np.uint64)
         self._left = _ENOUGH
+        self._read_only = ReadOnly(session, grid)
         self._shared = [
             (
                 f"shared variable '{name}'" if size >= 0 else "dynamic shared memory",
@@ -63,6 +66,10 @@ class MemCheck:
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
 
+    def access(self, at: View, access: Access) -> None:
+        """What is left of an access."""
+        self._read_only.access(at, access)
+
     def permit(self, at: View, access: Access) -> Array | None:
         """Which lanes of an access are bad, None for none; the first is reported, and what they load is poison. Raises
         a `Trap` where the run has to end."""
@@ -76,13 +83,18 @@ class MemCheck:
 
     def _bad(self, view: View, access: Access) -> Array | None:
         outside: Array = getattr(self, f"_bad_{access.space}")(view, access)
+        constant = self._read_only.constant(access) & ~outside if access.space == "global" else np.zeros_like(outside)
+        if constant.any():
+            lane, address = _first(access, constant)
+            message = f"global {access.action} at {address:#x} changes constant memory"
+            self._tell(view, lane, "constant", message, _how_many(constant))
         misaligned = (
             access.addresses % np.uint64(access.size) != 0
             if access.size & (access.size - 1) == 0
             else np.zeros(len(access.lanes), np.bool_)
         )
         if not outside.any() and not misaligned.any():
-            return None
+            return constant if constant.any() else None
         if misaligned.any():
             lane, address = _first(access, misaligned)
             message = f"{access.space} {access.action} at {address:#x} is not aligned to {access.size} bytes"
@@ -97,7 +109,7 @@ class MemCheck:
             if access.space == "shared" and self._hint:
                 details += (self._hint,)
             self._tell(view, lane, access.space, message, details)
-        return misaligned | outside
+        return misaligned | outside | constant
 
     def _tell(self, view: View, lane: int, kind: str, message: str, details: tuple[str, ...]) -> None:
         if self._stop or not view.op.dst:

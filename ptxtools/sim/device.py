@@ -182,7 +182,10 @@ class Device:
         from ptxtools.program.passes.instrument import instrument
 
         late = self.late or not observers.WORK.isdisjoint(events)
-        variant = replace(variant, late=late, lines=not observers.LINES.isdisjoint(events))
+        variant = replace(
+            variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
+            apart_registers=not observers.REGISTERS.isdisjoint(events),
+        )  # fmt: skip
         program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 
@@ -358,9 +361,9 @@ class Device:
         found = self.runtime.overwritten(self.load(module), request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
-            trap = Trap("memory outside of allocations was overwritten", kernel=program.kernel,
+            error = Trap("memory outside of allocations was overwritten", kernel=program.kernel,
                         cause=Cause.OVERWRITTEN, details=more)  # fmt: skip
-            raise self.runtime.with_findings(self.runtime.checked(trap), context)
+            raise self.runtime.with_findings(self.runtime.checked(error), context)
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 
