@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.diagnostics.findings import Finding
 
-    from .claims import Claim
+    from .claims import Claim, Span
     from .events import View
     from .launch import Launch
     from .residents import Cta
@@ -147,6 +147,14 @@ class Observer:
         """A CTA has ended without giving back tensor memory; `at` is where it was allocated. Who listens reports it;
         otherwise it is a trap."""
 
+    def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """A lane issues an instruction that reads and writes tensor memory (`machine.claims.Span`); or has allocated
+        some: of kind "fresh"."""
+
+    def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
+        """A lane works with the tensor map at a generic address. what: "used" by a copy, or "changed" by
+        tensormap.replace or tensormap.cp_fenceproxy."""
+
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy that `at` issued is about to complete `size` bytes of transactions of an mbarrier in shared memory."""
 
@@ -178,6 +186,8 @@ _OUTSIDE = WORK | {
     "grid_ended",
     "trapped",
     "leaked",
+    "tensor",
+    "tensormap",
     "transacted",
     "wrote_shared",
     "wrote_local",

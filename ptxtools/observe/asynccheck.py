@@ -134,12 +134,12 @@ class AsyncCheck:
 
     def _report(self, view: View, lane: int, what: str, claim: Claim) -> None:
         program, there = view.launch.program, claim.view.op.where
-        _, line, text = self._session.place(program, there)
-        origin = self._session.source_of(view.launch.program, there)
-        where = f"line {line}{f' ({origin})' if origin else ''}: " if line is not None else ""
         message = f"{what}, but {claim.text} has not completed: nobody waited for it"
-        details = (f"outstanding: {where}{' '.join(text.split())}",)
-        self._session.report(view, lane, _NAME, message, (view.op.where, there), details)
+        others = (self._session.site(program, there, claim.view.cta.place),)
+        self._session.report(
+            view, lane, _NAME, message, (view.op.where, there), kind="outstanding", others=others,
+            help="wait for it before this",
+        )  # fmt: skip
 
     # --- proxies ------------------------------------------------------------------------------------------------------
 

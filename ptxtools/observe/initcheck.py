@@ -16,9 +16,13 @@ from ptxtools.machine.residents import Cta
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .registers import RegisterCheck
+from .tensor import TensorCells
 from .unwritten import unwritten_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
     from ptxtools.sim.device import Grid
@@ -37,6 +41,7 @@ class InitCheck:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._device = session.device
         self._registers = RegisterCheck(session)
+        self._tensor = TensorCells(session)
 
     def access(self, at: View, access: Access) -> None:
         """Reads of bytes that nobody wrote are reported, and then count as written."""
@@ -67,6 +72,10 @@ class InitCheck:
     def unwritten(self, at: View, lanes: Array) -> None:
         """Registers that lanes might not have written."""
         self._registers.touched(at, lanes)
+
+    def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """An instruction works on tensor memory."""
+        self._tensor.touched(at, lane, spans)
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """Something else than a look wrote shared memory: copies, mbarriers."""

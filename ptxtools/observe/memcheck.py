@@ -17,6 +17,7 @@ from ptxtools.sim.allocations import Allocations, beside
 from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
 
+from .maps import Maps
 from .read_only import ReadOnly
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class MemCheck:
         self._after = self._first + np.array(allocations.sizes, np.uint64)
         self._left = _ENOUGH
         self._read_only = ReadOnly(session, grid)
+        self._maps = Maps(session, grid)
         self._shared = [
             (
                 f"shared variable '{name}'" if size >= 0 else "dynamic shared memory",
@@ -69,6 +71,15 @@ class MemCheck:
     def access(self, at: View, access: Access) -> None:
         """What is left of an access."""
         self._read_only.access(at, access)
+        self._maps.access(at, access)
+
+    def fence(self, at: View, lanes: Array) -> None:
+        """A fence, perhaps one of the proxy of tensor maps."""
+        self._maps.fence(at)
+
+    def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
+        """A tensor map is used or changed."""
+        self._maps.used(at, lane, address, what)
 
     def permit(self, at: View, access: Access) -> Array | None:
         """Which lanes of an access are bad, None for none; the first is reported, and what they load is poison. Raises

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptxtools.diagnostics import Cause, Trap
+from ptxtools.machine.claims import Span, announce
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
 
 from .layout import COLUMNS
-from .memory import UNIT, TensorMemory, of, partners
+from .memory import UNIT, TensorMemory, of, partners, split
 from .operands import number, uniform
 
 _WAIT = "tensor memory allocation"
@@ -101,6 +102,9 @@ def _note(view: View, cta: Cta, first: int, count: int) -> None:
         cta.at_end.append(lambda: _check_leaks(cta))
     memory.allocations[first] = count
     memory.makers[first] = view
+    listeners = view.launch.observers
+    if listeners is not None:
+        listeners.tell("tensor", view, view.leader, [Span(cta, first, first + count, "fresh", tensor=True)])
 
 
 def _check_leaks(cta: Cta) -> None:
@@ -133,6 +137,12 @@ def release(view: View) -> None:
         reason = f"tcgen05.dealloc of {count} columns at {address:#x}; {allocations[address]} were allocated"
         raise view.trap(reason, cause=Cause.TENSOR_MEMORY)
     del allocations[address]
+    first, cta = split(address)[1], view.cta
+    claim = announce(
+        view, view.leader, "tcgen05.dealloc", lambda: [Span(cta, first, first + count, "write", tensor=True)]
+    )
+    if claim is not None:
+        claim.end()
     view.cluster.wake(_WAIT)
 
 

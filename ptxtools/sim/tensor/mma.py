@@ -70,6 +70,8 @@ def _spans(call: Call) -> list[Span]:
     mask = mask_of(lanes + origin)
     for cta in call.ctas:
         found.append(Span(cta, first, first + shape.n // call.path.parts, "write", tensor=True, lanes=mask))
+        if call.accumulate:
+            found.append(Span(cta, first, first + shape.n // call.path.parts, "read", tensor=True, lanes=mask))
         found += _matrix_spans(cta, call.b, shape.btype, shape.n // len(call.ctas), shape.k, shape.b_mn_major)
         if isinstance(call.a, int):
             column = split(call.a)[1]
