@@ -16,9 +16,13 @@ from ptxtools.diagnostics import TrapKind
 from ptxtools.program.program import LANES
 
 from . import mbarriers, members
+from .thread_sync import ThreadSync
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ptxtools.diagnostics import Trap
+    from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
     from ptxtools.machine.residents import Cta
@@ -47,6 +51,7 @@ class SyncCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._transactions = mbarriers.Transactions(session)
+        self._thread_sync = ThreadSync(session, grid)
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier or do something to mbarriers."""
@@ -113,6 +118,14 @@ class SyncCheck:
     def branch(self, at: View, lanes: Array) -> None:
         """Lanes take a bra.uni."""
         members.branch(self._session, at, lanes)
+
+    def fence(self, at: View, lanes: Array) -> None:
+        """A fence, perhaps a tcgen05.fence."""
+        self._thread_sync.fence(at)
+
+    def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """An instruction works on tensor memory."""
+        self._thread_sync.used(at, lane, spans)
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy counts at an mbarrier."""
