@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.files.reading import read_all
-from ptxtools.machine.options import LaunchOptions, options_of, values_of
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, values_of
 from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
@@ -166,7 +166,7 @@ class _Runner:
         for plan in job.launches:
             self._module(plan.module)
         kernels = [self._kernel(plan) for plan in job.launches]
-        self._device = Device(**(values_of(job.device) | {"on_print": self._printed}))
+        self._device = Device(**(values_of(job.device, DeviceOptions) | {"on_print": self._printed}))
         for path in self._modules:
             self._device.load(self._modules[path])
         self._set_globals()
@@ -178,10 +178,11 @@ class _Runner:
         for name, buffers in job.multicasts.items():
             parts = [(self._buffers[buffer].address, self._buffers[buffer].size) for buffer in buffers]
             self._multicasts[name] = self._device.runtime.multicasts.add(parts)
-        end = None if job.timeout is None else time.monotonic() + job.timeout
+        limits = job.limits
+        end = None if limits.timeout is None else time.monotonic() + limits.timeout
         for plan, kernel in zip(job.launches, kernels, strict=True):
             left = None if end is None else max(end - time.monotonic(), 1e-3)
-            self._launch(plan, kernel, left)
+            self._launch(plan, kernel, replace(limits, timeout=left))
 
     def _module(self, path: str) -> Loadable:
         if path not in self._modules:
@@ -191,7 +192,7 @@ class _Runner:
     def _kernel(self, plan: LaunchPlan) -> Kernel:
         return find_kernel(self._modules[plan.module], plan.kernel, plan.module)
 
-    def _launch(self, plan: LaunchPlan, kernel: Kernel, timeout: float | None) -> None:
+    def _launch(self, plan: LaunchPlan, kernel: Kernel, limits: RunOptions) -> None:
         values = [self._value(n, argument, kernel) for n, argument in enumerate(plan.args)]
         block = plan.block or kernel.bounds.reqntid
         if block is None:
@@ -199,9 +200,8 @@ class _Runner:
                 f"{plan.module}: kernel {shown(kernel.name)} needs a block shape: specify the threads of a CTA"
             )
         request = Request(
-            kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
-            timeout=timeout, max_instructions=self._job.max_instructions,
-            **{option.name: getattr(plan, option.name) for option in options_of(LaunchOptions)},
+            kernel=kernel, params=parameter_block(kernel, values),
+            **(values_of(plan, LaunchOptions) | values_of(limits, RunOptions) | {"block": block}),
         )  # fmt: skip
         result = self._device.run(self._modules[plan.module], request)
         self._report.results.append(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,6 +32,21 @@ class Waiting:
     where: int
     thread: Dim3
     runs: bool = False
+
+
+def told(
+    program: Program, grid: Dim3, gather: Callable[[list[CtaLine], list[Waiting]], None], reason: str, kind: str
+) -> Trap:
+    """The trap that reports what `gather` adds to its lists. Ctrl-C meanwhile raises `KeyboardInterrupt` from the
+    report of what it had added so far."""
+    lines: list[CtaLine] = []
+    found: list[Waiting] = []
+    try:
+        gather(lines, found)
+        return report(program, grid, lines, found, reason, kind)
+    except KeyboardInterrupt as stop:
+        lines.append((None, "interrupted while threads were looked for: there may be more"))
+        raise stop from report(program, grid, lines, found, reason, kind)
 
 
 def report(
@@ -133,14 +148,14 @@ def pending(schedule: Schedule, cluster: Cluster | None) -> list[str]:
 
 
 def overflow(callee: str, depth: int, local: int) -> str:
-    """The reason of a trap at a call: a thread's local memory has no room for another frame."""
+    """The reason for a trap at a call: local memory has no room for another frame."""
     return (
         f"stack overflow in a call of {shown(callee)}, {depth} calls deep: a thread has {local} bytes of local memory"
     )
 
 
 def no_member(lane: int, mask: int) -> str:
-    """The reason of a trap at a `.sync` operation of a warp: the manual leaves this undefined (9.7.9.6, 9.7.13)."""
+    """The reason for a trap at a `.sync` operation; the manual leaves this case undefined (9.7.9.6, 9.7.13)."""
     return f"lane {lane} is not in its own member mask {mask:#x}"
 
 
@@ -166,7 +181,7 @@ def asleep(wait: Wait, look: Look) -> str:
 
 
 def above(limit: int) -> str:
-    """The reason of a trap at the instruction limit."""
+    """The reason for a trap at the instruction limit."""
     return f"more than {limit} instruction{'s' * (limit != 1)}"
 
 

@@ -23,8 +23,7 @@ class AddressSpace:
     const: range of device addresses for which `isspacep.const` is true. open_host: the kernel may use host
     addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has this memory mapped, and
     `mapping(address)` gives the writable range around an address, as (start, end), if there is one. allowed: whether
-    bytes may be accessed (`bytes` asks); written: is told of what is about to be written through `bytes`. Both are of
-    observers.
+    bytes may be accessed (`bytes` asks); written: is told of what `bytes` gives for writing. Both are of observers.
     """
 
     host: int
@@ -38,13 +37,14 @@ class AddressSpace:
     written: Callable[[int, int], None] | None = None
     _whole: memoryview | None = field(default=None, repr=False, compare=False)
 
-    def bytes(self, address: int, size: int, write: bool) -> memoryview | None:
-        """`size` bytes at a device address, writable in place; None if there is no such memory."""
+    def bytes(self, address: int, size: int, write: bool, *, told: bool = True) -> memoryview | None:
+        """`size` bytes at a device address, writable in place; None if there is no such memory. told: as in
+        `View.memory`."""
         offset = address - self.base
         if offset >= 0 and offset + size <= self.size:
             if self.allowed is not None and not self.allowed(address, size):
                 return None
-            if write and self.written is not None:
+            if write and told and self.written is not None:
                 self.written(address, size)
             return self.whole()[offset : offset + size]
         if self.open_host and self.readable is not None and self.readable(address, size, write):
@@ -67,13 +67,12 @@ class Launch:
     """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
 
     numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.generations.generation_of`);
-    resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads;
-    late: asynchronous work completes as late as it may, or, with a seed, some of it;
-    local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
-    "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
-    that serves a kind of event (`events.serves`); observers: who is told what happens, None: nobody; device,
-    context: what sim makes of the device, and what its services bring along and give back (`sim.context`); provider:
-    loads `products`, set by the engine that runs the launch.
+    resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads; late: asynchronous
+    work completes as late as allowed (with a seed: some of it); local_bytes: local memory of a thread, stack included;
+    deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
+    during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
+    there are none; device, context: for the services of `sim` (`sim.context`); provider: loads `products`, set by the
+    engine that runs the launch.
     """
 
     program: Program
@@ -102,7 +101,7 @@ class Launch:
 
     @property
     def products(self) -> Products:
-        """The provider of products for asynchronous tensor cores, and of updates of arrays in memory."""
+        """The products of asynchronous tensor cores, and updates of arrays in memory."""
         if self._products is None:
             assert self.provider is not None, "an engine gives its products to the launch"
             self._products = self.provider()

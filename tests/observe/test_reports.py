@@ -107,11 +107,14 @@ def test_a_silenced_leak() -> None:
 
 def test_the_other_side_is_named() -> None:
     head = HEAD.replace("8.0", "8.7").replace("sm_80", "sm_90").replace(".extern .shared .align 16 .b8 sh[];\n", "")
-    text = head + """.visible .entry k(.param .u64 a) { .reg .b64 %a; .reg .b32 %r<3>; .reg .b16 %h;
+    text = (
+        head
+        + """.visible .entry k(.param .u64 a) { .reg .b64 %a; .reg .b32 %r<3>; .reg .b16 %h;
   .shared .align 16 .b8 t[16]; ld.param.u64 %a, [a];
   cp.async.ca.shared.global [t], [%a], 16;
   ld.shared.u32 %r1, [t];
   cp.async.wait_all; ret; }"""
+    )
     (one,) = ptxtools.Device(checks="asynccheck").launch(
         ptxtools.loads(text)["k"], 1, 1, [np.zeros(4, np.uint32)]
     ).reports  # fmt: skip

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ptxtools.machine.claims import Span, span_of_rows
 from ptxtools.diagnostics import Cause
+from ptxtools.machine.claims import Span, span_of_rows
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
