@@ -24,8 +24,8 @@ _STEADY = ("%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%lanemask")
 
 
 class Simplifier:
-    """The blocks and values of a function. `alias` maps a value to its replacement. exact: a register that is read before
-    it is written holds no constant."""
+    """The blocks and values of a function. `alias` maps a value to its replacement. exact: a register that is read
+    before it is written holds no constant."""
 
     def __init__(self, blocks: list[Block], values: ValueTable, exact: bool = False) -> None:
         self.blocks, self.values, self.exact = blocks, values, exact
