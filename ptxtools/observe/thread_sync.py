@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptxtools.program.operations import OPERATIONS
+
 if TYPE_CHECKING:
     from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 _NAME = "synccheck"
 _KEY = "turns at tensor memory"
 _SHAPE = (128, 512)
-#: Instructions of threads, after which a fence::before_thread_sync is needed; others end with a tcgen05.commit.
-_OF_THREADS = ("tcgen05.ld", "tcgen05.st")
 
 
 @dataclass(slots=True)
@@ -75,7 +75,8 @@ class ThreadSync:
             return
         self._now += 1
         me = at.cta, at.warp
-        self._uses.append(_Use(me, self._now, at.op.where, at.op.kind in _OF_THREADS))
+        by_threads = OPERATIONS[at.op.kind].warp  # loads and stores; others end with a tcgen05.commit
+        self._uses.append(_Use(me, self._now, at.op.where, by_threads))
         for span in sorted(spans, key=lambda span: span.kind != "read"):
             assert span.owner is not None
             cells: _Cells = span.owner.state.setdefault(_KEY, _Cells())
@@ -87,7 +88,7 @@ class ThreadSync:
                 continue
             for number in np.unique(cells.last[place][cells.wrote[place] | writes]).tolist():
                 use = self._uses[number]
-                if use is not None and (use.who != me or (not use.by_threads and at.op.kind in _OF_THREADS)):
+                if use is not None and (use.who != me or (by_threads and not use.by_threads)):
                     self._judge(at, lane, use)
             cells.last[place], cells.wrote[place] = len(self._uses) - 1, writes
 

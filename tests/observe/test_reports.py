@@ -122,3 +122,21 @@ def test_the_other_side_is_named() -> None:
     assert (one.line, other.line, other.text.split()[0]) == (7, 6, "cp.async.ca.shared.global")
     assert "\n    with: <memory>:6, CTA (0,0,0): cp.async" in str(one)
     assert one.to_json()["with"][0]["line"] == 6
+
+
+def test_a_launch_file_expects_asynccheck(tmp_path: Path, capsys: Any) -> None:
+    head = HEAD.replace(".extern .shared .align 16 .b8 sh[];\n", "")
+    (tmp_path / "k.ptx").write_text(
+        head
+        + """.visible .entry k(.param .u64 a) { .reg .b64 %a; .reg .b32 %r; .shared .align 16 .b8 t[16];
+  ld.param.u64 %a, [a]; cp.async.ca.shared.global [t], [%a], 16; ld.shared.u32 %r, [t]; cp.async.wait_all; ret; }"""
+    )
+    (tmp_path / "case.toml").write_text(
+        'module = "k.ptx"\ngrid = 1\nblock = 1\nargs = [{buffer="a"}]\ncheck = "asynccheck"\n'
+        'expect_failure = "asynccheck"\n[buffers.a]\nzeros = "u32[4]"\n'
+    )
+    report = tmp_path / "out.json"
+    arguments = ["--launch", str(tmp_path / "case.toml"), "--check-report", str(report)]
+    assert exit_status(command, "ptx-run", arguments) == 0
+    assert "failed as expected (asynccheck)" in capsys.readouterr().out
+    assert [one["checker"] for one in json.loads(report.read_text())["reports"]] == ["asynccheck"]
