@@ -45,6 +45,9 @@ class Cause(Enum):
     MISALIGNED = "an access at an address that is not a multiple of its size"
     HEAP = "misuse of the heap of malloc"
     OVERWRITTEN = "memory outside of allocations was written"
+    COLLECTIVE = "threads that are to do something together do not do the same"
+    TENSOR_MEMORY = "tensor memory that is not allocated, or freed twice"
+    DESCRIPTOR = "a descriptor or a tensor map that is none"
     MBARRIER = "an operation that is undefined for the mbarrier's state"
     OTHER = "anything else"
 
@@ -59,5 +62,8 @@ _CHECKERS = {
     Cause.MISALIGNED: TrapKind.MEMCHECK,
     Cause.HEAP: TrapKind.MEMCHECK,
     Cause.OVERWRITTEN: TrapKind.MEMCHECK,
+    Cause.TENSOR_MEMORY: TrapKind.MEMCHECK,
+    Cause.DESCRIPTOR: TrapKind.MEMCHECK,
+    Cause.COLLECTIVE: TrapKind.SYNCCHECK,
     Cause.MBARRIER: TrapKind.SYNCCHECK,
 }

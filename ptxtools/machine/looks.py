@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.program.details import Called, Guard, Look, Meeting
+from ptxtools.program.details import Called, Guard, Look, Meeting, Touch
 from ptxtools.program.operations import strength
 from ptxtools.program.program import (
     CODE_BASE,
@@ -121,6 +121,36 @@ def fence(view: View) -> None:
     lanes = guarded(view, 2, view.op.of(Meeting).negated)
     if len(lanes):
         listeners_of(view).tell("fence", view, lanes)
+
+
+# --- registers and warps ----------------------------------------------------------------------------------------------
+
+
+def _told(view: View, event: str, negated: bool) -> None:
+    lanes = guarded(view, 0, negated)
+    if len(lanes):
+        listeners_of(view).tell(event, view, lanes)
+
+
+@serves("observe.together")
+def together(view: View) -> None:
+    _told(view, "together", view.op.of(Guard).negated)
+
+
+@serves("observe.branch")
+def branch(view: View) -> None:
+    listeners_of(view).tell("branch", view, guarded(view, 0, view.op.of(Guard).negated))
+
+
+@serves("observe.unwritten")
+def unwritten(view: View) -> None:
+    """Lanes whose guard nobody has written are told of, too."""
+    listeners_of(view).tell("unwritten", view, guarded(view, 0, view.op.of(Touch).negated))
+
+
+@serves("observe.in_flight")
+def in_flight(view: View) -> None:
+    _told(view, "in_flight", view.op.of(Touch).negated)
 
 
 # --- instructions -----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.diagnostics.findings import Finding
 
-    from .claims import Claim
+    from .claims import Claim, Span
     from .events import View
     from .filters import Bounds
     from .launch import Launch
@@ -108,6 +108,21 @@ class Observer:
     def fence(self, at: View, lanes: Array) -> None:
         """Lanes are about to execute a fence or membar (at.op.opcode)."""
 
+    def together(self, at: View, lanes: Array) -> None:
+        """Lanes of a warp that have met are about to execute a warp-wide instruction (shfl.sync, vote.sync, mma,
+        ldmatrix …), whose operands are sources of `at.op` from number 1 on, its member mask the last."""
+
+    def branch(self, at: View, lanes: Array) -> None:
+        """Lanes come to a bra.uni. lanes: those that take it."""
+
+    def unwritten(self, at: View, lanes: Array) -> None:
+        """Lanes are about to execute an operation that reads or writes registers which a lane might read before it has
+        written them; `at.op.detail` says which (`program.details.Touch`)."""
+
+    def in_flight(self, at: View, lanes: Array) -> None:
+        """The same of registers that asynchronous tensor instructions read or write; those instructions are not told
+        of (`issued` is)."""
+
     def issued(self, claim: Claim) -> None:
         """Asynchronous work has been issued: cp.async, bulk and tensor copies, wgmma, tcgen05."""
 
@@ -125,6 +140,21 @@ class Observer:
 
     def trapped(self, trap: Trap) -> None:
         """The grid ends with a trap, a deadlock or a limit."""
+
+    def leaked(self, at: View, cta: Cta, message: str) -> None:
+        """A CTA has ended without giving back tensor memory; `at` is where it was allocated. Who listens reports it;
+        otherwise it is a trap."""
+
+    def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """A lane issues an instruction that reads and writes tensor memory (`machine.claims.Span`); or has allocated
+        some: of kind "fresh"."""
+
+    def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
+        """A lane works with the tensor map at a generic address. what: "used" by a copy, or "changed" by
+        tensormap.replace or tensormap.cp_fenceproxy."""
+
+    def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
+        """A copy that `at` issued is about to complete `size` bytes of transactions of an mbarrier in shared memory."""
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """An operation that is not an access of a thread (a copy, a product) is about to write shared memory. For
@@ -144,10 +174,24 @@ class Observer:
 EVENTS = tuple(name for name in vars(Observer) if not name.startswith("_"))
 #: Events that need every single instruction to be visible.
 LINES = frozenset({"instruction", "retired"})
+#: Events that need registers apart from one another.
+REGISTERS = frozenset({"unwritten", "in_flight"})
 #: Events of asynchronous work.
 WORK = frozenset({"issued", "completed", "abandoned"})
 #: Events that are announced by services, not by operations of the program.
-_OUTSIDE = WORK | {"grid_begun", "grid_ended", "trapped", "wrote_shared", "wrote_local", "wrote_global", "allows"}
+_OUTSIDE = WORK | {
+    "grid_begun",
+    "grid_ended",
+    "trapped",
+    "leaked",
+    "tensor",
+    "tensormap",
+    "transacted",
+    "wrote_shared",
+    "wrote_local",
+    "wrote_global",
+    "allows",
+}
 
 
 def wants(observer: object) -> frozenset[str]:

@@ -17,6 +17,7 @@ from ptxtools.machine.residents import Cta
 from ptxtools.program.operations import OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
+from .in_flight import InFlight
 from .proxies import Proxies
 
 if TYPE_CHECKING:
@@ -39,17 +40,20 @@ class AsyncCheck:
         self._session: Session = weakref.proxy(session)  # which holds this: a cycle would keep the device's memory
         self._claims: dict[Claim, None] = {}
         self._proxies = Proxies()
+        self._registers = InFlight(session)
 
     # --- work ---------------------------------------------------------------------------------------------------------
 
     def issued(self, claim: Claim) -> None:
         """Note work that begins, and report what it should have waited for."""
         self._touch(claim)
+        self._registers.issued(claim)
         self._claims[claim] = None
 
     def completed(self, claim: Claim) -> None:
         """The work is done."""
         self._claims.pop(claim, None)
+        self._registers.completed(claim)
 
     def _touch(self, new: Claim) -> None:
         """Report outstanding work that new work should have waited for."""
@@ -66,6 +70,7 @@ class AsyncCheck:
     def abandoned(self, claim: Claim, missing: str) -> None:
         """The CTA has ended, and nobody waited for this work."""
         view = claim.view
+        self._registers.abandoned(claim)
         message = f"{claim.text}: the CTA ends without {missing} for it"
         self._session.report(view, claim.lane, _NAME, message, (view.op.where, "forgotten"))
 
@@ -90,7 +95,12 @@ class AsyncCheck:
     def leave(self, at: View, what: str, lanes: Numbers) -> None:
         self._proxies.leave(at, what, lanes)
 
+    def in_flight(self, at: View, lanes: Numbers) -> None:
+        """An instruction touches registers that the tensor cores may be using."""
+        self._registers.touched(at, lanes)
+
     def fence(self, at: View, lanes: Numbers) -> None:
+        self._registers.fence(at)
         spaces = fenced(at.op.opcode)
         if spaces:
             self._proxies.fence(at, lanes, spaces)
@@ -124,12 +134,12 @@ class AsyncCheck:
 
     def _report(self, view: View, lane: int, what: str, claim: Claim) -> None:
         program, there = view.launch.program, claim.view.op.where
-        _, line, text = self._session.place(program, there)
-        origin = self._session.source_of(view.launch.program, there)
-        where = f"line {line}{f' ({origin})' if origin else ''}: " if line is not None else ""
         message = f"{what}, but {claim.text} has not completed: nobody waited for it"
-        details = (f"outstanding: {where}{' '.join(text.split())}",)
-        self._session.report(view, lane, _NAME, message, (view.op.where, there), details)
+        others = (self._session.site(program, there, claim.view.cta.place),)
+        self._session.report(
+            view, lane, _NAME, message, (view.op.where, there), kind="outstanding", others=others,
+            help="wait for it before this",
+        )  # fmt: skip
 
     # --- proxies ------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
-"""initcheck: shared and local memory, blocks of the heap and buffers of `Device.alloc` must be written before they are
-read.
+"""initcheck: registers, shared and local memory, tensor memory, blocks of the heap and buffers of `Device.alloc` must
+be written before they are read.
 
 Other buffers, and variables, hold what they were given, so that they have nothing to look for.
 """
@@ -15,9 +15,14 @@ import numpy.typing as npt
 from ptxtools.machine.residents import Cta
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
+from .registers import RegisterCheck
+from .tensor import TensorCells
 from .unwritten import unwritten_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
     from ptxtools.sim.device import Grid
@@ -35,6 +40,8 @@ class InitCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._device = session.device
+        self._registers = RegisterCheck(session)
+        self._tensor = TensorCells(session)
 
     def access(self, at: View, access: Access) -> None:
         """Reads of bytes that nobody wrote are reported, and then count as written."""
@@ -61,6 +68,14 @@ class InitCheck:
                 message = f"{access.space} read of {access.size} bytes at {address:#x}: nobody wrote byte {first:#x}"
                 self._session.report(at, lane, _NAME, message, at.op.where)
             part[:] = True
+
+    def unwritten(self, at: View, lanes: Array) -> None:
+        """Registers that lanes might not have written."""
+        self._registers.touched(at, lanes)
+
+    def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """An instruction works on tensor memory."""
+        self._tensor.touched(at, lane, spans)
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """Something else than a look wrote shared memory: copies, mbarriers."""

@@ -1,4 +1,5 @@
-"""leakcheck: blocks of the heap that a launch allocates must be freed before it ends. It looks when all is over."""
+"""leakcheck: blocks of the heap that a launch allocates must be freed before it ends, columns of tensor memory before
+their CTA does."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from ptxtools.diagnostics import TrapKind
 from ptxtools.diagnostics.findings import Finding
 
 if TYPE_CHECKING:
+    from ptxtools.machine.events import View
+    from ptxtools.machine.residents import Cta
+    from ptxtools.sim.context import LaunchContext
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.heap import Block
 
@@ -23,12 +27,31 @@ class LeakCheck:
         self._device = device
         self._before = {leak.address for leak in leaks(device)}
         self.findings: list[Finding] = []
+        self._context: LaunchContext | None = None
 
     def begin(self, grid: Grid) -> Sequence[object]:
-        return ()
+        self._context = grid.context
+        return (self,)
+
+    def leaked(self, at: View, cta: Cta, message: str) -> None:
+        """A CTA has ended with tensor memory that it has not given back."""
+        assert self._context is not None
+        program, where, places = at.launch.program, at.op.where, self._context.places
+        known = next((f for f in self.findings if f.kernel == program.kernel and f.text == at.text), None)
+        if known is not None:
+            known.count += 1
+            return
+        self.findings.append(
+            Finding(
+                TrapKind.LEAKCHECK, message, program.kernel, cta.place, at.thread(at.leader),
+                *places.line_of(program, where), at.text, source=places.source_of(program, where),
+                kind="tensor-memory", space="tensor",
+                help="tcgen05.dealloc of what tcgen05.alloc wrote, by a whole warp, before the CTA ends",
+            )
+        )  # fmt: skip
 
     def end(self) -> list[Finding]:
-        return [leak for leak in leaks(self._device) if leak.address not in self._before]
+        return self.findings + [leak for leak in leaks(self._device) if leak.address not in self._before]
 
 
 def leaks(device: Device) -> list[Finding]:

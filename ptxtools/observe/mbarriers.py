@@ -4,7 +4,9 @@ in use; and shared memory of other CTAs, which ends with them (9.7.13.2)."""
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +18,7 @@ from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
+    from ptxtools.program.program import Program
 
     from .session import Session
 
@@ -41,6 +44,63 @@ def operation(session: Session, view: View, action: str, lanes: Array) -> None:
             live.pop(offset, None)
 
 
+class Transactions:
+    """What the open phases of mbarriers expect, and what copies have brought them, for the report of a deadlock."""
+
+    def __init__(self, session: Session) -> None:
+        self._session: Session = weakref.proxy(session)
+        self._phases: dict[tuple[Cta, int], _Phase] = {}
+
+    def expect(self, view: View, lanes: Array) -> None:
+        """Lanes add to what is expected."""
+        amounts = view.source(1)
+        for lane, cta, offset in _each(view, lanes):
+            phase = self._phase(cta, offset)
+            phase.expected.append((view.op.where, int(amounts[lane])))
+            phase.program, phase.thread = view.launch.program, view.thread(lane)
+
+    def brought(self, view: View, cta: Cta, offset: int, size: int) -> None:
+        """A copy completes."""
+        phase = self._phase(cta, offset)
+        phase.brought.append((view.op.where, size))
+        phase.program = view.launch.program
+
+    def stuck(self) -> None:
+        """Nobody can go on: report mbarriers that have all arrivals, and lack bytes or got too many."""
+        for (cta, offset), phase in self._phases.items():
+            found: int = _WORD.unpack_from(cta.shared, offset)[0]
+            wanted, come = (sum(size for _, size in part) for part in (phase.expected, phase.brought))
+            if phase.program is None or word.phase(found) != phase.parity or not word.transactions(found):
+                continue
+            places = list(dict.fromkeys(where for where, _ in (*phase.expected, *phase.brought)))
+            message = f"the mbarrier at shared {offset:#x} of {cta} expects {wanted:,} bytes in this phase, "
+            message += f"and {len(phase.brought)} cop{'y' if len(phase.brought) == 1 else 'ies'} brought {come:,}"
+            self._session.report_at(
+                phase.program, places[0], cta.place, phase.thread, _NAME, message, (places[0], "bytes"),
+                kind="transaction-bytes", space="shared", address=offset,
+                others=tuple(self._session.site(phase.program, where, cta.place) for where in places[1:]),
+                help="expect as many bytes as the copies of the phase bring",
+            )  # fmt: skip
+
+    def _phase(self, cta: Cta, offset: int) -> _Phase:
+        parity = word.phase(_WORD.unpack_from(cta.shared, offset)[0])
+        known = self._phases.get((cta, offset))
+        if known is None or known.parity != parity:
+            known = self._phases[cta, offset] = _Phase(parity)
+        return known
+
+
+@dataclass(slots=True)
+class _Phase:
+    """expected, brought: (place in the program, bytes)."""
+
+    parity: int
+    expected: list[tuple[int, int]] = field(default_factory=list)
+    brought: list[tuple[int, int]] = field(default_factory=list)
+    program: Program | None = None
+    thread: tuple[int, int, int] | None = None
+
+
 def access(session: Session, view: View, access: Access) -> None:
     """Lanes access shared memory by ordinary instructions."""
     places = access.addresses.astype(np.int64)
@@ -61,12 +121,19 @@ def access(session: Session, view: View, access: Access) -> None:
 
 
 def _places(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:
-    """A lane for each mbarrier that the operation is on; what is no mbarrier's address traps in the operation."""
+    """A lane for each mbarrier that the operation is on."""
     seen = set()
+    for lane, cta, offset in _each(view, lanes):
+        if (cta, offset) not in seen:
+            seen.add((cta, offset))
+            yield lane, cta, offset
+
+
+def _each(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:
+    """The mbarrier of each lane; what is no mbarrier's address traps in the operation."""
     for lane, address in zip(lanes.tolist(), view.addresses()[lanes].tolist(), strict=True):
-        if (view.op.space == "generic" and address >> 56 != SHARED_WINDOW >> 56) or address in seen:
+        if view.op.space == "generic" and address >> 56 != SHARED_WINDOW >> 56:
             continue
-        seen.add(address)
         rank, offset = (address & 0xFFFF_FFFF) >> RANK_SHIFT, address & OFFSET_MASK
         ctas = view.cluster.ctas
         if rank < len(ctas):

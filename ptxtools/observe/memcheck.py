@@ -18,6 +18,9 @@ from ptxtools.sim.allocations import Allocations, beside
 from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
 
+from .maps import Maps
+from .read_only import ReadOnly
+
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
@@ -43,6 +46,8 @@ class MemCheck:
         self._first = np.array(allocations.starts, np.uint64)
         self._after = self._first + np.array(allocations.sizes, np.uint64)
         self._left = _ENOUGH
+        self._read_only = ReadOnly(session, grid)
+        self._maps = Maps(session, grid)
         self._shared = [
             (
                 f"shared variable '{name}'" if size >= 0 else "dynamic shared memory",
@@ -64,6 +69,19 @@ class MemCheck:
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
 
+    def access(self, at: View, access: Access) -> None:
+        """What is left of an access."""
+        self._read_only.access(at, access)
+        self._maps.access(at, access)
+
+    def fence(self, at: View, lanes: Array) -> None:
+        """A fence, perhaps one of the proxy of tensor maps."""
+        self._maps.fence(at)
+
+    def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
+        """A tensor map is used or changed."""
+        self._maps.used(at, lane, address, what)
+
     def permit(self, at: View, access: Access) -> Array | None:
         """Which lanes of an access are bad, None for none; the first is reported, and what they load is poison. Raises
         a `Trap` where the run has to end."""
@@ -77,27 +95,39 @@ class MemCheck:
 
     def filter(self, at: View) -> Bounds:
         """Accesses in one allocation, or in variables; heap blocks come and go, and are asked for."""
-        places = {
-            "global": stretches(zip(self._first.tolist(), self._after.tolist(), strict=True)),
+        known = list(zip(self._first.tolist(), self._after.tolist(), strict=True))
+        reads = {
+            "global": stretches(known),
             "shared": stretches(_runs(self._valid)),
             "local": stretches(_between(self._gaps[0], at.local_bytes)),
         }
-        return Bounds(places, places, self._asks)
+        return Bounds(reads, {**reads, "global": stretches(self._read_only.without_constants(known))}, self._asks)
 
     def _asks(self, op: Op) -> bool:
-        """Whether local variables of a called function matter, whose place depends on the lane."""
-        function = op.of(Look).function
-        return bool(function and self._gaps[function] and op.space in ("local", "generic"))
+        """Whether more than bounds matters: local variables of a called function, whose place depends on the lane; what
+        only may be read; tensor maps."""
+        look = op.of(Look)
+        if op.space in ("local", "generic") and look.function and self._gaps[look.function]:
+            return True
+        writes = look.action != "read"
+        return op.space not in ("shared", "local") and (
+            self._read_only.asks(op, writes=writes) or (writes and self._maps.wanted)
+        )
 
     def _bad(self, view: View, access: Access) -> Array | None:
         outside: Array = getattr(self, f"_bad_{access.space}")(view, access)
+        constant = self._read_only.constant(access) & ~outside if access.space == "global" else np.zeros_like(outside)
+        if constant.any():
+            lane, address = _first(access, constant)
+            message = f"global {access.action} at {address:#x} changes constant memory"
+            self._tell(view, lane, "constant", message, _how_many(constant))
         misaligned = (
             access.addresses % np.uint64(access.size) != 0
             if access.size & (access.size - 1) == 0
             else np.zeros(len(access.lanes), np.bool_)
         )
         if not outside.any() and not misaligned.any():
-            return None
+            return constant if constant.any() else None
         if misaligned.any():
             lane, address = _first(access, misaligned)
             message = f"{access.space} {access.action} at {address:#x} is not aligned to {access.size} bytes"
@@ -112,7 +142,7 @@ class MemCheck:
             if access.space == "shared" and self._hint:
                 details += (self._hint,)
             self._tell(view, lane, access.space, message, details)
-        return misaligned | outside
+        return misaligned | outside | constant
 
     def _tell(self, view: View, lane: int, kind: str, message: str, details: tuple[str, ...]) -> None:
         if self._stop or not view.op.dst:

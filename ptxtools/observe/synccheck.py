@@ -12,18 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptxtools.diagnostics import TrapKind
 from ptxtools.program.program import LANES
 
-from . import mbarriers
+from . import mbarriers, members
+from .thread_sync import ThreadSync
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptxtools.diagnostics import Trap
+    from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
+    from ptxtools.machine.residents import Cta
     from ptxtools.sim.device import Grid
 
     from .session import Session
 
 _NAME = "synccheck"
+_WARPGROUP = 4
+#: Names in the state of a CTA.
+_CHANGES, _PROGRAM, _ARRIVED = "setmaxnreg of warps", "program of setmaxnreg", "threads at the cluster's barrier"
+_CLUSTER = -1
 
 
 @dataclass(slots=True)
@@ -39,15 +50,24 @@ class SyncCheck:
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
+        self._transactions = mbarriers.Transactions(session)
+        self._thread_sync = ThreadSync(session, grid)
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier or do something to mbarriers."""
         if what.startswith("mbarrier "):
             mbarriers.operation(self._session, at, what.partition(" ")[2], lanes)
-        if what not in ("bar", "arrive"):
+            if what.endswith("expect_tx"):
+                self._transactions.expect(at, lanes)
+        if what.startswith("cluster"):
+            self._cluster(at, what, lanes)
+            if what != "cluster arrive" or not _aligned(at):
+                return
+        elif what not in ("bar", "arrive"):
             return
-        self._counts(at, lanes)
-        for lane, number in zip(lanes.tolist(), at.source(0)[lanes].tolist(), strict=True):
+        else:
+            self._counts(at, lanes)
+        for lane, number in zip(lanes.tolist(), _numbers(at, what)[lanes].tolist(), strict=True):
             warp = _warp(at, number)
             warp.passes[lane] += 1
             places = warp.came.setdefault(int(warp.passes[lane]), {})
@@ -55,10 +75,16 @@ class SyncCheck:
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         """Lanes go on behind a barrier: all of their warp must have come to it, at the same instruction."""
-        if what != "bar" or not _aligned(at):
+        if what == "warp":
+            members.met(self._session, at, lanes)
             return
-        threads = _threads(at)
-        for lane, number in zip(lanes.tolist(), at.source(0)[lanes].tolist(), strict=True):
+        if what not in ("bar", "cluster wait"):
+            return
+        cluster = what == "cluster wait"
+        if not cluster and not _aligned(at):
+            return
+        threads = members.threads_of(at)
+        for lane, number in zip(lanes.tolist(), _numbers(at, what)[lanes].tolist(), strict=True):
             warp = _warp(at, number)
             places = warp.came.pop(int(warp.passes[lane]), None)
             if places is None:
@@ -70,13 +96,75 @@ class SyncCheck:
             key = (tuple(sorted(places)), "divergent")
             if missing:
                 message = f"{len(missing)} of {threads} threads of the warp did not come to this aligned barrier"
-                detail = f"not there: lanes {', '.join(map(str, missing[:8]))}{', …' if len(missing) > 8 else ''}"
+                detail = f"not there: {members.listed(sum(1 << n for n in missing))}"
                 self._session.report(at, lane, _NAME, message, key, (detail,))
             elif len(places) > 1:
-                others = [self._session.place(at.launch.program, where)[1:] for where in places if where != at.op.where]
-                details = tuple(f"line {line}: {' '.join(text.split())}" for line, text in others)
+                here = at.op.where if at.op.where in places else min(places)
+                program, cta = at.launch.program, at.cta.place
+                others = tuple(self._session.site(program, where, cta) for where in sorted(places) if where != here)
                 message = "threads of the warp met at this aligned barrier from different instructions"
-                self._session.report(at, lane, _NAME, message, key, details)
+                self._session.report_at(
+                    program, here, cta, at.thread(lane), _NAME, message, key, kind="divergent", others=others
+                )
+
+    def together(self, at: View, lanes: Array) -> None:
+        """Lanes execute an instruction of a warp."""
+        if at.op.opcode is not None and at.op.opcode.family == "setmaxnreg":
+            places: dict[int, list[int]] = at.cta.state.setdefault(_CHANGES, {})
+            places.setdefault(at.warp, []).append(at.op.where)
+            at.cta.state[_PROGRAM] = at.launch.program
+        members.together(self._session, at, lanes)
+
+    def branch(self, at: View, lanes: Array) -> None:
+        """Lanes take a bra.uni."""
+        members.branch(self._session, at, lanes)
+
+    def fence(self, at: View, lanes: Array) -> None:
+        """A fence, perhaps a tcgen05.fence."""
+        self._thread_sync.fence(at)
+
+    def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """An instruction works on tensor memory."""
+        self._thread_sync.used(at, lane, spans)
+
+    def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
+        """A copy counts at an mbarrier."""
+        self._transactions.brought(at, cta, offset, size)
+
+    def trapped(self, trap: Trap) -> None:
+        """In a deadlock an mbarrier may lack bytes."""
+        if trap.kind is TrapKind.DEADLOCK:
+            self._transactions.stuck()
+
+    def cta_ended(self, cta: Cta) -> None:
+        """All warps of a warpgroup must have executed the same setmaxnreg (9.7.19.5)."""
+        places: dict[int, list[int]] = cta.state.get(_CHANGES, {})
+        for group in {warp // _WARPGROUP for warp in places}:
+            done = [places.get(_WARPGROUP * group + n, []) for n in range(_WARPGROUP)]
+            most = max(done, key=len)
+            fewest = min(range(_WARPGROUP), key=lambda n: len(done[n]))
+            if len(done[fewest]) < len(most):
+                where, program = most[len(done[fewest])], cta.state[_PROGRAM]
+                message = f"warp {_WARPGROUP * group + fewest} of the warpgroup does not execute this setmaxnreg"
+                self._session.report_at(
+                    program, where, cta.place, None, _NAME, message, (where, "setmaxnreg"), kind="setmaxnreg",
+                    help="all four warps of the warpgroup have to execute it",
+                )  # fmt: skip
+
+    def _cluster(self, at: View, what: str, lanes: Array) -> None:
+        """Arriving and waiting at the cluster's barrier take turns (9.7.13.3)."""
+        state = at.cta.state.setdefault(_ARRIVED, {})
+        arrived = state.setdefault(at.warp, np.zeros(LANES, np.bool_))
+        arrives = what == "cluster arrive"
+        wrong = lanes[arrived[lanes] == arrives]
+        if len(wrong):
+            message = "a thread arrives twice at the cluster's barrier" if arrives else (
+                "a thread waits at the cluster's barrier without having arrived"
+            )  # fmt: skip
+            key = (at.op.where, "cluster")
+            self._session.report(at, int(wrong[0]), _NAME, message, key, kind="cluster-barrier",
+                                 help="barrier.cluster.arrive and .wait take turns in every thread")  # fmt: skip
+        arrived[lanes] = arrives
 
     def access(self, at: View, access: Access) -> None:
         """Lanes access shared memory."""
@@ -107,7 +195,6 @@ def _warp(view: View, number: int) -> _Warp:
     return state.setdefault((number, view.warp), _Warp())
 
 
-def _threads(view: View) -> int:
-    """Threads of the warp; fewer than 32 in the last one of a CTA."""
-    x, y, z = view.launch.block
-    return min(LANES, x * y * z - LANES * view.warp)
+def _numbers(view: View, what: str) -> Array:
+    """The barrier that each lane is at; the cluster's has none of the numbers."""
+    return np.full(LANES, _CLUSTER) if what.startswith("cluster") else view.source(0)

@@ -218,6 +218,21 @@ class Guard(Detail):
     negated: bool
 
 
+class Touch(Detail):
+    """Registers that an operation, or the end of a block, of this kind reads and writes, by their slots; of what it
+    writes in order, -1 for others, with the bytes that each gets (`widths`). guard: the one
+    that says which lanes run it, -1: all; negated: it is; function: number of the one that it is in. "entry" of a
+    function: what it writes are the slots that nobody has written yet."""
+
+    kind: str
+    reads: tuple[Slot, ...]
+    writes: tuple[Slot, ...]
+    widths: tuple[int, ...]
+    guard: int
+    negated: bool
+    function: int
+
+
 class Called(Detail):
     """The number of a function that is called; -1: the address says which of `targets` (`program.Terminator`)."""
 

@@ -34,6 +34,7 @@ from .details import (
     Suffixes,
     TexturePlace,
     ThreadCopy,
+    Touch,
     Truncated,
 )
 
@@ -196,6 +197,10 @@ OPERATIONS: dict[str, Operation] = {
     "observe.arrive": _look("number? count? guard?", Meeting),
     "observe.leave": _look("number? count? guard?", Meeting),
     "observe.fence": _look("number? count? guard?", Meeting),
+    "observe.together": _look("guard? value*?", Guard),
+    "observe.branch": _look("guard", Guard),
+    "observe.unwritten": _look("guard? value*?", Touch),
+    "observe.in_flight": _look("guard? value*?", Touch),
     "observe.line": _look("guard?", Guard),
     "observe.retired": _look("", Guard),
     "observe.call": _look("address?", Called),

@@ -109,7 +109,8 @@ class Op:
 class Terminator:
     """The end of a block; `target`, `other` are block numbers of the program.
 
-    kind: "jump" (target), "branch" (guard true: target, else other), "switch" (brx.idx: `index` slot into `targets`),
+    kind: "jump" (target), "branch" (guard true: target, else other; `uniform`: it is a
+    bra.uni), "switch" (brx.idx: `index` slot into `targets`),
     "exit" (guarded lanes leave, others go on at other; no guard: all leave), "ret" (likewise),
     "call" (function `callee`; goes on at other. Indirect: `callee` is -1, the `index` slot holds an address, and
     `targets[(address - CODE_BASE) / CODE_STEP]` is the function, -1 or out of range for an address of no function),
@@ -131,6 +132,7 @@ class Terminator:
     callee: int = -1
     op: Op | None = None
     where: int = -1
+    uniform: bool = False
 
 
 @dataclass(slots=True)

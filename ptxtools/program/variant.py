@@ -13,13 +13,17 @@ class Variant:
 
     optimise: False gives each register a slot of its own, and keeps every instruction and branch as written. lines:
     "line" operations stand where instructions of the text begin and end; nothing is optimised then. names: the program
-    says where registers lie (`Program.named`)."""
+    says where registers lie (`Program.named`). apart_registers: registers share no slots, and no lane runs what its
+    branch leaves out, so that observers can tell of each lane which registers it has written; fences: those of tensor
+    cores (wgmma.fence, tcgen05.fence), which order nothing here, are operations that observers see."""
 
     late: bool = False
     truncates: bool = False
     apart: bool = False
     optimise: bool = True
     lines: bool = False
+    apart_registers: bool = False
+    fences: bool = False
     names: bool = False
 
     @property

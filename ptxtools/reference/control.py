@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.deadlock import no_member, overflow
 from ptxtools.program.program import CODE_BASE, CODE_STEP, LANES, Terminator
 
@@ -126,7 +127,8 @@ def warpsync(m: Machine, end: Terminator, threads: Threads) -> None:
     strangers = np.flatnonzero(own >> (threads % LANES).astype(np.uint32) & np.uint32(1) == 0)
     if len(strangers):
         first = int(strangers[0])
-        raise m.trap(no_member(int(threads[first]) % LANES, int(own[first])), threads[first], end.where)
+        raise m.trap(no_member(int(threads[first]) % LANES, int(own[first])), threads[first], end.where,
+                     cause=Cause.COLLECTIVE)  # fmt: skip
     mask = m.read(end.index, everyone)
     present = m.ballot(here)[m.warp_of[everyone]]
     alive = m.ballot(m.pc != GONE)[m.warp_of[everyone]]

@@ -179,7 +179,10 @@ class Device:
         from ptxtools.program.passes.instrument import instrument
 
         late = self.late or not observers.WORK.isdisjoint(events)
-        variant = replace(variant, late=late, lines=not observers.LINES.isdisjoint(events))
+        variant = replace(
+            variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
+            apart_registers=not observers.REGISTERS.isdisjoint(events),
+        )  # fmt: skip
         program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import RegisterChange
 from ptxtools.program.program import LANES
@@ -49,7 +50,8 @@ def setmaxnreg(view: View) -> None:
 def _check(view: View, pool: _Pool, action: str, wanted: int, held: int) -> None:
     """Trap on uses that the manual leaves undefined."""
     if wanted != held and (wanted > held) != (action == "inc"):
-        raise view.trap(f"setmaxnreg.{action} to {wanted} registers in a warp that has {held}")
+        raise view.trap(f"setmaxnreg.{action} to {wanted} registers in a warp that has {held}",
+                        cause=Cause.COLLECTIVE)  # fmt: skip
     group = view.warp // _WARPGROUP
     steps = pool.steps.setdefault(group, [])
     number = pool.done[view.warp] = pool.done.get(view.warp, 0) + 1
@@ -57,4 +59,5 @@ def _check(view: View, pool: _Pool, action: str, wanted: int, held: int) -> None
         steps.append((action, wanted))
     elif steps[number - 1] != (action, wanted):
         other, count = steps[number - 1]
-        raise view.trap(f"setmaxnreg.{action} to {wanted} where another warp of the warpgroup has .{other} to {count}")
+        reason = f"setmaxnreg.{action} to {wanted} where another warp of the warpgroup has .{other} to {count}"
+        raise view.trap(reason, cause=Cause.COLLECTIVE)

@@ -191,7 +191,7 @@ def _encode_op(op: Op | None) -> tuple[Any, ...] | None:
 def _encode_terminator(end: Terminator) -> tuple[Any, ...]:
     return (
         end.kind, _encode_ref(end.guard), end.negated, end.target, end.other, end.targets, _encode_ref(end.index),
-        end.callee, _encode_op(end.op), end.where,
+        end.callee, _encode_op(end.op), end.where, end.uniform,
     )  # fmt: skip
 
 
@@ -248,6 +248,8 @@ class _Decoder:
         return Detail.TYPES[name](*values)
 
     def terminator(self, encoded: tuple[Any, ...]) -> Terminator:
-        kind, guard, negated, target, other, targets, index, callee, op, where = encoded
+        kind, guard, negated, target, other, targets, index, callee, op, where, uniform = encoded
         made = None if op is None else self.op(op)
-        return Terminator(kind, self.ref(guard), negated, target, other, targets, self.ref(index), callee, made, where)
+        return Terminator(
+            kind, self.ref(guard), negated, target, other, targets, self.ref(index), callee, made, where, uniform
+        )

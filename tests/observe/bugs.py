@@ -7,11 +7,11 @@ kernel `k(a, b)`:
     `  @piece` the lines below `== *piece`
     `//!`     at the end of a line: the report names it (any of them, if there are several)
 
-Keys: target (sm_80), block (64), grid (1), cluster (1), smem (1024, bytes of `sh`), words (64, of each of a and b,
-u32), shared (0, dynamic), fresh (b is uninitialised), launches (1), map (a tensor map `m` over a: its box, such as
-8x4), late (thread-instructions after which a run ends). Registers: %a, %b the arguments, %m the map's address; %i, %w,
-%l, %cta, %rank thread, warp, lane, CTA, rank in the cluster; %s the address of `sh`; %r<64> b32, %d<32> b64,
-%f<32> f32, %h<8> b16, %p<8> pred.
+Keys: target (sm_80), block (64), grid (1), cluster (1), smem (1024, bytes of `sh`), words (64, of each of a and b),
+shared (0, dynamic), fresh (b is uninitialised), launches (1), maxnreg, map (a tensor map `m` over a: its box, as 8x4),
+late (thread-instructions after which a run ends). Registers: %a, %b the arguments, %m the map's address; %i, %w, %l,
+%cta, %rank thread, warp, lane, CTA, rank in the cluster; %s the address of `sh`; %r<64> b32, %d<32> b64, %f<32> f32,
+%h<8> b16, %p<8> pred.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MARK = "//!"
 _FRAME = """.version 9.0
 .target {target}
 .address_size 64
-{outer}.visible .entry k(.param .u64 a, .param .u64 b{parameter}) {{
+{outer}.visible .entry k(.param .u64 a, .param .u64 b{parameter}) {directives}{{
   .reg .b64 %a, %b, %m, %d<32>; .reg .b32 %i, %w, %l, %s, %cta, %rank, %r<64>; .reg .f32 %f<32>; .reg .b16 %h<8>;
   .reg .pred %p<8>;
   .shared .align 1024 .b8 sh[{smem}];
@@ -61,6 +61,7 @@ class Pair:
         return _FRAME.format(
             target=keys.get("target", "sm_80"), smem=keys.get("smem", "1024"), body=body,
             outer="".join(f"{line}\n" for kind, line in self.lines if kind == "^"),
+            directives=f".maxnreg {keys['maxnreg']} " if "maxnreg" in keys else "",
             parameter=", .param .align 64 .b8 m[128]" if "map" in keys else "",
             map="mov.b64 %m, m; cvta.param.u64 %m, %m;" if "map" in keys else "",
             rank="%cluster_ctarank" if clustered else "0",

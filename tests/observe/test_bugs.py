@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -38,3 +39,14 @@ def test_there_are_two_hundred() -> None:
     assert {(stem, name) for stem, names in NOT_YET.items() for name in names} <= set(pairs)
     left = sum(map(len, NOT_YET.values()))
     print(f"{len(pairs) - left} of {len(pairs)} bugs are found")
+
+
+def test_the_page_says_how_many_are_found() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "checking.md").read_text("utf-8")
+    rows = sorted(
+        (int(n), int(found)) for n, found in re.findall(r"^\| [a-z][^|]*\| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    )
+    counts = [(len(bugs.read(path)), len(NOT_YET.get(path.stem, {}))) for path in FILES]
+    assert rows == sorted((n, n - left) for n, left in counts)
+    total, left = (sum(part) for part in zip(*counts, strict=True))
+    assert f"| **all** | **{total}** | **{total - left}** |" in page

@@ -99,7 +99,7 @@ def trap(worker: Worker) -> Trap:
         return _make(worker, reason, Cause.MISALIGNED)
     if code == structures.TRAP_ADDRESS and not _writes_parameters(worker):
         return _make(worker, reason, Cause.OUT_OF_BOUNDS, _place(worker)[0])
-    return _make(worker, reason)
+    return _make(worker, reason, Cause.COLLECTIVE if code == structures.TRAP_MEMBER else Cause.OTHER)
 
 
 def stopped_at(worker: Worker) -> Op | None:

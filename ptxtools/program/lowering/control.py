@@ -34,7 +34,7 @@ def bra(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
         f.end(Terminator("jump", target=target))
         return
     following = f.new_label()
-    f.end(Terminator("branch", f.guard, f.negated, target, following))
+    f.end(Terminator("branch", f.guard, f.negated, target, following, uniform=op.has("uni")))
     f.begin(following)
 
 

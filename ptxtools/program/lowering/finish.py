@@ -32,19 +32,20 @@ def finish(f: FunctionLowering) -> FunctionCode:
         op.imm += f.local_bytes
     if f.optimise:
         f.blocks = tidy(f.blocks, f.constants)
-        simplify(f.blocks, f)
+        simplify(f.blocks, f, exact=f.linker.variant.apart_registers)
         f.blocks = tidy(f.blocks, f.constants)
         fuse(f.blocks, f)
-        before = len(f.blocks)
-        f.blocks = if_convert(f.blocks, f)
-        if len(f.blocks) < before:
-            fuse(f.blocks, f)
+        if not f.linker.variant.apart_registers:
+            before = len(f.blocks)
+            f.blocks = if_convert(f.blocks, f)
+            if len(f.blocks) < before:
+                fuse(f.blocks, f)
     else:
         f.blocks = renumber(f.blocks)
     if f.linker.variant.names and f.optimise:
         f.owners = owners(f)
         f.live = live_at_lines(f.blocks, set(f.owners))
-    frame = assign(f.blocks, f, start=f.slot_start, share=f.optimise)
+    frame = assign(f.blocks, f, start=f.slot_start, share=f.optimise and not f.linker.variant.apart_registers)
     f.register_bytes = frame.variables
     return FunctionCode(
         f.function.name, 0, frame.size, f.local_bytes, frame.constants, frame.launch_constants, f.local_variables

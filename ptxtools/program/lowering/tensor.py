@@ -104,7 +104,9 @@ def warpgroup_group(f: FunctionLowering, instruction: Instruction, op: Opcode) -
 
 @lowers("wgmma.fence")
 def warpgroup_fence(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """Registers are read and written in program order: nothing to do (9.7.15.7.1)."""
+    """Registers are read and written in program order: nothing to do (9.7.15.7.1), but to show it to observers."""
+    if f.linker.variant.fences:
+        f.emit(Op("fence", op))
 
 
 # --- tcgen05 ----------------------------------------------------------------------------------------------------------
@@ -131,3 +133,5 @@ def ordering(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """tcgen05.wait and tcgen05.fence: loads and stores are complete when they have executed, if not late."""
     if f.linker.variant.late and op.mods.get("operation", "").startswith("wait"):
         _event(f, instruction, op, "tcgen05.wait", collective=True)
+    elif f.linker.variant.fences and (op.has("fence::before_thread_sync") or op.has("fence::after_thread_sync")):
+        f.emit(Op("fence", op))

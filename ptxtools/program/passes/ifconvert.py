@@ -65,7 +65,7 @@ def _choose(blocks: list[Block], incoming: list[list[int]]) -> list[tuple[int, l
 def _sides(blocks: list[Block], incoming: list[list[int]], number: int) -> tuple[list[Side], int] | None:
     """The sides of a branch that can be converted, in the order in which they will run, and where they meet."""
     end = blocks[number].terminator
-    if end.kind != "branch" or end.guard is None:
+    if end.kind != "branch" or end.guard is None or end.uniform:  # which lanes of a warp take together anyway
         return None
     taken, other = end.target, end.other
     if taken == other:

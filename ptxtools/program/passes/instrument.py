@@ -10,6 +10,10 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
                   `Meeting`
 "observe.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask
 "observe.fence"   before a fence: src = (None, None, guard)
+"observe.together"  before an operation of a warp: src = (guard, and its sources)
+"observe.branch"  before a bra.uni: src = (guard,)
+"observe.unwritten", "observe.in_flight"  before operations that touch some registers (`passes.registers`): src =
+                  (guard, and its sources); a `Touch`
 "observe.line"    where an instruction of the text begins: src[0] is its guard; "observe.retired" where it ends. A
                   program has them if it was lowered with `Variant.lines`
 "observe.call", "observe.return"  before a call (src[0]: the address of an indirect one), and before a return
@@ -24,11 +28,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from ptxtools.program.details import Action, Called, Guard, Look, Meeting, ThreadCopy
+from ptxtools.program.details import Action, Called, Guard, Look, Meeting, ThreadCopy, Touch
 from ptxtools.program.operations import LANE_ACCESS, OPERATIONS, access_bytes
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
+from .registers import IN_FLIGHT, in_flight, touch_of, unwritten
+
+#: By kind of event: what finds the registers, function by function, that it is about.
+REGISTERS = {"observe.unwritten": unwritten, "observe.in_flight": in_flight}
 _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
 
 
@@ -48,6 +56,7 @@ def _kinds(events: frozenset[str]) -> frozenset[str]:
 
 _WANTED = {
     "access": {"permit", "access"}, "arrive": {"arrive"}, "leave": {"leave"}, "fence": {"fence"},
+    "together": {"together"}, "branch": {"branch"}, "unwritten": {"unwritten"}, "in_flight": {"in_flight"},
     "line": {"instruction", "retired"}, "retired": {"retired"}, "call": {"called"}, "return": {"returned"},
     "begin": {"cta_begun", "cta_ended", "warp_begun", "warp_ended"}, "exit": {"warp_ended"},
 }  # fmt: skip
@@ -88,6 +97,7 @@ class _Rewriter:
         self._starts: list[int] = []
         self._number = -1  # of the function that is being rewritten
         self._met: set[int] = set()  # lines whose mbarrier operation was there already
+        self._registers = {kind: find(program) for kind, find in REGISTERS.items() if kind in kinds}
         firsts = {function.first: number for number, function in enumerate(program.functions)}
         if "observe.begin" in kinds:  # a block of its own: loops may lead to the kernel's first one
             begin = Op("observe.begin", detail=Guard(False), where=_first_line(program))
@@ -113,7 +123,8 @@ class _Rewriter:
                 if (mark := _mark(op)).kind in self._kinds:
                     ops = self._cut(ops, mark)
                 continue
-            looks = self._wanted(_before(op, self._number))
+            ops = self._touches(ops, op, op.kind)
+            looks = self._wanted([_together(op), *_before(op, self._number)])
             if op.kind == "mbarrier":  # waits look again and again: they come to it once
                 looks = [] if op.where in self._met else looks
                 self._met.add(op.where)
@@ -145,9 +156,23 @@ class _Rewriter:
         self.blocks.append(Block(ops, Terminator("event", op=look, other=following, where=look.where)))
         return []
 
+    def _touches(self, ops: list[Op], what: Op | Terminator, kind: str) -> list[Op]:
+        """The looks at registers that an operation, or an end, touches."""
+        for look_kind, slots in self._registers.items():
+            touch = touch_of(what, kind, slots[self._number], self._number)
+            if touch is not None and not (look_kind == "observe.in_flight" and kind in IN_FLIGHT):
+                ops = self._cut(ops, _look_at_registers(look_kind, what, touch))
+        return ops
+
     def _end(self, ops: list[Op], end: Terminator) -> None:
         op = end.op
-        before = [_at_ending(end)] if op is None else _before(op, self._number)
+        ops = self._touches(ops, end if op is None else op, end.kind if op is None else op.kind)
+        if end.kind == "call" and end.callee >= 0:
+            for look_kind, slots in self._registers.items():
+                if look_kind == "observe.unwritten" and slots[end.callee]:
+                    touch = Touch("entry", (), tuple(sorted(slots[end.callee])), (), -1, False, end.callee)
+                    ops = self._cut(ops, _look_at_registers(look_kind, end, touch))
+        before = [_at_ending(end)] if op is None else [_together(op), *_before(op, self._number)]
         for look in self._wanted(before):
             ops = self._cut(ops, look)
         leave = None if op is None else _behind(op)
@@ -192,10 +217,28 @@ def _at_ending(end: Terminator) -> Op | None:
     if end.kind == "call":
         return Op("observe.call", None, (), (end.index,), (), ("b64",), detail=Called(end.callee, end.targets),
                   where=end.where)  # fmt: skip
+    if end.kind == "branch" and end.uniform:
+        return Op("observe.branch", None, (), (end.guard,), (), ("pred",), detail=Guard(end.negated), where=end.where)
     if end.kind in ("ret", "exit"):
         kind = "observe.return" if end.kind == "ret" else "observe.exit"
         return Op(kind, None, (), (end.guard,), (), ("pred",), detail=Guard(end.negated), where=end.where)
     return None
+
+
+def _together(op: Op) -> Op | None:
+    """The event before an operation that the lanes of a warp do together."""
+    if op.kind == "activemask" or not (OPERATIONS[op.kind].warp or op.kind == "setmaxnreg"):
+        return None
+    return Op("observe.together", op.opcode, (), (op.guard, *op.src), (), ("pred", *op.src_types),
+              detail=Guard(op.negated), where=op.where)  # fmt: skip
+
+
+def _look_at_registers(kind: str, what: Op | Terminator, touch: Touch) -> Op:
+    if isinstance(what, Terminator):
+        guard = what.guard if what.kind in ("ret", "exit", "trap") else None
+        return Op(kind, None, (), (guard,), (), ("pred",), detail=touch, where=what.where)
+    return Op(kind, what.opcode, (), (what.guard, *what.src), (), ("pred", *what.src_types), imm=what.imm,
+              space=what.space, detail=touch, where=what.where)  # fmt: skip
 
 
 def _unnegated(look: Look) -> Look:
@@ -289,10 +332,12 @@ def _meeting(op: Op, kind: str, guard: Ref | None, negated: bool) -> Op | None:
         what, number = f"cluster {op.of(Action).name}", None
     elif seen == "mbarrier":
         what = f"mbarrier {op.of(Action).name}"
+        count = op.src[1] if len(op.src) > 1 else None  # arrivals or bytes
     elif seen == "arrive on mbarrier":
         what = "mbarrier arrive"
     else:
         return None
     src = (number, count, guard)
-    return Op(kind, op.opcode, (), src, (), (*types, "u32", "pred"), imm=op.imm, space=op.space,
+    counted = op.src_types[1] if count is not None and seen == "mbarrier" else "u32"
+    return Op(kind, op.opcode, (), src, (), (*types, counted, "pred"), imm=op.imm, space=op.space,
               detail=Meeting(what, negated), where=op.where)  # fmt: skip

@@ -24,10 +24,11 @@ _STEADY = ("%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%lanemask")
 
 
 class Simplifier:
-    """The blocks and values of a function. `alias` maps a value to its replacement."""
+    """The blocks and values of a function. `alias` maps a value to its replacement. exact: a register that is read
+    before it is written holds no constant."""
 
-    def __init__(self, blocks: list[Block], values: ValueTable) -> None:
-        self.blocks, self.values = blocks, values
+    def __init__(self, blocks: list[Block], values: ValueTable, exact: bool = False) -> None:
+        self.blocks, self.values, self.exact = blocks, values, exact
         self.alias: dict[int, int] = {}
         self.inverse: dict[int, int] = {}  # predicate -> the predicate that it negates
         self.defined: dict[int, list[Position]] = {}
@@ -97,6 +98,8 @@ class Simplifier:
             return False
         single = len(self.defined[target]) == 1
         if source in values.constants or source in values.launch:
+            if self.exact:
+                return single and all(self._dominates(position, use) for use in self.used.get(target, ()))
             return single or self._stays_local(target, source, position)
         sources = self.defined.get(source, [])
         if single and len(sources) == 1 and source not in values.fixed and self._dominates(sources[0], position):
@@ -194,9 +197,9 @@ def _moves_nothing(op: Op) -> bool:
     return op.kind == "copy" and op.dst[0] is not None and op.src[0] is not None and op.dst[0].slot == op.src[0].slot
 
 
-def simplify(blocks: list[Block], values: ValueTable) -> None:
+def simplify(blocks: list[Block], values: ValueTable, *, exact: bool = False) -> None:
     """Improve in place. Block numbers stay; no operation moves."""
-    Simplifier(blocks, values).run()
+    Simplifier(blocks, values, exact).run()
 
 
 def drop_dead(blocks: list[Block], values: ValueTable) -> None:

@@ -25,7 +25,13 @@ _MOST_IGNORED = 15
 
 def signal(view: View, lane: int, barrier: Barrier, size: int) -> Step:
     """The step that completes `size` bytes of transactions."""
-    return lambda: guarded(view, lane, barrier, lambda: barrier.complete_tx(size))
+
+    def complete() -> None:
+        if view.launch.observers is not None:
+            view.launch.observers.tell("transacted", view, barrier.cta, barrier.offset, size)
+        guarded(view, lane, barrier, lambda: barrier.complete_tx(size))
+
+    return complete
 
 
 @serves("bulk.copy")

@@ -106,6 +106,8 @@ class Queue:
     def finish(self) -> None:
         """Complete all remaining work."""
         for work in list(self.pending):
+            if work.claims and not work.read and any(span.owner is self.cta for span in work.claims[0].spans):
+                work.claims[0].abandon("a wait")
             self.force(work)
 
     # --- groups -------------------------------------------------------------------------------------------------------

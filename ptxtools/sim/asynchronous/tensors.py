@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.claims import Span, span_of_rows
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
@@ -32,12 +33,19 @@ def _trapping(view: View, lane: int, function: Callable[[], T]) -> T:
     try:
         return function()
     except TensorMapError as error:
-        raise view.trap(f"tensor copy: {error}", lane) from None
+        raise view.trap(f"tensor copy: {error}", lane, cause=Cause.DESCRIPTOR) from None
+
+
+def _tell(view: View, lane: int, address: int, what: str) -> None:
+    """Tell who listens of a tensor map."""
+    if view.launch.observers is not None:
+        view.launch.observers.tell("tensormap", view, lane, address, what)
 
 
 def _map(view: View, operands: Operands, lane: int) -> TensorMap:
     """The tensor map, as it is in memory now. Raises `Trap`."""
     data = operands.memory("tensorMap", lane, BYTES, write=False, align=ALIGNMENT).tobytes()
+    _tell(view, lane, operands.one("tensorMap", lane), "used")
 
     def decode() -> TensorMap:
         map_ = TensorMap.decode(data)
@@ -169,6 +177,7 @@ def change_map(view: View) -> None:
             raise view.trap(f"swizzle mode {value} is not simulated: its layout is not published", lane)
         dimension = operands.one("ord", lane) if operands.has("ord") else 0
         replace(place, field, dimension, value)
+        _tell(view, lane, operands.one("addr", lane), "changed")
 
 
 @serves("tensormap.copy")
@@ -177,3 +186,4 @@ def copy_map(view: View) -> None:
     operands, lane = Operands(view), view.leader
     source = operands.memory("src", lane, BYTES, write=False, align=ALIGNMENT)
     operands.memory("dst", lane, BYTES, write=True, align=ALIGNMENT)[:] = source
+    _tell(view, lane, operands.one("dst", lane), "changed")

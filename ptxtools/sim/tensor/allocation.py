@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics import Cause, Trap
+from ptxtools.machine.claims import Span, announce
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
 
 from .layout import COLUMNS
-from .memory import UNIT, TensorMemory, of, partners
+from .memory import UNIT, TensorMemory, of, partners, split
 from .operands import number, uniform
 
 _WAIT = "tensor memory allocation"
@@ -43,7 +44,8 @@ def allocate(view: View) -> None:
     count = _columns(view)
     memory = of(view.cta)
     if memory.relinquished:
-        raise view.trap("tcgen05.alloc after tcgen05.relinquish_alloc_permit of this CTA")
+        reason = "tcgen05.alloc after tcgen05.relinquish_alloc_permit of this CTA"
+        raise view.trap(reason, cause=Cause.TENSOR_MEMORY)
     if view.woken(view.leader) is None:
         if count > memory.limit:
             raise view.trap(f"tcgen05.alloc of {count} columns after one of {memory.limit}: nCols must not grow")
@@ -97,18 +99,27 @@ def _note(view: View, cta: Cta, first: int, count: int) -> None:
     memory = of(cta)
     if not memory.watched:
         memory.watched = True
-        cta.at_end.append(lambda: _check_leaks(view, cta))
+        cta.at_end.append(lambda: _check_leaks(cta))
     memory.allocations[first] = count
+    memory.makers[first] = view
+    listeners = view.launch.observers
+    if listeners is not None:
+        listeners.tell("tensor", view, view.leader, [Span(cta, first, first + count, "fresh", tensor=True)])
 
 
-def _check_leaks(view: View, cta: Cta) -> None:
+def _check_leaks(cta: Cta) -> None:
     memory = of(cta)
-    if memory.allocations:
-        first, count = min(memory.allocations.items())
+    for first, count in sorted(memory.allocations.items()):
+        view = memory.makers[first]
         launch, op = view.launch, view.op
+        reason = (
+            f"the CTA has ended without tcgen05.dealloc of {count} columns of tensor memory, from column {first} on"
+        )
+        if launch.observers is not None and launch.observers.hear("leaked"):
+            launch.observers.tell("leaked", view, cta, reason)
+            continue
         raise Trap(
-            f"the CTA has ended without tcgen05.dealloc of {count} columns of tensor memory, from column {first} on",
-            kernel=launch.program.kernel, cta=cta.place, thread=(0, 0, 0), where=op.where,
+            reason, kernel=launch.program.kernel, cta=cta.place, thread=(0, 0, 0), where=op.where,
             text=launch.program.lines[op.where][2] if op.where >= 0 else "", kind="trap",
         )  # fmt: skip
 
@@ -120,10 +131,18 @@ def release(view: View) -> None:
     partners(view, _ctas(view), "tcgen05.dealloc", alive=False)  # the other CTA may have freed them already
     allocations = of(view.cta).allocations
     if address not in allocations:
-        raise view.trap(f"tcgen05.dealloc of {address:#x}, which is not the start of a tensor memory allocation")
+        reason = f"tcgen05.dealloc of {address:#x}, which is not the start of a tensor memory allocation"
+        raise view.trap(reason, cause=Cause.TENSOR_MEMORY)
     if allocations[address] != count:
-        raise view.trap(f"tcgen05.dealloc of {count} columns at {address:#x}; {allocations[address]} were allocated")
+        reason = f"tcgen05.dealloc of {count} columns at {address:#x}; {allocations[address]} were allocated"
+        raise view.trap(reason, cause=Cause.TENSOR_MEMORY)
     del allocations[address]
+    first, cta = split(address)[1], view.cta
+    claim = announce(
+        view, view.leader, "tcgen05.dealloc", lambda: [Span(cta, first, first + count, "write", tensor=True)]
+    )
+    if claim is not None:
+        claim.end()
     view.cluster.wake(_WAIT)
 
 

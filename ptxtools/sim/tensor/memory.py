@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
 
@@ -19,11 +20,13 @@ UNIT = 32
 
 @dataclass(slots=True, eq=False)
 class TensorMemory:
-    """Cells, and allocations by their first column; limit: columns that the next allocation may have; relinquished: no
-    further allocation is allowed; group: the .cta_group of its operations; watched: leaks are reported at the end."""
+    """Cells, and allocations by their first column, with the tcgen05.alloc that made each (`makers`); limit: columns
+    that the next allocation may have; relinquished: no further allocation is allowed; group: the .cta_group of its
+    operations; watched: leaks are reported at the end."""
 
     cells: Array = field(default_factory=lambda: np.zeros((LANES, COLUMNS), np.uint32))
     allocations: dict[int, int] = field(default_factory=dict)
+    makers: dict[int, View] = field(default_factory=dict)
     limit: int = COLUMNS
     relinquished: bool = False
     group: int = 0
@@ -64,10 +67,12 @@ def check_columns(view: View, cta: Cta, column: int, count: int, what: str, lane
     """The cells, if the CTA has allocated these columns. Raises `Trap`."""
     memory = of(cta)
     if column + count > COLUMNS:
-        raise view.trap(f"{what} extends to column {column + count - 1} of tensor memory; 511 is the last", lane)
+        reason = f"{what} extends to column {column + count - 1} of tensor memory; 511 is the last"
+        raise view.trap(reason, lane, cause=Cause.TENSOR_MEMORY)
     if not memory.covers(column, count):
         columns = f"column {column}" if count == 1 else f"columns {column} to {column + count - 1}"
-        raise view.trap(f"{what} uses {columns} of tensor memory, not all of which {cta} has allocated", lane)
+        reason = f"{what} uses {columns} of tensor memory, not all of which {cta} has allocated"
+        raise view.trap(reason, lane, cause=Cause.TENSOR_MEMORY)
     return memory.cells
 
 
@@ -83,7 +88,7 @@ def partners(view: View, ctas: int, what: str, lane: int | None = None, *, alive
     memory = of(cta)
     if memory.group not in (0, ctas):
         reason = f"{what} with .cta_group::{ctas} in a kernel that has used .cta_group::{memory.group}"
-        raise view.trap(reason, lane)
+        raise view.trap(reason, lane, cause=Cause.COLLECTIVE)
     memory.group = ctas
     if ctas == 1:
         return (cta,)
@@ -93,5 +98,6 @@ def partners(view: View, ctas: int, what: str, lane: int | None = None, *, alive
     pair = (cluster.ctas[even], cluster.ctas[even + 1])
     for other in pair:
         if alive and other.ended:
-            raise view.trap(f"{what} with .cta_group::2 when the peer {other} has exited", lane)
+            reason = f"{what} with .cta_group::2 when the peer {other} has exited"
+            raise view.trap(reason, lane, cause=Cause.COLLECTIVE)
     return pair

@@ -35,7 +35,10 @@ def _spans(call: Call) -> list[Span]:
     lanes, _ = layout.accumulator(call.said.path, shape.n)
     mask = mask_of(lanes + origin)
     for cta in call.ctas:
-        found.append(Span(cta, first, first + shape.n // call.said.path.parts, "write", tensor=True, lanes=mask))
+        end = first + shape.n // call.said.path.parts
+        found.append(Span(cta, first, end, "write", tensor=True, lanes=mask))
+        if call.said.accumulate:
+            found.append(Span(cta, first, end, "read", tensor=True, lanes=mask))
         found += _matrix_spans(cta, call.said.b, shape.btype, shape.n // len(call.ctas), shape.k, shape.b_mn_major)
         if isinstance(call.said.a, int):
             column = split(call.said.a)[1]

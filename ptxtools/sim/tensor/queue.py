@@ -22,6 +22,7 @@ def issue(
     """Do the work after everything that this CTA has issued before: mma, cp, shift and commit stay in order. spans: the
     memory that it reads and writes, asked for only if somebody listens."""
     if spans is not None:
+        _tell(view, lane, spans)
         work = _claimed(announce(view, lane, text, spans, (_KEY, view.cta)), work)
     if not view.schedule.delays:
         work()
@@ -29,6 +30,13 @@ def issue(
     queue: deque[Work] = view.cta.state.setdefault(_KEY, deque())
     queue.append(work)
     view.cluster.later(lambda: queue.popleft()(), text)
+
+
+def _tell(view: View, lane: int, spans: Callable[[], list[Span]]) -> None:
+    """Tell who listens what of tensor memory an instruction works on."""
+    listeners = view.launch.observers
+    if listeners is not None and listeners.hear("tensor"):
+        listeners.tell("tensor", view, lane, [span for span in spans() if span.tensor])
 
 
 def _claimed(claim: Claim | None, work: Work) -> Work:
@@ -46,6 +54,7 @@ def _claimed(claim: Claim | None, work: Work) -> Work:
 
 def store(view: View, work: Work, cells: Callable[[], Span]) -> None:
     """Write tensor memory, after the earlier stores of this warp."""
+    _tell(view, view.leader, lambda: [cells()])
     claim = announce(view, view.leader, "tcgen05.st", lambda: [cells()], (_STORES, view.cta, view.warp))
     work = _claimed(claim, work)
     if not view.launch.late:
@@ -58,6 +67,7 @@ def store(view: View, work: Work, cells: Callable[[], Span]) -> None:
 
 def load(view: View, cells: Callable[[], Span]) -> None:
     """Announce that tensor memory is being read; in late runs until the warp's tcgen05.wait::ld."""
+    _tell(view, view.leader, lambda: [cells()])
     claim = announce(view, view.leader, "tcgen05.ld", lambda: [cells()])
     if claim is None:
         return

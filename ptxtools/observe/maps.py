@@ -1,0 +1,68 @@
+"""memcheck on tensor maps in global memory: behind a change by a thread, a fence.proxy.tensormap::generic.acquire is
+needed before a copy uses the map (8.6, 9.7.13.4), or the copy may see the old one.
+
+A fence of any thread counts: who told whom is not followed here.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Access, Array
+    from ptxtools.sim.device import Grid
+
+    from .session import Session
+
+_NAME = "memcheck"
+_MAP = 128
+
+
+class Maps:
+    """Of one grid: where each stretch of 128 bytes was last changed, and when. wanted: the kernel has tensor copies."""
+
+    def __init__(self, session: Session, grid: Grid) -> None:
+        self._session: Session = weakref.proxy(session)
+        self.wanted = any("bulk.tensor" in text or "prefetch.tensor" in text for *_, text in grid.program.lines)
+        self._changes: dict[int, tuple[int, int]] = {}  # number of the stretch -> time, place
+        self._now = 0
+        self._fenced = 0
+
+    def access(self, at: View, access: Access) -> None:
+        """A store to global memory."""
+        if self.wanted and access.writes and access.space == "global":
+            self._change(at, np.unique(access.addresses.astype(np.int64) // _MAP))
+
+    def _change(self, at: View, stretches: Array) -> None:
+        self._now += 1
+        for number in stretches.tolist():
+            self._changes[number] = self._now, at.op.where
+
+    def fence(self, at: View) -> None:
+        """A fence of any sort."""
+        opcode = at.op.opcode
+        if opcode is not None and opcode.has("acquire") and opcode.has("tensormap::generic"):
+            self._now += 1
+            self._fenced = self._now
+
+    def used(self, at: View, lane: int, address: int, what: str) -> None:
+        """A copy uses the map at a generic address, or an instruction changes it."""
+        space, place = at.resolve(address, "generic")
+        if space != "global":
+            return
+        if what == "changed":
+            self._change(at, np.array([place // _MAP]))
+            return
+        found = self._changes.get(place // _MAP)
+        if found is not None and found[0] > self._fenced:
+            program = at.launch.program
+            self._session.report(
+                at, lane, _NAME, f"the tensor map at {address:#x} was changed, and the copy may use what it was before",
+                (at.op.where, found[1], "map"), kind="stale-map", address=address, space="global",
+                others=(self._session.site(program, found[1], at.cta.place),),
+                help="fence.proxy.tensormap::generic.acquire on the map between the two",
+            )  # fmt: skip

@@ -1,0 +1,158 @@
+"""initcheck on registers: what a lane computes from a register that it has not written must not decide anything.
+
+That lanes compute with such a register is common in correct programs: compilers let them, where the result is not used.
+So what nobody has written is followed from register to register, until it is an address, a predicate that decides, an
+operand of something that concerns more than the lane, or what is stored to global memory. The report is about the
+instruction that read the register, and names the one that used it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptxtools.program.details import NamedOperands, Touch
+from ptxtools.program.passes.registers import PASSES_ON
+from ptxtools.program.program import LANES
+from ptxtools.semantics.types import bits_of
+
+from .passing import unwritten_bytes
+
+if TYPE_CHECKING:
+    from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Array
+    from ptxtools.program.program import Slot
+
+    from .session import Session
+
+_NAME = "initcheck"
+#: The place of a register that no instruction has read yet.
+_NOWHERE = -1
+#: All bytes of the widest register.
+_ALL = 0xFFFF
+
+
+@dataclass(slots=True)
+class Unwritten:
+    """Of a register: the bytes that are not written (a bit each, lowest first), by lane; and where they were first
+    read: index of a line, or `_NOWHERE`."""
+
+    bytes: Array
+    origin: Array
+
+    @classmethod
+    def make(cls, mask: int) -> Unwritten:
+        return cls(np.full(LANES, mask, np.uint16), np.full(LANES, _NOWHERE, np.int32))
+
+
+@dataclass(slots=True)
+class _Registers:
+    """Of a warp, in one function. fresh: registers without an entry are not written."""
+
+    fresh: bool
+    slots: dict[Slot, Unwritten] = field(default_factory=dict)
+
+    def of(self, slot: Slot) -> Unwritten:
+        found = self.slots.get(slot)
+        if found is None:
+            found = self.slots[slot] = Unwritten.make(_ALL if self.fresh else 0)
+        return found
+
+
+class RegisterCheck:
+    """What lanes have written hangs on their CTA."""
+
+    def __init__(self, session: Session) -> None:
+        self._session: Session = weakref.proxy(session)
+
+    def touched(self, at: View, lanes: Array) -> None:
+        """Lanes are about to execute an operation that touches such registers."""
+        touch = at.op.of(Touch)
+        state: dict[Any, _Registers] = at.cta.state.setdefault("registers that are written", {})
+        key = at.warp, touch.function
+        known = state.setdefault(key, _Registers(touch.function == 0))
+        if touch.kind == "entry":
+            for slot in touch.writes:
+                known.of(slot).bytes[lanes], known.of(slot).origin[lanes] = _ALL, _NOWHERE
+            return
+        if touch.guard >= 0:
+            self._used(at, np.array(list(at.lanes())), known.of(_slot(touch.guard)), 1, "decides by")
+        if not len(lanes):
+            return
+        reads = {slot: known.of(slot) for slot in touch.reads}
+        if touch.kind in PASSES_ON:
+            self._pass_on(at, touch, lanes, reads, known)
+            return
+        for place in _uses(at, lanes):
+            ref = at.op.src[place]
+            if ref is not None and ref.slot in reads:
+                width = max(1, bits_of(at.op.src_types[place]) // 8)
+                self._used(at, lanes, reads[ref.slot], (1 << width) - 1, "uses")
+        if touch.kind in ("switch", "warpsync"):
+            for register in reads.values():
+                self._used(at, lanes, register, _ALL, "decides by")
+        for slot in touch.writes:
+            if slot >= 0:
+                known.of(slot).bytes[lanes] = 0
+
+    def _pass_on(self, at: View, touch: Touch, lanes: Array, reads: dict[Slot, Unwritten], known: _Registers) -> None:
+        """The result of an operation on registers is as little written as its sources."""
+        sources = [reads.get(ref.slot) if ref is not None else None for ref in at.op.src[1:]]
+        masks = [np.zeros(LANES, np.uint16) if one is None else one.bytes for one in sources]
+        origin = np.full(LANES, _NOWHERE, np.int32)
+        for one in sources:
+            if one is not None:
+                origin = np.where((one.bytes != 0) & (one.origin >= 0), one.origin, origin)
+        if touch.kind != "copy":
+            origin = np.where(origin == _NOWHERE, at.op.where, origin)
+        for place, slot in enumerate(touch.writes):
+            if slot >= 0:
+                known.of(slot).bytes[lanes] = unwritten_bytes(at, touch, masks, place)[lanes]
+                known.of(slot).origin[lanes] = origin[lanes]
+
+    def _used(self, at: View, lanes: Array, register: Unwritten, mask: int, how: str) -> None:
+        bad = np.flatnonzero(register.bytes[lanes] & mask)
+        if not len(bad):
+            return
+        here, lane, program = at.op.where, int(lanes[bad[0]]), at.launch.program
+        origin = int(register.origin[lane])
+        where = here if origin == _NOWHERE else origin
+        others = () if where == here else (self._session.site(program, here, at.cta.place, at.thread(lane)),)
+        details = (f"{len(bad)} threads of the warp do so",) if len(bad) > 1 else ()
+        message = "the thread reads a register that it has not written"
+        if others:
+            message += f", and {how} the result"
+        self._session.report_at(
+            program, where, at.cta.place, at.thread(lane), _NAME, message, ("register", where),
+            kind="register", others=others, details=details,
+        )  # fmt: skip
+
+
+def _slot(number: int) -> Any:
+    return number
+
+
+def _uses(at: View, lanes: Array) -> range | list[int]:
+    """Places of the sources whose content matters beyond the lane."""
+    touch, op = at.op.of(Touch), at.op
+    if touch.kind == "st" and op.space in ("shared", "local", "cluster", "param"):
+        return range(1, 2)  # what is stored there may never be loaded
+    if touch.kind == "wgmma.mma_async":
+        named = _named(at)
+        first, count = named.sources["d"]
+        enable = named.sources["scale_d"][0]
+        if not at.source(1 + enable)[lanes].any():  # the accumulator is not read
+            return [place for place in range(1, len(op.src)) if not first < place <= first + count]
+    return range(1, len(op.src))
+
+
+def _named(at: View) -> NamedOperands:
+    """The operands of the operation that the look is about."""
+    for block in at.launch.program.blocks:
+        op = block.terminator.op
+        if op is not None and op.where == at.op.where and isinstance(op.detail, NamedOperands):
+            return op.detail
+    raise KeyError(at.op.where)

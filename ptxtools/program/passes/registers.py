@@ -1,0 +1,128 @@
+"""Which registers of a program observers have to be told of: those that a lane might read before it has written them,
+and those that asynchronous tensor instructions work on. Registers have slots of their own (`Variant.apart_registers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from ptxtools.program.details import NamedOperands, Touch
+from ptxtools.program.effects import reads, terminator_reads, writes
+from ptxtools.program.operations import LANEWISE
+from ptxtools.program.program import FRAME_HEADER, Block, FunctionCode, Op, Program, Slot, Terminator
+from ptxtools.semantics.types import bits_of
+
+from .colouring import bits, block_liveness
+
+#: Operations whose registers are in use when they have executed, and the names of those operands.
+IN_FLIGHT = {"wgmma.mma_async": ("d", "a"), "tcgen05.ld": ("r", "redval")}
+#: For a register that nobody asked about.
+_OTHER = Slot(-1)
+#: Their results are as little written as what they read.
+PASSES_ON = LANEWISE | {"shfl"}
+
+
+def unwritten(program: Program) -> list[frozenset[Slot]]:
+    """By function: slots that may be read before they are written, and those that get values from them."""
+    passed = _passed(program)
+    slots = set[int]()
+    for block in program.blocks:
+        slots.update(terminator_reads(block.terminator))
+        for op in block.ops:
+            slots.update(reads(op))
+            slots.update(writes(op))
+    live, _ = block_liveness(program.blocks, {slot for slot in slots if slot >= FRAME_HEADER})
+    found = []
+    for number, function in enumerate(program.functions):
+        known: set[int] = {slot for slot, *_ in function.constants}
+        known.update(one.slot for one in function.launch_constants)
+        if number:
+            known |= passed
+        start = {slot for slot in bits(live[function.first]) if slot not in known and slot < function.frame_bytes}
+        found.append(_reached(program, number, start) if start and (number == 0 or program.max_frames) else frozenset())
+    return [frozenset(map(Slot, slots)) for slots in found]
+
+
+def _passed(program: Program) -> set[int]:
+    """Slots that callers fill in the frames of callees."""
+    found = set()
+    for number, function in enumerate(program.functions):
+        for op in _operations(program, number):
+            found |= {slot - function.frame_bytes for slot in writes(op) if slot >= function.frame_bytes}
+    return found
+
+
+def _reached(program: Program, number: int, start: AbstractSet[int]) -> frozenset[int]:
+    """Slots that values come to from some."""
+    found = set(start)
+    passing = [op for op in _operations(program, number) if op.kind in PASSES_ON]
+    size = -1
+    while len(found) != size:
+        size = len(found)
+        for op in passing:
+            if not found.isdisjoint(reads(op)):
+                found.update(writes(op))
+    return frozenset(found)
+
+
+def in_flight(program: Program) -> list[frozenset[Slot]]:
+    """By function: slots of the registers of asynchronous tensor instructions."""
+    found = []
+    for number in range(len(program.functions)):
+        slots = set[Slot]()
+        for block in _blocks(program, number):
+            op = block.terminator.op
+            if op is not None and op.kind in IN_FLIGHT:
+                written, read = registers_of(op)
+                slots |= written | read
+        found.append(frozenset(slots))
+    return found
+
+
+def registers_of(op: Op) -> tuple[frozenset[Slot], frozenset[Slot]]:
+    """Slots that an asynchronous tensor instruction writes, and those that it only reads."""
+    named = op.of(NamedOperands)
+    written, read = set[Slot](), set[Slot]()
+    for name in IN_FLIGHT[op.kind]:
+        first, count = named.results.get(name, (0, 0))
+        written |= {ref.slot for ref in op.dst[first : first + count] if ref is not None}
+        first, count = named.sources.get(name, (0, 0))
+        read |= {ref.slot for ref in op.src[first : first + count] if ref is not None}
+    return frozenset(written), frozenset(read - written)
+
+
+def touch_of(what: Op | Terminator, kind: str, slots: AbstractSet[Slot], function: int) -> Touch | None:
+    """What an operation or an end does with some registers; None if nothing."""
+    if not slots:
+        return None
+    guard = what.guard
+    written: list[Slot] = []
+    widths: list[int] = []
+    if isinstance(what, Terminator):
+        read = [ref.slot for ref in (what.guard, what.index) if ref is not None]
+    else:
+        read = [ref.slot for ref in what.src if ref is not None]
+        written = [ref.slot if ref is not None and ref.slot in slots else _OTHER for ref in what.dst]
+        widths = [max(1, bits_of(type_) // 8) for type_ in what.dst_types]
+    mine = tuple(slot for slot in dict.fromkeys(read) if slot in slots)
+    decides = guard is not None and guard.slot in slots
+    if not mine and not decides and all(slot == _OTHER for slot in written):
+        return None
+    deciding = guard.slot if decides and guard is not None else -1
+    return Touch(kind, mine, tuple(written), tuple(widths), deciding, what.negated, function)
+
+
+def _operations(program: Program, number: int) -> list[Op]:
+    """Operations in the blocks of a function, and at their ends."""
+    found = []
+    for block in _blocks(program, number):
+        found += block.ops
+        if block.terminator.op is not None:
+            found.append(block.terminator.op)
+    return found
+
+
+def _blocks(program: Program, number: int) -> list[Block]:
+    functions: list[FunctionCode] = program.functions
+    end = functions[number + 1].first if number + 1 < len(functions) else len(program.blocks)
+    return program.blocks[functions[number].first : end]
