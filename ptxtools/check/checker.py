@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ptxtools.diagnostics import Diagnostic
+from ptxtools.diagnostics import Diagnostic, Severity
 from ptxtools.ir.nodes import Alias, Directive, File, Function, Item, Loc, Module, Pragma, Section, Variable
 
 from . import codes
@@ -23,15 +23,22 @@ def check(
     target: str | None = None,
     version: tuple[int, int] | None = None,
 ) -> list[Diagnostic]:
-    """The reasons why `module` is invalid PTX for its version and target, sorted by position.
+    """The reasons why `module` is invalid PTX for its version and target, sorted by position; as warnings, what ptxas
+    accepts although the manual does not have it.
 
     target, version: check as if the module declared these.
     """
     context = Context(module, target, version)
     with suppress(Enough):
         _walk(context)
-    context.diagnostics.sort(key=lambda d: d.span)
-    return context.diagnostics
+    return sorted([*context.diagnostics, *context.tolerated], key=lambda d: d.span)
+
+
+def errors_of(
+    module: Module, *, target: str | None = None, version: tuple[int, int] | None = None
+) -> list[Diagnostic]:
+    """As `check`, without the warnings."""
+    return [d for d in check(module, target=target, version=version) if d.severity is Severity.ERROR]
 
 
 def gather(module: Module) -> list[Gathered]:

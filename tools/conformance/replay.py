@@ -85,6 +85,12 @@ def findings(setting: str, place: str, probes: Sequence[str]) -> list[list[Diagn
     return said
 
 
+def tolerated(record: Record) -> bool:
+    """Whether ptx-lint warns that the manual does not have this probe (PTX610)."""
+    lines, _ = module_of(record.setting, record.place, [record.text])
+    return any(d.severity is Severity.WARNING for d in check(parse("\n".join(lines)).module))
+
+
 def differences(records: Iterable[Record]) -> Iterator[Difference]:
     """Every record on which ptx-lint and ptxas differ. Probes share modules; what differs is tried again alone."""
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
