@@ -4,8 +4,8 @@ Usage: python tools/fresh_probes.py --seed N [--count N] [--ptxas PATH]... [--mo
 
 Two operands mutated at once, statements at any version and target, modifiers spoilt, declarations, functions and
 bodies put together at random. Prints how many verdicts agree, and the differences in groups, the largest first. A
-probe that ptxas accepts and ptx-lint only warns of (PTX610) agrees. Where ptxas crashes there is no verdict, and another
-probe takes its place; so it does for a version whose release is not given by `--ptxas`.
+probe that ptxas accepts and ptx-lint only warns of (PTX610) agrees. Where ptxas crashes there is no verdict, and
+another probe takes its place; so it does for a version whose release is not given by `--ptxas`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main() -> int:
     made = fresh.probes(arguments.seed)
     records: dict[tuple[str, ...], Record] = {}
     while len(records) < arguments.count:
-        part = dict.fromkeys(itertools.islice(made, _PART))
+        part = dict.fromkeys(itertools.islice(made, min(_PART, (arguments.count - len(records)) * 5 // 4 + 50)))
         wanted = [p for p in part if release_of(p.setting) in oracles and tuple(p) not in known | records.keys()
                   and re.search(arguments.only, p.topic)]  # fmt: skip
         for record in ask_again(oracles, ask(oracles, wanted)):

@@ -33,9 +33,8 @@ _SHORT = frozenset({
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
 _GENERIC = frozenset({"global", "shared", "local"})
 #: Instructions behind whose addresses ptxas ignores `.unified`.
-_UNIFIED_IGNORED = frozenset(
-    """atom clusterlaunchcontrol cp createpolicy ldmatrix ldu mbarrier multimem suq tensormap txq""".split()
-)
+_FAMILIES = "atom clusterlaunchcontrol cp createpolicy ldmatrix ldu mbarrier multimem suq tensormap txq"
+_UNIFIED_IGNORED = frozenset(_FAMILIES.split())
 
 
 def check_address(
@@ -69,8 +68,8 @@ def check_address(
 
 
 def _needs_no_brackets(op: Opcode, spec: OperandSpec, operand: Name, scope: Scope) -> bool:
-    """Whether ptxas takes a register for an address in shared memory: the mbarrier of bulk copies, and the other side of
-    tensor copies."""
+    """Whether ptxas takes a register for an address in shared memory: the mbarrier of bulk copies, and what
+    tensor copies read or write."""
     shared = spec.space is not None and spec.space.startswith("shared") and not spec.parts
     bulk = op.family == "cp" and op.has("bulk") and (spec.name == "mbar" or op.has("tensor"))
     return bulk and shared and _is_register(operand, scope)

@@ -34,9 +34,7 @@ def check(
     return sorted([*context.diagnostics, *context.tolerated], key=lambda d: d.span)
 
 
-def errors_of(
-    module: Module, *, target: str | None = None, version: tuple[int, int] | None = None
-) -> list[Diagnostic]:
+def errors_of(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
     """As `check`, without the warnings."""
     return [d for d in check(module, target=target, version=version) if d.severity is Severity.ERROR]
 

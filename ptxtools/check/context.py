@@ -122,9 +122,7 @@ class Context:
             )
         )  # fmt: skip
 
-    def tolerate(
-        self, message: str, span: Span, *, section: str | None = None, help: tuple[str, ...] = ()
-    ) -> None:
+    def tolerate(self, message: str, span: Span, *, section: str | None = None, help: tuple[str, ...] = ()) -> None:
         """Add a warning, unless there are too many: ptxas accepts this, and the manual does not have it."""
         self.reports += 1
         if len(self.tolerated) < MOST_FINDINGS:

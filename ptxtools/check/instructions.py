@@ -165,7 +165,9 @@ class BodyChecker:
                 context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
         if found := slack(item.opcode):
-            context.tolerate(found.message, word_of_opcode(item, found.word), section=op.section, help=(f"write '{op.text}'",))
+            context.tolerate(
+                found.message, word_of_opcode(item, found.word), section=op.section, help=(f"write '{op.text}'",)
+            )
         if "const[" in item.opcode:
             span = parts_of(item).opcode
             if refuse_banks(context, span) and "const[0]" not in item.opcode:

@@ -34,7 +34,13 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope:
         yield from _sizes(operands)
     if op.family == "tex":
         yield from _depth(op, operands)
-    if setting.long and op.family == "mov" and op.type in ("b32", "u32", "s32") and len(operands) == 2:
+    if (
+        setting.long
+        and setting.address_bits == 64
+        and op.family == "mov"
+        and op.type in ("b32", "u32", "s32")
+        and len(operands) == 2
+    ):
         yield from _narrow(op, operands[1], scope)
 
 
@@ -51,7 +57,7 @@ def _narrow(op: Opcode, source: Operand, scope: Scope) -> Iterator[Problem]:
     if isinstance(source, (Name, Element)):
         found = scope.resolve(source.name)
         if (found.kind, found.space) == ("memory", "global") and found.type not in OPAQUE:
-            message = f"'{source.name}' has an address of 64 bits: the manual has '{op.text}' here, no ptxas of PTX 8.0 or later"
+            message = f"'{source.name}' has an address of 64 bits: no ptxas of PTX 8.0 or later has '{op.text}' here"
             yield Problem(codes.NEVER_ACCEPTED, message, 1, None, ("use .u64",), "6.4.1")
 
 

@@ -170,7 +170,7 @@ def exit_status(command: click.Command, name: str, arguments: Sequence[str] | No
     given = list(arguments) if arguments is not None else None
     with warnings.catch_warnings():
         warnings.simplefilter("always", PtxWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             result = command.main(given, prog_name=name, standalone_mode=False)
             return result if isinstance(result, int) else OK

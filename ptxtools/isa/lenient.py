@@ -12,32 +12,34 @@ from typing import NamedTuple
 
 #: Words of other instructions that ptxas drops behind any mnemonic: fields and values of tensor maps, the tests of
 #: testp, the formats of packed matrices.
-IGNORED = frozenset(
-    """rank box_dim global_address global_dim global_stride element_stride elemtype interleave_layout swizzle_mode
-    swizzle_atomicity fill_mode finite infinite number notanumber normal subnormal b8x16 b6x16_p32 b4x16_p64 acc::f16
-    acc::f32""".split()
-)
+_WORDS = """
+    rank box_dim global_address global_dim global_stride element_stride elemtype interleave_layout swizzle_mode
+    swizzle_atomicity fill_mode finite infinite number notanumber normal subnormal b8x16 b6x16_p32 b4x16_p64
+    acc::f16 acc::f32
+"""
+IGNORED = frozenset(_WORDS.split())
 #: Types that it drops behind these.
 _TYPES = frozenset({"texref", "samplerref", "surfref", "pred"})
-_TYPED = frozenset(
-    """abs add atom cos cvt ex2 fma lg2 max min mul multimem neg rcp red rsqrt set setp sin sqrt sub tanh wgmma
-    wmma""".split()
-)
+_FAMILIES = """
+    abs add atom cos cvt ex2 fma lg2 max min mul multimem neg rcp red rsqrt set setp sin sqrt sub tanh wgmma wmma
+"""
+_TYPED = frozenset(_FAMILIES.split())
 #: What it drops behind a few.
 _FOREIGN = {
     **dict.fromkeys(("tex", "tld4"), frozenset({"uni"})),
     **dict.fromkeys(("ldmatrix", "stmatrix", "movmatrix", "tcgen05"), frozenset({"row", "col"})),
-    "wgmma": frozenset({"row", "col", "v2", "v4"}),
+    "wgmma": frozenset({"row", "col", "v2"}),
     "mma.sp": frozenset({"v2"}),
     "cp.async.bulk": frozenset({"gpu", "sys"}),
     "fence.proxy": frozenset({"global"}),
     "mbarrier.check_layout": frozenset({"gpu"}),
     "rcp.rn.f64": frozenset({"ftz"}),
+    "st.async": frozenset({"cluster"}),
 }
 #: Modifiers that may be written twice.
 REPEATED = frozenset({"sync", "sat", "satfinite", "approx", "relu", "NaN", "cc", "shiftamt", "uni"})
-#: Families in which it takes a mandatory modifier for granted.
-_IMPLIED = {"wgmma": "aligned", "tcgen05": "aligned"}
+#: Instructions in which it takes a mandatory modifier for granted.
+_IMPLIED = {"wgmma": "aligned", "tcgen05.ld": "aligned", "tcgen05.st": "aligned", "prefetch": "global"}
 #: Of more superfluous words than anybody writes all go, or none.
 _MOST = 4
 
@@ -64,7 +66,7 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
             if first:
                 what = f"repeats '.{first}'" if first in kept else f"has '.{first}', which ptxas ignores"
                 yield Slack(".".join((family, *kept)), f"'{text}' {what}", f".{first}"), atoms
-            implied = _IMPLIED.get(family)
+            implied = next((word for name, word in _IMPLIED.items() if f"{text}.".startswith(f"{name}.")), None)
             if implied and implied not in kept:
                 message = f"'{text}' lacks '.{implied}', which ptxas takes for granted"
                 yield Slack(".".join((family, *kept, implied)), message), [*atoms, implied]

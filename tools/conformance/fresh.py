@@ -168,9 +168,9 @@ def _special(rng: random.Random) -> Probe | None:
 _TYPES = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64", "f16", "f16x2",
           "b128", "pred", "bf16", "texref", "surfref", "samplerref")  # fmt: skip
 _USUAL = ("b8", "b32", "u32", "b64", "u64", "f32", "f64", "u16", "s8")
-_VALUES = ("0", "1", "-1", "255", "256", "0x1ffffffff", "1.5", "0f3F800000", "0d3FF0000000000000", "{1, 2}", "{0}", "{}",
-           "{1, 2, 3, 4, 5}", "{{1, 2}, {3, 4}}", "other", "other+4", "generic(other)", "{other, 0}", "f", "{f, other}",
-           "0xff(other)", "undeclared", "1+2", "(3*4)-1", "-(2)", "!0", "~0", "1 ? 2 : 3", "x", "WARP_SZ", "\"a\"",
+_VALUES = ("0", "1", "-1", "255", "256", "0x1ffffffff", "1.5", "0f3F800000", "0d3FF0000000000000", "{1, 2}", "{0}",
+           "{}", "{1, 2, 3, 4, 5}", "{{1, 2}, {3, 4}}", "other", "other+4", "generic(other)", "{other, 0}", "f",
+           "{f, other}", "0xff(other)", "undeclared", "1+2", "(3*4)-1", "-(2)", "!0", "~0", "1 ? 2 : 3", "x", "WARP_SZ", "\"a\"",
            "{1.0, 2.0}", "0x0", "1U", "07", "0b11")  # fmt: skip
 _SHAPES = ("x", "x", "x[4]", "x[2][2]", "x[]", "x[][2]", "x<3>", "x, y", "x[0]", "x[2][]", "x[8]", "x[1][4]")
 _ALIGNS = ("", "", "", ".align 4 ", ".align 8 ", ".align 16 ", ".align 1 ", ".align 3 ", ".align 256 ")
@@ -229,7 +229,11 @@ def _signature(rng: random.Random, *, results: bool) -> tuple[str, str]:
     named = [_renamed(text, f"a{at}") for at, text in enumerate(texts)]
     given = ""
     if results and rng.random() < 0.5:
-        given = "(" + ", ".join(_renamed(rng.choice(_PARAMETERS[:10]), f"r{at}") for at in range(rng.choice((1, 1, 2)))) + ") "
+        given = (
+            "("
+            + ", ".join(_renamed(rng.choice(_PARAMETERS[:10]), f"r{at}") for at in range(rng.choice((1, 1, 2))))
+            + ") "
+        )
     return given, "(" + ", ".join(named) + ")"
 
 
@@ -274,4 +278,6 @@ def _body(rng: random.Random) -> Probe:
         rng.shuffle(lines)
     before = (".extern .func f;", ".func g(.reg .b32 a) { ret; }", ".func (.reg .b32 a) h(.reg .b32 b) { ret; }")
     before = before if rng.random() < 0.8 else before[1:]
-    return _module(rng, "fresh bodies", '.file 1 "a.cu"', *before, ".entry k(.param .b32 a)", "{", *lines, "L: ret;", "}")
+    return _module(
+        rng, "fresh bodies", '.file 1 "a.cu"', *before, ".entry k(.param .b32 a)", "{", *lines, "L: ret;", "}"
+    )

@@ -15,7 +15,7 @@ from .setting import FILES, LINE, TYPED, module_of, where
 
 #: Sections that hold code, constants and initial values.
 _CODE = (".text", ".nv.constant", ".nv.global")
-_TYPES = {**{name: kind for name, kind in (*FILES, *TYPED)}, "q": "b128", "x": "f16", "xx": "f16x2"}
+_TYPES = {**dict((*FILES, *TYPED)), "q": "b128", "x": "f16", "xx": "f16x2"}
 _REGISTER = re.compile(r"%([a-z]+)(\d+)\b")
 #: Loaded and stored as another type.
 _STORED = {"f16": "b16", "f16x2": "b32"}
