@@ -89,6 +89,12 @@ def _function(context: Context, function: Function, scope: Scope, bodies: BodyCh
         from .directives import check_directives
 
         check_directives(context, function.kind, function.name, function.directives, len(function.returns))
+        if function.kind == "entry" and function.body is None:
+            first = function.directives[0]
+            message = (
+                f"{getattr(first, 'name', '.pragma')} belongs to the definition of a kernel, not to its declaration"
+            )
+            context.report(codes.DIRECTIVE_PLACE, message, first.span, section="11.2.1")
     earlier = scope.own(function.name)
     if isinstance(earlier, Function):
         check_repeated_function(context, earlier, function)

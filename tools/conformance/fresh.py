@@ -18,12 +18,16 @@ from .setting import LINE, LINES
 #: Where statements are tried: a version for each release of ptxas, and targets of every kind.
 _NEW = ("sm_100a", "sm_90a", "sm_120a", "sm_103a", "sm_110a", "sm_107a", "sm_100f", "sm_90", "sm_80", "sm_75")
 _RELEASED = [v for v in VERSIONS if v >= (9, 0)]
+#: Pairs of version and target that one seed tries: more would leave too few probes for each call of ptxas.
+_SETTINGS = 100
+_ANYWHERE: list[str] = []
 _OLD_VERSION = (5, 1)  # ptxas takes it for 6.0
 
 
 def probes(seed: int) -> Iterator[Probe]:
     """Without end; some may repeat."""
     rng = random.Random(f"fresh {seed}")
+    _ANYWHERE[:] = [_setting(rng) for _ in range(_SETTINGS)]
     kinds: list[Callable[[random.Random], Probe | None]] = []
     for kind, weight in ((_two_operands, 8), (_retargeted, 5), (_modifier, 4), (_variable, 3), (_function, 2),
                          (_body, 2), (_special, 1)):  # fmt: skip
@@ -117,6 +121,10 @@ def _retargeted(rng: random.Random) -> Probe | None:
 
 
 def _anywhere(rng: random.Random) -> str:
+    return rng.choice(_ANYWHERE)
+
+
+def _setting(rng: random.Random) -> str:
     """Any version with any target that it knows; new ones more often."""
     versions = [v for v in VERSIONS if v != _OLD_VERSION]
     version = rng.choice(versions if rng.random() < 0.5 else versions[-20:])

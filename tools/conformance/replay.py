@@ -24,6 +24,10 @@ _BATCH = 150
 _BY_NEXT_TOKEN = re.compile(r"PTX(100|108|202|40.|41.|301)")
 
 
+#: What ptxas notices at the end of the module, whatever the line: a brace that is missing, what is not defined.
+_AT_THE_END = frozenset({"PTX116", "PTX440"})
+
+
 class Deviation(NamedTuple):
     """A reviewed difference: regular expressions for topic, probe, setting and our verdict, and the reason."""
 
@@ -114,7 +118,7 @@ def _agrees(record: Record, said: list[Diagnostic]) -> bool:
         return record.accepted == (not said)
     if record.place == LINES:
         before = 0 if record.text.startswith(".version") else len(header(record.setting))
-        first = min(said, key=lambda d: d.line)
+        first = min([d for d in said if d.code not in _AT_THE_END] or said, key=lambda d: d.line)
         lines = [first.line - before]
         if _BY_NEXT_TOKEN.fullmatch(first.code):
             lines.append(lines[0] + 1)

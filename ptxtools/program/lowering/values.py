@@ -189,7 +189,9 @@ class Values:
             return self.inverse(self.source(operand.operand, "pred"))
         if isinstance(operand, SymbolOffset) and isinstance(ref := self.register(operand.name), Ref):
             bits = 64 if ref.type == "b64" else 32
-            return self.compute(f"add.u{bits}", (f"u{bits}",) * 2, (ref, self.constant(operand.offset, ref.type)), f"u{bits}")
+            return self.compute(
+                f"add.u{bits}", (f"u{bits}",) * 2, (ref, self.constant(operand.offset, ref.type)), f"u{bits}"
+            )
         if isinstance(operand, (SymbolOffset, Element)):
             return self.address_value(self.pointer_to(operand), type_name)
         raise Unsupported("an operand of this form is not supported here")
