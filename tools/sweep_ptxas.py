@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance import debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
+from conformance import boundaries, debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
 from conformance.oracle import Oracle, release_of, releases  # noqa: E402
 from conformance.record import Record, read_all, write_all  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
@@ -29,6 +29,7 @@ REVIEWED = DATA / "deviations"
 PAGE = ROOT / "docs" / "conformance.md"
 TOPICS = {
     "availability": "at, and just below, the first version and target of every opcode and directive",
+    "boundary": "statements of every form at the boundary targets of every version",
     "call": "functions, prototypes, arguments, labels and branches",
     "constant": "spellings of constants, and what takes them",
     "declaration": "every space with every type, shape, alignment, linkage and attribute",
@@ -130,7 +131,7 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         lines.append(f"| {release} | {total} | {accepted} | {agree} | {differ - bad} | {bad} |")
     settings = len({r.setting for r in records})
     lines += [
-        "", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.",
+        "", f"{settings} pairs of version and target. One probe in twenty is part of `make test`.",
         "`tools/sweep_ptxas.py --show PATTERN` prints recorded verdicts; `tools/fuzz_ptxas.py` damages modules and",
         "prints new differences.", "", "## Reviewed deviations", "",
         "| probes | topic | ours | reason |", "|--:|---|---|---|",
@@ -185,7 +186,7 @@ def main() -> int:
         if arguments.anew:
             kept = [r for r in kept if not wanted.fullmatch(r.topic)]
         known = {r[:4] for r in kept}
-        sources = (instructions, structure, debugging, modules, slips, newer)
+        sources = (instructions, structure, debugging, modules, slips, newer, boundaries)
         every = dict.fromkeys(probe for source in sources for probe in source.probes())
         probes = [p for p in every if wanted.fullmatch(p.topic)]
         asked = ask(oracles, [p for p in probes if tuple(p) not in known])
