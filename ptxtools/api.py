@@ -381,12 +381,13 @@ def ptx_run(
     shared: int = 0,
     *,
     kernel: str | None = None,
-    timeout: float | None = None,
+    **options: Any,
 ) -> RunResult:
     """Run one kernel on the memory of this process.
 
-    args: numbers; pointers are host addresses. kernel: its name, if the module has several. Raises `PtxError`,
-    `LaunchError`; an address that is not mapped in this process is a `Trap`.
+    args: numbers; pointers are host addresses. kernel: its name, if the module has several. options: all others of
+    `Device.launch`, such as timeout. Raises `PtxError`, `LaunchError`; an address that is not mapped in this process is
+    a `Trap`.
     """
     from ptxtools.launch.host import Module
     from ptxtools.launch.raw import run_on_host
@@ -395,7 +396,7 @@ def ptx_run(
     kernels = module.kernels
     if kernel is None and len(kernels) != 1:
         raise LaunchError(f"the module has {len(kernels)} kernels; name one with kernel=")
-    return run_on_host(module[kernel] if kernel else kernels[0], args, block, grid, shared, timeout)
+    return run_on_host(module[kernel] if kernel else kernels[0], args, block, grid, shared=shared, **options)
 
 
 _recent: dict[str | bytes, Module] = {}

@@ -74,6 +74,42 @@ def tally(view: View) -> None:
 '''),
 )  # fmt: skip
 
+OPERATION = (
+    Edit("isa/index.py", '    "swirl": ("synchronisation",),\n', '    "sust"'),
+    Edit("isa/synchronisation.py", '# 9.7.13.17 swirl\n    swirl.b32  d, a;\n    needs => ptx 8.0, sm_80\n"""\n',
+         "    needs => ptx 8.0, sm_90"),
+    Edit("semantics/forms.py", "swirl = : b32 | db21a\n", "activemask ="),
+    Edit("program/operations.py", '    "swirl": _together("result?", "value"),\n', '    "activemask":'),
+    Edit("program/lowering/warp.py", """
+
+@lowers("swirl")
+def swirl(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    \"\"\"Each lane gets the value of the next one.\"\"\"
+    after = f.guarded_region()
+    into, value = f.destination(instruction.operands[0]), f.source(instruction.operands[1], "b32")
+    f.emit(Op("swirl", op, (into,), (value,), ("b32",), ("b32",)))
+    f.end_region(after)
+"""),
+    Edit("reference/warp.py", """
+
+@executes("swirl")
+def swirl(m: Machine, op: Op, threads: Threads) -> None:
+    value = op.src[0]
+    assert value is not None
+    lane = threads % LANES
+    m.write(op.dst[0], m.source(value, "b32", threads - lane + (lane + 1) % LANES), "b32", threads)
+"""),
+    Edit("native/handlers/warp.py", """
+
+def swirl(h: Handler) -> None:
+    \"\"\"swirl: the value of the next lane.\"\"\"
+    A = h.algebra  # noqa: N806 - the algebra's name everywhere
+    next_ = A.and_with("u32", A.add("u32", _lane_numbers(h), A.const("u32", 1)), 31)
+    h.results([_permute(h, h.source(0), next_)])
+"""),
+    Edit("native/handlers/__init__.py", '    "swirl": warp.swirl,\n', '    "activemask"'),
+)  # fmt: skip
+
 DEVICE = (
     Edit("isa/chips.py", '    Chip(130, "nova", (9, 0), (9, 0), (9, 0), (130,)),\n', "    Chip(121"),
     Edit("sim/limits.py", '    _modern("sm_130", "N100", 99, 1536, 24, 228, 16),\n', '    _modern("sm_121"'),
@@ -112,6 +148,22 @@ def check(context, facts, line):
 '''),
 )  # fmt: skip
 
+ERROR = (
+    Edit("check/codes.py", 'FROBBED = "PTX499"\n', 'UNDEFINED ='),
+    Edit("check/pages/structure.py", """# PTX499 | frob of constants | 9.7.3.23
+What: a frob with two constants.
+Why: its result is one.
+Example:
+    frob.f32 %f1, 0f3F800000, 0f3F800000;
+Better:
+    mov.f32 %f1, 0f40000000;
+\"\"\"
+""", "no definition."),
+    Edit("check/particular.py", """    if op.family == "frob" and all(isinstance(o, Immediate) for o in operands[1:]):
+        yield Problem(codes.FROBBED, "both operands are constants", 2)
+""", "        yield from _depth(op, operands)"),
+)  # fmt: skip
+
 OPTION = (
     Edit("machine/options.py", """    frobs: int | None = option(
         None, "whole", "--frobs", key="frobs", metavar="N", help="Frobs of the device.", most=9, of="frobs"
@@ -124,9 +176,11 @@ OPTION = (
 ADDITIONS = {
     "an instruction": INSTRUCTION,
     "an event": EVENT,
+    "an operation in a block": OPERATION,
     "a device": DEVICE,
     "an accumulation rule": ACCUMULATION,
     "a warning rule": RULE,
+    "an error rule": ERROR,
     "an option": OPTION,
 }
 

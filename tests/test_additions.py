@@ -57,6 +57,8 @@ TALLY = (
 """
 )
 
+SWIRL = TALLY.replace("tally.u32 %r2, %r1", "swirl.b32 %r2, %r1")
+
 #: d = a * b + c where c is large and what the products lack of it depends on how they are added.
 MMA = (
     HEAD.format(target="sm_130")
@@ -88,7 +90,7 @@ def added(tmp_path_factory) -> Path:
     copy = package(folder)
     for edits in ADDITIONS.values():
         add(copy, edits)
-    for name, text in (("frob", FROB), ("tally", TALLY), ("mma", MMA.replace("TYPE", "bf16"))):
+    for name, text in (("frob", FROB), ("tally", TALLY), ("swirl", SWIRL), ("mma", MMA.replace("TYPE", "bf16"))):
         (folder / f"{name}.ptx").write_text(text)
     return folder
 
@@ -109,8 +111,7 @@ def tool(added, tmp_path):
 
 
 def test_the_page_and_the_additions_name_the_same_kinds():
-    assert set(ADDITIONS) <= set(FILES)
-    assert set(FILES) - set(ADDITIONS) == {"an error rule", "an operation in a block"}
+    assert set(ADDITIONS) == set(FILES) != set()
 
 
 @pytest.mark.parametrize("kind", ADDITIONS)
@@ -147,6 +148,15 @@ def test_a_new_rule_finds_and_explains(tool):
     assert tool("lint", "--explain", "PTX799").startswith("PTX799: frob with itself\n")
 
 
+def test_a_new_error_is_found_and_explained(tool, added):
+    text = FROB.replace("%f2, %f1, %f1", "%f2, 0f3F800000, 0f40000000")
+    (added / "constants.ptx").write_text(text)
+    found = tool("lint", "constants.ptx", status=1)
+    assert "constants.ptx:17:31: error: both operands are constants [PTX499]" in found
+    assert tool("lint", "--explain", "PTX499").startswith("PTX499: frob of constants\n")
+    assert "[PTX499]" in tool("as", "constants.ptx", "-o", "constants.ptxo", status=1)
+
+
 def test_a_new_instruction_goes_through_the_container(tool):
     tool("as", "frob.ptx", "-o", "frob.ptxo")
     assert "frob.f32 \t%f2, %f1, %f1;" in tool("as", "-d", "frob.ptxo").replace("frob.f32 %", "frob.f32 \t%")
@@ -172,6 +182,15 @@ def test_a_new_event_runs(tool, added, engine):
     import numpy as np
 
     assert np.load(added / "out.npy").tolist() == [0, 1, 3] + [7] * 29
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_a_new_operation_in_a_block_runs(tool, added, engine):
+    arguments = ("--arg", "zeros:u32[32]", "--save", "0=out.npy")
+    tool("run", "swirl.ptx", "--grid", 1, "--block", 32, "--engine", engine, *arguments)
+    import numpy as np
+
+    assert np.load(added / "out.npy").tolist() == [1, 2, 3] + [7] * 29
 
 
 def test_nothing_is_left_to_write_for_new_forms(tool):
@@ -231,5 +250,6 @@ def test_the_pages_have_what_was_added(tool, added):
     out = tool(script="tools/make_docs.py")
     assert "wrote docs/isa/frob.md" in out and "wrote docs/rules.md" in out and "wrote docs/devices.md" in out
     assert "frob.f32" in (added / "docs" / "isa" / "frob.md").read_text()
+    assert "PTX499" in (added / "docs" / "rules.md").read_text()
     assert "PTX799" in (added / "docs" / "rules.md").read_text()
     assert "sm_130" in (added / "docs" / "devices.md").read_text()

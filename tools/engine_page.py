@@ -46,7 +46,6 @@ STATUSES = {
     "TRAP_BARRIER": ("a barrier's number or thread count is impossible", ""),
     "TRAP_CALL": ("an indirect call of an address of no function", ""),
     "TRAP_SWITCH": ("`brx.idx` beyond its list", ""),
-    "TRAP_BREAK": ("kept for breakpoints: nothing sets it yet", ""),
     "TRAP_MEMBER": ("a lane outside its own member mask", ""),
 }  # fmt: skip
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxtools.diagnostics import Trap
 from ptxtools.diagnostics.colour import is_terminal
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
 
 from .common import (
     CONTEXT_SETTINGS,
@@ -23,11 +24,15 @@ from .common import (
     not_available_yet,
     read_input,
     run_command,
+    tool_version,
 )
+from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics.findings import Finding
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.observe.trace import Trace
 
 _EXAMPLES = examples(
     "ptx-run vecadd.ptx --grid 4 --block 256 --arg a.npy --arg b.npy --arg zeros:f32[1024] --arg 1024",
@@ -38,7 +43,7 @@ _EXAMPLES = examples(
 )
 
 #: Options that describe a launch; with --launch, the file does.
-_LAUNCH_OPTIONS = ("kernel", "grid", "block", *(option.name for option in options_of(LaunchOptions)), "args",
+_LAUNCH_OPTIONS = ("kernel", *(option.name for option in options_of(LaunchOptions)), "args",
                    "expects", "saves", "rtol", "atol")  # fmt: skip
 
 
@@ -50,7 +55,7 @@ def _finite(_: click.Context, _option: click.Parameter, value: float | None) -> 
 
 
 def flags_of(described: Any) -> Callable[[Any], Any]:
-    """Add the options (`DeviceOptions`, `LaunchOptions`) that have a flag to a command."""
+    """Add the options (`DeviceOptions`, `LaunchOptions`, `RunOptions`) that have a flag to a command."""
 
     def given(command: Any) -> Any:
         for option in reversed([option for option in options_of(described) if option.flag]):
@@ -59,6 +64,8 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
                 how["is_flag"] = True
             elif option.kind == "whole":
                 how["type"] = click.IntRange(option.least or 0)
+            elif option.kind == "seconds":
+                how |= {"type": click.FloatRange(0, min_open=True), "callback": _finite}
             elif option.choices:
                 how |= {"type": click.Choice(option.choices), "default": option.default,
                         "show_default": option.shows_default}  # fmt: skip
@@ -75,8 +82,6 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
               "a prefix of it; not needed if there is only one.")  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, without running one.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --list; default: text.")
-@click.option("--grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.")
-@click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a CTA; not needed if the kernel has .reqntid.")
 @flags_of(LaunchOptions)
 @click.option(
     "--arg",
@@ -95,21 +100,11 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
     "--save", "saves", metavar="N=FILE.npy", multiple=True, help="Write the buffer of argument N after the run."
 )
 @click.option("--launch", "launch_file", metavar="FILE.toml", help="Run a launch file; MODULE replaces its module.")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(0, min_open=True),
-    callback=_finite,
-    help="Stop a run that takes longer.",
-)
-@click.option(
-    "--max-instructions",
-    metavar="N",
-    type=click.IntRange(1),
-    help="Stop a run that executes more than N thread-instructions.",
-)
+@flags_of(RunOptions)
 @flags_of(DeviceOptions)
-@not_available_yet("--trace", "--timeline", "--profile", "--coverage")
+@click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
+@trace_options
+@not_available_yet("--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -174,15 +169,15 @@ def _device_options(job: Job, options: dict[str, Any]) -> None:
     from ptxtools.launch.options import given_values
 
     try:
-        given = given_values(DeviceOptions, options)
+        given, limits = given_values(DeviceOptions, options), given_values(RunOptions, options)
     except SpecError as error:
         raise click.UsageError(str(error)) from None
     if "checks" in given:
         given["checks"] |= frozenset(job.device.checks)
     job.device = replace(job.device, **given)
-    job.max_instructions = options["max_instructions"]
-    limits = [seconds for seconds in (options["timeout"], job.timeout) if seconds is not None]
-    job.timeout = min(limits, default=None)
+    for name, limit in limits.items():  # the smaller one holds
+        known = getattr(job.limits, name)
+        setattr(job.limits, name, limit if known is None else min(limit, known))
 
 
 def _list(options: dict[str, Any]) -> int:
@@ -220,14 +215,49 @@ def _run(job: Job, options: dict[str, Any]) -> int:
     from ptxtools.api import run_job
     from ptxtools.launch.errors import SpecError
 
+    def run(trace: Trace | None) -> Report:
+        if trace is not None:
+            job.device.observers = (*job.device.observers, trace)
+        return run_job(job, read_input)
+
+    if options["check_report"] is not None:
+        _check_report_name(options["check_report"])
     try:
         with _Ticker(options["quiet"]) as ticker:
             job.device.on_print = lambda text: _print(text, ticker)
-            report = run_job(job, read_input)
+            report = traced(options, run)
+        _write_check_report(options["check_report"], report.findings)
+    except Trap as trap:
+        from ptxtools.launch.checked import reported
+
+        _write_check_report(options["check_report"], reported(trap))
+        raise
     except SpecError as error:
         raise Failure(str(error)) from None
     _show(report, job, options)
     return OK if report.passed else FINDINGS
+
+
+def _check_report_name(path: str) -> None:
+    from ptxtools.launch.checked import check_name
+    from ptxtools.launch.errors import SpecError
+
+    try:
+        check_name(path)
+    except SpecError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _write_check_report(path: str | None, findings: list[Finding]) -> None:
+    if path is None:
+        return
+    from ptxtools.launch.checked import write_report
+    from ptxtools.launch.errors import SpecError
+
+    try:
+        write_report(path, findings, tool_version())
+    except SpecError as error:
+        raise Failure(str(error)) from None
 
 
 def _print(text: str, ticker: _Ticker) -> None:

@@ -11,6 +11,7 @@ from .shorten import line_around, shortened
 from .source import NO_SPAN, Source, Span
 
 if TYPE_CHECKING:
+    from .findings import Finding
     from .origin import Origin
 
 
@@ -145,7 +146,7 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
     "trap", "timeout", "deadlock" or a checker's name; cause, space: what the thread did wrong, in which state space;
     source: the place that the line was generated from (`Origin`: file, line, function, inlined_at), or None;
     where: index into the program's lines, from which the device finds file and line; places: the same for each of the
-    details, -1 where one has no place.
+    details, -1 where one has no place; findings: what checkers reported before it.
     """
 
     def __init__(
@@ -165,6 +166,7 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
         where: int | None = None,
     ) -> None:
         self.where = where
+        self.findings: tuple[Finding, ...] = ()
         self.places: tuple[int, ...] = ()
         self.source: Origin | None = None
         self.reason, self.kernel, self.cta, self.thread = reason, kernel, cta, thread

@@ -3,47 +3,102 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .diagnostic import shown
 
 if TYPE_CHECKING:
     from .origin import Origin
 
+#: x, y, z of a CTA or of a thread.
+Coordinates = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The other side of a report: file, line and text of the PTX, who was there (None where that is not known), and
+    what the line was generated from."""
+
+    file: str = ""
+    line: int | None = None
+    text: str = ""
+    cta: Coordinates | None = None
+    thread: Coordinates | None = None
+    source: Origin | None = None
+
+    def __str__(self) -> str:
+        where = [f"{self.file}:{self.line}"] if self.line is not None else []
+        where += [f"{what} ({','.join(map(str, place))})" for what, place in _who(self) if place is not None]
+        origin = f" ({self.source})" if self.source else ""
+        return f"with: {', '.join(where)}{origin}" + (f": {' '.join(self.text.split())}" if self.text else "")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "file": self.file, "line": self.line, "thread": self.thread, "cta": self.cta,
+            "source": _source(self.source),
+        }  # fmt: skip
+
 
 @dataclass(slots=True)
 class Finding:
     """A report: checker, what is wrong, and where: kernel, CTA, thread, line and text of the PTX, and the place that
-    the line was generated from (`source`), where the file says it; count: how often it came there."""
+    the line was generated from (`source`), where the file says it; count: how often it came there.
+
+    kind: a word for what is wrong, the same for all reports of its sort; others: the other sides of it; address, space:
+    the memory, where it is about some; allocation: the one it lies in or near; help: what would have been right.
+    """
 
     checker: str
     message: str
     kernel: str = ""
-    cta: tuple[int, int, int] | None = None
-    thread: tuple[int, int, int] | None = None
+    cta: Coordinates | None = None
+    thread: Coordinates | None = None
     file: str = ""
     line: int | None = None
     text: str = ""
     details: tuple[str, ...] = field(default=())
     source: Origin | None = None
     count: int = 1
+    kind: str = ""
+    others: tuple[Site, ...] = ()
+    address: int | None = None
+    space: str = ""
+    allocation: str = ""
+    help: str = ""
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " if self.line is not None else ""
         who = f" in kernel {shown(self.kernel)}" if self.kernel else ""
-        for what, place in (("CTA", self.cta), ("thread", self.thread)):
+        for what, place in _who(self):
             if place is not None:
                 who += f", {what} ({','.join(map(str, place))})"
-        lines = [f"{where}{self.checker}: {self.message}{who}"]
+        return "\n".join([f"{where}{self.checker}: {self.message}{who}", *(f"    {line}" for line in self.below())])
+
+    def below(self) -> list[str]:
+        """The lines below the first."""
         origin = self.source.lines() if self.source else ()
-        lines += [f"    {line}" for line in (" ".join(self.text.split()), *origin, *self.details) if line]
+        lines = [" ".join(self.text.split()), *map(str, self.others), *origin, self.allocation, *self.details]
+        if self.help:
+            lines.append(f"help: {self.help}")
         if self.count > 1:
-            lines.append(f"    {self.count:,} times")
-        return "\n".join(lines)
+            lines.append(f"{self.count:,} times")
+        return [line for line in lines if line]
+
+    def to_json(self) -> dict[str, Any]:
+        """One of the objects in "reports"; lists are x, y, z."""
+        return {
+            "checker": str(self.checker), "kind": self.kind, "message": self.message, "kernel": self.kernel,
+            "cta": self.cta, "thread": self.thread, "file": self.file, "line": self.line,
+            "source": _source(self.source), "with": [other.to_json() for other in self.others],
+            "address": self.address, "space": self.space, "allocation": self.allocation,
+            "details": list(self.details), "help": self.help, "count": self.count,
+        }  # fmt: skip
 
 
-@dataclass(slots=True)
-class Leak(Finding):
-    """A block of the heap that was never freed."""
+def _who(at: Finding | Site) -> tuple[tuple[str, Coordinates | None], ...]:
+    return ("CTA", at.cta), ("thread", at.thread)
 
-    address: int = 0
+
+def _source(origin: Origin | None) -> dict[str, Any] | None:
+    """File and line that a line was generated from."""
+    return None if origin is None else {"file": origin.file, "line": origin.line}

@@ -45,25 +45,30 @@ def to_sarif(
     if failures:
         invocation["toolExecutionNotifications"] = [_notification(name, why) for name, why in failures]
     prints = _fingerprints(diagnostics)
+    results = [_result(d, index[d.code], mark) for d, mark in zip(diagnostics, prints, strict=True)]
+    return log_of(driver, invocation, results)
+
+
+def log_of(driver: dict[str, Any], invocation: dict[str, Any], results: list[dict[str, Any]]) -> str:
+    """A log with one run."""
     run = {
         "tool": {"driver": driver},
         "invocations": [invocation],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(d, index[d.code], mark) for d, mark in zip(diagnostics, prints, strict=True)],
+        "results": results,
     }
-    log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2)
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
 def _notification(name: str, why: str) -> dict[str, Any]:
-    place = {"artifactLocation": _artifact(name)}
+    place = {"artifactLocation": artifact(name)}
     return {"level": "error", "message": {"text": why}, "locations": [{"physicalLocation": place}]}
 
 
 def _result(d: Diagnostic, rule_index: int, fingerprint: str) -> dict[str, Any]:
     text = "\n".join([headline(d), *(f"{head} {text}" for head, text in notes(d))])
     region = {"startLine": d.line, "startColumn": d.column, "endLine": d.end_line, "endColumn": d.end_column}
-    place = {"artifactLocation": _artifact(d.file), "region": region}
+    place = {"artifactLocation": artifact(d.file), "region": region}
     result: dict[str, Any] = {
         "ruleId": d.code,
         "ruleIndex": rule_index,
@@ -75,25 +80,26 @@ def _result(d: Diagnostic, rule_index: int, fingerprint: str) -> dict[str, Any]:
     if d.fix is not None and d.source is not None:
         result["fixes"] = [_fix(d.fix, d.source, d.file)]
     if d.origin is not None:
-        result["relatedLocations"] = [_generated_from(n, place) for n, place in enumerate(d.origin.chain)]
+        result["relatedLocations"] = [generated_from(n, place) for n, place in enumerate(d.origin.chain)]
     if d.target:
         result["properties"] = {"target": d.target}
     return result
 
 
-def _generated_from(number: int, place: Origin) -> dict[str, Any]:
+def generated_from(number: int, place: Origin) -> dict[str, Any]:
+    """A location that a line was generated from; number: how many calls it was inlined through."""
     region = {"startLine": place.line, **({"startColumn": place.column} if place.column else {})}
     text = "inlined here" if number else "the source of this line"
     return {
         "id": number,
-        "physicalLocation": {"artifactLocation": _artifact(place.file), "region": region},
+        "physicalLocation": {"artifactLocation": artifact(place.file), "region": region},
         "message": {"text": text},
     }
 
 
 def _fix(fix: Fix, source: Source, name: str) -> dict[str, Any]:
     replacement = {"deletedRegion": _region(source, fix.span), "insertedContent": {"text": fix.text}}
-    change = {"artifactLocation": _artifact(name), "replacements": [replacement]}
+    change = {"artifactLocation": artifact(name), "replacements": [replacement]}
     return {"description": {"text": fix.title or "apply the fix"}, "artifactChanges": [change]}
 
 
@@ -115,6 +121,7 @@ def _fingerprints(diagnostics: Sequence[Diagnostic]) -> list[str]:
     return found
 
 
-def _artifact(name: str) -> dict[str, str]:
+def artifact(name: str) -> dict[str, str]:
+    """A file's place."""
     path = PurePath(name)
     return {"uri": path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))}

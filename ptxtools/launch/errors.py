@@ -6,9 +6,22 @@ from collections.abc import Iterable
 from operator import index
 from typing import Any
 
+from ptxtools.diagnostics import LaunchError
+
 
 class SpecError(Exception):
-    """A SPEC, an option or a launch file is malformed, or names a file that cannot be read."""
+    """A SPEC, an option or a launch file is malformed, or names a file that cannot be read.
+
+    located: the message begins with the launch file and the key.
+    """
+
+    def __init__(self, message: str, *, located: bool = False) -> None:
+        super().__init__(message)
+        self.located = located
+
+
+class WrongTypeError(LaunchError, TypeError):
+    """An option of a launch has a value of the wrong type."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -33,6 +46,13 @@ def whole(value: Any, what: str) -> int:
     except TypeError:
         pass
     raise TypeError(f"{what} must be a whole number, not {_kind(value)}")
+
+
+def number(value: Any, what: str) -> float:
+    """A number, including NumPy's; raises TypeError for everything else, including booleans."""
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError(f"{what} must be a number, not {_kind(value)}")
+    return float(value)
 
 
 def _kind(value: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ptxtools.files.reading import read_all
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
 
 from .arguments import (
     Argument,
@@ -82,19 +82,13 @@ class _Reader:
             textures={name: self._texture(name, table, buffers) for name, table in top.tables("textures")},
             multicasts={name: self._multicast(table) for name, table in top.tables("multicast")},
             device=DeviceOptions(**option_values(DeviceOptions, lambda key: top)),
-            timeout=self._timeout(top),
+            limits=RunOptions(**option_values(RunOptions, lambda key: top)),
             expect_printed=self._path(top.text("expect_printed")),
             expect_failure=self._failure(top),
         )
         top.finish()
         self._check_names(job, top)
         return job
-
-    def _timeout(self, top: Table) -> float | None:
-        seconds: float | None = top.take("timeout", float)
-        if seconds is not None and not 0 < seconds < 1e9:
-            raise top.error(f"must be a number of seconds above 0, not {seconds:g}", "timeout")
-        return seconds
 
     def _failure(self, top: Table) -> str:
         kind = top.text("expect_failure")
@@ -122,20 +116,19 @@ class _Reader:
             top.has(key)
             return own if own.has(key) else top
 
-        grid, block = at("grid").shape("grid"), at("block").shape("block")
-        if grid is None:
-            raise own.error("grid is missing")
+        options = option_values(LaunchOptions, at)
+        for option in options_of(LaunchOptions):
+            if option.missing and option.name not in options:
+                raise own.error(f"{option.key} is missing")
         named = self._path(at("module").text("module"))
         module = self._module or named
         if not module:
             raise own.error("module is missing")
         return LaunchPlan(
             module=module,
-            grid=grid,
-            block=block,
             kernel=at("kernel").text("kernel"),
             args=self._arguments(at("args")),
-            **option_values(LaunchOptions, at),
+            **options,
         )
 
     def _arguments(self, table: Table) -> list[Argument]:
@@ -176,9 +169,7 @@ class _Reader:
                 return Content(kind, *shaped(table.text(kind)))
             return _content_table(kind, table)
         except SpecError as error:
-            if str(error).startswith(f"{table.file}:"):
-                raise
-            raise table.error(str(error), kind) from None
+            raise error if error.located else table.error(str(error), kind) from None
 
     def _global(self, name: str, table: Table) -> GlobalPlan:
         plan = GlobalPlan(name, self._path(table.text("file")), self._path(table.text("expect")))
@@ -253,16 +244,17 @@ def option_values(options: Any, at: Callable[[str], Table]) -> dict[str, Any]:
             found[option.name] = table.whole(option.key, None, option.least or 0)
         elif option.kind == "flag":
             found[option.name] = table.take(option.key, bool)
+        elif option.kind == "seconds":
+            found[option.name] = table.take(option.key, float)
         else:
             text = table.text(option.key)
             try:
-                value = text_value(option, text)
+                found[option.name] = text_value(option, text)
             except SpecError as error:
                 raise table.error(str(error), option.key) from None
-            problem = option.problem(value)
-            if problem:
-                raise table.error(problem, option.key)
-            found[option.name] = value
+        problem = option.problem(found[option.name])
+        if problem:
+            raise table.error(problem, option.key)
     return found
 
 

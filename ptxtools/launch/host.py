@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import sim
 from ptxtools.diagnostics import LaunchError, TrapKind, shown
-from ptxtools.machine.options import DeviceOptions, Option, options_of, takes
-from ptxtools.sim.device import Request, RunResult
+from ptxtools.machine.options import DeviceOptions, takes
+from ptxtools.sim.device import RunResult
 from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
 from ptxtools.sim.loadable import Storage
-from ptxtools.sim.shape import dim3
 from ptxtools.sim.textures.making import make
 from ptxtools.sim.tree import TreeModule
 
-from .bind import check_count, describe, number_bytes, parameter_block, pointer_bytes, raw_bytes
+from .bind import check_count, describe, number_bytes, pointer_bytes, raw_bytes
+from .calls import Call, typed_values
 from .errors import demand, nearest, whole
 from .tensormaps import tensor_map
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ptxtools.observe.unwritten import Unwritten
 
     Array = NDArray[Any]
-
-Shape = int | tuple[int, ...]
 
 
 class Kernel:
@@ -93,7 +91,7 @@ class Module:
         try:
             return self._kernels[find_name(str(name), self._kernels, prefixes=False)]
         except KernelNameError as error:
-            raise LaunchError(str(error).replace("there is no kernel", "the module has no kernel")) from None
+            raise LaunchError(str(error)) from None
 
     def __contains__(self, name: object) -> bool:
         """Whether `module[name]` is a kernel."""
@@ -243,52 +241,30 @@ class Device(sim.Device):
 
     @takes(DeviceOptions)
     def __init__(self, options: DeviceOptions) -> None:
-        super().__init__(**{one.name: _typed(one, getattr(options, one.name)) for one in options_of(options)})
+        super().__init__(**typed_values(DeviceOptions, options))
 
-    def launch(
-        self,
-        kernel: Kernel,
-        grid: Shape,
-        block: Shape,
-        args: Sequence[Any],
-        *,
-        cluster: Shape | None = None,
-        shared: int = 0,
-        cooperative: bool = False,
-        stack: int | None = None,
-        timeout: float | None = None,
-        max_instructions: int | None = None,
-    ) -> RunResult:
+    @takes(Call)
+    def launch(self, call: Call) -> RunResult:
         """Run a kernel to completion and copy arrays back.
 
         grid, block, cluster: an int or up to three, in CTAs and threads; shared: bytes of dynamic shared memory;
-        stack: bytes per thread (default: the device's); timeout: seconds; max_instructions: thread-instructions after
-        which the run ends with a "timeout" trap. args: one per parameter; an array is uploaded, and copied back if it
-        is writable (the same array twice is one buffer, views are separate buffers); a `Buffer`, `buffer + offset`,
-        None, a number, bytes.
+        cooperative: refuse a grid that is not resident as a whole; stack: bytes per thread (default: the device's);
+        timeout: seconds; max_instructions: thread-instructions after which the run ends with a "timeout" trap. args:
+        one per parameter; an array is uploaded, and copied back if it is writable (the same array twice is one buffer,
+        views are separate buffers); a `Buffer`, `buffer + offset`, None, a number, bytes.
 
         Raises `LaunchError` before anything runs, and `Trap` if the kernel fails; arrays are then unchanged.
         """
+        kernel = call.kernel
         if not isinstance(kernel, Kernel):
             raise LaunchError(f'{type(kernel).__name__} is not a kernel: use module["name"]')
-        entry = kernel.entry
         self.load(kernel.module.loadable)
-        demand(args, Iterable, "args", "a list with one argument for each parameter")
-        args = list(args)
-        check_count(entry, len(args))
-        if timeout is not None and not timeout > 0:
-            raise LaunchError(f"timeout {timeout!r}: must be a number of seconds above 0")
-        if max_instructions is not None and whole(max_instructions, "max_instructions") < 1:
-            raise LaunchError(f"max_instructions {max_instructions}: must be at least 1")
+        demand(call.args, Iterable, "args", "a list with one argument for each parameter")
+        args, parameters = list(call.args), kernel.params
+        check_count(kernel.entry, len(args))
         uploads = _Uploads(self)
         try:
-            values = [uploads.value(n, arg, entry.parameters[n]) for n, arg in enumerate(args)]
-            request = Request(
-                kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"),
-                params=parameter_block(entry, values), cluster=None if cluster is None else dim3(cluster, "cluster"),
-                shared=shared, cooperative=cooperative, timeout=timeout,
-                stack=None if stack is None else whole(stack, "stack"), max_instructions=max_instructions,
-            )  # fmt: skip
+            request = call.request([uploads.value(n, arg, parameters[n]) for n, arg in enumerate(args)])
             result = self.run(kernel.module.loadable, request)
             uploads.copy_back()
         finally:
@@ -479,29 +455,6 @@ def _unwritten(device: sim.Device) -> Unwritten | None:
     from ptxtools.observe.unwritten import unwritten_of
 
     return unwritten_of(device)
-
-
-#: Types of options, and how they are called when a value has another.
-_TYPES: dict[str, tuple[Any, str]] = {
-    "word": (str, "a word"),
-    "target": (str, "a name such as 'sm_90a', or None"),
-    "checks": (Iterable, "a list of names"),
-    "function": (Callable, "a function"),
-    "objects": (Iterable, "a list of objects"),
-}
-
-
-def _typed(option: Option, value: Any) -> Any:
-    """The value of an option; raises TypeError if it has the wrong type."""
-    if value is None and option.default is None:
-        return None
-    if option.kind == "whole":
-        return whole(value, option.name)
-    if option.kind == "flag":
-        return bool(value)
-    kind, wanted = _TYPES[option.kind]
-    demand(value, kind, option.name, wanted)
-    return value
 
 
 def _demand_memory(value: Any, what: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, TrapKind
 from ptxtools.isa.targets import FIRST_VERSION
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option, parse_checks
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option, RunOptions, parse_checks
 
 from .arguments import Argument, Content
 from .compare import Tolerance
@@ -54,20 +54,20 @@ class TexturePlan:
     fields: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class LaunchPlan(LaunchOptions):
     """One launch. kernel "": the module's only entry. block None: the kernel's `.reqntid`."""
 
     module: str
     grid: Dim3
-    block: Dim3 | None
+    block: Dim3 | None = None  # type: ignore[assignment]
     kernel: str = ""
     args: list[Argument] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Job:
-    """A complete run. timeout: seconds for all launches together."""
+    """A complete run."""
 
     launches: list[LaunchPlan]
     buffers: dict[str, BufferPlan] = field(default_factory=dict)
@@ -76,8 +76,7 @@ class Job:
     textures: dict[str, TexturePlan] = field(default_factory=dict)
     multicasts: dict[str, list[str]] = field(default_factory=dict)
     device: DeviceOptions = field(default_factory=DeviceOptions)
-    timeout: float | None = None
-    max_instructions: int | None = None
+    limits: RunOptions = field(default_factory=RunOptions)
     expect_printed: str = ""
     expect_failure: str = ""
 

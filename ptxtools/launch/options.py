@@ -17,7 +17,7 @@ from .spec import parse_indexed, parse_shape, parse_spec
 def job_from_options(module: str, options: dict[str, Any]) -> Job:
     """The job described by options. Raises `SpecError`.
 
-    Keys: kernel, grid, block, args, expects, saves, rtol, atol, and the names of `LaunchOptions`.
+    Keys: kernel, args, expects, saves, rtol, atol, and the names of `LaunchOptions`.
     """
     arguments = [_spec(n, text) for n, text in enumerate(options["args"])]
     buffers, textures = _buffers(arguments), _textures(arguments)
@@ -33,15 +33,15 @@ def job_from_options(module: str, options: dict[str, Any]) -> Job:
         if plan.save:
             raise SpecError(f"--save {text}: the argument already has --save")
         plan.save = text.partition("=")[2]
-    if options["grid"] is None:
-        raise SpecError("--grid is missing: specify the number of CTAs")
+    given = given_values(LaunchOptions, options)
+    for option in options_of(LaunchOptions):
+        if option.missing and option.name not in given:
+            raise SpecError(f"{option.flag} is missing: {option.missing}")
     launch = LaunchPlan(
         module=module,
-        grid=parse_shape(options["grid"], "grid"),
-        block=None if options["block"] is None else parse_shape(options["block"], "block"),
         kernel=options["kernel"] or "",
         args=arguments,
-        **given_values(LaunchOptions, options),
+        **given,
     )
     return Job([launch], buffers, textures={name: plan for name, (plan, _) in textures.items()})
 
@@ -52,7 +52,7 @@ def is_given(value: Any) -> bool:
 
 
 def given_values(described: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The options (`LaunchOptions`, `DeviceOptions`) given to a command. Raises `SpecError`."""
+    """The options (`LaunchOptions`, `RunOptions`, `DeviceOptions`) given to a command. Raises `SpecError`."""
     found: dict[str, Any] = {}
     for option in options_of(described):
         value: Any = options[option.name] if option.flag else None
@@ -60,6 +60,9 @@ def given_values(described: Any, options: dict[str, Any]) -> dict[str, Any]:
             continue
         if option.kind == "shape":
             found[option.name] = parse_shape(value, option.name)
+            continue
+        if not isinstance(value, str):
+            found[option.name] = value
             continue
         try:
             found[option.name] = text_value(option, value)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ptxtools import sim
-from ptxtools.sim.device import Request, RunResult
+from ptxtools.machine.options import Shape
+from ptxtools.sim.device import RunResult
 from ptxtools.sim.hostmap import HostMap
-from ptxtools.sim.shape import dim3
 
-from .bind import check_count, number_bytes, parameter_block, pointer_bytes
+from .bind import check_count, number_bytes, pointer_bytes
+from .calls import Call
 from .host import Kernel, Module
 
 
@@ -23,25 +25,17 @@ _host_map = HostMap()
 
 
 def run_on_host(
-    kernel: Kernel,
-    args: Sequence[int | float | None],
-    block: int | tuple[int, ...],
-    grid: int | tuple[int, ...],
-    shared: int,
-    timeout: float | None,
+    kernel: Kernel, args: Sequence[int | float | None], block: Shape, grid: Shape, **options: Any
 ) -> RunResult:
-    """Run `kernel` with addresses of this process. Raises `LaunchError`, `Trap`."""
+    """Run `kernel` with addresses of this process. options: those of `Device.launch`. Raises `LaunchError`, `Trap`."""
+    call = Call(kernel, grid, block, args, **options)
     entry, device = kernel.entry, _device_of(kernel.module)
     check_count(entry, len(args))
     values = [
         pointer_bytes(0, n, p) if a is None else number_bytes(a, n, p)
         for n, (a, p) in enumerate(zip(args, entry.parameters, strict=True))
     ]
-    request = Request(
-        kernel=entry, grid=dim3(grid, "grid"), block=dim3(block, "block"), params=parameter_block(entry, values),
-        shared=shared, timeout=timeout,
-    )  # fmt: skip
-    return device.run(kernel.module.loadable, request, host=_host_map)
+    return device.run(kernel.module.loadable, call.request(values), host=_host_map)
 
 
 def _device_of(module: Module) -> sim.Device:

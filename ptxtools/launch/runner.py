@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.files.reading import read_all
-from ptxtools.machine.options import LaunchOptions, options_of, values_of
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, values_of
 from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
@@ -50,13 +50,14 @@ Loader = Callable[[str], Loadable]
 class Report:
     """The result of a job. failures: expectations not met, each a list of lines; summaries: of the buffers that kernels
     wrote; pieces: the kernels' output, call by call; failure: the expected trap, refusal or finding that
-    occurred."""
+    occurred; findings: what checkers reported."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
     results: list[RunResult] = field(default_factory=list)
     failure: LaunchError | Trap | Finding | None = None
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def printed(self) -> bytes:
@@ -129,8 +130,13 @@ def run_job(job: Job, load: Loader) -> Report:
         if not _meets(error, job.expect_failure):
             raise
         report.failure = error
+        if isinstance(error, Trap):
+            from .checked import reported
+
+            report.findings = reported(error)
         return report
-    report.failure = next((f for f in runner.findings() if TrapKind(f.checker).meets(job.expect_failure)), None)
+    report.findings = runner.findings()
+    report.failure = next((f for f in report.findings if TrapKind(f.checker).meets(job.expect_failure)), None)
     if report.failure is not None:
         return report
     report.failures.append([f"expected the run to fail ({job.expect_failure}), but it succeeded"])
@@ -160,7 +166,7 @@ class _Runner:
         for plan in job.launches:
             self._module(plan.module)
         kernels = [self._kernel(plan) for plan in job.launches]
-        self._device = Device(**(values_of(job.device) | {"on_print": self._printed}))
+        self._device = Device(**(values_of(job.device, DeviceOptions) | {"on_print": self._printed}))
         for path in self._modules:
             self._device.load(self._modules[path])
         self._set_globals()
@@ -172,10 +178,11 @@ class _Runner:
         for name, buffers in job.multicasts.items():
             parts = [(self._buffers[buffer].address, self._buffers[buffer].size) for buffer in buffers]
             self._multicasts[name] = self._device.runtime.multicasts.add(parts)
-        end = None if job.timeout is None else time.monotonic() + job.timeout
+        limits = job.limits
+        end = None if limits.timeout is None else time.monotonic() + limits.timeout
         for plan, kernel in zip(job.launches, kernels, strict=True):
             left = None if end is None else max(end - time.monotonic(), 1e-3)
-            self._launch(plan, kernel, left)
+            self._launch(plan, kernel, replace(limits, timeout=left))
 
     def _module(self, path: str) -> Loadable:
         if path not in self._modules:
@@ -185,7 +192,7 @@ class _Runner:
     def _kernel(self, plan: LaunchPlan) -> Kernel:
         return find_kernel(self._modules[plan.module], plan.kernel, plan.module)
 
-    def _launch(self, plan: LaunchPlan, kernel: Kernel, timeout: float | None) -> None:
+    def _launch(self, plan: LaunchPlan, kernel: Kernel, limits: RunOptions) -> None:
         values = [self._value(n, argument, kernel) for n, argument in enumerate(plan.args)]
         block = plan.block or kernel.bounds.reqntid
         if block is None:
@@ -193,9 +200,8 @@ class _Runner:
                 f"{plan.module}: kernel {shown(kernel.name)} needs a block shape: specify the threads of a CTA"
             )
         request = Request(
-            kernel=kernel, grid=plan.grid, block=block, params=parameter_block(kernel, values),
-            timeout=timeout, max_instructions=self._job.max_instructions,
-            **{option.name: getattr(plan, option.name) for option in options_of(LaunchOptions)},
+            kernel=kernel, params=parameter_block(kernel, values),
+            **(values_of(plan, LaunchOptions) | values_of(limits, RunOptions) | {"block": block}),
         )  # fmt: skip
         result = self._device.run(self._modules[plan.module], request)
         self._report.results.append(result)
@@ -286,7 +292,8 @@ class _Runner:
 
     def check(self) -> None:
         """Compare, save and summarise. A save happens whether or not expectations are met."""
-        for finding in self.findings():
+        self._report.findings = self.findings()
+        for finding in self._report.findings:
             self._report.failures.append([line.removeprefix("    ") for line in str(finding).splitlines()])
         for buffer in self._buffers.values():
             self._finish(buffer, not self._job.has_outputs)
@@ -308,9 +315,13 @@ class _Runner:
         found = [f for result in self._report.results for f in result.reports]
         if TrapKind.LEAKCHECK not in self._device.checks:
             return found
-        from ptxtools.observe.leakcheck import leaks
+        from ptxtools.diagnostics.comments import heard
+        from ptxtools.observe.leakcheck import NEVER_FREED, leaks
 
-        return [f for f in found if f.checker != TrapKind.LEAKCHECK] + leaks(self._device)
+        in_use = leaks(self._device)
+        for module in self._modules.values() if in_use else ():
+            in_use = heard(in_use, module.source())
+        return [f for f in found if f.kind != NEVER_FREED] + in_use
 
     def _finish(self, buffer: _Buffer, summarise: bool) -> None:
         plan, array = buffer.plan, buffer.array()

@@ -23,7 +23,7 @@ class Table:
     def error(self, message: str, key: str = "") -> SpecError:
         """An error about a key of this table."""
         where = ".".join(part for part in (self.path, key) if part)
-        return SpecError(f"{self.file}: {where + ': ' if where else ''}{message}")
+        return SpecError(f"{self.file}: {where + ': ' if where else ''}{message}", located=True)
 
     def has(self, key: str) -> bool:
         self._known.add(key)

@@ -104,6 +104,6 @@ def warnings(module: Module, *, target: str | None = None, version: tuple[int, i
         if function.directives:
             for check_directives in rules.directives:
                 check_directives(context, function)
-    for check_module in rules.modules:
+    for check_module in (*rules.modules, *rules.modules_with(by_family)):
         check_module(context)
     return context.diagnostics

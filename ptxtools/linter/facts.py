@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
+from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
     Address,
+    Alias,
     Arguments,
     BranchTargets,
     Element,
@@ -24,6 +27,7 @@ from ptxtools.ir.nodes import (
     Variable,
     Vector,
 )
+from ptxtools.ir.references import is_runtime_function
 from ptxtools.ir.symbols import Names, declare, function_names, module_names
 from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
 from ptxtools.isa.types import TYPES
@@ -36,14 +40,17 @@ ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
 class Plan(NamedTuple):
-    """What an opcode does with its operands: op is None if no form fits. writes: for each operand; bounds: of an
-    integer constant in each operand, None for no bounds. positional: whether writes is valid; not for calls."""
+    """What an opcode does with its operands: op is None if no form fits. specs: the operands; writes: for each of them;
+    bounds: of an integer constant in each, None for no bounds. positional: whether writes is valid; not for calls.
+    lists: a plan for each of its operand lists, where these differ in what is written."""
 
     op: Opcode | None
     family: str
+    specs: tuple[OperandSpec, ...]
     writes: tuple[bool, ...]
     bounds: tuple[tuple[int, int] | None, ...]
     positional: bool
+    lists: tuple[Plan, ...] = ()
 
 
 class Line(NamedTuple):
@@ -64,7 +71,7 @@ class FunctionFacts:
     """
 
     def __init__(self, function: Function, names: Names) -> None:
-        self.function = function
+        self.function, self.names = function, names
         self.lines: list[Line] = []
         self.items: list[object] = []
         self.reads: dict[RegisterKey, Instruction] = {}
@@ -101,6 +108,8 @@ class FunctionFacts:
                 self._other(item)
                 continue
             plan = plans.get(item.opcode) or _plan(item.opcode)
+            if plan.lists:
+                plan = _matched(plan, item.operands)
             line = Line(item, plan, names)
             self.lines.append(line)
             self.items.append(line)
@@ -206,12 +215,26 @@ def _plan(opcode: str) -> Plan:
     try:
         op = resolve(opcode)
     except OpcodeError:
-        plan = Plan(None, opcode.partition(".")[0], (), (), False)
+        plan = Plan(None, opcode.partition(".")[0], (), (), (), False)
     else:
-        writes = tuple(spec.role == "dst" for spec in op.operands)
-        plan = Plan(op, op.family, writes, tuple(map(_bounds, op.operands)), op.family != "call")
+        plan = _plan_of(op, op.operands)
+        if plan.positional:
+            lists = tuple(_plan_of(op, specs) for specs in op.shapes)
+            if any(plan.writes[: len(one.writes)] != one.writes[: len(plan.writes)] for one in lists):
+                plan = plan._replace(lists=lists)
     _plans[opcode] = plan
     return plan
+
+
+def _plan_of(op: Opcode, specs: tuple[OperandSpec, ...]) -> Plan:
+    writes = tuple(spec.role == "dst" for spec in specs)
+    return Plan(op, op.family, specs, writes, tuple(map(_bounds, specs)), op.family != "call")
+
+
+def _matched(plan: Plan, operands: Sequence[Operand]) -> Plan:
+    """The plan of the list that an instruction is written with."""
+    found = plan.op and fitting(plan.op, operands)
+    return next((one for one in plan.lists if one.specs is found), plan)
 
 
 def _bounds(spec: OperandSpec) -> tuple[int, int] | None:
@@ -231,3 +254,23 @@ class ModuleFacts:
         self.module = module
         self.names = module_names(module)
         self.functions = [FunctionFacts(f, self.names) for f in module.functions if f.body is not None]
+
+    @cached_property
+    def opcodes(self) -> dict[str, Line]:
+        """The first instruction with each opcode, as it is written."""
+        found: dict[str, Line] = {}
+        for facts in self.functions:
+            for line in facts.lines:
+                if line.item.opcode not in found:
+                    found[line.item.opcode] = line
+        return found
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether a kernel runs no code but the module's, the runtime's apart."""
+        functions = self.module.functions
+        known = {f.name for f in functions if f.body is not None}
+        known |= {item.name for item in self.module.items if isinstance(item, Alias)}
+        return any(f.kind == "entry" for f in functions) and all(
+            f.name in known or is_runtime_function(f.name) for f in functions
+        )

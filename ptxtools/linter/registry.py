@@ -7,7 +7,7 @@ that, so they are written out. The linter itself names no rule.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, TypeAlias, TypeVar
@@ -79,6 +79,17 @@ def modules(check: _Module) -> _Module:
     return check
 
 
+def modules_with(*families: str) -> Callable[[_Module], _Module]:
+    """The rule sees the module once if it has an instruction whose opcode begins with one of these words."""
+
+    def add(check: _Module) -> _Module:
+        for family in families:
+            registered.setdefault(f"@modules_with {family}", []).append(check)
+        return check
+
+    return add
+
+
 # --- the checks, loaded as they are asked for -------------------------------------------------------------------------
 
 
@@ -99,6 +110,11 @@ class Checks:
     def lines(self, family: str) -> list[LineCheck]:
         """Checks of instructions whose opcode begins with a word."""
         return [self._accesses, *self._of(family)] if family in ACCESSING else self._of(family)
+
+    def modules_with(self, families: Iterable[str]) -> list[ModuleCheck]:
+        """Checks of modules that have instructions of these families, each once."""
+        found = [check for family in families for check in self._of(f"@modules_with {family}")]
+        return list(dict.fromkeys(found))
 
     @cached_property
     def bodies(self) -> list[BodyCheck]:
@@ -140,7 +156,9 @@ def looks_of(path: str) -> list[str]:
     found: list[str] = []
     for text in decorated:
         name, _, families = text.partition("\n")[0].partition("(")
-        found += [word.strip(' "') for word in families[:-1].split(",")] if families else [f"@{name}"]
+        kind = "" if name == "instructions" else f"@{name}"
+        words = [word.strip(' "') for word in families.rpartition(")")[0].split(",")] if families else [""]
+        found += [f"{kind} {word}".strip() for word in words]
     return found
 
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from ptxtools.diagnostics import Diagnostic, Source
+from ptxtools.diagnostics.comments import matches, silenced
 
 _UNDECLARED, _NO_END, _FOREIGN = "PTX201", "PTX102", "PTX101"
-_COMMENT = r"//\s*ptx-lint:\s*(disable|disable-file)\s*=\s*([\w, \t]+)"
-
-
-def matches(code: str, prefixes: Iterable[str]) -> bool:
-    """Whether a code is one of `prefixes`, or begins with one, in either case; "all" matches everything."""
-    return any(prefix == "ALL" or code.startswith(prefix) for prefix in map(str.upper, prefixes))
 
 
 def chosen(diagnostics: Iterable[Diagnostic], select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
@@ -36,38 +30,12 @@ def suppressed(diagnostics: list[Diagnostic], source: Source | None) -> list[Dia
     """The findings not silenced by a `// ptx-lint: disable=CODE` comment."""
     if source is None or "ptx-lint:" not in source.text:
         return diagnostics
-    lines, whole = _comments(source)
+    lines, whole = silenced(source, "ptx-lint")
     return [
         d
         for d in diagnostics
         if not matches(d.code, whole) and not matches(d.code, lines.get(d.line, ()))
     ]  # fmt: skip
-
-
-def _comments(source: Source) -> tuple[dict[int, list[str]], list[str]]:
-    """Codes silenced on each line, and in the whole file."""
-    lines: dict[int, list[str]] = {}
-    whole: list[str] = []
-    for found in re.finditer(_COMMENT, source.text):
-        codes = [code for code in re.split(r"[,\s]+", found[2]) if code]
-        if found[1] == "disable-file":
-            whole.extend(codes)
-            continue
-        number = source.line_of(found.start())
-        lines.setdefault(number, []).extend(codes)
-        if not source.line(number).partition("//")[0].strip():
-            lines.setdefault(_next_line(source, number), []).extend(codes)
-    return lines, whole
-
-
-def _next_line(source: Source, number: int) -> int:
-    """The next line with something other than a comment."""
-    last = source.line_of(len(source.text))
-    while number < last:
-        number += 1
-        if source.line(number).partition("//")[0].strip():
-            break
-    return number
 
 
 def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic]) -> list[Diagnostic]:

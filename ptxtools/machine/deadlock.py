@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,6 +32,21 @@ class Waiting:
     where: int
     thread: Dim3
     runs: bool = False
+
+
+def told(
+    program: Program, grid: Dim3, gather: Callable[[list[CtaLine], list[Waiting]], None], reason: str, kind: str
+) -> Trap:
+    """The trap that reports what `gather` adds to its lists. Ctrl-C meanwhile raises `KeyboardInterrupt` from the
+    report of what it had added so far."""
+    lines: list[CtaLine] = []
+    found: list[Waiting] = []
+    try:
+        gather(lines, found)
+        return report(program, grid, lines, found, reason, kind)
+    except KeyboardInterrupt as stop:
+        lines.append((None, "interrupted while threads were looked for: there may be more"))
+        raise stop from report(program, grid, lines, found, reason, kind)
 
 
 def report(

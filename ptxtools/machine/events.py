@@ -226,10 +226,12 @@ class View(ABC):
     # --- memory -------------------------------------------------------------------------------------------------------
 
     def memory(
-        self, address: int, size: int, space: str = "", *, lane: int | None = None, write: bool = True, align: int = 1
-    ) -> memoryview:
+        self, address: int, size: int, space: str = "", *, lane: int | None = None, write: bool = True, align: int = 1,
+        told: bool = True,
+    ) -> memoryview:  # fmt: skip
         """`size` bytes at an address of a state space ("": generic), writable; shared memory of any CTA of the cluster.
 
+        told: observers of what is written hear of it; False: the caller tells them of an access.
         Raises `Trap` for what is out of bounds or no multiple of `align`. Local memory is no stretch of bytes: see
         `fetch`.
         """
@@ -241,7 +243,7 @@ class View(ABC):
             cta = self.shared_owner(place, lane=who)
             offset = place & OFFSET_MASK
             if offset + size <= len(cta.shared):
-                if write and self.launch.observers is not None:
+                if write and told and self.launch.observers is not None:
                     self.launch.observers.tell("wrote_shared", cta, offset, size)
                 return cta.shared[offset : offset + size]
         elif found == "param":
@@ -250,7 +252,7 @@ class View(ABC):
             if write:
                 raise self.trap("kernel parameters cannot be written", who)
         elif found in ("global", "const"):
-            view = self.launch.memory.bytes(place, size, write)
+            view = self.launch.memory.bytes(place, size, write, told=told)
             if view is not None:
                 return view
         action = "write" if write else "read"

@@ -23,8 +23,7 @@ class AddressSpace:
     const: range of device addresses for which `isspacep.const` is true. open_host: the kernel may use host
     addresses (`ptx_run`); then `readable(address, size, write)` says whether the process has this memory mapped, and
     `mapping(address)` gives the writable range around an address, as (start, end), if there is one. allowed: whether
-    bytes may be accessed (`bytes` asks); written: is told of what is about to be written through `bytes`. Both are of
-    observers.
+    bytes may be accessed (`bytes` asks); written: is told of what `bytes` gives for writing. Both are of observers.
     """
 
     host: int
@@ -38,13 +37,14 @@ class AddressSpace:
     written: Callable[[int, int], None] | None = None
     _whole: memoryview | None = field(default=None, repr=False, compare=False)
 
-    def bytes(self, address: int, size: int, write: bool) -> memoryview | None:
-        """`size` bytes at a device address, writable in place; None if there is no such memory."""
+    def bytes(self, address: int, size: int, write: bool, *, told: bool = True) -> memoryview | None:
+        """`size` bytes at a device address, writable in place; None if there is no such memory. told: as in
+        `View.memory`."""
         offset = address - self.base
         if offset >= 0 and offset + size <= self.size:
             if self.allowed is not None and not self.allowed(address, size):
                 return None
-            if write and self.written is not None:
+            if write and told and self.written is not None:
                 self.written(address, size)
             return self.whole()[offset : offset + size]
         if self.open_host and self.readable is not None and self.readable(address, size, write):

@@ -96,8 +96,9 @@ class Observer:
         """Which lanes of an access are not to make it (flags, one for each of `access.lanes`); None: all make it."""
 
     def access(self, at: View, access: Access) -> None:
-        """Lanes are about to access memory by a load, store, atomic, matrix load or store, cp.async or st.bulk.
-        Parameters of kernels are not told of."""
+        """Lanes are about to access memory by a load, store, atomic, matrix load or store, cp.async, st.bulk, surface
+        instruction or multimem (then at the address on each device). Kernel parameters and texture fetches are left
+        out: both are read-only, and a fetch reads several texels for each lane."""
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier. what: "bar" or "arrive" (a barrier of the CTA, its number in at.source(0)), "cluster

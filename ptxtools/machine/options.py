@@ -1,34 +1,37 @@
-"""The options of a device and of a launch, each described once for `ptx-run`, launch files and the library.
+"""The options of a device, a launch and a run, each described once for `ptx-run`, launch files and the library.
 
-A field of `DeviceOptions` or `LaunchOptions` is an option; its `Option` says where it appears besides the library, and
-what it may be.
+A field of `DeviceOptions`, `LaunchOptions` or `RunOptions` is an option. Its `Option` says where it appears besides the
+library, and which values are valid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from ptxtools.diagnostics import LaunchError
 from ptxtools.diagnostics.kinds import CHECKERS
 
-#: Values are numbers, words, truth values, functions, the name of a target, names of checkers, numbers (x, y, z), or
-#: objects.
-Kind = Literal["whole", "word", "flag", "function", "target", "checks", "shape", "objects"]
+#: Values are whole numbers, seconds, words, truth values, functions, the name of a target, names of checkers, numbers
+#: (x, y, z), or objects.
+Kind = Literal["whole", "seconds", "word", "flag", "function", "target", "checks", "shape", "objects"]
+#: An int, or one to three of them, in x, y and z.
+Shape = int | tuple[int, ...]
 
 T = TypeVar("T")
 S = TypeVar("S")
+R = TypeVar("R")
 P = ParamSpec("P")
 
 
 @dataclass(eq=False, repr=False)  # never compared or printed, and cheap to create: ptx-run loads it each time
 class Option:
     """flag: its command-line spelling, or ""; key: its launch-file key, or ""; metavar, help: for `--help`; least,
-    most: bounds of a number; choices: all possible words; of: what a number counts; name, default: those of the
-    field."""
+    most: bounds of a number; choices: all possible words; of: what a number counts; missing: the complaint if the
+    command or the file lacks it; name, default: those of the field."""
 
     kind: Kind
     flag: str = ""
@@ -39,19 +42,23 @@ class Option:
     most: int | None = None
     choices: tuple[str, ...] = ()
     of: str = ""
+    missing: str = ""
     shows_default: bool = False
     name: str = ""
     default: Any = None
 
     def problem(self, value: Any) -> str:
-        """Why a number or word is invalid for the option, or ""."""
-        if value is None or self.kind not in ("whole", "word"):
+        """Why a number or word is invalid for the option, or "". Who reports it names the option before it."""
+        if value is None or self.kind not in ("whole", "word", "seconds"):
             return ""
+        if self.kind == "seconds":
+            return "" if 0 < value < float("inf") else f"must be a number of seconds above 0, not {value:g}"
         if self.choices and value not in self.choices:
-            return f"{self.name} '{value}': must be {' or '.join(self.choices)}"
+            return f"must be {' or '.join(self.choices)}, not '{value}'"
         if self.least is not None and value < self.least:
-            known = f"a device cannot have {value} {self.of}"
-            return known if self.of else f"{self.name} {value}: must not be negative"
+            return (
+                f"a device cannot have {value} {self.of}" if self.of else f"must be at least {self.least}, not {value}"
+            )
         if self.most is not None and value > self.most:
             return f"a device cannot have {value} {self.of}; at most {self.most}"
         return ""
@@ -59,19 +66,19 @@ class Option:
 
 def option(default: T, kind: Kind, flag: str = "", **described: Any) -> T:
     """A field that is an option."""
-    made: T = field(default=default, metadata={"option": Option(kind, flag, default=default, **described)})
+    made: T = field(default=default, metadata={"option": Option(kind, flag, **described)})
     return made
 
 
-def options_of(holder: Any) -> Iterator[Option]:
-    """The options that a class such as `DeviceOptions`, or an object of it, has, in their order."""
-    for one in fields(holder):
-        yield replace(one.metadata["option"], name=one.name)
+@cache
+def options_of(holder: type) -> tuple[Option, ...]:
+    """The options of a class such as `DeviceOptions`, in their order."""
+    return tuple(replace(one.metadata["option"], name=one.name, default=one.default) for one in fields(holder))
 
 
-def values_of(options: Any) -> dict[str, Any]:
-    """Names and values of options."""
-    return {one.name: getattr(options, one.name) for one in fields(options)}
+def values_of(options: Any, *holders: type) -> dict[str, Any]:
+    """Names and values of the options of these classes in an object, such as a launch that has more fields."""
+    return {one.name: getattr(options, one.name) for holder in holders for one in options_of(holder)}
 
 
 @dataclass(eq=False, repr=False)
@@ -124,11 +131,20 @@ class DeviceOptions:
 
 @dataclass(eq=False, repr=False)
 class LaunchOptions:
-    """The properties of a launch besides its kernel, grid, block and arguments. cluster None: the kernel's; shared:
-    bytes; cooperative: refuse a grid that is not resident as a whole; stack: bytes per thread, None: the device's."""
+    """The properties of a launch besides its kernel and arguments. grid: in CTAs; block, the shape of a CTA: in
+    threads; cluster None: the kernel's; shared: bytes; cooperative: refuse a grid that is not resident as a whole;
+    stack: bytes per thread, None: the device's."""
 
+    grid: Shape = field(metadata={"option": Option(
+        "shape", "--grid", key="grid", metavar="X[,Y[,Z]]", help="CTAs of the grid.",
+        missing="specify the number of CTAs",
+    )})  # fmt: skip
+    block: Shape = field(metadata={"option": Option(
+        "shape", "--block", key="block", metavar="X[,Y[,Z]]",
+        help="Threads of a CTA; not needed if the kernel has .reqntid.",
+    )})  # fmt: skip
     _: KW_ONLY
-    cluster: tuple[int, int, int] | None = option(
+    cluster: int | tuple[int, ...] | None = option(
         None, "shape", "--cluster", key="cluster", metavar="X[,Y[,Z]]", help="CTAs of a cluster."
     )
     shared: int = option(0, "whole", "--shared", key="shared", metavar="BYTES", help="Dynamic shared memory of a CTA.")
@@ -136,6 +152,21 @@ class LaunchOptions:
         False, "flag", "--cooperative", key="cooperative", help="Refuse a grid that is not resident as a whole."
     )
     stack: int | None = option(None, "whole", "--stack", key="stack", metavar="BYTES", help="Stack of a thread.")
+
+
+@dataclass(eq=False, repr=False)
+class RunOptions:
+    """The limits of a run. timeout: seconds, for all launches of a file together; max_instructions: thread-instructions
+    of a grid. A run that exceeds one ends with a "timeout" trap."""
+
+    _: KW_ONLY
+    timeout: float | None = option(
+        None, "seconds", "--timeout", key="timeout", metavar="SECONDS", help="Stop a run that takes longer."
+    )
+    max_instructions: int | None = option(
+        None, "whole", "--max-instructions", key="max_instructions", metavar="N", least=1,
+        help="Stop a run that executes more than N thread-instructions.",
+    )  # fmt: skip
 
 
 def parse_checks(names: str | Iterable[str]) -> frozenset[str]:
@@ -152,17 +183,18 @@ def parse_checks(names: str | Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def takes(options: Callable[P, T]) -> Callable[[Callable[[S, T], None]], Callable[Concatenate[S, P], None]]:
-    """Let an initialiser that takes options accept each of them as a separate argument."""
+def takes(options: Callable[P, T]) -> Callable[[Callable[[S, T], R]], Callable[Concatenate[S, P], R]]:
+    """Let a method that takes options accept each of them as a separate argument."""
 
-    def given(function: Callable[[S, T], None]) -> Callable[Concatenate[S, P], None]:
-        @wraps(function)
-        def made(self: S, /, *args: P.args, **named: P.kwargs) -> None:
-            function(self, options(*args, **named))
+    def given(method: Callable[[S, T], R]) -> Callable[Concatenate[S, P], R]:
+        @wraps(method)
+        def made(self: S, /, *args: P.args, **named: P.kwargs) -> R:
+            return method(self, options(*args, **named))
 
         own = signature(options)
         first = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
-        made.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
-        return cast(Callable[Concatenate[S, P], None], made)
+        parameters = [first, *own.parameters.values()]
+        made.__signature__ = signature(method).replace(parameters=parameters)  # type: ignore[attr-defined]
+        return cast(Callable[Concatenate[S, P], R], made)
 
     return given

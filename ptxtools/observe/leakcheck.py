@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import TrapKind
-from ptxtools.diagnostics.findings import Finding, Leak
+from ptxtools.diagnostics.findings import Finding
 
 if TYPE_CHECKING:
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.heap import Block
+
+#: The kind of a report of a block of the heap.
+NEVER_FREED = "never-freed"
 
 
 class LeakCheck:
@@ -28,16 +31,16 @@ class LeakCheck:
         return [leak for leak in leaks(self._device) if leak.address not in self._before]
 
 
-def leaks(device: Device) -> list[Leak]:
+def leaks(device: Device) -> list[Finding]:
     """The blocks of a device's heap that are in use."""
     heap = device.runtime.used_heap
     return [] if heap is None else [_leak(block) for block in heap.live()]
 
 
-def _leak(block: Block) -> Leak:
+def _leak(block: Block) -> Finding:
     size = f"{block.size:,} byte{'' if block.size == 1 else 's'}"
     message = f"{size} of the heap at {block.address:#x} were never freed; allocated"
-    return Leak(
+    return Finding(
         TrapKind.LEAKCHECK, message, block.kernel, block.cta, block.thread, block.file, block.line,
-        source=block.find_source(), address=block.address,
+        source=block.find_source(), kind=NEVER_FREED, address=block.address, space="global",
     )  # fmt: skip

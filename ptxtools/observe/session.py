@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
-from ptxtools.diagnostics.findings import Finding
+from ptxtools.diagnostics.findings import Finding, Site
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin
@@ -41,11 +41,28 @@ class Session:
         return self.findings
 
     def report(
-        self, view: View, lane: int, checker: str, message: str, key: Any, details: tuple[str, ...] = ()
+        self, view: View, lane: int, checker: str, message: str, key: Any, details: tuple[str, ...] = (), **more: Any
     ) -> None:
-        """Note a finding; of one `key` the first, and how often it came."""
+        """Note a finding; of one `key` the first, and how often it came. more: further fields of `Finding`."""
+        self.report_at(
+            view.launch.program, view.op.where, view.cta.place, view.thread(lane), checker, message, key,
+            details=details, **more,
+        )  # fmt: skip
+
+    def report_at(
+        self,
+        program: Program,
+        where: int,
+        cta: tuple[int, int, int] | None,
+        thread: tuple[int, int, int] | None,
+        checker: str,
+        message: str,
+        key: Any,
+        **more: Any,
+    ) -> None:
+        """The same for a place in a program where no warp is stopped any more."""
         with self.lock:
-            key = (checker, view.launch.program.kernel, key)
+            key = (checker, program.kernel, key)
             known = self._known.get(key)
             if known is not None:
                 known.count += 1
@@ -54,12 +71,18 @@ class Session:
                 self.left_out += 1
                 return
             self._room -= 1
-            program, where = view.launch.program, view.op.where
             file, line, text = self.place(program, where)
-            who = program.kernel, view.cta.place, view.thread(lane)
-            found = Finding(checker, message, *who, file, line, text, details, self.source_of(program, where))
+            who = program.kernel, cta, thread
+            found = Finding(checker, message, *who, file, line, text, source=self.source_of(program, where), **more)
             self._known[key] = found
             self.findings.append(found)
+
+    def site(
+        self, program: Program, where: int, cta: tuple[int, int, int] | None = None,
+        thread: tuple[int, int, int] | None = None,
+    ) -> Site:  # fmt: skip
+        """A place in a program as the other side of a report."""
+        return Site(*self.place(program, where), cta, thread, self.source_of(program, where))
 
     def place(self, program: Program, where: int) -> tuple[str, int | None, str]:
         """File, line and text of a place in a program."""

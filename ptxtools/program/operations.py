@@ -70,7 +70,8 @@ class Operation(NamedTuple):
     slots, lane by lane. warp: the lanes of a warp do it together.
     waits: lanes may stay at it until something happens.
     seen: what an observer is shown of it: "access", "copy", "barrier", "cluster", "mbarrier", "arrive on mbarrier",
-    "fence" or "". resumes: another operation has begun it, so that observers see its end alone.
+    "fence" or "". The functions that serve surfaces, multimem and st.bulk tell of their accesses themselves.
+    resumes: another operation has begun it, so that observers see its end alone.
     detail: types that `Op.detail` may have; None among them: it may have none. actions: names of an `Action`.
     """
 

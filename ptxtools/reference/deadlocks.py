@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptxtools.diagnostics import Trap
-from ptxtools.machine.deadlock import CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, report
+from ptxtools.machine.deadlock import CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, told
 from ptxtools.machine.polled import Look, looks
 from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, Ref
@@ -37,7 +38,11 @@ def interrupted(reason: str, m: Machine, kind: str = "timeout") -> Trap:
 
 def _told(m: Machine, reason: str, kind: str, *, loops: bool = False) -> Trap:
     """The locations of all threads. loops: the runnable ones only poll values that never change."""
-    lines, found = _all_waiting(m)
+    return told(m.program, m.launch.grid, partial(_gather, m, loops), reason, kind)
+
+
+def _gather(m: Machine, loops: bool, lines: list[CtaLine], found: list[Waiting]) -> None:
+    _all_waiting(m, lines, found)
     running_now = (m.pc != GONE) & ~m.blocked & ~m.parked
     for waits in m.woken.values():
         for wait in waits:
@@ -47,7 +52,6 @@ def _told(m: Machine, reason: str, kind: str, *, loops: bool = False) -> Trap:
     able = np.flatnonzero(running_now)
     for block in np.unique(m.pc[able]):
         _running(m, found, able[m.pc[able] == block], int(block), loops)
-    return report(m.program, m.launch.grid, lines, found, reason, kind)
 
 
 def _lanes(first: int, mask: int) -> Array:
@@ -61,10 +65,8 @@ def _line(m: Machine, number: int) -> int:
     return next((op.where for op in block.ops if op.where >= 0), block.terminator.where)
 
 
-def _all_waiting(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
-    """Lines about CTAs and pending work, and the waiting threads."""
-    lines: list[CtaLine] = []
-    found: list[Waiting] = []
+def _all_waiting(m: Machine, lines: list[CtaLine], found: list[Waiting]) -> None:
+    """Add lines about CTAs and pending work, and the waiting threads."""
     for (slot, number), barrier in sorted(m.barriers.items()):
         came, expected = barrier.came, barrier.count or m.alive(slot)
         lines.append((m.cta_coordinates(slot), f"{came} of {expected} threads came to barrier {number}"))
@@ -80,7 +82,6 @@ def _all_waiting(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
         _note_wait(m, found, wait, wait.lanes)
     for slot in range(0, m.slots, m.cluster):
         lines += [(None, text) for text in pending(m.schedule, m.residents.known(slot))]
-    return lines, found
 
 
 def _clusters(m: Machine, found: list[Waiting]) -> None:

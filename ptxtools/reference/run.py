@@ -44,6 +44,8 @@ def run(launch: Launch) -> Outcome:
             _Loop(machine).run()
         return Outcome(machine.instructions)
     except KeyboardInterrupt as error:  # Ctrl-C: its cause reports where all threads were
+        if error.__cause__ is not None:  # a report that was being made
+            raise
         raise error from interrupted(_STOPPED, machine, kind="interrupted")
     finally:
         machine.schedule.release()

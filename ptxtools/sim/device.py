@@ -6,12 +6,13 @@ import os
 import time
 import weakref
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, options_of, parse_checks, takes
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of, parse_checks, takes
 from ptxtools.machine.providers import engines
 from ptxtools.program.variant import Variant
 
@@ -56,16 +57,15 @@ class RunResult:
     reports: list[Finding] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Request(LaunchOptions):
-    """A requested launch. params: the parameter block; timeout in seconds."""
+@dataclass(slots=True, kw_only=True)
+class Request(RunOptions, LaunchOptions):
+    """A requested launch. params: the parameter block."""
 
     kernel: Kernel
     grid: Dim3
     block: Dim3
+    cluster: Dim3 | None = None
     params: bytes = b""
-    timeout: float | None = None
-    max_instructions: int | None = None
 
 
 @dataclass(slots=True)
@@ -92,10 +92,7 @@ class Device:
         known = engines.names()
         if options.engine not in known:
             raise LaunchError(f"there is no engine '{options.engine}'; there are {' and '.join(known)}")
-        for option in options_of(options):
-            problem = option.problem(getattr(options, option.name))
-            if problem:
-                raise LaunchError(problem)
+        _check_options(options, DeviceOptions)
         self.options = options
         self.sms, self.engine, self.seed, self.numerics = options.sms, options.engine, options.seed, options.numerics
         most = DEFAULT_BYTES if options.memory is None else options.memory
@@ -202,6 +199,7 @@ class Device:
         host: opens the memory of this process to the kernel (`ptx_run`). Raises `LaunchError` before it starts, `Trap`
         if it fails.
         """
+        _check_options(request, LaunchOptions, RunOptions)
         context = self.runtime.context(module)
         result = self.grid(module, request, host, context)
         self.runtime.finish(module, request, host, context, result)
@@ -304,6 +302,17 @@ class Device:
             memory.allowed = lambda address, size: all(allows(address, size) for allows in listeners.of("allows"))
         return listeners
 
+    def _explained(
+        self, trap: Trap, module: Loadable, program: Program, request: Request, context: LaunchContext
+    ) -> Trap:
+        """The trap with its source lines, and with what was overwritten before it."""
+        locate(trap, program, context.places)
+        hint = shared_hint(program, request.shared)
+        if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
+            trap.details += (hint,)
+        trap.details += self.runtime.overwritten(self.load(module), request)
+        return self.runtime.checked(trap)
+
     def _numerics_of_chip(self) -> str:
         """The generation of the device's tensor cores; a device without them runs no program that needs it."""
         from ptxtools.semantics.generations import generation_of
@@ -339,15 +348,13 @@ class Device:
                 listeners.tell("grid_begun", launch)
             outcome = engines.find(self.engine)(launch)
         except Trap as trap:
-            locate(trap, program, context.places)
-            hint = shared_hint(program, request.shared)
-            if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
-                trap.details += (hint,)
-            trap.details += self.runtime.overwritten(self.load(module), request)
-            trap = self.runtime.checked(trap, context)
+            try:
+                trap = self._explained(trap, module, program, request, context)
+            except KeyboardInterrupt as stop:
+                raise stop from trap  # what is known so far
             if listeners is not None:
                 listeners.tell("trapped", trap)
-            raise trap from None
+            raise self.runtime.with_findings(trap, context) from None
         except KeyboardInterrupt as stop:
             if isinstance(stop.__cause__, Trap):
                 locate(stop.__cause__, program, context.places)
@@ -358,9 +365,18 @@ class Device:
         found = self.runtime.overwritten(self.load(module), request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
-            raise self.runtime.checked(Trap("memory outside of allocations was overwritten", kernel=program.kernel,
-                                            cause=Cause.OVERWRITTEN, details=more), context)  # fmt: skip
+            failure = Trap("memory outside of allocations was overwritten", kernel=program.kernel,
+                           cause=Cause.OVERWRITTEN, details=more)  # fmt: skip
+            raise self.runtime.with_findings(self.runtime.checked(failure), context)
         return RunResult(time.monotonic() - started, outcome.instructions)
+
+
+def _check_options(given: object, *described: type) -> None:
+    """Raise `LaunchError` for a value that an option cannot have."""
+    for option in chain.from_iterable(map(options_of, described)):
+        problem = option.problem(getattr(given, option.name))
+        if problem:
+            raise LaunchError(f"{option.name}: {problem}")
 
 
 def provides(device: str, wanted: str) -> bool:

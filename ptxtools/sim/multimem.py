@@ -19,6 +19,8 @@ from ptxtools.semantics.atomic import OPERATIONS, combine
 from ptxtools.semantics.types import bits_of
 from ptxtools.sim.asynchronous.reductions import update_of
 
+from .accesses import tell
+
 Array: TypeAlias = npt.NDArray[Any]
 
 #: Multicast addresses have this byte on top, where no other address has it; objects lie a terabyte apart.
@@ -65,17 +67,20 @@ def multimem(view: View) -> None:
     types = view.op.dst_types if loads else view.op.src_types[1:]
     step = bits_of(types[0]) // 8
     size = step * len(types)
-    addresses = view.addresses()
-    places = [_places(view, lane, int(addresses[lane]), size) for lane in view.lanes()]
+    action = "read" if loads else "atomic" if opcode.name == "multimem.red" else "write"
+    addresses, lanes = view.addresses(), list(view.lanes())
+    meant = [buffers(view, lane, int(addresses[lane]), size) for lane in lanes]
+    places = [
+        [view.memory(one, size, "global", lane=lane, write=not loads, align=size, told=False) for one in ones]
+        for lane, ones in zip(lanes, meant, strict=True)
+    ]
+    for device in range(max(map(len, meant))):
+        there = [(lane, ones[device]) for lane, ones in zip(lanes, meant, strict=True) if device < len(ones)]
+        tell(view, "global", action, size, *zip(*there, strict=True))
     if loads:
         _load(view, places, step)
     else:
-        _write(view, places, step, reduces=opcode.name == "multimem.red")
-
-
-def _places(view: View, lane: int, address: int, size: int) -> list[memoryview]:
-    """What a lane's address means on each device. Raises `Trap`."""
-    return [view.memory(one, size, "global", lane=lane, align=size) for one in buffers(view, lane, address, size)]
+        _write(view, places, step, reduces=action == "atomic")
 
 
 def buffers(view: View, lane: int, address: int, size: int) -> list[int]:

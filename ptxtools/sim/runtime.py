@@ -18,6 +18,7 @@ from .residency import ctas_per_sm
 from .textures.handles import Textures
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics.findings import Finding
     from ptxtools.machine.observers import Watch
     from ptxtools.program.program import Program
 
@@ -155,14 +156,17 @@ class Runtime:
 
         return Allocations(device, image, request.kernel, request.params).overwritten(places, blocks)
 
-    def checked(self, trap: Trap, context: LaunchContext) -> Trap:
-        """A trap under checkers: it is a finding of the checker that looks for its cause, where that is on. What was
-        found before stands below it."""
+    def checked(self, trap: Trap) -> Trap:
+        """A trap under checkers: it is a finding of the checker that looks for its cause, where that is on."""
         checker = trap.cause.checker
         if checker is not None and checker in self.device.checks and trap.kind is TrapKind.TRAP:
             trap.kind = checker
-        before = [finding for watch in context.watches for finding in watch.findings]
-        trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in before[:8])
+        return trap
+
+    def with_findings(self, trap: Trap, context: LaunchContext) -> Trap:
+        """A trap with what was found before it."""
+        trap.findings = _heard([finding for watch in context.watches for finding in watch.findings], context)
+        trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in trap.findings[:8])
         trap.args = (trap.describe(),)
         return trap
 
@@ -172,7 +176,7 @@ class Runtime:
         """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
         if context.children:
             self._run_children(module, request, host, context, result)
-        result.reports = [finding for watch in context.watches for finding in watch.end()]
+        result.reports = list(_heard([finding for watch in context.watches for finding in watch.end()], context))
         result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
     def _run_children(
@@ -217,3 +221,12 @@ class Runtime:
         if total > self.device.limits.shared_cta:
             return 0
         return ctas_per_sm(threads, program.registers, total, self.device.limits)
+
+
+def _heard(findings: list[Finding], context: LaunchContext) -> tuple[Finding, ...]:
+    """The findings that no comment of the module silences."""
+    if not findings:
+        return ()
+    from ptxtools.diagnostics.comments import heard
+
+    return tuple(heard(findings, context.places.source))

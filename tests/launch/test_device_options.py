@@ -14,9 +14,10 @@ import ptxtools
 from ptxtools import sim
 from ptxtools.cli import run
 from ptxtools.diagnostics.kinds import CHECKERS
+from ptxtools.launch.errors import SpecError
 from ptxtools.launch.file import parse_launch_file
 from ptxtools.launch.job import FAILURES
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, option, options_of, takes
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, option, options_of, takes, values_of
 from ptxtools.sim.device import Request
 
 FILE = b'module = "k.ptx"\ngrid = 1\nblock = 1\n'
@@ -58,7 +59,7 @@ ANOTHER = """
     try:
         parse_launch_file(text + b'colour = "pink"', "x")
     except SpecError as error:
-        assert "x: colour: colour 'pink': must be grey or green" in str(error)
+        assert "x: colour: must be grey or green, not 'pink'" in str(error)
     else:
         raise AssertionError("pink was taken")
 
@@ -68,7 +69,7 @@ ANOTHER = """
         try:
             device(colour="pink")
         except ptxtools.LaunchError as error:
-            assert str(error) == "colour 'pink': must be grey or green"
+            assert str(error) == "colour: must be grey or green, not 'pink'"
         else:
             raise AssertionError("pink was taken")
     print("everywhere")
@@ -108,9 +109,9 @@ def test_devices_take_every_option(device):
         ({"sms": 65537}, "a device cannot have 65537 SMs; at most 65536"),
         ({"memory": 0}, "a device cannot have 0 bytes of memory"),
         ({"threads": 0}, "a device cannot have 0 worker threads"),
-        ({"seed": -1}, "seed -1: must not be negative"),
+        ({"seed": -1}, "seed: must be at least 0, not -1"),
         ({"heap": -1}, "a heap of -1 bytes does not fit: device memory has"),
-        ({"numerics": "exact"}, "numerics 'exact': must be chip or ieee"),
+        ({"numerics": "exact"}, "numerics: must be chip or ieee, not 'exact'"),
         ({"engine": "steam"}, "there is no engine 'steam'; there are native and reference"),
         ({"stack": -1}, "stack"),
     ],
@@ -125,17 +126,66 @@ def test_options_of_a_launch_are_read_from_one_table(monkeypatch, tmp_path):
     """On the command line, in a file, and in what a device is asked for."""
     jobs = []
     monkeypatch.setattr(run, "_run", lambda job, options: jobs.append(job) or 0)
-    line = ["k.ptx", "--grid", "2", "--block", "1", "--cluster", "2", "--shared", "64", "--cooperative", "--stack", "0"]
+    line = ["k.ptx", "--grid", "1", "--block", "1", "--cluster", "2", "--shared", "64", "--cooperative", "--stack", "0"]
     assert CliRunner().invoke(run.command, line, standalone_mode=False).exception is None
     text = b"cluster = 2\nshared = 64\ncooperative = true\nstack = 0\n"
     plans = [jobs[0].launches[0], parse_launch_file(FILE + text, "x").launches[0]]
     plans.append(parse_launch_file(b'module = "k.ptx"\nblock = 1\n' + text + b"[[launch]]\ngrid = 1", "x").launches[0])
     names = [one.name for one in options_of(LaunchOptions)]
-    assert names == ["cluster", "shared", "cooperative", "stack"]
+    assert names == ["grid", "block", "cluster", "shared", "cooperative", "stack"]
     for plan in plans:
-        assert [getattr(plan, name) for name in names] == [(2, 1, 1), 64, True, 0]
-    assert {*names, "grid", "block"} <= {one.name for one in fields(Request)}
-    assert {*names, "timeout", "max_instructions"} <= set(inspect.signature(ptxtools.Device.launch).parameters)
+        assert [getattr(plan, name) for name in names] == [(1, 1, 1), (1, 1, 1), (2, 1, 1), 64, True, 0]
+    assert set(names) <= {one.name for one in fields(Request)}
+    shown = inspect.signature(ptxtools.Device.launch).parameters
+    assert list(shown) == ["self", "kernel", "grid", "block", "args", *names[2:], "timeout", "max_instructions"]
+
+
+def test_limits_of_a_run_are_read_from_one_table(monkeypatch, tmp_path):
+    """On the command line, in a file, and in what a device is asked for; of two limits the smaller one holds."""
+    jobs = []
+    monkeypatch.setattr(run, "_run", lambda job, options: jobs.append(job) or 0)
+
+    def limits(*line):
+        assert CliRunner().invoke(run.command, line, standalone_mode=False).exception is None
+        return values_of(jobs[-1].limits, RunOptions)
+
+    given = ("--timeout", "2.5", "--max-instructions", "7")
+    path = tmp_path / "case.toml"
+    path.write_bytes(FILE + b"timeout = 2.5\nmax_instructions = 7\n")
+    wanted = {"timeout": 2.5, "max_instructions": 7}
+    assert limits("k.ptx", "--grid", "2", "--block", "1", *given) == wanted
+    assert limits("--launch", str(path)) == wanted
+    assert limits("--launch", str(path), "--timeout", "3", "--max-instructions", "6") == {
+        **wanted,
+        "max_instructions": 6,
+    }
+    assert limits("--launch", str(path), "--timeout", "2") == {**wanted, "timeout": 2}
+    assert set(wanted) == {one.name for one in options_of(RunOptions)} <= {one.name for one in fields(Request)}
+    assert set(wanted) <= set(inspect.signature(ptxtools.Device.launch).parameters)
+    with pytest.raises(SpecError, match=r"x: launch\[0\]: unknown key 'timeout'"):
+        parse_launch_file(FILE + b"[[launch]]\ntimeout = 1", "x")
+    for text, problem in (
+        (b"timeout = inf", "timeout: must be a number of seconds above 0, not inf"),
+        (b"timeout = nan", "timeout: must be a number of seconds above 0, not nan"),
+        (b"timeout = '1'", "timeout: must be a number, not '1'"),
+        (b"max_instructions = 0", "max_instructions: must be at least 1, not 0"),
+    ):
+        with pytest.raises(SpecError, match=f"x: {problem}"):
+            parse_launch_file(FILE + text, "x")
+
+
+def test_a_kernel_on_host_memory_takes_every_option_of_a_launch():
+    text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { L: bra L; }"
+    with pytest.raises(ptxtools.Trap, match="more than 1000 instructions"):
+        ptxtools.ptx_run(text, [], 1, 1, max_instructions=1000)
+    with pytest.raises(ptxtools.LaunchError, match="not a multiple of clusters of 2"):
+        ptxtools.ptx_run(text, [], 1, 3, cluster=2)
+    with pytest.raises(TypeError, match="colour"):
+        ptxtools.ptx_run(text, [], 1, 1, colour=1)
+    with pytest.raises(TypeError, match="timeout must be a number, not a str"):
+        ptxtools.ptx_run(text, [], 1, 1, timeout="long")
+    with pytest.raises(ptxtools.LaunchError, match="timeout: must be a number of seconds above 0, not inf"):
+        ptxtools.ptx_run(text, [], 1, 1, timeout=float("inf"))
 
 
 def test_a_launch_of_the_library_may_limit_instructions_and_stack():
@@ -144,7 +194,7 @@ def test_a_launch_of_the_library_may_limit_instructions_and_stack():
     with pytest.raises(ptxtools.Trap) as caught:
         device.launch(module["k"], 1, 1, [], max_instructions=1000)
     assert caught.value.kind == "timeout" and "more than 1000 instructions" in caught.value.reason
-    with pytest.raises(ptxtools.LaunchError, match="max_instructions 0"):
+    with pytest.raises(ptxtools.LaunchError, match="max_instructions: must be at least 1, not 0"):
         device.launch(module["k"], 1, 1, [], max_instructions=0)
     with pytest.raises(ptxtools.LaunchError, match="stack"):
         device.launch(module["k"], 1, 1, [], stack=1 << 40)

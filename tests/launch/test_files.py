@@ -27,7 +27,7 @@ def test_minimal(tmp_path: Path) -> None:
     assert launch.module == str(tmp_path / "k.ptx")
     assert (launch.grid, launch.block, launch.cluster) == ((4, 1, 1), (32, 2, 1), None)
     assert (launch.kernel, launch.shared, launch.cooperative, launch.args) == ("", 0, False, [])
-    assert (job.device.sms, job.timeout, job.expect_failure) == (16, None, "")
+    assert (job.device.sms, job.limits.timeout, job.expect_failure) == (16, None, "")
 
 
 def test_everything(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ expect = "t2.npy"
     (launch,) = job.launches
     assert (launch.kernel, launch.cluster, launch.shared) == ("f", (2, 1, 1), 49152)
     assert (launch.cooperative, launch.stack) == (True, 4096)
-    assert (job.device.target, job.device.sms, job.timeout, job.expect_failure) == ("sm_90a", 8, 2.5, "timeout")
+    assert (job.device.target, job.device.sms, job.limits.timeout, job.expect_failure) == ("sm_90a", 8, 2.5, "timeout")
     assert job.expect_printed == str(tmp_path / "out.txt")
     assert launch.args == [
         BufferArgument("a"), BufferArgument("out", 256), Scalar(128), Scalar(-1.5), Raw(b"\x00\xff"), Null(),

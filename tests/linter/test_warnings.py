@@ -42,7 +42,7 @@ def test_constants(body, codes):
 
 @pytest.mark.parametrize(("body", "codes"), [
     ("bra L; L: ret;", []),
-    ("@%p1 bra L; add.s32 %r1, %r1, 1; L: mov.pred %p1, 1;", []),
+    ("@%p1 bra L; add.s32 %r1, %r1, 1; L: mov.pred %p1, 1;", ["PTX521"]),
     ("ret; add.s32 %r1, %r1, 1;", ["PTX510"]),
     ("ret; add.s32 %r1, %r1, 1; add.s32 %r1, %r1, 2;", ["PTX510"]),
     ("ret; trap;", []),
@@ -79,6 +79,28 @@ def test_end_of_body(text, codes):
 ])  # fmt: skip
 def test_registers_that_nothing_writes(body, codes):
     assert found(body) == codes
+
+
+@pytest.mark.parametrize(("operands", "codes"), [
+    ("%p1, %b1, [%rd1], %rd2", []),
+    ("%p1, %b1, [%rd1], %rd9", ["PTX520"]),
+    ("%p1, [%rd1], %rd2", ["PTX520"]),
+])  # fmt: skip
+def test_results_are_those_of_the_operand_list_that_is_written(operands, codes):
+    """With a second result every operand has moved by one."""
+    text = f"""
+.version 9.5
+.target sm_100a
+.address_size 64
+.entry k() {{
+    .reg .pred %p1; .reg .b8 %b1; .reg .b16 %h1; .reg .b64 %rd1, %rd2, %rd9;
+    mov.b64 %rd1, 0; mov.b64 %rd2, 0; mbarrier.init.b64 [%rd1], 1; bar.sync 0;
+    mbarrier.test_wait.phase_type::primary.b64 {operands};
+    cvt.u16.u8 %h1, %b1; @%p1 st.global.b16 [%rd1], %h1;
+    ret;
+}}
+"""
+    assert [d.code for d in lint(parse(text, "a.ptx").module)] == codes
 
 
 @pytest.mark.parametrize(("condition", "codes"), [

@@ -36,9 +36,6 @@ def kinds_of() -> dict[str, list[str]]:
 @contextmanager
 def messages(patch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Messages of all traps that are made meanwhile, and what deadlock reports say of each warp."""
-    from ptxtools.native.loop import hangs
-    from ptxtools.reference import deadlocks
-
     made, told, met = Trap.__init__, deadlock.report, []
 
     def init(self: Trap, reason: str, **facts: Any) -> None:
@@ -53,8 +50,7 @@ def messages(patch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     with patch.context() as here:
         here.setattr(Trap, "__init__", init)
-        here.setattr(hangs, "report", report)
-        here.setattr(deadlocks, "report", report)
+        here.setattr(deadlock, "report", report)
         yield met
 
 

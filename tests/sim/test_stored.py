@@ -57,7 +57,7 @@ def run(module: StoredModule, device: Device | None = None) -> int:
     kernel = module.contents.kernels["bump"]
     out = device.arena.allocate(4)
     params = out.address.to_bytes(8, "little")
-    device.run(module, Request(kernel, (1, 1, 1), (1, 1, 1), params))
+    device.run(module, Request(kernel=kernel, grid=(1, 1, 1), block=(1, 1, 1), params=params))
     return int.from_bytes(device.arena.view(out.address, 4), "little")
 
 
@@ -77,7 +77,9 @@ def test_traps_find_their_line_without_the_parser(request: pytest.FixtureRequest
     request.getfixturevalue("no_parser")
     module, device = loadable(DATA, "k.ptx"), Device()
     with pytest.raises(ptxtools.Trap) as caught:
-        device.run(module, Request(module.contents.kernels["bump"], (1, 1, 1), (1, 1, 1), bytes(8)))
+        device.run(
+            module, Request(kernel=module.contents.kernels["bump"], grid=(1, 1, 1), block=(1, 1, 1), params=bytes(8))
+        )
     assert caught.value.file == "k.ptx"
     assert "st.global.u32" in TEXT.splitlines()[(caught.value.line or 0) - 1]
 

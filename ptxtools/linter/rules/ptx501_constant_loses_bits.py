@@ -27,7 +27,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         operand = line.item.operands[index]
         op = line.plan.op
         assert isinstance(operand, Immediate) and op is not None
-        spec = op.operands[index]
+        spec = line.plan.specs[index]
         if op.family in ("shl", "shr") and index == 2:
             continue  # PTX502 is more specific
         bits = TYPES[spec.type].bits if spec.type else 32

@@ -381,9 +381,8 @@ RESUME_EXACT, RESUME_NEXT, RESUME_SAME = 1, 2, 3
     TRAP_BARRIER,
     TRAP_CALL,
     TRAP_SWITCH,
-    TRAP_BREAK,
     TRAP_MEMBER,
-) = range(9)
+) = range(8)
 
 #: A block number no lane is ever at.
 NOWHERE = 0xFFFFFFFF

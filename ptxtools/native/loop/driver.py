@@ -80,11 +80,10 @@ class _GridRun:
         finally:
             if self.failures:
                 self.stop.set()
-            for thread in threads:
-                thread.join()
+            self._join()
         if self.failures:
             if isinstance(self.failures[0], KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
-                raise self.failures[0] from self._told(Hang("interrupted", "stopped"))
+                raise self.failures[0] from self._told(self.hangs[0] if self.hangs else Hang("interrupted", "stopped"))
             raise self.failures[0]
         if self.hangs:
             raise self._told(self.hangs[0])
@@ -96,6 +95,19 @@ class _GridRun:
         for worker in self.workers:
             worker.close()
         return Outcome(total)
+
+    def _join(self) -> None:
+        """Wait for the other workers. Ctrl-C stops them, a second one leaves them behind."""
+        try:
+            for thread in self.threads:
+                thread.join()
+        except KeyboardInterrupt as error:
+            if self.failures and isinstance(self.failures[0], KeyboardInterrupt):
+                raise
+            self.failures.insert(0, error)
+            self.stop.set()
+            for thread in self.threads:
+                thread.join()
 
     def release(self) -> None:
         """Forget everything: workers and what serves them know each other, and would keep the device's memory until
@@ -110,7 +122,7 @@ class _GridRun:
     def _told(self, hang: Hang) -> Trap:
         from . import hangs
 
-        return hangs.told(self.workers, hang)
+        return hangs.report(self.workers, hang)
 
     def _hang(self, hang: Hang) -> None:
         """A worker has found that the run is over. From a deadlock on the others make one more step each, so that the

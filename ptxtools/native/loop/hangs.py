@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ptxtools.machine.deadlock import CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, report
+from ptxtools.machine.deadlock import CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, told
 from ptxtools.machine.polled import Look, looks
 from ptxtools.native.code.keys import RECORD_BYTES
 from ptxtools.native.code.structures import CTA, WARP, Structure
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
 _AHEAD = 64
 
 
-def told(workers: Sequence[Worker], hang: Hang) -> Trap:
+def report(workers: Sequence[Worker], hang: Hang) -> Trap:
     """The trap that says where each warp of each resident CTA is."""
-    lines: list[CtaLine] = []
-    found: list[Waiting] = []
+    launch = workers[0].launch
+    return told(launch.program, launch.grid, partial(_gather, workers, hang), hang.reason, hang.kind)
+
+
+def _gather(workers: Sequence[Worker], hang: Hang, lines: list[CtaLine], found: list[Waiting]) -> None:
     for worker in workers:
         for slot, cta in _running(worker):
             lines += _summary(worker, cta)
@@ -45,8 +49,6 @@ def told(workers: Sequence[Worker], hang: Hang) -> Trap:
                 lines += [(None, text) for text in pending(worker.schedule, worker.residents.known(slot))]
         for wait in worker.schedule.waits():
             _note_wait(worker, found, wait, wait.lanes)
-    launch = workers[0].launch
-    return report(launch.program, launch.grid, lines, found, hang.reason, hang.kind)
 
 
 def _running(worker: Worker) -> Iterator[tuple[int, int]]:

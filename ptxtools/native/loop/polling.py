@@ -53,7 +53,7 @@ _FRAMES = 16
 
 
 class Hang(Exception):  # noqa: N818 - no error of ours
-    """A run cannot, or may not, go on. When all workers have stopped `hangs.told` makes a trap of it.
+    """A run cannot, or may not, go on. When all workers have stopped `hangs.report` makes a trap of it.
 
     loops: threads that run only look at what never changes.
     """
@@ -109,8 +109,9 @@ class Watch:
         self.rests = False
         #: Since the last look at warps that run, nobody could and nothing had changed.
         self.quiet = False
-        #: It is just being looked whether everything comes back.
+        #: It is just being looked whether everything comes back; and clusters that had started when that began.
         self.looking = False
+        self.started = 0
         #: When the worker began, and when it may look again at what it waits for.
         self.began = self.next = time.monotonic()
         program, shape = worker.launch.program, worker.shape
@@ -191,7 +192,7 @@ class Watch:
         kept = {name: worker.get(name) for name in ("random", "warp_slice", "cta_slice")}
         worker.set("random", 0)
         worker.set("cta_slice", 1)
-        self.looking = True
+        self.looking, self.started = True, self._started()
         try:
             yield
         finally:
@@ -244,14 +245,18 @@ class Watch:
         return None
 
     def _round(self, check: Callable[[], bool]) -> bool:
-        """Give every CTA that can move a turn; true when there is no use in going on."""
+        """Give every CTA that can move a turn; true when there is no use in going on, as work still starts."""
         worker = self.worker
         while True:
             before = worker.get("slot_current")
             if worker.step(1) or check():
                 return True
             if worker.get("slot_current") <= before:
-                return False
+                return self._started() != self.started
+
+    def _started(self) -> int:
+        """Clusters that some worker has taken."""
+        return min(self.worker.tables.next.value, self.worker.shape.clusters)  # free slots ask for more for ever
 
     def _memory(self) -> int:
         memory = self.worker.launch.memory
@@ -270,9 +275,8 @@ class Watch:
         """All that decides what this worker does next, but for device memory and time limits."""
         worker = self.worker
         ctas = (self._cta_state(at) for at in self._running())
-        started = min(worker.tables.next.value, worker.shape.clusters)  # free slots ask for more for ever
         woken = zlib.crc32(repr([(warp, [w.left for w in waits]) for warp, waits in worker.woken.items()]).encode())
-        return worker.get("slot_current"), started, woken, *ctas
+        return worker.get("slot_current"), self._started(), woken, *ctas
 
     def _cta_state(self, at: int) -> int:
         """Checksum of a CTA: barriers, shared memory, places and frames of its warps, and their local memory."""

@@ -1,4 +1,4 @@
-"""LLVM IR of products of factors that `tilefactors` has arranged: D = A * B + C as tensor cores add (docs/numerics.md).
+"""LLVM IR of products of factors that `factors` has arranged: D = A * B + C as tensor cores add (docs/numerics.md).
 
 A block is 64 elements of D, four vectors. The largest exponent of each element comes from sums of 16-bit exponents.
 Products are exact in f32; each is brought to the scale of its element and cut off to a whole number, and these are
@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ptxtools.machine.products import GROUP
 from ptxtools.native.code.emitter import Emitter, splat
 
 from .decode import SHORT, SINGLE, SIZE, WORD, everywhere
-from .factors import NO_EXPONENT
+from .factors import NO_EXPONENT, TOGETHER
 from .sums import STEP, VectorSums, chain_elements, elements, loop
 
 #: Elements of D in a block; vectors of 16 that it has.
-BLOCK, VECTORS = 64, 4
+BLOCK, VECTORS = GROUP * TOGETHER, TOGETHER
 #: Greatest exponent of factors whose products are far from overflow in f32; lowest exponent of an element for which
 #: the scales of its terms and of its sum are normal numbers of f32.
 HIGHEST, LOWEST = 62, -100

@@ -1,4 +1,4 @@
-"""LLVM IR that brings a factor of a product from memory into the order in which `tileblocks` reads it.
+"""LLVM IR that brings a factor of a product from memory into the order in which `blocks` reads it.
 
 A factor lies in chunks of 16 bytes, whose places a table gives. It is taken in groups of 16 rows (of A; columns of B):
 its values become f32, [group][k][16], and their exponents i16, [group // 4][k][group % 4][16]. Functions for each type:

@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from ptxtools.semantics.accumulation import RESULTS, SCALED_GROUP, Rule
 
-from . import blocks as tileblocks
-from . import factors as tilefactors
+from . import blocks, factors
 from .rows import HALVES, NAMES, ROWS_NAMES, module
 from .sums import MOST_FRACTION, ROWS, STEP, WIDTH
 
@@ -91,10 +90,10 @@ def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
     found: dict[str, Any] = {name: rows(addresses[name]) for name in ROWS_NAMES}
     found[HALVES] = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, long)(addresses[HALVES])
     factor = ctypes.CFUNCTYPE(word, pointer, pointer, long, long, pointer, pointer)
-    found.update((name, factor(addresses[name])) for name in tilefactors.NAMES)
+    found.update((name, factor(addresses[name])) for name in factors.NAMES)
     block = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding, ctypes.c_bool)
     for plain in (False, True):
-        name = tileblocks.name_of("rows", plain=plain)
+        name = blocks.name_of("rows", plain=plain)
         found[name] = block(addresses[name])
     return found
 

@@ -21,8 +21,8 @@ from ptxtools.semantics.accumulation import Rule
 from . import blocks, decode, factors, wgmma
 from . import interface as tiles
 
-#: Rows of a core matrix, and of a warp's part of A; bytes of a chunk.
-_EIGHT, _ROWS, _CHUNK = 8, 16, 16
+#: Rows of a core matrix; bytes of a chunk.
+_EIGHT, _CHUNK = 8, 16
 
 
 def _cell(view: View) -> Cell | None:
@@ -95,13 +95,13 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
     return payload._replace(
         tables_a=cell.keep(tables[0].rows),
         a_slot=product.a.slot,
-        a_bytes=4 * (2 * _ROWS if major_a == "k" else 2 * product.k),
+        a_bytes=4 * (2 * GROUP if major_a == "k" else 2 * product.k),
     )
 
 
 def _registers(a: Array) -> Array:
     """Offsets of A's chunks in the frame: a register is eight rows of 16 bytes (9.7.15.5.1.1)."""
-    row, part = np.arange(_ROWS)[:, None], np.arange(2)[None, :]
+    row, part = np.arange(GROUP)[:, None], np.arange(2)[None, :]
     offsets: Array = a[2 * part + row // _EIGHT] + _CHUNK * (row % _EIGHT)
     return np.ascontiguousarray(offsets, np.int32)
 

@@ -8,16 +8,21 @@ does the work, which also knows what is wrong with it.
 from __future__ import annotations
 
 from ptxtools.machine.issued import KEYS, MARKS, PATIENCE, WARPS
+from ptxtools.machine.products import GROUP
 from ptxtools.native.code.emitter import expand
 from ptxtools.native.code.structures import TABLES
 
-from .blocks import HIGHEST
+from .blocks import BLOCK, HIGHEST
 from .factors import NOT_FINITE
 
-#: Largest K, and columns, of an instruction.
-_K, _COLUMNS = 32, 256
-#: Parts of the scratch memory, in bytes: B's values and exponents, A's, and A's four times.
-_PARTS = (4 * _K * _COLUMNS, 2 * _K * _COLUMNS, 4 * _K * 16, 2 * _K * 64, 4 * _K * 64, 2 * _K * 64)
+#: Largest K and N of a product of elements of 8 bits and more (9.7.15.2).
+_K, _N = 32, 256
+#: Parts of the scratch memory, in bytes, as `factors` lays them out (f32, i16): B's values and exponents, those of the
+#: warp's rows of A, and those of A with each row four times.
+_PARTS = (
+    4 * _K * _N, 2 * _K * _N, 4 * _K * GROUP,
+    2 * _K * BLOCK, 4 * _K * BLOCK, 2 * _K * BLOCK,
+)  # fmt: skip
 _B, _B_EXPONENTS, _A, _A_EXPONENTS, _FOUR, _FOUR_EXPONENTS = (sum(_PARTS[:i]) for i in range(len(_PARTS)))
 SCRATCH_BYTES = sum(_PARTS)
 #: Bits of a descriptor that hold the address's multiple of 1024; where the hash of the others begins.

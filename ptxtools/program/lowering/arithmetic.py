@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxtools import semantics
 from ptxtools.ir import Immediate, Instruction, Name, Operand, Pair, Vector
+from ptxtools.ir.fitting import fitting
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.isa.types import TYPES
 from ptxtools.program.details import Constant, Detail, Suffixes, Truncated
@@ -19,16 +20,11 @@ if TYPE_CHECKING:
 
 
 def shape_of(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
-    """The operand list of the opcode that fits the number of written operands."""
-    count = len(instruction.operands)
-    specs = op.operands
-    if len(specs) == count:
-        return specs
-    for shape in op.shapes:
-        required = sum(not spec.optional for spec in shape)
-        if required <= count <= len(shape):
-            return shape
-    raise Unsupported(f"{count} operands do not fit any form")
+    """The operand list that an instruction is written with."""
+    found = fitting(op, instruction.operands)
+    if found is None:
+        raise Unsupported("the operands do not fit any form")
+    return found
 
 
 class Operands(NamedTuple):

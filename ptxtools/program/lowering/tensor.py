@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxtools.ir import Address, Instruction, Operand, Vector
+from ptxtools.ir import Address, Instruction, Operand
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.program.details import NamedOperands
 from ptxtools.program.program import Op, Ref
 
-from .arithmetic import add_destination, add_source, elements
+from .arithmetic import add_destination, add_source, elements, shape_of
 from .memory import locate
 from .registry import Unsupported, lowers
 
@@ -64,27 +64,13 @@ class _Event:
 _SPACES = {"shared::cluster": "shared"}
 
 
-def _shape(op: Opcode, instruction: Instruction) -> tuple[OperandSpec, ...]:
-    """The operand list of the opcode that fits in number and in where addresses and vectors stand."""
-    operands = instruction.operands
-    for shape in op.shapes:
-        required = sum(not spec.optional for spec in shape)
-        if required <= len(operands) <= len(shape) and all(
-            (spec.role == "addr") == isinstance(operand, Address)
-            and (not isinstance(operand, Vector) or spec.vector or "braced" in spec.kinds)
-            for operand, spec in zip(operands, shape, strict=False)
-        ):
-            return shape
-    raise Unsupported("the operands do not fit any form")
-
-
 def _event(f: FunctionLowering, instruction: Instruction, op: Opcode, kind: str, *, collective: bool) -> None:
     """The instruction as an event; all lanes of the warp meet before a collective one."""
     after = f.guarded_region()
     if collective:
         f.synchronise(f.constant(_ALL_LANES, "b32"))
     event = _Event()
-    for operand, spec in zip(instruction.operands, _shape(op, instruction), strict=False):
+    for operand, spec in zip(instruction.operands, shape_of(op, instruction), strict=False):
         event.add(f, operand, spec, op)
     f.event(event.operation(kind, op, f.where))
     f.end_region(after)
@@ -99,7 +85,7 @@ def warpgroup_product(f: FunctionLowering, instruction: Instruction, op: Opcode)
     after = f.guarded_region()
     f.synchronise(f.constant(_ALL_LANES, "b32"))
     event = _Event()
-    for operand, spec in zip(instruction.operands, _shape(op, instruction), strict=False):
+    for operand, spec in zip(instruction.operands, shape_of(op, instruction), strict=False):
         event.add(f, operand, spec, op)
         if spec.name == "d":
             first = len(event.src)

@@ -9,6 +9,7 @@ from ptxtools.machine.claims import Span, span_at
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import Groups
 from ptxtools.program.program import RANK_SHIFT
+from ptxtools.sim import accesses
 from ptxtools.sim.multimem import buffers
 from ptxtools.sim.poison import poison
 from ptxtools.sim.tensormap.boxes import Update
@@ -213,16 +214,12 @@ class _Store:
 @serves("bulk.clear")
 def clear(view: View) -> None:
     """st.bulk: zeros (9.7.9.13)."""
-    operands, listeners = Operands(view), view.launch.observers
+    operands = Operands(view)
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 8:
             raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
         target = operands.memory("a", lane, size, write=True, align=8)
-        if listeners is not None:
-            from ptxtools.machine.observers import Access
-
-            cta, offset = operands.shared("a", lane, size, align=8)
-            place = np.array([cta.rank << RANK_SHIFT | offset], np.uint64)
-            listeners.tell("access", view, Access("shared", np.array([lane]), place, size, "write", ""))
+        cta, offset = operands.shared("a", lane, size, align=8)
+        accesses.tell(view, "shared", "write", size, [lane], [cta.rank << RANK_SHIFT | offset])
         target[:] = 0

@@ -12,6 +12,7 @@ from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
+from ptxtools.sim.accesses import tell
 
 from .access import Array, groups, lanes_of
 from .objects import Texture
@@ -29,8 +30,9 @@ class _Access(NamedTuple):
     places: Array
 
 
-def _accesses(view: View, size: int | None) -> Iterator[_Access]:
-    """Each surface with the lanes that access `size` bytes of it (None: a texel); .zero leaves lanes out.
+def _accesses(view: View, size: int | None, action: str) -> Iterator[_Access]:
+    """Each surface with the lanes that access `size` bytes of it (None: a texel); .zero leaves lanes out. action: as in
+    `accesses.tell`.
 
     Raises `Trap`. The x coordinate counts bytes, or samples with `.p`.
     """
@@ -49,7 +51,9 @@ def _accesses(view: View, size: int | None) -> Iterator[_Access]:
         step = size or texture.texel
         there, offsets = _offsets(view, texture, lanes, place, layer, step)
         if len(there):
-            memory = view.memory(texture.address, texture.bytes, "global", lane=int(there[0]))
+            lane, write = int(there[0]), action != "read"
+            memory = view.memory(texture.address, texture.bytes, "global", lane=lane, write=write, told=False)
+            tell(view, "global", action, step, there, texture.address + offsets)
             places = offsets[:, None] + np.arange(step)
             yield _Access(texture, there, np.frombuffer(memory, np.uint8), places)
 
@@ -100,7 +104,7 @@ def suld(view: View) -> None:
     """Load bytes."""
     _, item = _element(view)
     values = np.zeros((len(view.op.dst), LANES), f"u{item}")
-    for access in _accesses(view, item * len(view.op.dst)):
+    for access in _accesses(view, item * len(view.op.dst), "read"):
         values[:, access.lanes] = access.bytes[access.places].view(f"<u{item}").T
     for position, column in enumerate(values):
         view.result(position, column.astype(np.uint16) if item == 1 else column)
@@ -115,7 +119,7 @@ def sust(view: View) -> None:
     first = 2 + view.op.of(TexturePlace).coordinates
     columns = np.stack([view.source(n) for n in range(first, len(view.op.src))], axis=1)
     formatted = opcode.has("p")
-    for access in _accesses(view, None if formatted else item * columns.shape[1]):
+    for access in _accesses(view, None if formatted else item * columns.shape[1], "write"):
         own = columns[access.lanes]
         samples = _formatted(access.texture, own.astype(np.uint32)) if formatted else own.astype(f"<u{item}")
         raw = np.ascontiguousarray(samples).view(np.uint8)
@@ -152,7 +156,7 @@ def sured(view: View) -> None:
     values = view.source(2 + view.op.of(TexturePlace).coordinates)
     operation = _OPERATIONS[opcode.mods["op"]]
     with _lock:
-        for access in _accesses(view, item):
+        for access in _accesses(view, item, "atomic"):
             texture = access.texture
             if opcode.has("p") and texture.is_float:
                 raise view.trap(f"sured.p requires integers, but the surface has {texture.type}", int(access.lanes[0]))

@@ -437,7 +437,6 @@ GOOD = ("--arg", "zeros:u32[4]", "--arg", "1")
         ((*BASE, *GOOD, "--nonsense"), 2, "No such option"),
         ((*BASE, *GOOD, "--check", "mem"), 2, "there is no checker 'mem'"),
         ((*BASE, *GOOD, "--profile"), 2, "'--profile' is not available yet"),
-        ((*BASE, *GOOD, "--trace", "t"), 2, "'--trace' is not available yet"),
         ((*BASE, *GOOD, "--seed", "-1"), 2, "'--seed'"),
     ],
 )
@@ -471,9 +470,18 @@ def test_another_architecture_is_refused(run, tmp_path: Path) -> None:
 
 def test_help_names_what_is_built_and_nothing_else(run) -> None:
     text = run("--help").out
-    for option in ("--grid", "--expect", "--launch", "--engine", "--max-instructions", "--list", "Examples:"):
+    for option in (
+        "--grid",
+        "--expect",
+        "--launch",
+        "--engine",
+        "--max-instructions",
+        "--list",
+        "--trace",
+        "Examples:",
+    ):
         assert option in text
-    for option in ("--trace", "--timeline", "--profile", "--coverage"):
+    for option in ("--timeline", "--profile", "--coverage"):
         assert option not in text
     assert run("--version").out.startswith("ptx-run ")
 

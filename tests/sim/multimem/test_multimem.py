@@ -126,3 +126,33 @@ buffers = ["x0", "x1"]
     )
     np.save(tmp_path / "start.npy", np.array([0, 1], np.uint32))
     assert exit_status(command, "ptx-run", ["--launch", str(tmp_path / "case.toml")]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_observers_are_told_of_the_access_on_each_device(engine: str) -> None:
+    told: list[tuple[Any, ...]] = []
+
+    class Watcher(ptxtools.Observer):
+        def access(self, at: Any, access: Any) -> None:
+            if "multimem" in at.text:
+                told.append(
+                    (access.action, access.strength, access.size, access.lanes.tolist(), access.addresses.tolist())
+                )
+
+        def wrote_global(self, address: int, size: int) -> None:
+            told.append(("twice", address, size))
+
+    body = """setp.lt.u32 %p, %i, 2;
+    @%p multimem.ld_reduce.relaxed.gpu.global.add.u32 %r0, [%m]; @%p multimem.st.weak.global.u32 [%m+4], %i;
+    @%p multimem.red.release.sys.global.add.u64 [%m+8], 1;"""
+    device = ptxtools.Device("sm_100a", engine=engine, observers=[Watcher()])
+    buffers = [device.upload(np.zeros(4, np.uint32)) for _ in range(3)]
+    module = ptxtools.loads(HEAD + body + " ret; }")
+    device.launch(module["k"], 1, 4, [device.multicast(buffers), np.zeros(4, np.uint32)])
+    assert told == [
+        (action, strength, size, [0, 1], [buffer.address + offset] * 2)
+        for action, strength, size, offset in (
+            ("read", "relaxed", 4, 0), ("write", "", 4, 4), ("atomic", "release", 8, 8)
+        )
+        for buffer in buffers
+    ]  # fmt: skip

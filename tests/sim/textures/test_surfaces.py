@@ -118,3 +118,43 @@ def test_reductions_of_floats(device: ptxtools.Device) -> None:
     surface = device.surface(device.upload(np.zeros(4, np.float32)), "1d", type="f32", size=[4])
     with pytest.raises(ptxtools.Trap, match=r"sured\.p requires integers, but the surface has f32"):
         run("mov.b32 %r1, 1; sured.p.or.1d.b32.trap [%s, {3}], %r1;", surface, device)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_observers_are_told_of_accesses(engine: str) -> None:
+    told: list[tuple[Any, ...]] = []
+
+    class Watcher(ptxtools.Observer):
+        def access(self, at: Any, access: Any) -> None:
+            if access.space == "global" and at.text.startswith("su"):
+                told.append((access.action, access.size, access.lanes.tolist(), access.addresses.tolist()))
+
+        def wrote_global(self, address: int, size: int) -> None:
+            told.append(("twice", address, size))
+
+    device = ptxtools.Device(engine=engine, observers=[Watcher()])
+    buffer = device.upload(np.zeros((2, 4), np.uint32))
+    surface = device.surface(buffer, type="u32", size=[4, 2])
+    body = """shl.b32 %r0, %i, 2; suld.b.2d.b32.zero %r1, [%s, {%r0, 1}]; sust.b.2d.b32.zero [%s, {%r0, 0}], %i;
+    sust.p.2d.b32.zero [%s, {%i, 1}], %i; sured.b.add.2d.u32.trap [%s, {4, 1}], %i;"""
+    run(body, surface, device, threads=5)
+    rows = [[buffer.address + 16 * row + 4 * lane for lane in range(4)] for row in range(2)]
+    inside = list(range(4))  # of five lanes
+    assert told == [
+        ("read", 4, inside, rows[1]), ("write", 4, inside, rows[0]), ("write", 4, inside, rows[1]),
+        ("atomic", 4, [*inside, 4], [rows[1][1]] * 5),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_initcheck_finds_texels_that_nobody_wrote(engine: str) -> None:
+    device = ptxtools.Device(engine=engine, checks="initcheck")
+    surface = device.surface(device.alloc(32), type="u32", size=[8, 1])
+    body = "sust.b.2d.b32.trap [%s, {8, 0}], 1; "
+    body += "suld.b.2d.b32.trap %r0, [%s, {8, 0}]; suld.b.2d.b32.trap %r0, [%s, {12, 0}];"
+    text = (
+        HEAD.format(option="", globals="")
+        + f".visible .entry k(.param .u64 s) {{ .reg .b64 %s; .reg .b32 %i, %r<8>; ld.param.u64 %s, [s]; {body} ret; }}"
+    )
+    reports = device.launch(ptxtools.loads(text)["k"], 1, 1, [surface]).reports
+    assert ["global read of 4 bytes" in str(one) for one in reports] == [True]

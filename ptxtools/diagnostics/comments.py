@@ -1,0 +1,58 @@
+"""Comments that silence findings: `// ptx-lint: disable=CODE`, `// ptx-run: disable=CHECKER`, and `disable-file`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .findings import Finding
+    from .source import Source
+
+
+def matches(code: str, prefixes: Iterable[str]) -> bool:
+    """Whether a code is one of `prefixes`, or begins with one, in either case; "all" matches everything."""
+    return any(prefix == "ALL" or code.upper().startswith(prefix) for prefix in map(str.upper, prefixes))
+
+
+def silenced(source: Source, tool: str) -> tuple[dict[int, list[str]], list[str]]:
+    """What comments for a tool silence on each line, and in the whole file. A comment on a line of its own is for the
+    line below it."""
+    lines: dict[int, list[str]] = {}
+    whole: list[str] = []
+    for found in re.finditer(rf"//\s*{tool}:\s*(disable|disable-file)\s*=\s*([\w, \t]+)", source.text):
+        codes = [code for code in re.split(r"[,\s]+", found[2]) if code]
+        if found[1] == "disable-file":
+            whole.extend(codes)
+            continue
+        number = source.line_of(found.start())
+        lines.setdefault(number, []).extend(codes)
+        if not source.line(number).partition("//")[0].strip():
+            lines.setdefault(_next_line(source, number), []).extend(codes)
+    return lines, whole
+
+
+def heard(findings: Iterable[Finding], source: Source | None) -> list[Finding]:
+    """The checkers' findings that no comment silences: on their line, or on one of those that they name with it."""
+    found = list(findings)
+    if source is None or "ptx-run:" not in source.text:
+        return found
+    lines, whole = silenced(source, "ptx-run")
+
+    def is_heard(finding: Finding) -> bool:
+        places = [finding.line, *(other.line for other in finding.others)]
+        codes = [code for line in places if line is not None for code in lines.get(line, ())]
+        return not matches(finding.checker, [*whole, *codes])
+
+    return [finding for finding in found if is_heard(finding)]
+
+
+def _next_line(source: Source, number: int) -> int:
+    """The next line with something other than a comment."""
+    last = source.line_of(len(source.text))
+    while number < last:
+        number += 1
+        if source.line(number).partition("//")[0].strip():
+            break
+    return number

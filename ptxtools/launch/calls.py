@@ -1,0 +1,71 @@
+"""Calls of the library that launch a kernel: their options, with the types that Python callers may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ptxtools.machine.options import LaunchOptions, Option, RunOptions, options_of
+from ptxtools.sim.device import Request
+from ptxtools.sim.shape import dim3
+
+from .bind import parameter_block
+from .errors import WrongTypeError, demand, number, whole
+
+if TYPE_CHECKING:
+    from .host import Kernel
+
+#: Types of options, and how they are called when a value has another.
+_TYPES: dict[str, tuple[Any, str]] = {
+    "word": (str, "a word"),
+    "target": (str, "a name such as 'sm_90a', or None"),
+    "checks": (Iterable, "a list of names"),
+    "function": (Callable, "a function"),
+    "objects": (Iterable, "a list of objects"),
+}
+
+
+@dataclass(eq=False, repr=False)
+class _First:
+    """What stands before the options in a call."""
+
+    kernel: Kernel
+
+
+@dataclass(eq=False, repr=False)
+class Call(RunOptions, LaunchOptions, _First):
+    """The arguments of `Device.launch`: kernel, grid, block, args, and every other option by its name."""
+
+    args: Sequence[Any]
+
+    def request(self, values: Sequence[bytes]) -> Request:
+        """The requested launch. values: one for each parameter. Raises `LaunchError`."""
+        try:
+            options = {**typed_values(LaunchOptions, self), **typed_values(RunOptions, self)}
+        except TypeError as error:
+            raise WrongTypeError(str(error)) from None
+        entry = self.kernel.entry
+        return Request(kernel=entry, params=parameter_block(entry, values), **options)
+
+
+def typed_values(described: type, given: Any) -> dict[str, Any]:
+    """The options (`DeviceOptions`, …) in an object, as the simulator takes them. Raises TypeError for a value of the
+    wrong type, `LaunchError` for one that is no shape."""
+    return {option.name: _typed(option, getattr(given, option.name)) for option in options_of(described)}
+
+
+def _typed(option: Option, value: Any) -> Any:
+    if value is None and option.default is None:
+        return None
+    if option.kind == "shape":
+        return dim3(value, option.name)
+    if option.kind == "whole":
+        return whole(value, option.name)
+    if option.kind == "seconds":
+        return number(value, option.name)
+    if option.kind == "flag":
+        return bool(value)
+    kind, wanted = _TYPES[option.kind]
+    demand(value, kind, option.name, wanted)
+    return value

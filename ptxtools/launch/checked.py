@@ -1,0 +1,41 @@
+"""What checkers reported, as a file for other programs (`--check-report`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ptxtools.diagnostics import Trap
+from ptxtools.diagnostics.checked import to_json, to_sarif
+from ptxtools.diagnostics.findings import Finding
+from ptxtools.files.writing import reason, write_whole
+
+from .errors import SpecError
+
+#: Endings of such files.
+ENDINGS = (".json", ".sarif")
+
+
+def check_name(path: str) -> None:
+    """Raise `SpecError` for a file whose name does not say what it is to be."""
+    if not path.endswith(ENDINGS):
+        raise SpecError(f"--check-report {path}: the name must end in {' or '.join(ENDINGS)}")
+
+
+def write_report(path: str, findings: Sequence[Finding], version: str, verdict: dict[str, Any] | None = None) -> None:
+    """Write findings as JSON or SARIF, by the name's ending; raises `SpecError` if that is not possible."""
+    text = to_sarif(findings, version) if path.endswith(".sarif") else to_json(findings, verdict)
+    try:
+        write_whole(path, lambda file: file.write(f"{text}\n".encode("utf-8", "backslashreplace")))
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path}: cannot be written: {reason(error)}") from None
+
+
+def reported(trap: Trap) -> list[Finding]:
+    """What checkers found before the trap that ended a run; it may be a checker's finding itself."""
+    found = list(trap.findings)
+    if trap.kind.is_checker:
+        details = tuple(line for line in trap.details if not line.startswith("reported before: "))
+        who = trap.kernel, trap.cta, trap.thread
+        found.append(Finding(trap.kind, trap.reason, *who, trap.file, trap.line, trap.text, details, trap.source))
+    return found

@@ -1,0 +1,36 @@
+"""PTX521 | register is read before it is written | 5.1.1
+
+What: an instruction computes with a register that only later instructions write: on no path to it has anything
+written the register. Copies (mov, prmt) are not reported, as compilers leave such ones where the value does not matter.
+Why: the value is undefined.
+Example:
+    .reg .b32 %late;
+    add.s32 %r2, %r1, %late;
+    mov.b32 %late, 1;
+    st.global.b32 [%rd1], %late;
+Better:
+    .reg .b32 %late;
+    mov.b32 %late, 1;
+    add.s32 %r2, %r1, %late;
+    st.global.b32 [%rd1], %late;
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import name_span
+
+from ..context import LintContext
+from ..facts import FunctionFacts
+from ..paths import read_early
+from ..registry import bodies
+
+CODE = "PTX521"
+
+
+@bodies
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
+    for (declaration, name), line in read_early(facts):
+        if declaration not in parameters and not line.item.opcode.startswith(("mov.", "prmt.")):
+            message = f"register '{name}' is read here, and only later written"
+            context.warn(CODE, message, name_span(line.item, name), section="5.1.1")

@@ -1,0 +1,44 @@
+"""PTX586 | tensor memory that is never freed | 9.7.16.7.1
+
+What: the module has tcgen05.alloc, and no tcgen05.dealloc.
+Why: all tensor memory must be freed before a kernel ends; a later kernel may wait for it for ever.
+Example:
+    .version 9.0
+    .target sm_100a
+    .address_size 64
+    .entry k() {
+        .reg .b32 %r<9>; .reg .b64 %d<3>; .reg .pred %p<3>; .shared .align 8 .b64 bar; .shared .b32 at;
+        tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [at], 32;
+
+        ret;
+    }
+Better:
+    .version 9.0
+    .target sm_100a
+    .address_size 64
+    .entry k() {
+        .reg .b32 %r<9>; .reg .b64 %d<3>; .reg .pred %p<3>; .shared .align 8 .b64 bar; .shared .b32 at;
+        tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [at], 32;
+        ld.shared.b32 %r1, [at];
+        tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;
+        ret;
+    }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import parts_of
+
+from ..context import LintContext
+from ..presence import unmet
+from ..registry import modules_with
+
+CODE = "PTX586"
+
+
+@modules_with("tcgen05")
+def check(context: LintContext) -> None:
+    line = unmet(context, r"tcgen05\.alloc", r"tcgen05\.dealloc")
+    if line is not None:
+        message = f"the module never frees what '{line.item.opcode}' allocates"
+        context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.16.7.1")

@@ -1,0 +1,81 @@
+"""PTX588 | register of a wgmma in flight | 9.7.15.7
+
+What: an instruction accesses the accumulator of a wgmma, or writes its A registers, before a wait for it. Certain: no
+label stands between the two.
+Why: until wgmma.wait_group the product may still read A and change the accumulator.
+Example:
+    .version 9.0
+    .target sm_90a
+    .address_size 64
+    .entry k() {
+        .reg .f32 %f<6>; .reg .b64 %d<3>;
+        wgmma.fence.sync.aligned;
+        wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, 1, 1, 1, 0, 0;
+        wgmma.commit_group.sync.aligned;
+        add.f32 %f5, %f1, %f2;
+        wgmma.wait_group.sync.aligned 0;
+        ret;
+    }
+Better:
+    .version 9.0
+    .target sm_90a
+    .address_size 64
+    .entry k() {
+        .reg .f32 %f<6>; .reg .b64 %d<3>;
+        wgmma.fence.sync.aligned;
+        wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, 1, 1, 1, 0, 0;
+        wgmma.commit_group.sync.aligned;
+        wgmma.wait_group.sync.aligned 0;
+        add.f32 %f5, %f1, %f2;
+        ret;
+    }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Immediate, Vector
+from ptxtools.ir.positions import name_span
+
+from ..context import LintContext
+from ..facts import Line, operand_names
+from ..inflight import accessed
+from ..registry import modules_with
+from ..runs import runs
+
+CODE = "PTX588"
+
+
+@modules_with("wgmma")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        for run in runs(facts):
+            _check(context, run)
+
+
+def _check(context: LintContext, run: list[Line]) -> None:
+    groups: list[dict[str, bool]] = [{}]  # register: whether reading it is wrong, too; the last group is open
+    for line in run:
+        item = line.item
+        if line.plan.family != "wgmma":
+            if len(groups) > 1 or groups[0]:
+                _touches(context, line, groups)
+        elif item.opcode.startswith("wgmma.mma_async"):
+            groups[-1].update({name: True for name, _ in operand_names(item.operands[0])})
+            if isinstance(item.operands[1], Vector):
+                groups[-1].update({name: False for name, _ in operand_names(item.operands[1])})
+        elif item.opcode.startswith("wgmma.commit_group"):
+            groups.append({})
+        elif item.opcode.startswith("wgmma.wait_group"):
+            count = item.operands[0] if item.operands else None
+            left = count.value if isinstance(count, Immediate) else 0
+            groups = groups[max(0, len(groups) - 1 - left) :]
+
+
+def _touches(context: LintContext, line: Line, groups: list[dict[str, bool]]) -> None:
+    for name, write in accessed(line):
+        wrong = [group.pop(name) for group in groups if name in group and (write or group[name])]
+        if wrong:
+            what = "the accumulator" if wrong[0] else "A"
+            message = f"'{name}' is {what} of a wgmma that nothing has waited for"
+            context.warn(CODE, message, name_span(line.item, name), section="9.7.15.7")
+            return

@@ -1,0 +1,51 @@
+"""PTX592 | memory of a peer CTA without a barrier of the cluster | 9.7.13.3
+
+What: the module accesses shared memory of other CTAs of its cluster, and has no barrier.cluster.
+Why: a CTA may access its peer's memory before the peer has begun, or after it has ended.
+Example:
+    .version 9.0
+    .target sm_90
+    .address_size 64
+    .entry k(.param .b64 x) {
+        .reg .b32 %r<9>; .reg .b64 %d<5>; .reg .pred %p<3>; .shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar;
+        mov.b32 %r1, s; mov.b32 %r2, bar; ld.param.b64 %d1, [x];
+        mapa.shared::cluster.u32 %r3, %r1, 1;
+        ld.shared::cluster.b32 %r4, [%r3];
+        ret;
+    }
+Better:
+    .version 9.0
+    .target sm_90
+    .address_size 64
+    .entry k(.param .b64 x) {
+        .reg .b32 %r<9>; .reg .b64 %d<5>; .reg .pred %p<3>; .shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar;
+        mov.b32 %r1, s; mov.b32 %r2, bar; ld.param.b64 %d1, [x];
+        barrier.cluster.arrive;
+        barrier.cluster.wait;
+        mapa.shared::cluster.u32 %r3, %r1, 1;
+        ld.shared::cluster.b32 %r4, [%r3];
+        barrier.cluster.arrive;
+        barrier.cluster.wait;
+        ret;
+    }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import parts_of
+
+from ..context import LintContext
+from ..presence import unmet
+from ..registry import modules_with
+
+CODE = "PTX592"
+
+
+@modules_with("mapa")
+def check(context: LintContext) -> None:
+    line = unmet(context, r"mapa\.", r"barrier\.cluster\.")
+    if line is not None:
+        message = (
+            f"'{line.item.opcode}' gives memory of a CTA that may not have begun, or have ended: no barrier.cluster"
+        )
+        context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")

@@ -1,0 +1,26 @@
+"""Instructions that run one behind the other: between labels, and up to what ends a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxtools.ir.nodes import Label
+
+from .facts import ENDING, FunctionFacts, Line
+
+
+def runs(facts: FunctionFacts) -> Iterator[list[Line]]:
+    """The stretches of a function that control enters only at their first instruction; it may leave at guarded ones."""
+    run: list[Line] = []
+    for item in facts.items:
+        if isinstance(item, Line):
+            run.append(item)
+            if item.plan.family not in ENDING or item.item.guard is not None:
+                continue
+        elif not isinstance(item, Label):
+            continue
+        if run:
+            yield run
+        run = []
+    if run:
+        yield run

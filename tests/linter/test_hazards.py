@@ -1,0 +1,97 @@
+"""Rules about asynchronous work, barriers and paths, beyond the examples of their pages."""
+
+import pytest
+
+from ptxtools.linter import lint
+from ptxtools.syntax import parse
+
+S90 = ".version 9.0\n.target sm_90a\n.address_size 64\n"
+REGISTERS = """.reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %d<5>; .reg .f32 %f<9>;
+.shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar; .shared .align 8 .b64 other;
+mov.b32 %r1, s; mov.b32 %r2, bar; mov.b32 %r3, other; mov.u32 %r4, %laneid; setp.lt.u32 %p1, %r4, 16;
+setp.lt.u32 %p2, %r4, 32; ld.param.b64 %d1, [x]; mbarrier.init.shared.b64 [%r2], 1; bar.sync 0;
+"""
+WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d1, 1, 1, 1, 0, 0;\n"
+FROM_REGISTERS = (
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r5, %r6, %r7, %r8}, %d1, 1, 1, 1, 0;\n"
+)
+FENCE = "wgmma.fence.sync.aligned;\n"
+COMMIT = "wgmma.commit_group.sync.aligned;\n"
+COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], {}, [%r{}];\n"
+EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [%r{}], {};\n"
+
+
+def found(body, *, head=S90, extra=""):
+    """Codes of the hazards in a kernel, but for registers that it never writes."""
+    text = f"{head}{extra}.entry k(.param .b64 x)\n{{\n{REGISTERS}{body}\nret;\n}}\n"
+    result = parse(text, "a.ptx")
+    codes = [d.code for d in [*result.diagnostics, *lint(result.module)]]
+    return [code for code in codes if code not in ("PTX520", "PTX563", "PTX562", "PTX582")]
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    (FENCE + WGMMA + COMMIT + "wgmma.wait_group.sync.aligned 0;\nadd.f32 %f5, %f1, %f2;", []),
+    (FENCE + WGMMA + COMMIT + "add.f32 %f5, %f1, %f2;\nwgmma.wait_group.sync.aligned 0;", ["PTX588"]),
+    (FENCE + WGMMA + COMMIT + WGMMA + COMMIT + "wgmma.wait_group.sync.aligned 1;\nmov.f32 %f5, %f4;", ["PTX588"]),
+    (FENCE + WGMMA + COMMIT + "wgmma.wait_group.sync.aligned 1;\nmov.f32 %f5, %f4;", ["PTX588"]),
+    (FENCE + WGMMA + COMMIT + "bra L;\nL: mov.f32 %f5, %f4;", []),  # another path may come to L
+    (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r5, 0;", ["PTX521", "PTX588"]),
+    (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r4, %r5;", []),  # reading A does no harm
+    (WGMMA + COMMIT, ["PTX580"]),
+    (FENCE + WGMMA, ["PTX581"]),
+])  # fmt: skip
+def test_wgmma(body, codes):
+    assert found(body) == codes
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    (EXPECT.format(2, 64) + COPY.format(64, 2), []),
+    (EXPECT.format(2, 128) + COPY.format(64, 2) + COPY.format(64, 2), []),
+    (EXPECT.format(2, 64) + COPY.format(64, 2) + COPY.format(64, 2), ["PTX568"]),
+    (EXPECT.format(2, 64) + EXPECT.format(3, 32) + COPY.format(64, 2) + COPY.format(16, 3), ["PTX568"]),
+    (EXPECT.format(2, 64) + "bra L; L:\n" + COPY.format(16, 2), []),  # in another stretch: others may copy, too
+    (EXPECT.format(2, 64) + "@%p1 " + COPY.format(16, 2), []),
+    (EXPECT.format(2, 64) + COPY.format("%r5", 2), []),
+])  # fmt: skip
+def test_expected_bytes(body, codes):
+    assert found(body) == codes
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("@%p1 bar.warp.sync 0xffffffff;", ["PTX535"]),
+    ("@%p1 bar.warp.sync -1;", ["PTX535"]),
+    ("@%p2 bar.warp.sync -1;", []),  # holds in all lanes
+    ("@%p1 vote.sync.any.pred %p3, %p2, 0xffff;", []),
+    ("@%p1 shfl.sync.idx.b32 %r5, %r4, 0, 31, -1;", ["PTX535"]),
+    ("shfl.sync.idx.b32 %r5, %r4, 0, 31, 0;", ["PTX536"]),
+    ("bar.warp.sync %r4;", []),
+    ("bar.arrive 1, 64; bar.sync 1, 64;", []),
+    ("bar.arrive 1, 64; bar.sync 1, 96; bar.sync 2, 32;", ["PTX532"]),
+    ("bar.red.popc.u32 %r5, 1, 64, %p1; bar.sync 1, 96;", ["PTX532"]),
+    ("bar.sync 1, %r4; bar.sync 1, 96;", []),
+])  # fmt: skip
+def test_collectives(body, codes):
+    assert found(body) == codes
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("add.u32 %r5, %r6, 1; mov.b32 %r6, 1;", ["PTX521"]),
+    ("L: add.u32 %r5, %r6, 1; mov.b32 %r6, 1; bra L;", []),  # the second time it is written
+    ("@%p1 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", []),  # on one path it is
+    ("@%p1 mov.b32 %r6, 1; add.u32 %r5, %r6, 1;", []),
+    ("mov.b32 %r5, %r6; mov.b32 %r6, 1;", []),
+    ("@%p1 bra L; add.u32 %r5, %r6, 1; ret; L: mov.b32 %r6, 1;", ["PTX521"]),
+    ("{ .reg .b32 %r6; add.u32 %r5, %r6, 1; mov.b32 %r6, 1; }", ["PTX521"]),
+])  # fmt: skip
+def test_registers_read_too_early(body, codes):
+    assert found(body) == codes
+
+
+@pytest.mark.parametrize(("extra", "codes"), [
+    ("", ["PTX560"]),
+    (".func wait() { cp.async.wait_all; ret; }\n", []),  # it is in the module
+    (".extern .func wait();\n", []),  # it may be in another
+    (".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n", ["PTX560"]),
+])  # fmt: skip
+def test_what_is_missing_may_be_elsewhere(extra, codes):
+    assert found("cp.async.ca.shared.global [%r1], [%d1], 4;", extra=extra) == codes

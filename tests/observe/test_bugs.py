@@ -1,0 +1,40 @@
+"""Every bug of testdata/bugs is found, by the right checker and at a marked line; without the bug all are silent."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from . import bugs
+
+FILES = sorted(bugs.FOLDER.glob("*.bugs"))
+#: Bugs that no checker finds yet, and why: `class.name`.
+NOT_YET: dict[str, dict[str, str]] = tomllib.loads((bugs.FOLDER / "not_caught.toml").read_text())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_bugs_are_found_and_their_corrections_are_not(path: Path) -> None:
+    waiting = NOT_YET.get(path.stem, {})
+    wrong: list[str] = []
+    for pair in bugs.read(path):
+        assert pair.expected(), f"{pair.name}: no line is marked"
+        found = bugs.run(pair, "-")
+        if bugs.caught(pair, found) == (pair.name in waiting):
+            state = "is found now: take it out of not_caught.toml" if pair.name in waiting else "is not found"
+            wrong.append(f"{pair.name} {state}:\n{bugs.shown(found)}")
+        found = bugs.run(pair, "+")
+        if found:
+            wrong.append(f"{pair.name} without its bug:\n{bugs.shown(found)}")
+    for name, why in waiting.items():
+        print(f"{path.stem}: {name} is not found: {why}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+def test_there_are_two_hundred() -> None:
+    pairs = [(path.stem, pair.name) for path in FILES for pair in bugs.read(path)]
+    assert len(pairs) == len(set(pairs)) >= 200
+    assert {(stem, name) for stem, names in NOT_YET.items() for name in names} <= set(pairs)
+    left = sum(map(len, NOT_YET.values()))
+    print(f"{len(pairs) - left} of {len(pairs)} bugs are found")
