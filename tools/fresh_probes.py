@@ -1,6 +1,6 @@
 """Hold ptx-lint against ptxas on fresh probes: statements and modules made at random, which no record has.
 
-Usage: python tools/fresh_probes.py --seed N [--count N] [--ptxas PATH]... [--most N] [--only TOPIC]
+Usage: python tools/fresh_probes.py --seed N [--count N] [--ptxas PATH]... [--most N] [--only TOPIC] [--record]
 
 Two operands mutated at once, statements at any version and target, modifiers spoilt, declarations, functions and
 bodies put together at random. Prints how many verdicts agree, and the differences in groups, the largest first. A
@@ -24,7 +24,7 @@ from conformance import fresh  # noqa: E402
 from conformance.oracle import release_of, releases  # noqa: E402
 from conformance.record import Record, read_all  # noqa: E402
 from conformance.replay import Deviation, Difference, deviations, differences, tolerated  # noqa: E402
-from sweep_ptxas import ask, ask_again  # noqa: E402
+from sweep_ptxas import FRESH, ask, ask_again  # noqa: E402
 
 DATA = ROOT / "testdata" / "conformance"
 #: Probes that are asked in one go.
@@ -47,6 +47,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--most", type=int, default=60, help="groups of differences that are shown")
+    parser.add_argument("--record", action="store_true", help=f"append the figures to {FRESH.relative_to(ROOT)}")
     parser.add_argument("--only", default="", help="topics (regular expression)")
     arguments = parser.parse_args()
     oracles = releases(arguments.ptxas or ["ptxas"])
@@ -60,7 +61,10 @@ def main() -> int:
         for record in ask_again(oracles, ask(oracles, wanted)):
             if not record.crashed and len(records) < arguments.count:
                 records[record[:4]] = record
-    report(list(records.values()), arguments.most)
+    figures = report(list(records.values()), arguments.most)
+    if arguments.record:
+        with FRESH.open("a") as file:
+            file.write("\t".join(map(str, (arguments.seed, *figures))) + "\n")
     return 0
 
 
@@ -71,7 +75,9 @@ def covers(review: Deviation, difference: Difference) -> bool:
     return all(pattern.fullmatch(text) for pattern, text in parts)
 
 
-def report(records: list[Record], most: int) -> None:
+def report(records: list[Record], most: int) -> tuple[int, ...]:
+    """Print groups and figures; returns how many probes, accepted by ptxas, in agreement, with a warning, reviewed, and
+    else."""
     found = list(differences(records))
     reviewed = deviations(DATA / "deviations")
     wrong = [d for d in found if not any(covers(review, d) for review in reviewed)]
@@ -90,6 +96,8 @@ def report(records: list[Record], most: int) -> None:
     print(f"{total} probes ({sum(r.accepted for r in records)} accepted by ptxas): {total - len(found)} agree "
           f"({100 * (total - len(found)) / total:.3f} %), {warned} of them with a warning; {len(found) - len(wrong)} "
           f"differ for a reviewed reason, {len(wrong)} else")  # fmt: skip
+    accepted = sum(record.accepted for record in records)
+    return total, accepted, total - len(found), warned, len(found) - len(wrong), len(wrong)
 
 
 if __name__ == "__main__":

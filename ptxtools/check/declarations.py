@@ -173,6 +173,11 @@ def _dimensions(context: Context, v: Variable) -> None:
         message = f"array '{v.name}' has a negative size"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
         return
+    later = v.dims[1:]
+    if None in later or 0 in later:
+        message = f"array '{v.name}': only the first size may be missing"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
+        return
     known_by_initialiser = v.init not in (None, []) and v.dims[0] is None and None not in v.dims[1:]
     if v.linkage != "extern" and not known_by_initialiser and any(n is None or n == 0 for n in v.dims):
         message = f"array '{v.name}' has no size"

@@ -20,11 +20,13 @@ from ptxtools.ir.nodes import (
     Pragma,
     Statement,
     Variable,
+    Vector,
 )
 from ptxtools.ir.nodes import (
     Scope as ScopeNode,
 )
 from ptxtools.ir.positions import name_span, part_span, parts_of, word_of_opcode
+from ptxtools.ir.references import operand_names
 from ptxtools.isa import Need, Opcode, OpcodeError, resolve, slack
 from ptxtools.isa.index import CHAPTERS
 
@@ -384,8 +386,8 @@ def _fails(need: Need, context: Context) -> bool:
 def _special_names(item: Instruction, scope: Scope) -> list[str]:
     names: list[str] = []
     for operand in item.operands:
-        if isinstance(operand, Name) and scope.resolve(operand.name).kind == "sreg":
-            names.append(operand.name)
+        if isinstance(operand, (Name, Vector)):
+            names += [name for name in operand_names(operand) if name != "_" and scope.resolve(name).kind == "sreg"]
     if item.guard is not None and scope.resolve(item.guard.name).kind == "sreg":
         names.append(item.guard.name)
     return names

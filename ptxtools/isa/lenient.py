@@ -59,6 +59,8 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
     foreign = frozenset[str]().union(*(words for name, words in _FOREIGN.items() if f"{text}.".startswith(f"{name}.")))
     loose = [at for at, atom in enumerate(atoms) if atom in foreign or _drops(family, atom)]
     loose += [at for at, atom in enumerate(atoms) if atom in REPEATED and atom in atoms[:at]]
+    if "sp" in atoms:  # a word of the mnemonic: nothing may stand before it
+        loose = [at for at in loose if at > atoms.index("sp")]
     for count in range(len(loose) + 1) if len(loose) <= _MOST else (len(loose),):
         for gone in combinations(loose, count):
             kept = [atom for at, atom in enumerate(atoms) if at not in gone]
@@ -95,13 +97,16 @@ EARLIER = (
     Earlier(r"subc\.[su]64", (1, 3)),
     Earlier(r"madc\.(hi|lo)\.[su]64", (3, 0), ("sm_20",)),
     Earlier(r"nanosleep\.u32", (6, 2), ("sm_70",)),
-    Earlier(r"cp\.async\.c[ag]\.shared::cta\..*", (7, 0), ("sm_80",)),
+    Earlier(r"cp\.async\.c[ag]\.shared::cta\.global", (7, 0), ("sm_80",)),
+    Earlier(r"cp\.async\.c[ag]\.shared::cta\.global\.L2.*", (7, 4), ("sm_80",)),
     Earlier(r"fence\.(acquire|release)\.(cta|gpu|sys)", (6, 0), ("sm_70",)),
+    Earlier(r"fence\.(acquire|release)\.cluster", (7, 8), ("sm_90",)),
     Earlier(r"(suld|sust)\.b\..*\.(clamp|zero)", (2, 0)),
-    Earlier(r"(ld|st)\.(volatile\.)?shared::cta\..*", (7, 8)),
+    Earlier(r"(ld|st)\.(volatile\.)?shared::cta\.(v[24]\.)?[bfsu]\d+", (7, 8)),
+    Earlier(r"(ld|st)\.shared::cta\.(ca|cg|cs|lu|cv|wb|wt)\..*", (7, 8), ("sm_20",)),
     Earlier(r"(atom|red)\.shared::cta\..*", (7, 8), ("sm_12",)),
     Earlier(r"(isspacep|cvta(\.to)?)\.shared::cta.*", (7, 8), ("sm_20",)),
-    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\.relaxed).*\.b128", (9, 2), ("sm_90",)),
+    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.b128", (9, 2), ("sm_90",)),
     Earlier(r"mma(\.sp(::ordered_metadata)?)?\.sync\..*\.kind::f8f6f4\.f(16|32)\.e[45]m[23]\.e[45]m[23]\..*", (8, 6),
             ("sm_100a", "sm_103a", "sm_110a", "sm_100f", "sm_110f")),
 )  # fmt: skip

@@ -33,7 +33,7 @@ def probes() -> Iterator[Probe]:
 
 
 def targets(version: Version) -> list[str]:
-    """Those at the boundaries of what a version knows: the oldest and the newest of each kind, and what it has added."""
+    """Those at the boundaries of what a version knows: the oldest, the newest of each kind, and what it has added."""
     known = [t for t in FIRST_VERSION if FIRST_VERSION[t] <= version and t not in _STRANGE]
     known = [t for t in known if not (t.startswith("sm_101") and version >= (9, 0))]  # renamed sm_110
     chosen = [known[0], *(t for t in known if FIRST_VERSION[t] == version)]
