@@ -1,4 +1,4 @@
-"""The rarer operations, written once for both engines: what they see, and where they register.
+"""The rarer operations, written once for both engines: the view of a stopped warp, and how functions register.
 
 A lowerer ends its block with `f.event(Op(kind, …))`; kind is a name of the feature's own. A function registered with
 `@serves(kind)` is called with a `View`: the lanes of one warp that came to the operation together. It reads operands
@@ -355,12 +355,12 @@ class View(ABC):
 
 Service: TypeAlias = Callable[[View], None]
 
-#: What to call for an event, by the kind of its operation.
+#: The function that serves an event, by the kind of its operation.
 HANDLERS: dict[str, Service] = {}
 
 
 def serves(*kinds: str) -> Callable[[Service], Service]:
-    """Let a function serve the events of operations of these kinds."""
+    """Register a function for the events of these kinds of operations."""
 
     def add(function: Service) -> Service:
         for kind in kinds:

@@ -5,8 +5,7 @@ import zlib
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
+from tests.rows import rows
 from tools.conformance import replay
 from tools.conformance.oracle import release_of
 from tools.conformance.record import Record, read_all
@@ -36,7 +35,7 @@ def test_each_release_was_asked() -> None:
     assert not found["9.1/sm_100f"] and found["9.2/sm_100f"] and found["9.5/sm_121f"]
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@rows("topic", TOPICS)
 def test_we_say_what_ptxas_says(topic: str) -> None:
     sample = [record for record in RECORDS if record.topic == topic and chosen(record)]
     found = [d for d in replay.differences(sample) if not any(deviation.covers(d) for deviation in REVIEWED)]

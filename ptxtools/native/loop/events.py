@@ -1,4 +1,4 @@
-"""What the native loop leaves to Python, as `machine.events` wants to see it: warps, CTAs and clusters in memory."""
+"""Events that the native loop leaves to Python, as a `machine.events.View` of warps, CTAs and clusters in memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def flags(mask: int) -> Any:
 
 
 def set_blocks(memory: Any, at: int, lanes: int, block: int) -> None:
-    """Put lanes of a warp at a block: `at` is where the warp keeps their blocks."""
+    """Set the block of lanes of a warp; `at` is where the warp keeps their blocks."""
     if lanes == _EVERYBODY:
         memory[at : at + 4 * LANES] = _WORD.pack(block) * LANES
     else:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pytest
 
 from ptxtools import isa
 from ptxtools.isa.form import Form
 from tests.machine.matrix import test_products, test_rules, test_wmma
+from tests.rows import rows
 
 from . import test_mma, test_wgmma
 from .test_all_forms import SECTIONS, pages, resolved, target_of
@@ -48,7 +48,7 @@ def name_of(value: object) -> str:
     return value.text if isinstance(value, isa.Opcode) else ""
 
 
-@pytest.mark.parametrize(("form", "op"), CASES, ids=name_of)
+@rows(("form", "op"), CASES, ids=name_of)
 def test_product(form: Form, op: isa.Opcode) -> None:
     make = {"wmma": wmma, "mma": warp, "wgmma": warpgroup, "tcgen05": fifth}[form.family]
     make(form, op)
