@@ -76,8 +76,8 @@ def covers(review: Deviation, difference: Difference) -> bool:
 
 
 def report(records: list[Record], most: int) -> tuple[int, ...]:
-    """Print groups and figures; returns how many probes, accepted by ptxas, in agreement, with a warning, reviewed, and
-    else."""
+    """Print groups and figures; returns how many probes, accepted by ptxas, in agreement, with a warning, reviewed,
+    and else."""
     found = list(differences(records))
     reviewed = deviations(DATA / "deviations")
     wrong = [d for d in found if not any(covers(review, d) for review in reviewed)]

@@ -33,7 +33,7 @@ _SHORT = frozenset({
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
 _GENERIC = frozenset({"global", "shared", "local"})
 #: Instructions behind whose addresses ptxas ignores `.unified`.
-_FAMILIES = "atom clusterlaunchcontrol cp createpolicy ldmatrix ldu mbarrier multimem suq tensormap txq"
+_FAMILIES = "atom clusterlaunchcontrol createpolicy ldmatrix ldu mbarrier suq tensormap txq"
 _UNIFIED_IGNORED = frozenset(_FAMILIES.split())
 
 
@@ -72,7 +72,8 @@ def _needs_no_brackets(op: Opcode, spec: OperandSpec, operand: Name, scope: Scop
     tensor copies read or write."""
     shared = spec.space is not None and spec.space.startswith("shared") and not spec.parts
     bulk = op.family == "cp" and op.has("bulk") and (spec.name == "mbar" or op.has("tensor"))
-    return bulk and shared and _is_register(operand, scope)
+    wide = scope.resolve(operand.name).type in ("b64", "u64", "s64") and not op.has("ignore_oob")
+    return bulk and shared and wide and _is_register(operand, scope)
 
 
 def _is_register(operand: Operand, scope: Scope) -> bool:

@@ -284,7 +284,7 @@ class BodyChecker:
         from ptxtools.isa.lenient import earlier
 
         found = earlier(op.text, len(item.operands))
-        if found is None or _fails(Need((), found.ptx, found.targets), self.context):
+        if all(_fails(Need((), row.ptx, row.targets), self.context) for row in found):
             return False
         self.context.tolerate(f"{subject} ({self.context.declared})", span, section=op.section)
         return True

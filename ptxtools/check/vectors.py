@@ -117,7 +117,8 @@ class VectorFit:
             yield self._problem(codes.OPERAND_KIND, f"{self._what(item)}, but a register is required", part)
             return
         special = isinstance(item, Name) and self.scope.resolve(item.name).kind == "sreg"
-        if special and spec.role != "dst" and "sreg" not in spec.kinds:
+        stored = self.op.name == "st" and self.op.type is not None and TYPES[self.op.type].kind != "float"
+        if special and stored and "sreg" not in spec.kinds:
             message = f"special register '{getattr(item, 'name', '')}' is an element of '{spec.name}'"
             yield self._problem(codes.TOLERATED, message, part, ("copy it into a register with mov first",), "10")
             return

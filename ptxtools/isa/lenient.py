@@ -18,6 +18,8 @@ _WORDS = """
     acc::f16 acc::f32
 """
 IGNORED = frozenset(_WORDS.split())
+#: But not these behind tcgen05.cp.
+_FORMATS = frozenset({"b8x16", "b6x16_p32", "b4x16_p64"})
 #: Types that it drops behind these.
 _TYPES = frozenset({"texref", "samplerref", "surfref", "pred"})
 _FAMILIES = """
@@ -28,8 +30,7 @@ _TYPED = frozenset(_FAMILIES.split())
 _FOREIGN = {
     **dict.fromkeys(("tex", "tld4"), frozenset({"uni"})),
     **dict.fromkeys(("ldmatrix", "stmatrix", "movmatrix", "tcgen05"), frozenset({"row", "col"})),
-    "wgmma": frozenset({"row", "col", "v2"}),
-    "mma.sp": frozenset({"v2"}),
+    "wgmma": frozenset({"row", "col"}),
     "cp.async.bulk": frozenset({"gpu", "sys"}),
     "fence.proxy": frozenset({"global"}),
     "mbarrier.check_layout": frozenset({"gpu"}),
@@ -75,7 +76,7 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
 
 
 def _drops(family: str, atom: str) -> bool:
-    return atom in IGNORED or (atom in _TYPES and family in _TYPED)
+    return (atom in IGNORED and not (family == "tcgen05" and atom in _FORMATS)) or (atom in _TYPES and family in _TYPED)
 
 
 class Earlier(NamedTuple):
@@ -88,6 +89,7 @@ class Earlier(NamedTuple):
     operands: int = 0
 
 
+_F8F6F4 = r"mma(\.sp(::ordered_metadata)?)?\.sync\..*\.kind::f8f6f4\.f(16|32)\.(e4m3|e5m2)\.(e4m3|e5m2)\..*"
 #: Measured at every version and target.
 EARLIER = (
     Earlier(r"atom\.global\.(add|and|cas|dec|exch|inc|max|min|or|xor)\.[bsu]32", (1, 0), ("sm_11",)),
@@ -101,18 +103,16 @@ EARLIER = (
     Earlier(r"cp\.async\.c[ag]\.shared::cta\.global\.L2.*", (7, 4), ("sm_80",)),
     Earlier(r"fence\.(acquire|release)\.(cta|gpu|sys)", (6, 0), ("sm_70",)),
     Earlier(r"fence\.(acquire|release)\.cluster", (7, 8), ("sm_90",)),
-    Earlier(r"(suld|sust)\.b\..*\.(clamp|zero)", (2, 0)),
     Earlier(r"(ld|st)\.(volatile\.)?shared::cta\.(v[24]\.)?[bfsu]\d+", (7, 8)),
     Earlier(r"(ld|st)\.shared::cta\.(ca|cg|cs|lu|cv|wb|wt)\..*", (7, 8), ("sm_20",)),
     Earlier(r"(atom|red)\.shared::cta\..*", (7, 8), ("sm_12",)),
     Earlier(r"(isspacep|cvta(\.to)?)\.shared::cta.*", (7, 8), ("sm_20",)),
     Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.b128", (9, 2), ("sm_90",)),
-    Earlier(r"mma(\.sp(::ordered_metadata)?)?\.sync\..*\.kind::f8f6f4\.f(16|32)\.e[45]m[23]\.e[45]m[23]\..*", (8, 6),
-            ("sm_100a", "sm_103a", "sm_110a", "sm_100f", "sm_110f")),
+    Earlier(_F8F6F4, (8, 6), ("sm_100a",)),
+    Earlier(_F8F6F4, (8, 7), ("sm_100a", "sm_103a", "sm_110a", "sm_100f", "sm_110f")),
 )  # fmt: skip
 
 
-def earlier(opcode: str, operands: int) -> Earlier | None:
+def earlier(opcode: str, operands: int) -> list[Earlier]:
     """Where ptxas has an instruction already, if the manual says otherwise."""
-    found = (row for row in EARLIER if row.operands in (0, operands) and re.fullmatch(row.opcode, opcode))
-    return next(found, None)
+    return [row for row in EARLIER if row.operands in (0, operands) and re.fullmatch(row.opcode, opcode)]
