@@ -54,7 +54,7 @@ def check_address(
         return
     if operand.suffix and (operand.suffix not in spec.kinds or _is_variable(operand, scope, spec)):
         message = f"'{op.text}' takes no .{operand.suffix} after its address"
-        ignored = op.family in _UNIFIED_IGNORED and _is_register(operand.base, scope)
+        ignored = op.family in _UNIFIED_IGNORED and "phase_type" not in op.text and _is_register(operand.base, scope)
         yield Problem(codes.TOLERATED if ignored else codes.ADDRESS_FORM, message, index)
     elif operand.suffix and _lacks_attribute(operand, scope):
         message = f"'{getattr(operand.base, 'name', '')}' has no attribute .{operand.suffix}"

@@ -41,7 +41,7 @@ def test_a_vector_has_the_type_that_its_registers_have_together(a: str) -> None:
     ("{%f0, %f1, %f2, %f3}", "PTX221"), ("{%u0, %u1, %u2, %u3}", "PTX221"), ("{%rd0, %rd1, %rd2, %rd3}", "PTX222"),
     ("{%r0, %rd1, %r2, %r3}", "PTX227"), ("{%u0, %f1, %r2, %r3}", "PTX227"), ("{%xx0, %u1, %r2, %r3}", "PTX227"),
     ("{0, 0, 0, 0}", "PTX224"), ("{%xx0, 1, %xx2, %xx3}", "PTX224"), ("{%r0, %r1, %r2, _}", "PTX228"),
-    ("{%r0, %r1, %r2, %tid.x}", "PTX610"), ("{%r0, %r1, %r2}", "PTX226"), ("{%r0, %r1, %r2, %w}", "PTX226"),
+    ("{%r0, %r1, %r2, %tid.x}", "PTX251"), ("{%r0, %r1, %r2}", "PTX226"), ("{%r0, %r1, %r2, %w}", "PTX226"),
     ("{%r0, %r1, %r2, nowhere}", "PTX201"),
 ])  # fmt: skip
 def test_a_fragment_of_other_registers(a: str, code: str) -> None:
