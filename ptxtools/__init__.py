@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import assemble, disassemble, lint, load, loads, ptx_run
-    from .diagnostics import Diagnostic, LaunchError, PtxError, Severity, Trap
+    from .diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Trap
     from .launch.host import Buffer, Device, Kernel, Module
     from .machine.observers import Observer
     from .sim.arena import OutOfMemory
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ptxtools.api": ("assemble", "disassemble", "lint", "load", "loads", "ptx_run"),
     "ptxtools.launch.host": ("Buffer", "Device", "Kernel", "Module"),
-    "ptxtools.diagnostics": ("Diagnostic", "LaunchError", "PtxError", "Severity", "Trap"),
+    "ptxtools.diagnostics": ("Diagnostic", "LaunchError", "PtxError", "PtxWarning", "Severity", "Trap"),
     "ptxtools.machine.observers": ("Observer",),
     "ptxtools.sim.arena": ("OutOfMemory",),
     "ptxtools.sim.device": ("RunResult",),
@@ -39,6 +39,7 @@ __all__ = [
     "Observer",
     "OutOfMemory",
     "PtxError",
+    "PtxWarning",
     "RunResult",
     "Severity",
     "Trap",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Severity, Source
+from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Source
 from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
 from ptxtools.machine.providers import engines, observers
 
@@ -189,6 +189,10 @@ def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.M
 
         add_origins(errors, module)
         raise PtxError(sorted(errors, key=lambda d: d.span))
+    if findings:
+        import warnings
+
+        warnings.warn(PtxWarning(findings), stacklevel=4)
     return module
 
 

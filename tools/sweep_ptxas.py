@@ -19,16 +19,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance import debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
+from conformance import boundaries, debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
 from conformance.oracle import Oracle, release_of, releases  # noqa: E402
 from conformance.record import Record, read_all, write_all  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
 
 DATA = ROOT / "testdata" / "conformance"
 REVIEWED = DATA / "deviations"
+FRESH = DATA / "fresh.tsv"
 PAGE = ROOT / "docs" / "conformance.md"
 TOPICS = {
     "availability": "at, and just below, the first version and target of every opcode and directive",
+    "boundary": "statements of every form at the boundary targets of every version",
     "call": "functions, prototypes, arguments, labels and branches",
     "constant": "spellings of constants, and what takes them",
     "declaration": "every space with every type, shape, alignment, linkage and attribute",
@@ -105,6 +107,10 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         "to 13.5 for 9.5. `agree` counts probes that both accept, or both refuse with requirements that do not",
         "contradict each other; `reviewed` are differences with a reason, listed below. On some, ptxas `crashes`,",
         "so there is no verdict.", "",
+        "What ptxas accepts and compiles as meant, though the manual does not have it, is a warning, PTX610, and",
+        "counts as accepted; `testdata/conformance/lenience.tsv` has comparisons of the machine code",
+        "(`tools/lenience.py`). What it drops or reads as something else is an error; what the manual has and every",
+        "ptxas of the declared version refuses is an error that says so, PTX309.", "",
         "| topic | probes | ptxas accepts | crashes | agree | reviewed | unexplained | subject |",
         "|---|--:|--:|--:|--:|--:|--:|---|",
     ]  # fmt: skip
@@ -130,7 +136,7 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         lines.append(f"| {release} | {total} | {accepted} | {agree} | {differ - bad} | {bad} |")
     settings = len({r.setting for r in records})
     lines += [
-        "", f"{settings} pairs of version and target. One probe in sixteen is part of `make test`.",
+        "", f"{settings} pairs of version and target. One probe in twenty is part of `make test`.",
         "`tools/sweep_ptxas.py --show PATTERN` prints recorded verdicts; `tools/fuzz_ptxas.py` damages modules and",
         "prints new differences.", "", "## Reviewed deviations", "",
         "| probes | topic | ours | reason |", "|--:|---|---|---|",
@@ -140,7 +146,26 @@ def report(records: list[Record], found: list[Difference], wrong: list[Differenc
         topic, verdict = (p.pattern.replace("|", ", ") for p in (deviation.topic, deviation.verdict))
         reason = deviation.reason.replace("|", "\\|")
         lines.append(f"| {number} | {topic} | {verdict} | {reason} |")
-    return "\n".join([*lines, *examples_section()]) + "\n"
+    return "\n".join([*lines, *fresh_section(), *examples_section()]) + "\n"
+
+
+def fresh_section() -> list[str]:
+    """The part of docs/conformance.md about probes made at random, from what tools/fresh_probes.py has recorded."""
+    lines = [
+        "", "## Fresh probes", "",
+        "Statements and modules made at random, none of them recorded: two operands mutated at once, any version and",
+        "target, modifiers spoilt, declarations, functions and bodies. `tools/fresh_probes.py --seed N` makes them,",
+        "asks ptxas, and prints the differences in groups. `agree` counts warnings (PTX610) as agreement; `policy` are",
+        "differences for a reason of the list above, errors where ptxas drops or misreads what is written.", "",
+        "| seed | probes | ptxas accepts | agree | with a warning | policy | else |",
+        "|--:|--:|--:|--:|--:|--:|--:|",
+    ]  # fmt: skip
+    for row in FRESH.read_text().splitlines() if FRESH.exists() else []:
+        if not row.startswith("#"):
+            seed, total, accepted, agree, warned, reviewed, wrong = row.split("\t")
+            share = f"{agree} ({100 * int(agree) / int(total):.2f} %)"
+            lines.append(f"| {seed} | {total} | {accepted} | {share} | {warned} | {reviewed} | {wrong} |")
+    return lines
 
 
 def examples_section() -> list[str]:
@@ -185,7 +210,7 @@ def main() -> int:
         if arguments.anew:
             kept = [r for r in kept if not wanted.fullmatch(r.topic)]
         known = {r[:4] for r in kept}
-        sources = (instructions, structure, debugging, modules, slips, newer)
+        sources = (instructions, structure, debugging, modules, slips, newer, boundaries)
         every = dict.fromkeys(probe for source in sources for probe in source.probes())
         probes = [p for p in every if wanted.fullmatch(p.topic)]
         asked = ask(oracles, [p for p in probes if tuple(p) not in known])

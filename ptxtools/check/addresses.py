@@ -33,6 +33,9 @@ _SHORT = frozenset({
 })  # fmt: skip
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
 _GENERIC = frozenset({"global", "shared", "local"})
+#: Instructions behind whose addresses ptxas ignores `.unified`.
+_FAMILIES = "atom clusterlaunchcontrol createpolicy ldmatrix ldu mbarrier suq tensormap txq"
+_UNIFIED_IGNORED = frozenset(_FAMILIES.split())
 
 
 def check_address(
@@ -42,6 +45,9 @@ def check_address(
     if isinstance(operand, Element) and op.name in _INDEXING:
         yield from _base(op, spec, index, operand, scope, setting)
         return
+    if isinstance(operand, Name) and _needs_no_brackets(op, spec, operand, scope):
+        yield Problem(codes.TOLERATED, f"'{operand.name}' without brackets is the address '{spec.name}'", index)
+        operand = Address(operand)
     if not isinstance(operand, Address):
         message = f"'{op.text}' requires an address as '{spec.name}'; {describe(operand, scope)}"
         help = (f"write [{operand.name}]",) if isinstance(operand, Name) else ()
@@ -49,7 +55,8 @@ def check_address(
         return
     if operand.suffix and (operand.suffix not in spec.kinds or _is_variable(operand, scope, spec)):
         message = f"'{op.text}' takes no .{operand.suffix} after its address"
-        yield Problem(codes.ADDRESS_FORM, message, index)
+        ignored = op.family in _UNIFIED_IGNORED and "phase_type" not in op.text and _is_register(operand.base, scope)
+        yield Problem(codes.TOLERATED if ignored else codes.ADDRESS_FORM, message, index)
     elif operand.suffix and _lacks_attribute(operand, scope):
         message = f"'{getattr(operand.base, 'name', '')}' has no attribute .{operand.suffix}"
         help = ("declare it with .attribute(.unified(uuid1, uuid2))",)
@@ -59,6 +66,19 @@ def check_address(
     else:
         yield from _base(op, spec, index, operand.base, scope, setting)
     yield from _extra(op, spec, index, operand, scope, setting)
+
+
+def _needs_no_brackets(op: Opcode, spec: OperandSpec, operand: Name, scope: Scope) -> bool:
+    """Whether ptxas takes a register for an address in shared memory: the mbarrier of bulk copies, and what
+    tensor copies read or write."""
+    shared = spec.space is not None and spec.space.startswith("shared") and not spec.parts
+    bulk = op.family == "cp" and op.has("bulk") and (spec.name == "mbar" or op.has("tensor"))
+    wide = scope.resolve(operand.name).type in ("b64", "u64", "s64") and not op.has("ignore_oob")
+    return bulk and shared and wide and _is_register(operand, scope)
+
+
+def _is_register(operand: Operand, scope: Scope) -> bool:
+    return isinstance(operand, Name) and scope.resolve(operand.name).kind == "reg"
 
 
 def _is_variable(operand: Address, scope: Scope, spec: OperandSpec) -> bool:
@@ -116,7 +136,7 @@ def _register(
 
 def _too_short(op: Opcode, spec: OperandSpec, bits: int, setting: Setting) -> bool:
     """Whether 64-bit addressing requires more bits. For objects in shared memory, 32 bits suffice."""
-    wide = setting.wide_only and setting.address_bits == 64
+    wide = (setting.wide_only or setting.long) and setting.address_bits == 64
     short = op.name in _SHORT or op.family == "tensormap" or op.has("tensormap")
     return wide and bits == 32 and spec.space in (None, "global") and not short
 

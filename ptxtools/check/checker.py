@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ptxtools.diagnostics import Diagnostic
+from ptxtools.diagnostics import Diagnostic, Severity
 from ptxtools.ir.nodes import Alias, Directive, File, Function, Item, Loc, Module, Pragma, Section, Variable
 
 from . import codes
@@ -23,15 +23,20 @@ def check(
     target: str | None = None,
     version: tuple[int, int] | None = None,
 ) -> list[Diagnostic]:
-    """The reasons why `module` is invalid PTX for its version and target, sorted by position.
+    """The reasons why `module` is invalid PTX for its version and target, sorted by position; as warnings, what ptxas
+    accepts although the manual does not have it.
 
     target, version: check as if the module declared these.
     """
     context = Context(module, target, version)
     with suppress(Enough):
         _walk(context)
-    context.diagnostics.sort(key=lambda d: d.span)
-    return context.diagnostics
+    return sorted([*context.diagnostics, *context.tolerated], key=lambda d: d.span)
+
+
+def errors_of(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
+    """As `check`, without the warnings."""
+    return [d for d in check(module, target=target, version=version) if d.severity is Severity.ERROR]
 
 
 def gather(module: Module) -> list[Gathered]:
@@ -84,6 +89,12 @@ def _function(context: Context, function: Function, scope: Scope, bodies: BodyCh
         from .directives import check_directives
 
         check_directives(context, function.kind, function.name, function.directives, len(function.returns))
+        if function.kind == "entry" and function.body is None:
+            first = function.directives[0]
+            message = (
+                f"{getattr(first, 'name', '.pragma')} belongs to the definition of a kernel, not to its declaration"
+            )
+            context.report(codes.DIRECTIVE_PLACE, message, first.span, section="11.2.1")
     earlier = scope.own(function.name)
     if isinstance(earlier, Function):
         check_repeated_function(context, earlier, function)

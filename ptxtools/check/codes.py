@@ -1,4 +1,4 @@
-"""The codes of the error rules. Each has its page in `ptxtools.check.pages`, which `--explain` prints.
+"""The codes of the validity rules. Each has its page in `ptxtools.check.pages`, which `--explain` prints.
 
 PTX1xx (syntax) and the opcode codes PTX110 to PTX114 and PTX210 come from the packages `syntax` and `isa`.
 """
@@ -50,6 +50,7 @@ TARGET_NEEDS_VERSION = "PTX305"
 TARGET_OPTION = "PTX306"
 REMOVED = "PTX307"
 ADDRESS_SIZE = "PTX308"
+NEVER_ACCEPTED = "PTX309"
 
 # --- 4: directives and module structure -------------------------------------------------------------------------------
 HEADER = "PTX401"
@@ -72,3 +73,6 @@ RESULT = "PTX431"
 ALIAS = "PTX432"
 TOO_LARGE = "PTX433"
 UNDEFINED = "PTX440"
+
+# --- 6: a warning -----------------------------------------------------------------------------------------------------
+TOLERATED = "PTX610"

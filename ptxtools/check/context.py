@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ptxtools.diagnostics import Diagnostic, Fix, Requires, Source, Span
+from ptxtools.diagnostics import Diagnostic, Fix, Requires, Severity, Source, Span
 from ptxtools.ir.nodes import Module
 from ptxtools.isa import Need
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, describe, version_text
@@ -19,6 +19,8 @@ MOST_FINDINGS = 1000
 
 #: Targets from sm_90 on have no 32-bit addresses.
 NARROW = Need((), (0, 0), ("sm_90",))
+#: Tool kits from 12.0 on have no 32-bit addresses of global and generic memory, though the manual does (11.1.3).
+NO_NARROW = Need((), (8, 0), ())
 
 
 #: Codes about a name, the finding's first subject.
@@ -67,8 +69,12 @@ class Context:
         )  # fmt: skip
         wide_only = is_gone(NARROW, *self.declared[:2])
         independent = "texmode_independent" in module.target_options
-        self.setting = Setting(module.address_size, wide_only, independent)
+        long = is_gone(NO_NARROW, *self.declared[:2])
+        bits = 64 if long and not module.has_address_size else module.address_size
+        self.setting = Setting(bits, wide_only, long, independent)
         self.diagnostics: list[Diagnostic] = []
+        #: What ptxas accepts and the manual does not have: warnings.
+        self.tolerated: list[Diagnostic] = []
         #: Names of this function that were reported as undeclared.
         self.undeclared: set[str] = set()
         #: Variables whose type has been found wrong; for a range, without the number.
@@ -115,6 +121,15 @@ class Context:
                 subject=subjects[0] if subjects else "",
             )
         )  # fmt: skip
+
+    def tolerate(self, message: str, span: Span, *, section: str | None = None, help: tuple[str, ...] = ()) -> None:
+        """Add a warning, unless there are too many: ptxas accepts this, and the manual does not have it."""
+        self.reports += 1
+        if len(self.tolerated) < MOST_FINDINGS:
+            message = f"{message}: ptxas accepts it, the manual does not have it"
+            self.tolerated.append(
+                Diagnostic(codes.TOLERATED, message, span, self.source, Severity.WARNING, section=section, help=help)
+            )
 
     def report_label(self, name: str, span: Span) -> None:
         """Report a word alone on its line, before an instruction: a label without its colon. Its uses are valid."""

@@ -12,6 +12,7 @@ from ptxtools.isa.types import TYPES
 
 from . import codes
 from .context import Context
+from .refused import check_sizes, check_variable_name
 from .values import OPAQUE, Scope
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def check_variable(context: Context, variable: Variable, scope: Scope, *, in_fun
     """All rules for a declaration other than a parameter."""
     if not _space(context, variable, in_function):
         return
+    if not in_function and variable.name[0] == "%":
+        check_variable_name(context, variable)
     _shape(context, variable)
     check_type(context, variable)
     check_alignment(context, variable.align, variable)
@@ -161,12 +164,18 @@ def _shape(context: Context, v: Variable) -> None:
             message = f"a vector of {v.vector} .{v.type} has {bits} bits; at most {_MAX_VECTOR_BITS} are allowed"
             context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.2")
     if v.dims:
+        check_sizes(context, v)
         _dimensions(context, v)
 
 
 def _dimensions(context: Context, v: Variable) -> None:
     if any(n is not None and n < 0 for n in v.dims):
         message = f"array '{v.name}' has a negative size"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
+        return
+    later = v.dims[1:]
+    if None in later or 0 in later:
+        message = f"array '{v.name}': only the first size may be missing"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
         return
     known_by_initialiser = v.init not in (None, []) and v.dims[0] is None and None not in v.dims[1:]
@@ -211,11 +220,21 @@ def _type_needs(context: Context, v: Variable) -> None:
 
 def check_alignment(context: Context, align: int | None, v: Variable) -> None:
     """An alignment is a power of two."""
+    if align is not None and v.align is align and context.text:
+        _check_repeated(context, v)
     if align is not None and (align <= 0 or align & (align - 1) or align > _MAX_NUMBER):
         message = (
             f"alignment {align} must be a power of two" if align <= _MAX_NUMBER else f"alignment {align} is too large"
         )
         context.report(codes.ALIGNMENT, message, context.word(v.span, ".align"), section="5.4.5")
+
+
+def _check_repeated(context: Context, v: Variable) -> None:
+    """ptxas takes the last of several alignments; the parser has refused those that it would drop."""
+    own = context.text[slice(*v.span)].partition(".ptr")[0]
+    if own.count(".align") > 1:
+        message = f"'{v.name}' has several alignments"
+        context.tolerate(message, context.word(v.span, ".align"), section="5.4.5", help=("write the last one",))
 
 
 def _linkage(context: Context, v: Variable) -> None:

@@ -10,15 +10,17 @@ from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
 from . import codes
+from .availability import is_gone
 from .context import Context
 from .declarations import check_alignment, check_type, require_attribute
+from .refused import check_function_name, check_sizes
 from .values import OPAQUE, Scope
 
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 #: Bytes of kernel parameters (5.1.6.1): the limits of newer versions and targets, and of earlier ones.
 _ENTRY_BYTES_NEW, _ENTRY_BYTES = 32764, (4352, 256)
 #: With the ABI, which came with PTX 2.0 and sm_20, a function returns one value (7.1.1).
-_ONE_RESULT, _ONE_RESULT_ONLY = Need((), (2, 0), ("sm_20",)), "from sm_20 on a function has one result"
+_ONE_RESULT = Need((), (2, 0), ("sm_20",))
 #: The help for `narrow_values`.
 WIDE_ENOUGH = ("pass a .b32",)
 #: A property that all declarations of a function must share (11.4.6).
@@ -29,6 +31,8 @@ _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 def check_function_header(context: Context, function: Function) -> None:
     """Parameters, results and linkage of one `.entry` or `.func`."""
     body = function.body is not None
+    if function.name[:1] == "%":
+        check_function_name(context, function.name, function.name_span)
     if function.name == "_":
         message = "'_' is not a name: a function cannot have it"
         context.report(codes.WRONG_KIND_OF_NAME, message, function.name_span, section="4.4")
@@ -37,8 +41,7 @@ def check_function_header(context: Context, function: Function) -> None:
         if body:
             _narrow(context, function)
         if len(function.returns) > 1 and all(v.space == "reg" for v in function.returns):
-            context.refuse_removed("a second result", _ONE_RESULT, function.returns[1].name_span, _ONE_RESULT_ONLY,
-                                   code=codes.RESULT, help=("return a .param array",), section="7.1.1")  # fmt: skip
+            _several_results(context, function.returns[1])
     if function.kind == "entry":
         _entry_size(context, function)
         if function.returns:
@@ -54,6 +57,13 @@ def check_function_header(context: Context, function: Function) -> None:
         context.require_directive(".weak", context.word(function.span, ".weak"))
     if function.linkage == "common":
         context.report(codes.LINKAGE, "a function cannot be .common", function.name_span, section="11.6.4")
+
+
+def _several_results(context: Context, second: Variable) -> None:
+    """The ABI has one result (7.1.1); ptxas returns several in registers."""
+    if context.gathered is None and is_gone(_ONE_RESULT, *context.declared[:2]):
+        help = ("return a .param array",)
+        context.tolerate("a second result from sm_20 on", second.name_span, section="7.1.1", help=help)
 
 
 def _attributes(context: Context, function: Function) -> None:
@@ -117,6 +127,8 @@ def _parameter(context: Context, v: Variable, kind: str, allocated: bool) -> Non
     if v.type in OPAQUE and kind == "func":
         message = f"'{v.name}': textures, samplers and surfaces can be parameters only of entries"
         context.report(codes.PARAMETER, message, v.name_span, section="5.3")
+    if v.dims:
+        check_sizes(context, v)
     if v.space == "param":
         _since(context, v, kind)
         _param_space(context, v, kind, allocated)

@@ -10,8 +10,8 @@ from ptxtools.isa import Need
 from ptxtools.isa.targets import DOUBLES, FIRST_VERSION, NEWEST, OPTIONS, VERSIONS, canonical, version_text
 
 from . import codes
-from .availability import Demand, requirement
-from .context import NARROW, Context
+from .availability import Demand, is_gone, requirement
+from .context import NARROW, NO_NARROW, Context
 
 #: Targets from sm_13 on compute in double precision.
 _HAS_DOUBLES = Need((), (0, 0), (DOUBLES,))
@@ -187,6 +187,10 @@ def _address_size(context: Context, header: Header) -> None:
         message = f"32-bit addresses are not supported on {context.declared.target}"
         context.refuse_removed(".address_size 32", NARROW, header.span, message, code=codes.ADDRESS_SIZE,
                                help=("write .address_size 64",), section="11.1.3")  # fmt: skip
+        if context.gathered is not None or not is_gone(NARROW, *context.declared[:2]):
+            message = ".address_size 32: the manual has it, every ptxas of PTX 8.0 and later refuses it"
+            context.refuse_removed(".address_size 32", NO_NARROW, header.span, message, code=codes.NEVER_ACCEPTED,
+                                   help=("write .address_size 64",), section="11.1.3")  # fmt: skip
 
 
 def _forced(context: Context) -> None:

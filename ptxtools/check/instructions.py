@@ -20,22 +20,25 @@ from ptxtools.ir.nodes import (
     Pragma,
     Statement,
     Variable,
+    Vector,
 )
 from ptxtools.ir.nodes import (
     Scope as ScopeNode,
 )
 from ptxtools.ir.positions import name_span, part_span, parts_of, word_of_opcode
-from ptxtools.isa import Need, Opcode, OpcodeError, resolve
+from ptxtools.ir.references import operand_names
+from ptxtools.isa import Need, Opcode, OpcodeError, resolve, slack
 from ptxtools.isa.index import CHAPTERS
 
 from . import codes
 from .availability import is_gone
-from .context import NARROW, Context
+from .context import NARROW, NO_NARROW, Context
 from .debugging import Debugging
 from .declarations import BANK, check_variable, refuse_banks, same_declarator
 from .operands import examine, signature
 from .particular import particular
 from .problems import Problem, describe, names_of, undeclared
+from .refused import check_scope
 from .values import CONSTANTS, Scope
 from .written import required
 
@@ -163,6 +166,10 @@ class BodyChecker:
             else:
                 context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
+        if found := slack(item.opcode):
+            context.tolerate(
+                found.message, word_of_opcode(item, found.word), section=op.section, help=(f"write '{op.text}'",)
+            )
         if "const[" in item.opcode:
             span = parts_of(item).opcode
             if refuse_banks(context, span) and "const[0]" not in item.opcode:
@@ -175,20 +182,25 @@ class BodyChecker:
             return True
         for problem in self._problems(item, op, scope):
             self._report(item, op, problem)
+        if op.name == "st.async":
+            check_scope(context, op, parts_of(item).opcode)
         self._requirements(item, op, scope)
         return any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
 
     def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
         """The problems of the operands. When collecting requirements, 32-bit addresses count as one (6.4.1)."""
         context = self.context
-        wide = context.setting if context.gathered is None else context.setting._replace(wide_only=True)
-        problems = examine(op, item.operands, scope, wide) or list(particular(op, item.operands, wide, scope))
+        wide = context.setting if context.gathered is None else context.setting._replace(wide_only=True, long=True)
+        problems = examine(op, item.operands, scope, wide)
+        if all(problem.code == codes.TOLERATED for problem in problems):
+            problems += particular(op, item.operands, wide, scope)
         if not problems or context.gathered is None:
             return problems
-        narrow = wide._replace(wide_only=False)
+        narrow = wide._replace(wide_only=False, long=False)
         if examine(op, item.operands, scope, narrow) or list(particular(op, item.operands, narrow, scope)):
             return problems
-        context.refuse_removed("a 32-bit address", NARROW, item.span, section="6.4.1")
+        for gone in (NARROW, NO_NARROW):
+            context.refuse_removed("a 32-bit address", gone, item.span, section="6.4.1")
         return []
 
     def _guard(self, item: Instruction, scope: Scope) -> None:
@@ -218,6 +230,9 @@ class BodyChecker:
         section, help = problem.section or op.section, problem.help
         if problem.code == codes.OPERAND_COUNT and (line := self._line_without_end(item)):
             help = (*help, f"is a ';' missing at the end of line {line}?")
+        if problem.code == codes.TOLERATED:
+            self.context.tolerate(problem.message, span, section=section, help=help)
+            return
         subjects = (problem.name,) if problem.name else names_of(item, problem.operand)
         self.context.report(
             problem.code,
@@ -256,12 +271,23 @@ class BodyChecker:
             atoms = next((need.atoms for need in lacking if need.atoms), ())
             span = word_of_opcode(item, atoms[0] if atoms else "")
             subject = f"'{''.join(atoms)}' in '{op.name}'" if atoms else f"'{op.name}'"
-            context.require(subject, tuple(needs), span, op.section)
+            if gathering or not self._is_early(item, op, subject, span):
+                context.require(subject, tuple(needs), span, op.section)
         for need in op.removals:
             if gathering or is_gone(need, *context.declared[:2]):
                 context.refuse_removed(f"'{op.name}'", need, parts_of(item).opcode, section=op.section)
         for name in _special_names(item, scope):
             self._special(item, name)
+
+    def _is_early(self, item: Instruction, op: Opcode, subject: str, span: Span) -> bool:
+        """Whether ptxas has the instruction for this version and target, if the manual has not: tolerated."""
+        from ptxtools.isa.lenient import earlier
+
+        found = earlier(op.text, len(item.operands))
+        if all(_fails(Need((), row.ptx, row.targets), self.context) for row in found):
+            return False
+        self.context.tolerate(f"{subject} ({self.context.declared})", span, section=op.section)
+        return True
 
     def _special(self, item: Instruction, name: str) -> None:
         from ptxtools.isa import registers
@@ -360,8 +386,8 @@ def _fails(need: Need, context: Context) -> bool:
 def _special_names(item: Instruction, scope: Scope) -> list[str]:
     names: list[str] = []
     for operand in item.operands:
-        if isinstance(operand, Name) and scope.resolve(operand.name).kind == "sreg":
-            names.append(operand.name)
+        if isinstance(operand, (Name, Vector)):
+            names += [name for name in operand_names(operand) if name != "_" and scope.resolve(name).kind == "sreg"]
     if item.guard is not None and scope.resolve(item.guard.name).kind == "sreg":
         names.append(item.guard.name)
     return names

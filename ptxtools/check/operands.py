@@ -33,6 +33,8 @@ _SELECTORS = {
 #: Instructions, beside video, that take numbers for constants, but no address with an offset.
 _NO_ADDRESS = frozenset({"clmad", "tcgen05", "wgmma", "createpolicy", "getctarank", "istypep", "mapa", "mbarrier"})
 _VIDEO = "9.7.18"
+#: And those that take no sum of a register and a constant.
+_NO_SUM = _NO_ADDRESS | {"cvta", "cp"}
 #: Constants that ptxas does not hold to the manual's range: a hazard, no error.
 _UNRANGED = frozenset({"lop3"})
 
@@ -219,6 +221,9 @@ class _Fit(VectorFit):
             yield no_array(operand, self.index, part)
         elif isinstance(operand, SymbolOffset) and self._is_constant(operand, spec):
             return
+        elif isinstance(operand, SymbolOffset) and self._is_sum(operand, spec):
+            message = f"'{operand.name}' and a constant are added in the operand '{spec.name}'"
+            yield self._problem(codes.TOLERATED, message, part, ("add them by an instruction before",), "6.2")
         elif isinstance(operand, (SymbolOffset, Element)):
             yield from self._symbol(self.scope.resolve(operand.name), operand, spec, part)
         else:
@@ -234,6 +239,17 @@ class _Fit(VectorFit):
             and found.kind == "memory" and found.space != "param" and not is_handle(Name(operand.name), found)
             and info is not None and info.kind in ("int", "bits") and info.bits in (32, 64)
         )  # fmt: skip
+
+    def _is_sum(self, operand: SymbolOffset, spec: OperandSpec) -> bool:
+        """Whether ptxas adds a register and a constant: of 32 bits, or of 64 in mov."""
+        found, info = self.scope.resolve(operand.name), TYPES.get(spec.type or "")
+        if self.op.family in _NO_SUM or self.op.name == "red.async" or self.op.section.startswith(_VIDEO):
+            return False
+        if found.kind != "reg" or found.vector or found.role or info is None or not {"imm", "reg"} <= spec.kinds:
+            return False
+        wide = info.bits == 64 and self.op.family == "mov"
+        integers = {info.kind, TYPES[found.type].kind} <= {"int", "bits"} and info.bits == TYPES[found.type].bits
+        return spec.role == "src" and not spec.vector and integers and (info.bits == 32 or wide)
 
     def _constant(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         if spec.role == "dst":

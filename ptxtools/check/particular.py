@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ptxtools.ir.nodes import Immediate, Name, Operand, Vector
+from ptxtools.ir.nodes import Element, Immediate, Name, Operand, Vector
 from ptxtools.isa import Opcode
 
 from . import codes
 from .problems import Problem, Setting
-from .values import Scope
+from .values import OPAQUE, Scope
 
 #: Geometries with a depth comparison (9.7.10.3).
 _COMPARED = frozenset({"1d", "2d", "a1d", "a2d", "cube", "acube"})
@@ -20,7 +20,7 @@ _SELECTED = re.compile(r"\.[bh][0-3]$")
 
 def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope: Scope) -> Iterator[Problem]:
     """Problems of an instruction beyond its operand list."""
-    if op.family == "cvta" and op.has("u32") and setting.wide_only and setting.address_bits == 64:
+    if op.family == "cvta" and op.has("u32") and (setting.wide_only or setting.long) and setting.address_bits == 64:
         message = f"'{op.text}' converts 32-bit addresses; addresses have 64 bits here"
         yield Problem(codes.ADDRESS_REGISTER, message, -1, None, ("use .u64",), "9.7.9.20")
     if op.name == "isspacep" and isinstance(operands[1], Immediate) and operands[1].type[0] == "f":
@@ -34,6 +34,14 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope:
         yield from _sizes(operands)
     if op.family == "tex":
         yield from _depth(op, operands)
+    if (
+        setting.long
+        and setting.address_bits == 64
+        and op.family == "mov"
+        and op.type in ("b32", "u32", "s32")
+        and len(operands) == 2
+    ):
+        yield from _narrow(op, operands[1], scope)
 
 
 def _sizes(operands: Sequence[Operand]) -> Iterator[Problem]:
@@ -42,6 +50,15 @@ def _sizes(operands: Sequence[Operand]) -> Iterator[Problem]:
     if len(sizes) == 2 and sizes[0] > sizes[1]:
         message = f"the primary size, {sizes[0]}, exceeds the total size, {sizes[1]}"
         yield Problem(codes.CONSTANT_RANGE, message, 2, None, (), "9.7.9.18")
+
+
+def _narrow(op: Opcode, source: Operand, scope: Scope) -> Iterator[Problem]:
+    """The address of a global variable in 32 bits (6.4.1)."""
+    if isinstance(source, (Name, Element)):
+        found = scope.resolve(source.name)
+        if (found.kind, found.space) == ("memory", "global") and found.type not in OPAQUE:
+            message = f"'{source.name}' has an address of 64 bits: no ptxas of PTX 8.0 or later has '{op.text}' here"
+            yield Problem(codes.NEVER_ACCEPTED, message, 1, None, ("use .u64",), "6.4.1")
 
 
 def _is_vector(operand: Operand, scope: Scope) -> bool:

@@ -65,6 +65,7 @@ class Setting(NamedTuple):
 
     address_bits: int
     wide_only: bool  # the target has no 32-bit addressing
+    long: bool = False  # no ptxas of this version has 32-bit addresses
     independent: bool = False  # textures and samplers are separate variables (.target texmode_independent)
 
 

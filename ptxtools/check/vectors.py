@@ -92,7 +92,7 @@ class VectorFit:
         for part, item in items.items():
             own = spec._replace(range=spec.last, multiple=1) if spec.last and part == spec.vector - 1 else spec
             for problem in self._element(item, own, part):
-                sound = False
+                sound = sound and problem.code == codes.TOLERATED
                 yield problem
         if sound:
             yield from self._together(items, spec)
@@ -115,6 +115,12 @@ class VectorFit:
                 return
         elif not isinstance(item, Immediate):
             yield self._problem(codes.OPERAND_KIND, f"{self._what(item)}, but a register is required", part)
+            return
+        special = isinstance(item, Name) and self.scope.resolve(item.name).kind == "sreg"
+        stored = self.op.name == "st" and self.op.type is not None and TYPES[self.op.type].kind != "float"
+        if special and stored and "sreg" not in spec.kinds:
+            message = f"special register '{getattr(item, 'name', '')}' is an element of '{spec.name}'"
+            yield self._problem(codes.TOLERATED, message, part, ("copy it into a register with mov first",), "10")
             return
         yield from self._scalar(item, spec._replace(kinds=spec.kinds | {"reg"}, type=None), part)
 

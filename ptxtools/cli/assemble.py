@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxtools.diagnostics import Diagnostic, PtxError
+from ptxtools.diagnostics import Diagnostic, PtxError, PtxWarning
 from ptxtools.diagnostics.colour import style_for
 
 from .common import (
@@ -264,7 +265,7 @@ def _fitting_jobs(names: list[str], separate: bool) -> int:
 
 
 def _prepared(name: str, options: dict[str, Any]) -> list[bytes] | None:
-    """The output for one input (`-c`), or its modules as containers for the linker; None if there is any error.
+    """The output for one input (`-c`), or its modules as containers for the linker; None if there is any finding.
 
     Runs in a worker process. The caller checks an input with errors again, and reports them.
     """
@@ -272,12 +273,13 @@ def _prepared(name: str, options: dict[str, Any]) -> list[bytes] | None:
     from ptxtools.container import write
 
     version = _version(options["ptx_version"])
+    warnings.simplefilter("error", PtxWarning)
     try:
         modules = modules_in(read_input(name), name, target=options["target"], version=version)
         if options["separate"]:
             return [_encode(modules[0], options)] if len(modules) == 1 else None
         return [write(module, debug=True) for module in modules]
-    except (PtxError, Failure):
+    except (PtxError, PtxWarning, Failure):
         return None
 
 

@@ -11,13 +11,14 @@ import gc
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any, NoReturn, TypeVar
 
 import click
 
-from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Trap
+from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
 from ptxtools.diagnostics.shorten import shortened
 from ptxtools.diagnostics.text import printable, render
@@ -166,11 +167,27 @@ class _Closed(io.RawIOBase):
 
 def exit_status(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> int:
     """As `run_command`, but returns the status."""
-    try:
-        result = command.main(list(arguments) if arguments is not None else None, prog_name=name, standalone_mode=False)
-        return result if isinstance(result, int) else OK
-    except BaseException as error:
-        return _report(error, name)
+    given = list(arguments) if arguments is not None else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PtxWarning)
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        try:
+            result = command.main(given, prog_name=name, standalone_mode=False)
+            return result if isinstance(result, int) else OK
+        except BaseException as error:
+            return _report(error, name)
+
+
+_plain_warning = warnings.showwarning
+
+
+def _show_warning(message: Warning | str, *rest: Any) -> None:
+    """Print what a module is accepted with as other findings are printed."""
+    if isinstance(message, PtxWarning):
+        with suppress(OSError, ValueError):
+            print_diagnostics(message.diagnostics, style_for("auto", sys.stderr), sys.stderr)
+    else:
+        _plain_warning(message, *rest)
 
 
 def _stopped(error: BaseException | None) -> Trap | None:

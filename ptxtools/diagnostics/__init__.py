@@ -1,6 +1,6 @@
 """Findings, their positions, their rendering, and the error classes. Imports no other package but `cache`."""
 
-from .diagnostic import Diagnostic, Fix, LaunchError, PtxError, Requires, Severity, Trap, shown
+from .diagnostic import Diagnostic, Fix, LaunchError, PtxError, PtxWarning, Requires, Severity, Trap, shown
 from .kinds import Cause, TrapKind
 from .source import NO_SPAN, WHOLE, Place, Source, Span, span_at
 
@@ -13,6 +13,7 @@ __all__ = [
     "LaunchError",
     "Place",
     "PtxError",
+    "PtxWarning",
     "Requires",
     "Severity",
     "Source",

@@ -115,6 +115,16 @@ class PtxError(Exception):
         super().__init__(text + (f"; and {more} more" if more > 0 else ""))
 
 
+class PtxWarning(UserWarning):
+    """A module is accepted with warnings, `.diagnostics`: ptxas compiles it, and the manual does not have all of it."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        first, more = diagnostics[0], len(diagnostics) - 1
+        text = f"{first.file}:{first.line}:{first.column}: {first.message} [{first.code}]"
+        super().__init__(text + (f"; and {more} more" if more else ""))
+
+
 class LaunchError(Exception):
     """A launch was refused before anything ran: bad shape, arguments, device or limits."""
 

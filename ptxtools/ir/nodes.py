@@ -394,6 +394,11 @@ class Module:
         return tuple(a for a in header.args if not a.startswith(("sm_", "compute_"))) if header else ()
 
     @property
+    def has_address_size(self) -> bool:
+        """Whether the module declares the size of its addresses."""
+        return self._header(".address_size") is not None
+
+    @property
     def address_size(self) -> int:
         """Declared address size in bits; 32 when there is no directive (11.1.3)."""
         header = self._header(".address_size")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import directives, errors, registers, spaces, targets, types
     from .errors import OpcodeError
     from .form import Form
-    from .opcode import Need, Opcode, forms, pages, resolve
+    from .opcode import Need, Opcode, forms, pages, resolve, slack
     from .patterns import OperandSpec
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "pages",
     "registers",
     "resolve",
+    "slack",
     "spaces",
     "targets",
     "types",
@@ -40,6 +41,7 @@ _HOME = {
     "forms": "opcode",
     "pages": "opcode",
     "resolve": "opcode",
+    "slack": "opcode",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .conditions import Context
 from .form import Form
@@ -14,6 +14,9 @@ from .notation import Clause, Page, read_chapter
 from .patterns import OperandSpec
 from .spaces import SPACES
 from .types import TYPES
+
+if TYPE_CHECKING:
+    from .lenient import Slack
 
 
 class Need(NamedTuple):
@@ -109,6 +112,8 @@ class Opcode:
 
 _pages: dict[str, tuple[Page, ...]] = {}
 _resolved: dict[str, Opcode] = {}
+#: The opcodes among them that are none of the manual's, and what ptxas overlooks in them.
+_slack: dict[str, Slack] = {}
 
 
 def pages(family: str) -> tuple[Page, ...]:
@@ -141,12 +146,18 @@ def _candidates(family: str, atoms: list[str]) -> Iterator[Form]:
 def resolve(text: str) -> Opcode:
     """The opcode that `text` ("cvt.rn.f16.f32") names.
 
-    Modifiers may come in any order where that is unambiguous. Raises `OpcodeError` when no form fits. 9.7.
+    Modifiers may come in any order where that is unambiguous; `slack` tells of those that ptxas ignores. Raises
+    `OpcodeError` when no form fits. 9.7.
     """
     found = _resolved.get(text)
     if found is None:
         found = _resolved[text] = _resolve(text)
     return found
+
+
+def slack(text: str) -> Slack | None:
+    """What ptxas overlooks in an opcode that has been resolved; None if the manual has it."""
+    return _slack.get(text)
 
 
 _BANK = re.compile(r"(?<=^ld)\.const\[(?:\d|10)\]")
@@ -155,6 +166,14 @@ _BANK = re.compile(r"(?<=^ld)\.const\[(?:\d|10)\]")
 def _resolve(text: str) -> Opcode:
     if "[" in text and (plain := _BANK.sub(".const", text)) != text:
         return resolve(plain)  # constants in banks, before PTX 2.2 (5.1.3.1)
+    found = _by_forms(text)
+    if isinstance(found, str):
+        return _leniently(text, found)
+    return found
+
+
+def _by_forms(text: str) -> Opcode | str:
+    """The opcode of the first form that fits, or the complaint of a rule that has refused one."""
     family, *atoms = text.split(".")
     complaint = ""
     for form in _candidates(family, atoms):
@@ -173,6 +192,18 @@ def _resolve(text: str) -> Opcode:
         opcode = _build(form, canonical, context, variables, [chosen[i] for i in sorted(chosen)])
         _resolved[canonical] = opcode
         return opcode
+    return complaint
+
+
+def _leniently(text: str, complaint: str) -> Opcode:
+    """The opcode that ptxas takes `text` for, though no form fits."""
+    from .lenient import candidates
+
+    for found, words in candidates(text):
+        opcode = _by_forms(found.text)
+        if isinstance(opcode, Opcode) and opcode.form.leads(words):
+            _slack[text] = found
+            return opcode
     from .suggest import explain
 
     raise explain(text, complaint)

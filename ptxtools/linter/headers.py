@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxtools.check import check, codes, gather
+from ptxtools.check import codes, errors_of, gather
 from ptxtools.check.availability import able_targets, demands_of, lowest_targets
 from ptxtools.check.locate import word_span
 from ptxtools.diagnostics import Diagnostic, Fix, Span
@@ -37,7 +37,7 @@ def _fix(module: Module, errors: Sequence[Diagnostic]) -> Fix | None:
     if raised is None or raised == (declared, version):
         return None
     known = {(d.code, d.span) for d in errors if d.code not in _MENDED}
-    if any((d.code, d.span) not in known for d in check(module, target=raised[0], version=raised[1])):
+    if any((d.code, d.span) not in known for d in errors_of(module, target=raised[0], version=raised[1])):
         return None
     return _edit(module, headers[0][0], headers[1][0], *raised)
 

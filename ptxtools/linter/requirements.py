@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ptxtools.check import check, gather
+from ptxtools.check import errors_of, gather
 from ptxtools.check.availability import Demand, able_targets, demands_of, requirement
 from ptxtools.check.context import Gathered
 from ptxtools.diagnostics import Diagnostic, Requires, Severity, Source, Span
@@ -128,8 +128,8 @@ def remaining_errors(module: Module, needs: Requirements) -> list[Diagnostic]:
     assert needs.lowest.ptx is not None
     major, minor = needs.lowest.ptx.split(".")
     if not needs.lowest.targets:
-        return [d for d in check(module) if not d.code.startswith("PTX3")]
-    errors = check(module, target=needs.lowest.targets[0], version=(int(major), int(minor)))
+        return [d for d in errors_of(module) if not d.code.startswith("PTX3")]
+    errors = errors_of(module, target=needs.lowest.targets[0], version=(int(major), int(minor)))
     return [d for d in errors if d.code not in _HEADER_CODES]
 
 

@@ -58,7 +58,8 @@ class Specifiers:
     def _add(self, item: Specifier, last: Specifier | None) -> None:
         kind, value, place = item
         kind = "SPACE" if kind == "BANK" else kind
-        if kind in self.found:
+        again = kind == "ALIGN" and kind in self.found and value >= self.found[kind]  # ptxas has the last one
+        if kind in self.found and not again:
             raise Fault("PTX108", f"a declaration has only one {_NAMES[kind]}", place)
         if last is not None and _RANK[last[0]] > _RANK[kind]:
             raise Fault("PTX108", f"the {_NAMES[kind]} must precede the {_NAMES[last[0]]}", place)

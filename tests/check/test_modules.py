@@ -152,7 +152,6 @@ FUNCTIONS = [
     ("PTX430", ".func f(.reg .v2 .u32 p, .reg .pred q, .param .u32 r, .reg .b8 s) { ret; }"),
     ("PTX430", ".func (.param .u16 r) f() { ret; }"),
     ("PTX440", ".func f();"),
-    ("PTX431", ".func (.reg .u32 a, .reg .u32 b) f() { ret; }"),
     ("", ".entry k() { P: .callprototype (.reg .u32 a, .reg .u32 b) _ (); ret; }"),
     ("PTX430", ".extern .func f(.reg .u16 a); .entry k() { .reg .u16 h; call f, (h); ret; }"),
     ("", ".extern .func f(.reg .b16 a); .entry k() { .reg .b16 h; call f, (h); ret; }"),

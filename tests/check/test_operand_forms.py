@@ -80,7 +80,7 @@ REFUSED = [
     ("cvt.f32.bf16 %f1, %r1;", "PTX222"), ("cvt.rna.tf32.f32 %rd1, %f1;", "PTX222"),
     ("cvt.rn.satfinite.e4m3x2.f32 %h1, %rd1, %f1;", "PTX222"),
     ("cvt.pack.sat.s16.s32 %r1, %h1, %r2;", "PTX222"), ("max.s16x2 %u1, %r1, %r2;", "PTX221"),
-    ("multimem.ld_reduce.add.f32 %u1, [gv];", "PTX221"), ("ldu.global.f32 %f1, [%rd1].unified;", "PTX240"),
+    ("multimem.ld_reduce.add.f32 %u1, [gv];", "PTX221"), ("ldu.global.f32 %f1, [gv].unified;", "PTX240"),
     ("ld.global.L2::cache_hint.b32 %r1, [gv], %fd1;", "PTX221"), ("match.any.sync.b32 _, %r2, %r3;", "PTX228"),
     ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [gv], [%rd8], 16, %x1;", "PTX221"),
     ("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%rd1], 5;", "PTX223"),

@@ -93,7 +93,7 @@ def test_accumulators_are_floats_or_bits() -> None:
     ("mov.v2.f32 {%f0, %f1}, {%u0, %u1};", []),
     ("mov.v2.u32 {%u0, %u1}, {%tid.x, %laneid};", []),
     ("mov.v2.u32 {%u0, %u1}, {%tid, %u0};", ["PTX226"]),
-    ("st.global.v2.u32 [%rd0], {%tid.x, %u1};", ["PTX251"]),
+    ("st.global.v2.u32 [%rd0], {%tid.x, %u1};", ["PTX610"]),
     ("st.global.v8.f32 [%rd0], {%f0, _, %f2, _, %f4, %f5, %f6, _};", []),  # 256 bits: some may stay (9.7.9.11)
     ("st.global.v4.b64 [%rd0], {_, _, %rd1, _};", []),
     ("st.global.v8.f32 [%rd0], {_, _, _, _, _, _, _, _};", ["PTX228"]),

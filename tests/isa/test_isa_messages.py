@@ -15,7 +15,7 @@ CASES = [
     ("ld.gloal.f32", "PTX111", "'.gloal'", "'.global'"),
     ("setp.foo.s32", "PTX111", "'.foo'", "'.CmpOp' accepts .eq"),
     ("add.sat.u16", "PTX113", "'.sat' cannot be combined with 'add.u16'", "add{.sat}.type d, a, b"),
-    ("add.sat.sat.s32", "PTX114", "repeats '.sat'", "add{.sat}.type"),
+    ("add.ftz.ftz.f32", "PTX114", "repeats '.ftz'", "add{.rnd}{.ftz}{.sat}.f32"),
     ("add.s32.s32", "PTX114", "repeats '.s32'", "form:"),
     ("mul.wide.u64", "PTX113", "'.wide'", ""),
     ("and.f32", "PTX210", "'.f32' is not a type of 'and'", ".b32"),

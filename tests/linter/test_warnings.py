@@ -135,7 +135,7 @@ def test_an_unaligned_barrier_may_diverge():
     (".shared .b32 t[4]; ld.b32 %r1, [t];", ["PTX701"]),
     (".shared .b32 t[4]; ld.volatile.b32 %r1, [t];", ["PTX701"]),
     ("ld.b32 %r1, [%rd1];", []),
-    ("ld.global.b32 %r1, [%r1];", ["PTX542"]),
+    ("ld.global.b32 %r1, [%r1];", ["PTX242"]),
     ("ld.shared.b32 %r1, [%r1];", []),
 ])  # fmt: skip
 def test_known_addresses(body, codes):

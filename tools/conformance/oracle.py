@@ -16,6 +16,7 @@ from .setting import LINE, LINES, MODULE, NEWEST, header, module_of, where
 
 #: Seconds after which ptxas is given up: it takes a tenth for a full batch, and for a few probes it never ends.
 _LIMIT = 10
+_NEEDS_ABI = b"'Compile only(-c)' requires ABI"
 _ERROR = re.compile(r"ptxas (?!<).*?, line (\d+); (error|fatal)\s*: (.*)")
 _VERSION = re.compile(r"requires PTX ISA \.version (\d+\.\d+)")
 _TARGET = re.compile(r"requires \.target (sm_\w+)")
@@ -161,7 +162,11 @@ class Oracle:
             if _version(lines) >= (3, 1) and not any("enable_smem_spilling" in line for line in lines):
                 command.append("-c")
             try:
-                return subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT)
+                done = subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT)
+                if _NEEDS_ABI in done.stderr:  # several results switch it off
+                    command.remove("-c")
+                    done = subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT)
+                return done
             except subprocess.TimeoutExpired:  # as good as a crash
                 return subprocess.CompletedProcess(command, -1, b"", b"")
 

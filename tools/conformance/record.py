@@ -15,7 +15,7 @@ from typing import NamedTuple
 from .setting import NEWEST, where
 
 #: Files of records.
-FILES = ("verdicts.xz", "modules.xz", "newer.xz")
+FILES = ("verdicts.xz", "modules.xz", "newer.xz", "boundary.xz")
 
 
 class Record(NamedTuple):
@@ -52,11 +52,20 @@ def read_all(folder: Path) -> list[Record]:
 
 
 def write_all(folder: Path, records: Iterable[Record]) -> None:
-    """Each record into its file: modules by themselves, and what ptxas 13.0 was not asked about."""
+    """Each record into its file: modules by themselves, what ptxas 13.0 was not asked about, and what was asked of
+    every version."""
     parts: dict[str, list[Record]] = {name: [] for name in FILES}
     for record in records:
         newer = where(record.setting)[0] > NEWEST
-        parts["newer.xz" if newer else "modules.xz" if record.topic == "module" else "verdicts.xz"].append(record)
+        parts[
+            "boundary.xz"
+            if record.topic == "boundary"
+            else "newer.xz"
+            if newer
+            else "modules.xz"
+            if record.topic == "module"
+            else "verdicts.xz"
+        ].append(record)
     for name, part in parts.items():
         if part:
             write(folder / name, part)

@@ -35,11 +35,11 @@ Better:
 
 # PTX114 | repeated modifier | 9.7
 What: the same modifier appears twice.
-Why: one of them is superfluous, or a different one was meant. ptxas accepts some repetitions.
+Why: one of them is superfluous, or a different one was meant. (Repetitions that ptxas ignores are warnings: PTX610.)
 Example:
-    add.sat.sat.s32 %r1, %r2, %r3;
+    add.s32.s32 %r1, %r2, %r3;
 Better:
-    add.sat.s32 %r1, %r2, %r3;
+    add.s32 %r1, %r2, %r3;
 
 # PTX210 | type not allowed for the instruction | 9.4, 9.7
 What: a PTX type that no form of the instruction has, at least not with the other modifiers.

@@ -1,4 +1,4 @@
-"""PTX301 to PTX308: versions and targets."""
+"""PTX301 to PTX309: versions and targets; PTX610: what ptxas accepts beyond the manual."""
 
 PAGES = """
 # PTX301 | needs a newer PTX version | 11.1.1
@@ -104,4 +104,36 @@ Better:
     .version 8.0
     .target sm_90
     .address_size 64
+
+# PTX309 | refused by every ptxas | 5.4.3, 6.4.1, 11.1.3
+What: something that the manual has, and that every ptxas which knows the declared version refuses: sizes of arrays that
+are expressions, functions and variables named as special registers, 32-bit addresses from PTX 8.0 on, a release store
+without its scope.
+Why: the module is valid by the manual, and no tool chain compiles it.
+Example:
+    .version 9.0
+    .target sm_80
+    .address_size 64
+    .global .b32 table[4+4];
+Better:
+    .version 9.0
+    .target sm_80
+    .address_size 64
+    .global .b32 table[8];
+
+# PTX610 | accepted by ptxas, not in the manual | 9.1
+What: ptxas compiles this as it is meant, though the manual does not have it: modifiers that it ignores or that are
+repeated, a missing .aligned, several results from sm_20 on, instructions at versions or targets before the manual's.
+(What ptxas drops or reads as something else is an error.)
+Why: other tools, or a later ptxas, may refuse it.
+Example:
+    .version 9.0
+    .target sm_80
+    .address_size 64
+    .entry k() { .reg .b32 r; mov.b32 r, 1; sub.sat.sat.s32 r, r, r; ret; }
+Better:
+    .version 9.0
+    .target sm_80
+    .address_size 64
+    .entry k() { .reg .b32 r; mov.b32 r, 1; sub.sat.s32 r, r, r; ret; }
 """

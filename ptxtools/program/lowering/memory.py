@@ -47,7 +47,7 @@ class Located:
 
 def locate(f: FunctionLowering, operand: Operand, space_modifier: str | None) -> Located:
     """Resolve an address operand for an instruction with that state space."""
-    if isinstance(operand, Element):  # `ld.global.u32 s, table[1]` (6.4.2)
+    if isinstance(operand, (Element, Name)):  # `ld.global.u32 s, table[1]` (6.4.2); an mbarrier without its brackets
         operand = Address(operand)
     if not isinstance(operand, Address):
         raise Unsupported("an address is expected")

@@ -187,6 +187,11 @@ class Values:
             if operand.operator != "!":
                 raise Unsupported("a negated register is not allowed here")
             return self.inverse(self.source(operand.operand, "pred"))
+        if isinstance(operand, SymbolOffset) and isinstance(ref := self.register(operand.name), Ref):
+            bits = 64 if ref.type == "b64" else 32
+            return self.compute(
+                f"add.u{bits}", (f"u{bits}",) * 2, (ref, self.constant(operand.offset, ref.type)), f"u{bits}"
+            )
         if isinstance(operand, (SymbolOffset, Element)):
             return self.address_value(self.pointer_to(operand), type_name)
         raise Unsupported("an operand of this form is not supported here")
@@ -202,6 +207,11 @@ class Values:
         return self.address_value(self.pointer_to(Name(name)), type_name)
 
     def inverse(self, predicate: Ref) -> Ref:
+        raise NotImplementedError
+
+    def compute(
+        self, text: str, type_names: tuple[str, ...], sources: tuple[Ref, ...], result: str, storage: str | None = None
+    ) -> Ref:
         raise NotImplementedError
 
     def special(self, name: str, type_name: str | None) -> Ref:

@@ -1,0 +1,118 @@
+"""Opcodes that no form of the manual has, and that ptxas takes for one that does: modifiers that it ignores.
+
+Measured: `tools/lenience.py` compares the machine code of such an opcode with that of the one it is taken for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+#: Words of other instructions that ptxas drops behind any mnemonic: fields and values of tensor maps, the tests of
+#: testp, the formats of packed matrices.
+_WORDS = """
+    rank box_dim global_address global_dim global_stride element_stride elemtype interleave_layout swizzle_mode
+    swizzle_atomicity fill_mode finite infinite number notanumber normal subnormal b8x16 b6x16_p32 b4x16_p64
+    acc::f16 acc::f32
+"""
+IGNORED = frozenset(_WORDS.split())
+#: But not these behind tcgen05.cp.
+_FORMATS = frozenset({"b8x16", "b6x16_p32", "b4x16_p64"})
+#: Types that it drops behind these.
+_TYPES = frozenset({"texref", "samplerref", "surfref", "pred"})
+_FAMILIES = """
+    abs add atom cos cvt ex2 fma lg2 max min mul multimem neg rcp red rsqrt set setp sin sqrt sub tanh wgmma wmma
+"""
+_TYPED = frozenset(_FAMILIES.split())
+#: What it drops behind a few.
+_FOREIGN = {
+    **dict.fromkeys(("tex", "tld4"), frozenset({"uni"})),
+    **dict.fromkeys(("ldmatrix", "stmatrix", "movmatrix", "tcgen05"), frozenset({"row", "col"})),
+    "wgmma": frozenset({"row", "col"}),
+    "cp.async.bulk": frozenset({"gpu", "sys"}),
+    "fence.proxy": frozenset({"global"}),
+    "mbarrier.check_layout": frozenset({"gpu"}),
+    "rcp.rn.f64": frozenset({"ftz"}),
+    "st.async": frozenset({"cluster"}),
+}
+#: Modifiers that may be written twice.
+REPEATED = frozenset({"sync", "sat", "satfinite", "approx", "relu", "NaN", "cc", "shiftamt", "uni"})
+#: Instructions in which it takes a mandatory modifier for granted.
+_IMPLIED = {"wgmma": "aligned", "tcgen05.ld": "aligned", "tcgen05.st": "aligned", "prefetch": "global"}
+#: Of more superfluous words than anybody writes all go, or none.
+_MOST = 4
+
+
+class Slack(NamedTuple):
+    """What ptxas overlooks. text: the opcode that it takes this one for; message: what differs from the manual; word:
+    the modifier, with its dot, or ""."""
+
+    text: str
+    message: str
+    word: str = ""
+
+
+def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
+    """The opcodes that ptxas may take `text` for, nearest first, each with the words that must still begin it."""
+    family, *atoms = text.split(".")
+    foreign = frozenset[str]().union(*(words for name, words in _FOREIGN.items() if f"{text}.".startswith(f"{name}.")))
+    loose = [at for at, atom in enumerate(atoms) if atom in foreign or _drops(family, atom)]
+    loose += [at for at, atom in enumerate(atoms) if atom in REPEATED and atom in atoms[:at]]
+    if "sp" in atoms:  # a word of the mnemonic: nothing may stand before it
+        loose = [at for at in loose if at > atoms.index("sp")]
+    for count in range(len(loose) + 1) if len(loose) <= _MOST else (len(loose),):
+        for gone in combinations(loose, count):
+            kept = [atom for at, atom in enumerate(atoms) if at not in gone]
+            first = atoms[gone[0]] if gone else ""
+            if first:
+                what = f"repeats '.{first}'" if first in kept else f"has '.{first}', which ptxas ignores"
+                yield Slack(".".join((family, *kept)), f"'{text}' {what}", f".{first}"), atoms
+            implied = next((word for name, word in _IMPLIED.items() if f"{text}.".startswith(f"{name}.")), None)
+            if implied and implied not in kept:
+                message = f"'{text}' lacks '.{implied}', which ptxas takes for granted"
+                yield Slack(".".join((family, *kept, implied)), message), [*atoms, implied]
+
+
+def _drops(family: str, atom: str) -> bool:
+    return (atom in IGNORED and not (family == "tcgen05" and atom in _FORMATS)) or (atom in _TYPES and family in _TYPED)
+
+
+class Earlier(NamedTuple):
+    """An instruction that ptxas has at an earlier version, or on more targets, than the manual says: from version `ptx`
+    on, for one of `targets` (empty: any). opcode: a regular expression; operands: how many, 0: any number."""
+
+    opcode: str
+    ptx: tuple[int, int]
+    targets: tuple[str, ...] = ()
+    operands: int = 0
+
+
+_F8F6F4 = r"mma(\.sp(::ordered_metadata)?)?\.sync\..*\.kind::f8f6f4\.f(16|32)\.(e4m3|e5m2)\.(e4m3|e5m2)\..*"
+#: Measured at every version and target.
+EARLIER = (
+    Earlier(r"atom\.global\.(add|and|cas|dec|exch|inc|max|min|or|xor)\.[bsu]32", (1, 0), ("sm_11",)),
+    Earlier(r"(div|sqrt)\.rn\.f64", (1, 2), ("sm_13",)),
+    Earlier(r"bar\.sync", (1, 0), (), 2),
+    Earlier(r"addc\.[su]64", (1, 2)),
+    Earlier(r"subc\.[su]64", (1, 3)),
+    Earlier(r"madc\.(hi|lo)\.[su]64", (3, 0), ("sm_20",)),
+    Earlier(r"nanosleep\.u32", (6, 2), ("sm_70",)),
+    Earlier(r"cp\.async\.c[ag]\.shared::cta\.global", (7, 0), ("sm_80",)),
+    Earlier(r"cp\.async\.c[ag]\.shared::cta\.global\.L2.*", (7, 4), ("sm_80",)),
+    Earlier(r"fence\.(acquire|release)\.(cta|gpu|sys)", (6, 0), ("sm_70",)),
+    Earlier(r"fence\.(acquire|release)\.cluster", (7, 8), ("sm_90",)),
+    Earlier(r"(ld|st)\.(volatile\.)?shared::cta\.(v[24]\.)?[bfsu]\d+", (7, 8)),
+    Earlier(r"(ld|st)\.shared::cta\.(ca|cg|cs|lu|cv|wb|wt)\..*", (7, 8), ("sm_20",)),
+    Earlier(r"(atom|red)\.shared::cta\..*", (7, 8), ("sm_12",)),
+    Earlier(r"(isspacep|cvta(\.to)?)\.shared::cta.*", (7, 8), ("sm_20",)),
+    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.b128", (9, 2), ("sm_90",)),
+    Earlier(_F8F6F4, (8, 6), ("sm_100a",)),
+    Earlier(_F8F6F4, (8, 7), ("sm_100a", "sm_103a", "sm_110a", "sm_100f", "sm_110f")),
+)  # fmt: skip
+
+
+def earlier(opcode: str, operands: int) -> list[Earlier]:
+    """Where ptxas has an instruction already, if the manual says otherwise."""
+    return [row for row in EARLIER if row.operands in (0, operands) and re.fullmatch(row.opcode, opcode)]
