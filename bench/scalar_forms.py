@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 
 from ptxtools import isa
@@ -49,16 +49,13 @@ class Form:
     def opcode(self) -> str:
         return self.text.split()[0]
 
-    @cached_property
-    def _class(self) -> re.Pattern[str]:
+    @property
+    def pattern_text(self) -> str:
+        """What the opcodes of the class look like, as a regular expression."""
         pattern = self.pattern or self.opcode
         for word, meaning in _WORDS.items():
             pattern = pattern.replace(word, meaning)
-        return re.compile(re.sub(r"\.(?!\*)", r"\\.", pattern))
-
-    def stands_for(self, opcode: str) -> bool:
-        """Whether an opcode belongs to the class."""
-        return opcode == self.opcode or self._class.fullmatch(opcode) is not None
+        return re.sub(r"\.(?!\*)", r"\\.", pattern)
 
 
 _GOALS = {"C/2": 0, "-": -1}
@@ -91,8 +88,18 @@ def device_of(opcode: str) -> str | None:
     return next((name for name in DEVICES if all(provides_any(name, need.targets) for need in needs)), None)
 
 
+@cache
+def _classes() -> tuple[list[Form], dict[str, Form], re.Pattern[str]]:
+    """Forms with C beside them; by opcode; and one pattern whose group of the same number matches those of a class."""
+    forms = [form for group in GROUPS.values() for form in group if form.c]
+    pattern = "|".join(f"(?P<form{number}>{form.pattern_text})" for number, form in enumerate(forms))
+    return forms, {form.opcode: form for form in reversed(forms)}, re.compile(pattern)
+
+
 def class_of(opcode: str) -> Form | None:
     """The form that an opcode is measured by, or as one of; None if there is none."""
-    forms = [form for group in GROUPS.values() for form in group if form.c]
-    own = next((form for form in forms if form.opcode == opcode), None)
-    return own or next((form for form in forms if form.stands_for(opcode)), None)
+    forms, own, pattern = _classes()
+    if opcode in own:
+        return own[opcode]
+    found = pattern.fullmatch(opcode)
+    return forms[int(str(found.lastgroup).removeprefix("form"))] if found else None

@@ -7,10 +7,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 import ptxtools.api  # noqa: F401 - provides the engines
+from tests import rows
 from tests.machine import recorder
 
 #: What a user's settings may change in messages and caches; tests that are about one of these set it themselves.
@@ -22,10 +22,15 @@ RUN = "PTXTOOLS_TEST_RUN"
 _made: list[str] = []
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--row", action="append", default=[], help="run only the rows of tables whose names contain this")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """One cache for the whole run, new and its own: workers and the processes that tests start share it, so that each
     handler is compiled once, and the user's cache is neither used nor filled. Workers inherit this from their parent.
     """
+    rows.wanted[:] = config.getoption("row")
     if hasattr(config, "workerinput") or RUN in os.environ:  # a worker, or a run that a test of another run starts
         return
     folder = tempfile.mkdtemp(prefix="ptxtools-tests-")
@@ -45,16 +50,10 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(_made.pop(), ignore_errors=True)
 
 
-_beginnings: dict[int, object] = {}
-
-
 @pytest.fixture(autouse=True)
 def same_random_numbers(request: pytest.FixtureRequest) -> None:
     """The generators of random numbers of a test's module begin anew, so that no test depends on those before it."""
-    for value in vars(request.module).values():
-        if isinstance(value, np.random.Generator):
-            bits = value.bit_generator
-            bits.state = _beginnings.setdefault(id(bits), bits.state)
+    rows.same_random_numbers(request.module)
 
 
 @pytest.fixture(autouse=True)

@@ -3,9 +3,8 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from ptxtools import cache
+from tests.rows import rows
 
 TESTS = Path(__file__).resolve().parent
 PACKAGE = TESTS.parent / "ptxtools"
@@ -78,7 +77,7 @@ def imported(path, text=None):
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if package_of(p) in STANDS_ON)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@rows("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_follow_the_layers(path):
     ok = allowed(package_of(path))
     wrong = [f"{path}:{line}: imports ptxtools.{name}" for line, name in imported(path) if name not in ok]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import rows
+
 TESTS = Path(__file__).resolve().parent
 FILES = sorted(path for path in TESTS.rglob("*.py") if path.name != "test_habits.py")
 
@@ -36,7 +38,7 @@ def mistakes(text):
                 yield node.lineno, "compares times"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(TESTS).as_posix())
+@rows("path", FILES, ids=lambda path: path.relative_to(TESTS).as_posix())
 def test_no_test_depends_on_speed_or_on_the_machine(path):
     found = [f"{path}:{line}: {why}" for line, why in mistakes(path.read_text("utf-8"))]
     assert not found, "\n".join(found)

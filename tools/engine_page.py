@@ -19,8 +19,8 @@ _PART = re.compile(r"(<!-- generated: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTA
 #: Constants of `native.code.structures`: what each says, and who answers it. A name that is missing here is an error.
 STATUSES = {
     "STATUS_IDLE": ("no lane of the warp can run", "`run_cta`: takes the next warp"),
-    "STATUS_SLICED": ("the warp's slice is used up; its group is written down", "`run_cta`: the next warp; where only "
-                      "a part of this one ran, `rotate` has another group run next time"),
+    "STATUS_SLICED": ("the warp's slice is used up; its group is stored", "`run_cta`: the next warp; if only "
+                      "a part of this one ran, `rotate` lets another group run next time"),
     "STATUS_TRAP": ("lanes cannot go on; `stop_*` say which, where and why", "`run_cta`: answers RUN_TRAP"),
     "STATUS_EVENT": ("lanes came to an event that native code leaves to Python", "`run_cta`: answers RUN_EVENT"),
     "STATUS_HOST": ("`ptx_run`: an address is in no range known so far", "`run_cta`: answers RUN_HOST"),
@@ -29,19 +29,19 @@ STATUSES = {
     "RUN_TRAP": ("as STATUS_TRAP", "`loop.faults`: raises `Trap`"),
     "RUN_EVENT": ("as STATUS_EVENT", "`Worker._serve`: calls the service of the operation's kind"),
     "RUN_HOST": ("as STATUS_HOST", "`Worker._open_range`: maps the range, or a trap"),
-    "RUN_STUCK": ("nobody in the present cluster can move", "`Worker._stuck`: does what is due, lets others run, moves "
+    "RUN_STUCK": ("no warp of the current cluster can run", "`Worker._stuck`: does what is due, lets others run, moves "
                   "virtual time on, or raises `Hang`: a deadlock"),
     "RUN_ALARM": ("the clock has reached `alarm`", "`Schedule.run_due`: work that is due, sleepers that wake"),
-    "RUN_ENDED": ("a CTA that Python knows has ended", "`Residents.ended`"),
-    "RESUME_EXACT": ("go on behind the event, with `resume_mask`, in the same slice", "`run_cta`"),
+    "RUN_ENDED": ("a CTA known to Python has ended", "`Residents.ended`"),
+    "RESUME_EXACT": ("go on after the event, with `resume_mask`, in the same slice", "`run_cta`"),
     "RESUME_NEXT": ("go on with another CTA", "`run_ctas`"),
     "RESUME_SAME": ("go on with the same CTA", "`run_ctas`"),
     "SERVED_NOT": ("a native service leaves the event to Python", "`t_event`: STATUS_EVENT"),
-    "SERVED_DONE": ("the event is done", "`t_event`: goes on behind it"),
+    "SERVED_DONE": ("the event is done", "`t_event`: goes on after it"),
     "SERVED_LATER": ("the lanes have to wait a little", "`t_event`: other lanes and warps first, then the event again"),
     "TRAP_INSTRUCTION": ("the instruction `trap`", ""),
     "TRAP_ADDRESS": ("memory that is not there: `stop_address`", ""),
-    "TRAP_MISALIGNED": ("an address that is no multiple of the access's size", ""),
+    "TRAP_MISALIGNED": ("an address that is not a multiple of the access's size", ""),
     "TRAP_STACK": ("no room for another frame", ""),
     "TRAP_BARRIER": ("a barrier's number or thread count is impossible", ""),
     "TRAP_CALL": ("an indirect call of an address of no function", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 
@@ -18,6 +19,7 @@ from ptxtools.isa.notation import Page
 from ptxtools.isa.patterns import Pattern
 from ptxtools.isa.targets import FIRST_VERSION, describe, provides_any, version_text
 from ptxtools.program.lowering import lower
+from ptxtools.semantics.forms import covers
 from ptxtools.syntax import parse
 
 #: Chapters of section 9.7, for the summary.
@@ -284,4 +286,50 @@ def coverage() -> str:
         totals = [total + more for total, more in zip(totals, (len(names), len(forms), done), strict=True)]
         lines.append(f"| {title} | {len(names)} | {len(forms)} | {len(forms)} | {done} | {lacking} |")
     lines.append(f"| **all** | {totals[0]} | {totals[1]} | {totals[1]} | {totals[2]} | |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_refused()]) + "\n"
+
+
+def _refused() -> list[str]:
+    """The forms that ptx-run refuses, whole or in part."""
+    lines = [
+        "", "## Forms that ptx-run refuses", "",
+        "What they compute, or how their operands are laid out, is not published. ptx-lint and ptx-as take them; ptx-run",
+        'ends with "this form has no simulation". Of a form that is refused in part, the modifiers are named that are.',
+        "", "| section | form | refused |", "|---|---|---|",
+    ]  # fmt: skip
+    for family, page in sorted(every_page(), key=lambda found: order(found[1].section)):
+        for form in page.forms:
+            if form.family != family:
+                continue
+            known = list(with_options(form))
+            refused = [op for op in known if not covers(op)]
+            if refused:
+                lines.append(f"| {page.section} | `{form.syntax}` | {_which(form, refused, known)} |")
+    return lines
+
+
+def with_options(form: Form) -> Iterator[isa.Opcode]:
+    """Opcodes of a form: as `opcodes`, and each value of each optional slot once, with required ones that allow it."""
+    yield from opcodes(form)
+    for at, element in enumerate(form.elements):
+        for value in element.values if element.optional else ():
+            yield from islice(_with(form, at, value), 1)
+
+
+def _with(form: Form, at: int, value: str) -> Iterator[isa.Opcode]:
+    """Opcodes with a value in one slot and none in the other optional ones."""
+    kept = [n for n, one in enumerate(form.elements) if n == at or not one.optional]
+    for varied in kept:
+        for other in form.elements[varied].values:
+            chosen = {n: form.elements[n].values[0] for n in kept} | {varied: other} | {at: value}
+            with suppress(isa.OpcodeError):
+                yield isa.resolve(".".join([form.family, *(chosen[n] for n in kept)]))
+
+
+def _which(form: Form, refused: list[isa.Opcode], known: list[isa.Opcode]) -> str:
+    """Whole, or the modifiers without which it runs."""
+    if len(refused) == len(known):
+        return "whole"
+    taken = {atom for op in known if op not in refused for atom in op.atoms}
+    alone = sorted({atom for op in refused for atom in op.atoms} - taken)
+    return "with " + ", ".join(f"`.{atom}`" for atom in alone) if alone else "in some combinations"

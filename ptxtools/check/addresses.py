@@ -28,6 +28,7 @@ _SHORT = frozenset({
     "ldmatrix", "stmatrix", "st.async", "red.async", "st.bulk", "clusterlaunchcontrol.try_cancel", "tcgen05.alloc",
     "tcgen05.commit", "cp.async", "cp.async.mbarrier.arrive", "cp.async.bulk", "cp.async.bulk.tensor", "createpolicy",
     "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor",
+    "applypriority.async.bulk", "applypriority.async.bulk.tensor",
     "fence", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "multimem.st.async", "multimem.red.async",
 })  # fmt: skip
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.

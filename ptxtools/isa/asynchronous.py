@@ -6,6 +6,7 @@ from .types import TYPES
 PAGES = """
 let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm low 0..1048560:16)
 let policy = cache_policy:u64(reg imm) if .L2::cache_hint
+let mask = ctaMask:u16 if .multicast::cluster, ctaMask:u32 if .multicast::cluster::32b
 let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg imm low 0..15)
 
 # 9.7.9.12 st.async
@@ -138,13 +139,13 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
     cp.async.bulk{.weak}.dst.src.completion_mechanism{.multicast}{.cache_hint}
-        $copy, [mbar]@shared::cluster, ctaMask:u16 if .multicast::cluster, $policy;
+        $copy, [mbar]@shared::cluster, $mask, $policy;
     cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.multicast}{.cache_hint}.type
-        $copy, [mbar]@shared::cluster, ctaMask:u16 if .multicast::cluster, $policy;
+        $copy, [mbar]@shared::cluster, $mask, $policy;
     .dst = { .shared::cluster };
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    .multicast = { .multicast::cluster };
+    .multicast = { .multicast::cluster, .multicast::cluster::32b };
     cp.async.bulk{.weak}.dst.src.completion_mechanism  $copy, [mbar]@shared::cluster;
     cp.async.bulk{.sem.scope}.dst.src.completion_mechanism.type  $copy, [mbar]@shared::cluster;
     .dst = { .shared::cluster };
@@ -165,6 +166,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     needs .cp_mask         => ptx 8.6, sm_100
     needs .ignore_oob      => ptx 9.2
     needs .weak,.sem,.b128 => ptx 9.3
+    needs .multicast::cluster::32b => ptx 9.4, sm_107f
     needs .sem dst=.shared::cluster src=.global => sm_90a, sm_100f, sm_110f
     only .sem dst=.shared::cluster src=.shared::cta => .cta,.cluster
 
@@ -250,9 +252,19 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
 
 # 9.7.9.25.4.3 cp.async.bulk.prefetch
     cp.async.bulk.prefetch.L2.src{.cache_hint}  [srcMem]@src, size:u32(reg imm 0..1048560:16), $policy;
+    cp.async.bulk.prefetch.L2.src.priority      [srcMem]@src, size:u32(reg imm 0..1048560:16);
     .src = { .global };
     .cache_hint = { .L2::cache_hint };
-    needs => ptx 8.0, sm_90
+    .priority   = { .L2::evict_last };
+    needs           => ptx 8.0, sm_90
+    needs .priority => ptx 9.4, sm_107f
+
+# 9.7.9.25.4.4 applypriority.async.bulk
+    applypriority.async.bulk{.src}.completion_mechanism.priority  [srcMem]@generic, size:u32(reg imm 0..1048560:16);
+    .src = { .global };
+    .completion_mechanism = { .bulk_group };
+    .priority = { .L2::evict_normal };
+    needs => ptx 9.4, sm_107f
 
 # 9.7.9.25.6.1 cp.async.bulk.commit_group
     cp.async.bulk.commit_group;

@@ -7,7 +7,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "addc": ("extended",),
     "alloca": ("stack",),
     "and": ("logic",),
-    "applypriority": ("movement",),
+    "applypriority": ("movement", "asynchronous", "tensor"),
     "atom": ("atomic",),
     "bar": ("synchronisation",),
     "barrier": ("synchronisation",),

@@ -199,11 +199,14 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     createpolicy.range{.global}.primary{.secondary}.b64  =cache_policy:u64,
         [a], primary_size:u32(reg imm low 0..4294967295), total_size:u32;
     createpolicy.fractional.primary{.secondary}.b64      =cache_policy:u64{, fraction:f32};
+    createpolicy.range.fabric.primary{.secondary}.b64    =cache_policy:u64,
+        [leId, dataOff:u64]@fabric, primary_size:u32(reg imm low 0..4294967295), total_size:u32;
     .primary   = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
     .secondary = { .L2::evict_first, .L2::evict_unchanged };
     createpolicy.cvt.L2.b64                              =cache_policy:u64, access_property:u64;
     first .range, .fractional, .cvt
-    needs => ptx 7.4, sm_80
+    needs         => ptx 7.4, sm_80
+    needs .fabric => ptx 9.4, sm_100
 
 # 9.7.9.19 isspacep
     isspacep.space  p:pred, a:any(reg imm);

@@ -10,12 +10,13 @@ let scale_d = {, scale_input_d:u32(imm low 0..15)}
 let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
 
 # 9.7.16.7.1 tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit
-    tcgen05.alloc.cta_group.sync.aligned{.ss}.b32                [dst], nCols:u32(reg imm low 32/64/128/256/512);
+    tcgen05.alloc.cta_group.sync.aligned{.exclusive}{.ss}.b32  [dst], nCols:u32(reg imm low 32/64/128/256/512);
     .ss = { .shared::cta };
-    tcgen05.dealloc.cta_group.sync.aligned.b32   taddr:u32(reg imm), nCols:u32(reg imm 32/64/128/256/512);
+    tcgen05.dealloc.cta_group.sync.aligned{.exclusive}.b32  taddr:u32(reg imm), nCols:u32(reg imm 32/64/128/256/512);
     tcgen05.relinquish_alloc_permit.cta_group.sync.aligned;
     .cta_group = { .cta_group::1, .cta_group::2 };
-    needs => ptx 8.6, tcgen05
+    needs            => ptx 8.6, tcgen05
+    needs .exclusive => ptx 9.4, tcgen05
 
 # 9.7.16.8.3 tcgen05.ld
     tcgen05.ld.sync.aligned.shape.num{.pack}.b32                 =r:b32*registers(whole), [taddr]@tmem;
@@ -81,26 +82,37 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     needs => ptx 8.6, tcgen05_chips
 
 # 9.7.16.10.9.1 tcgen05.mma
-    tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:u32,$input$scale_d;
-    tcgen05.mma.cta_group.kind{.ashift}{.collector}  $tensor, idesc:u32,$input$scale_d;
+    tcgen05.mma.cta_group.kind{.collector}{.collector_b}  $shared, idesc:u32,$input$scale_d;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector}{.collector_b}  $tensor, idesc:u32,$input$scale_d;
     .kind = { .kind::f16, .kind::tf32 };
-    tcgen05.mma.cta_group.kind{.collector}  $shared, idesc:u32,$input;
-    tcgen05.mma.cta_group.kind{.ashift}{.collector}  $tensor, idesc:u32,$input;
-    .kind = { .kind::f8f6f4, .kind::i8 };
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $shared, idesc:u32, $scales;
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $tensor, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind{.collector}{.collector_b}  $shared, idesc:u32,$input;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector}{.collector_b}  $tensor, idesc:u32,$input;
+    .kind = { .kind::f8f6f4, .kind::i8, .kind::ti16 };
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}{.collector_b}  $shared, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}{.collector_b}  $tensor, idesc:u32, $scales;
     .kind = { .kind::mxf8f6f4 };
     .scale_vectorsize = { .scale_vec::1X, .block32 };
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $shared, idesc:u32, $scales;
-    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}  $tensor, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}{.collector_b}  $shared, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector}{.collector_b}  $tensor, idesc:u32, $scales;
     .kind = { .kind::mxf4 };
     .scale_vectorsize = { .scale_vec::2X, .block32 };
-    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  $shared, idesc:u32, $scales;
-    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}  $tensor, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}{.collector_b}  $shared, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale.scale_vectorsize{.collector}{.collector_b}  $tensor, idesc:u32, $scales;
     .kind = { .kind::mxf4nvf4 };
     .scale_vectorsize = { .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
+    tcgen05.mma.cta_group.kind.decompress{.collector}{.collector_b}  $shared, [b_lut]^@tmem, idesc:u32,$input;
+    tcgen05.mma.cta_group.kind.decompress{.collector}{.collector_b}  $tensor, [b_lut]^@tmem, idesc:u32,$input;
+    .kind = { .kind::f8f6f4 };
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}.decompress{.collector}{.collector_b}
+        $shared, [b_lut]^@tmem, idesc:u32, $scales;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}.decompress{.collector}{.collector_b}
+        $tensor, [b_lut]^@tmem, idesc:u32, $scales;
+    .kind = { .kind::mxf8f6f4 };
+    .scale_vectorsize = { .block32 };
+    .decompress = { .decompress::lut::b };
     .cta_group = { .cta_group::1, .cta_group::2 };
     .collector = { .collector::a::fill, .collector::a::use, .collector::a::lastuse, .collector::a::discard };
+    .collector_b = { .collector::b::fill, .collector::b::use, .collector::b::lastuse, .collector::b::discard };
     rule lanes
     only .ashift => !.collector::a::fill,.collector::a::use
     needs .kind::f16,.kind::tf32,.kind::f8f6f4,.kind::mxf8f6f4 => ptx 8.6, tcgen05
@@ -110,35 +122,38 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     needs .block16,.block32   => ptx 8.8, tcgen05_family
     needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => tcgen05_chips
     needs .block_scale !.scale_vectorsize => ptx 8.8
+    needs .kind::ti16,.collector_b,.decompress => ptx 9.4, sm_107f
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
 # 9.7.16.10.9.2 tcgen05.mma.sp
-    tcgen05.mma.sp.cta_group.kind{.collector}  $shared, [sp_meta]^@tmem, idesc:u32,$input$scale_d;
-    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  $tensor, [sp_meta]^@tmem, idesc:u32,$input$scale_d;
+    tcgen05.mma.sp.cta_group.kind{.collector}{.collector_b}  $shared, [sp_meta]^@tmem, idesc:u32,$input$scale_d;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}{.collector_b}
+        $tensor, [sp_meta]^@tmem, idesc:u32,$input$scale_d;
     .kind = { .kind::f16, .kind::tf32 };
-    tcgen05.mma.sp.cta_group.kind{.collector}  $shared, [sp_meta]^@tmem, idesc:u32,$input;
-    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}  $tensor, [sp_meta]^@tmem, idesc:u32,$input;
-    .kind = { .kind::f8f6f4, .kind::i8 };
-    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
+    tcgen05.mma.sp.cta_group.kind{.collector}{.collector_b}  $shared, [sp_meta]^@tmem, idesc:u32,$input;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector}{.collector_b}  $tensor, [sp_meta]^@tmem, idesc:u32,$input;
+    .kind = { .kind::f8f6f4, .kind::i8, .kind::ti16 };
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}{.collector_b}
         $shared, [sp_meta]^@tmem, idesc:u32, $scales;
-    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}{.collector_b}
         $tensor, [sp_meta]^@tmem, idesc:u32, $scales;
     .kind = { .kind::mxf8f6f4 };
     .scale_vectorsize = { .scale_vec::1X, .block32 };
-    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}{.collector_b}
         $shared, [sp_meta]^@tmem, idesc:u32, $scales;
-    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector}{.collector_b}
         $tensor, [sp_meta]^@tmem, idesc:u32, $scales;
     .kind = { .kind::mxf4 };
     .scale_vectorsize = { .scale_vec::2X, .block32 };
-    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}
+    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}{.collector_b}
         $shared, [sp_meta]^@tmem, idesc:u32, $scales;
-    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}
+    tcgen05.mma.sp.cta_group.kind.block_scale.scale_vectorsize{.collector}{.collector_b}
         $tensor, [sp_meta]^@tmem, idesc:u32, $scales;
     .kind = { .kind::mxf4nvf4 };
     .scale_vectorsize = { .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
     .cta_group = { .cta_group::1, .cta_group::2 };
     .collector = { .collector::a::fill, .collector::a::use, .collector::a::lastuse, .collector::a::discard };
+    .collector_b = { .collector::b::fill, .collector::b::use, .collector::b::lastuse, .collector::b::discard };
     rule lanes
     only .ashift => !.collector::a::fill,.collector::a::use
     needs .kind::f16,.kind::tf32,.kind::f8f6f4,.kind::mxf8f6f4 => ptx 8.6, tcgen05
@@ -148,6 +163,7 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     needs .block16,.block32   => ptx 8.8, tcgen05_family
     needs .scale_vec::1X,.scale_vec::2X,.scale_vec::4X => tcgen05_chips
     needs .block_scale !.scale_vectorsize => ptx 8.8
+    needs .kind::ti16,.collector_b => ptx 9.4, sm_107f
     needs @scale_input_d      => ptx 8.6, sm_100a, sm_100f
 
 # 9.7.16.10.9.3 tcgen05.mma.ws
@@ -156,7 +172,7 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     tcgen05.mma.ws.cta_group.kind{.collector}
         $tensor, idesc:u32, enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
     .cta_group = { .cta_group::1 };
-    .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
+    .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8, .kind::ti16 };
     .collector = {
         .collector::b0::fill, .collector::b0::use, .collector::b0::lastuse, .collector::b0::discard,
         .collector::b1::fill, .collector::b1::use, .collector::b1::lastuse, .collector::b1::discard,
@@ -165,6 +181,7 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     };
     needs .kind::f16,.kind::tf32,.kind::f8f6f4 => ptx 8.6, tcgen05
     needs .kind::i8                            => ptx 8.6, tcgen05_integer
+    needs .kind::ti16                          => ptx 9.4, sm_107f
 
 # 9.7.16.10.9.4 tcgen05.mma.ws.sp
     tcgen05.mma.ws.sp.cta_group.kind{.collector}
@@ -172,7 +189,7 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     tcgen05.mma.ws.sp.cta_group.kind{.collector}
         $tensor, [sp_meta]^@tmem, idesc:u32, enable_input_d:pred{, zero_column_mask_desc:u64(reg)};
     .cta_group = { .cta_group::1 };
-    .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };
+    .kind      = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8, .kind::ti16 };
     .collector = {
         .collector::b0::fill, .collector::b0::use, .collector::b0::lastuse, .collector::b0::discard,
         .collector::b1::fill, .collector::b1::use, .collector::b1::lastuse, .collector::b1::discard,
@@ -181,6 +198,7 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     };
     needs .kind::f16,.kind::tf32,.kind::f8f6f4 => ptx 8.6, tcgen05
     needs .kind::i8                            => ptx 8.6, tcgen05_integer
+    needs .kind::ti16                          => ptx 9.4, sm_107f
 
 # 9.7.16.11.1 tcgen05
     tcgen05.when;
@@ -188,13 +206,15 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     needs => ptx 8.6, tcgen05
 
 # 9.7.16.12.1 tcgen05.commit
-    tcgen05.commit.cta_group.completion_mechanism{.space}{.multicast}.b64
-        [mbar], ctaMask:u16(reg) if .multicast::cluster;
+    tcgen05.commit.cta_group.completion_mechanism{.restricted}{.space}{.multicast}.b64
+        [mbar], ctaMask:u16(reg) if .multicast::cluster, ctaMask:u32(reg) if .multicast::cluster::32b;
     .cta_group = { .cta_group::1, .cta_group::2 };
     .completion_mechanism = { .mbarrier::arrive::one };
     .space     = { .shared::cluster };
-    .multicast = { .multicast::cluster };
+    .restricted = { .sync_restrict::shared::read::mma::a };
+    .multicast = { .multicast::cluster, .multicast::cluster::32b };
     needs => ptx 8.6, tcgen05
+    needs .restricted,.multicast::cluster::32b => ptx 9.4, sm_107f
 """
 
 #: Registers that one repetition of a data movement shape takes (9.7.16.8.3, table 47).

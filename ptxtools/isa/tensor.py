@@ -5,6 +5,7 @@ from .conditions import Context
 PAGES = """
 let map = [tensorMap, tensorCoords:s32*coordinates]@generic
 let im2col = im2colInfo:u16*offsets if .im2col/.im2col::w/.im2col::w::128
+let mask = ctaMask:u16 if .multicast::cluster, ctaMask:u32 if .multicast::cluster::32b
 let policy = cache_policy:u64(reg imm) if .L2::cache_hint
 
 # 9.7.9.25.5.2 cp.async.bulk.tensor
@@ -18,18 +19,18 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.multicast}{.cta_group}{.cache_hint}
         [dstMem]@dst, $map, [mbar]@shared::cluster,
         $im2col,
-        ctaMask:u16 if .multicast::cluster, $policy;
+        $mask, $policy;
     .dst = { .shared::cluster };
     .src = { .global };
     .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    .multicast = { .multicast::cluster };
+    .multicast = { .multicast::cluster, .multicast::cluster::32b };
     .cta_group = { .cta_group::1, .cta_group::2 };
     cp.async.bulk.tensor.dim.dst.src{.load_mode}.completion_mechanism{.cache_hint}
         $map, [srcMem]@src, $policy;
     .dst = { .global };
     .src = { .shared::cta };
-    .load_mode = { .tile, .tile::scatter4, .im2col_no_offs };
+    .load_mode = { .tile, .tile::scatter4, .im2col_no_offs, .im2col_no_offs::w };
     .completion_mechanism = { .bulk_group };
     .dim = { .1d, .2d, .3d, .4d, .5d };
     .cache_hint = { .L2::cache_hint };
@@ -39,6 +40,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs .tile::gather4,.im2col::w dst=.shared::cta | .im2col::w dst=.shared::cta => ptx 8.6, sm_100
     needs .tile::gather4,.im2col::w dst=.shared::cluster => ptx 8.6, datacenter_blackwell
     needs .tile::scatter4,.im2col::w::128,.cta_group => ptx 8.6, datacenter_blackwell
+    needs .multicast::cluster::32b,.im2col_no_offs::w => ptx 9.4, sm_107f
 
 # 9.7.9.25.5.3 cp.reduce.async.bulk.tensor
     cp.reduce.async.bulk.tensor.dim.dst.src.redOp{.load_mode}.completion_mechanism{.cache_hint}
@@ -47,16 +49,21 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .src = { .shared::cta };
     .dim = { .1d, .2d, .3d, .4d, .5d };
     .completion_mechanism = { .bulk_group };
-    .load_mode = { .tile, .im2col_no_offs };
+    .load_mode = { .tile, .im2col_no_offs, .im2col_no_offs::w };
     .redOp = { .add, .min, .max, .inc, .dec, .and, .or, .xor };
     .cache_hint = { .L2::cache_hint };
     rule extents
-    needs => ptx 8.0, sm_90
+    needs                    => ptx 8.0, sm_90
+    needs .im2col_no_offs::w => ptx 9.4, sm_107f
 
 # 9.7.9.25.5.4 cp.async.bulk.prefetch.tensor
     cp.async.bulk.prefetch.tensor.dim.L2.src{.load_mode}{.cache_hint}
         $map,
         $im2col, $policy;
+    cp.async.bulk.prefetch.tensor.dim.L2.src{.load_mode}.priority
+        $map,
+        $im2col;
+    .priority = { .L2::evict_last };
     .src = { .global };
     .dim = { .1d, .2d, .3d, .4d, .5d };
     .load_mode = { .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 };
@@ -64,6 +71,22 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     rule extents
     needs => ptx 8.0, sm_90
     needs .tile::gather4,.im2col::w,.im2col::w::128 => ptx 8.6, datacenter_blackwell
+    needs .priority => ptx 9.4, sm_107f
+
+# 9.7.9.25.5.5 applypriority.async.bulk.tensor
+    applypriority.async.bulk.tensor.dim{.src}{.load_mode}.completion_mechanism.priority
+        $map,
+        $im2col;
+    .src = { .global };
+    .dim = { .1d, .2d, .3d, .4d, .5d };
+    .load_mode = {
+        .tile, .tile::gather4, .tile::scatter4, .im2col, .im2col::w, .im2col::w::128, .im2col_no_offs,
+        .im2col_no_offs::w
+    };
+    .completion_mechanism = { .bulk_group };
+    .priority = { .L2::evict_normal };
+    rule extents
+    needs => ptx 9.4, sm_107f
 
 # 9.7.9.26 tensormap.replace
     tensormap.replace.mode.field{.ss}.b1024.type  [addr], new_val:type;

@@ -83,6 +83,11 @@ class FunctionFacts:
         if function.body is not None:
             self._walk(function.body, function_names(function, names))
 
+    @cached_property
+    def families(self) -> frozenset[str]:
+        """The first words of all opcodes."""
+        return frozenset([line.plan.family for line in self.lines])
+
     def _walk(self, body: Scope, outer: Names) -> None:
         names = Names(outer)
         declare(body, names)

@@ -6,6 +6,8 @@ from .facts import Line
 
 #: The last operand is the mask; of `bar.warp.sync` the only one.
 _FAMILIES = frozenset({"shfl", "vote", "match", "redux", "elect"})
+#: The families of instructions that have a mask.
+MASKED = _FAMILIES | {"bar", "barrier"}
 
 
 def mask_operand(line: Line) -> int | None:

@@ -1,7 +1,7 @@
-"""Asynchronous work as observers see it: the bytes that it reads and writes, from its issue to its completion.
+"""Asynchronous work as observers see it: the bytes it reads and writes, from issue to completion.
 
-Services that start such work announce it (`announce`), and end the claim that they get when the work is done. Where
-nobody listens there is no claim, and nobody works out its spans.
+Services that start such work announce it (`announce`), and end the claim they get back when the work is done. If nobody
+listens, there is no claim, and no spans are computed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _CHUNK = 16
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Bytes from `start` up to `end`: of a CTA's shared memory, of global memory (owner None), or columns of tensor
-    memory (`tensor`), there only of some lanes. kind: "read", "write" or "reduce". rows: only the `row` bytes from each
-    of these places on (sorted, without overlap)."""
+    """Bytes from `start` up to `end` of a CTA's shared memory, of global memory (owner None), or columns of tensor
+    memory (`tensor`) in some lanes. kind: "read", "write" or "reduce". rows: only `row` bytes from each of these
+    offsets on (sorted, without overlap)."""
 
     owner: Cta | None
     start: int
@@ -57,20 +57,20 @@ class Span:
         )
 
     def pieces(self) -> tuple[Numbers, int]:
-        """Where its pieces begin, and bytes of each."""
+        """Starts of its pieces, and the bytes of each."""
         if self.rows is None:
             return np.array([self.start]), self.end - self.start
         return self.rows, self.row
 
     def touches(self, starts: Numbers, size: int) -> Numbers:
-        """Which of some pieces of `size` bytes have bytes of this span."""
+        """Which of some pieces of `size` bytes overlap this span."""
         mine, width = self.pieces()
         before = np.searchsorted(mine, starts + size) - 1  # the last of its rows that begins before a piece ends
         found: Numbers = (before >= 0) & (mine[before] + width > starts)
         return found
 
     def words(self) -> Numbers:
-        """Numbers of the 4-byte words that it has bytes of."""
+        """Numbers of the 4-byte words that it overlaps."""
         starts, size = self.pieces()
         first = starts // WORD
         count = -(-(size + (WORD - 1 if len(starts) > 1 else int(starts[0]) % WORD)) // WORD)
@@ -80,8 +80,8 @@ class Span:
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """Outstanding work: who issued it (the warp's view at the instruction, and a lane), what it is for people, what it
-    reads and writes. pipe: work of the same pipe is done in order, None: of no order."""
+    """Outstanding work: who issued it (the warp's view at the instruction, and a lane), its name in messages, and the
+    memory that it reads and writes. pipe: work in the same pipe completes in order; None: in any order."""
 
     view: View
     lane: int
@@ -93,7 +93,7 @@ class Claim:
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether it only reads."""
         return all(span.kind == "read" for span in self.spans)
 
     def end(self) -> None:
@@ -103,7 +103,8 @@ class Claim:
             self.listeners.tell("completed", self)
 
     def abandon(self, missing: str) -> None:
-        """The CTA ends, and nobody has waited for the work, by "a tcgen05.wait::ld" or the like."""
+        """The CTA ends, and nobody has waited for the work. missing: the wait that should have, such as "a
+        tcgen05.wait::ld"."""
         if not self.over:
             self.listeners.tell("abandoned", self, missing)
             self.end()
@@ -118,7 +119,7 @@ def heard(view: View) -> bool:
 def announce(
     view: View, lane: int, text: str, spans: Callable[[], Iterable[Span]], pipe: object = None
 ) -> Claim | None:
-    """Tell who listens of work that a lane issues; None if nobody does."""
+    """Announce work that a lane issues; None if nobody listens."""
     listeners = view.launch.observers
     if listeners is None or not listeners.hear_work:
         return None
@@ -128,7 +129,7 @@ def announce(
 
 
 def span_at(view: View, lane: int, address: int, size: int, space: str, kind: str) -> list[Span]:
-    """The span of an address operand; none for memory of the thread's own."""
+    """The span of an address operand; none for the thread's local memory."""
     found, place = view.resolve(address, space)
     if found == "shared":
         offset = place & OFFSET_MASK
@@ -137,7 +138,7 @@ def span_at(view: View, lane: int, address: int, size: int, space: str, kind: st
 
 
 def span_of_rows(starts: Numbers, row: int, kind: str) -> list[Span]:
-    """Pieces of global memory of `row` bytes each, by their addresses."""
+    """Pieces of `row` bytes at these global addresses, as one span."""
     if not len(starts):
         return []
     rows = np.unique(starts)
@@ -150,7 +151,7 @@ def mask_of(lanes: Numbers) -> int:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """The same memory in fewer spans."""
+    """Equal memory in fewer spans."""
     found: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.kind, s.start)):
         last = found[-1] if found else None

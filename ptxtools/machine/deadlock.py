@@ -148,14 +148,14 @@ def pending(schedule: Schedule, cluster: Cluster | None) -> list[str]:
 
 
 def overflow(callee: str, depth: int, local: int) -> str:
-    """The reason of a trap at a call: a thread's local memory has no room for another frame."""
+    """The reason for a trap at a call: local memory has no room for another frame."""
     return (
         f"stack overflow in a call of {shown(callee)}, {depth} calls deep: a thread has {local} bytes of local memory"
     )
 
 
 def no_member(lane: int, mask: int) -> str:
-    """The reason of a trap at a `.sync` operation of a warp: the manual leaves this undefined (9.7.9.6, 9.7.13)."""
+    """The reason for a trap at a `.sync` operation; the manual leaves this case undefined (9.7.9.6, 9.7.13)."""
     return f"lane {lane} is not in its own member mask {mask:#x}"
 
 
@@ -181,7 +181,7 @@ def asleep(wait: Wait, look: Look) -> str:
 
 
 def above(limit: int) -> str:
-    """The reason of a trap at the instruction limit."""
+    """The reason for a trap at the instruction limit."""
     return f"more than {limit} instruction{'s' * (limit != 1)}"
 
 

@@ -1,4 +1,4 @@
-"""The rarer operations, written once for both engines: what they see, and where they register.
+"""The rarer operations, written once for both engines: the view of a stopped warp, and how functions register.
 
 A lowerer ends its block with `f.event(Op(kind, …))`; kind is a name of the feature's own. A function registered with
 `@serves(kind)` is called with a `View`: the lanes of one warp that came to the operation together. It reads operands
@@ -40,6 +40,7 @@ from .residents import Cluster, Cta, Schedule, Wait
 
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
+    from .filters import Bounds
     from .launch import Launch
     from .textures import TextureTable
 
@@ -218,6 +219,9 @@ class View(ABC):
     def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
         """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""
 
+    def offer_filter(self, bounds: Bounds) -> None:  # noqa: B027 - others tell observers of each access
+        """Let an engine that can do so make accesses within bounds without this event."""
+
     def issued_by(self, warp: int) -> IssuedProducts:
         """What a warp of the CTA has issued of wgmma."""
         record: IssuedProducts = self.cta.state.setdefault(f"wgmma of warp {warp}", IssuedProducts.empty())
@@ -355,12 +359,12 @@ class View(ABC):
 
 Service: TypeAlias = Callable[[View], None]
 
-#: What to call for an event, by the kind of its operation.
+#: The function that serves an event, by the kind of its operation.
 HANDLERS: dict[str, Service] = {}
 
 
 def serves(*kinds: str) -> Callable[[Service], Service]:
-    """Let a function serve the events of operations of these kinds."""
+    """Register a function for the events of these kinds of operations."""
 
     def add(function: Service) -> Service:
         for kind in kinds:

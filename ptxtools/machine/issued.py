@@ -1,7 +1,8 @@
-"""What the warps of a warpgroup have issued of wgmma (9.7.15.7): numbers that native code and services share.
+"""The wgmma operations that each warp of a warpgroup has issued (9.7.15.7): numbers that native code and services
+share.
 
-Each warp counts its products and its commits, and keeps for its last commits how many products had been issued then. A
-warp that waits for a group looks whether the other three have issued what the group holds.
+Each warp counts its products and its commits, and remembers for its last commits how many products it had issued by
+then. A warp that waits for a group checks whether the other three have issued all of that group.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Array: TypeAlias = npt.NDArray[Any]
 WARPS = 4
 #: Products at a warp's last commits; descriptors of B of its last products, with a bit for the layout.
 MARKS, KEYS = 8, 16
-#: Turns that a warp yields before it really waits.
+#: Turns that a warp yields before it waits in a service.
 PATIENCE = 8
 
 

@@ -67,13 +67,12 @@ class Launch:
     """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
 
     numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.generations.generation_of`);
-    resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads;
-    late: asynchronous work completes as late as it may, or, with a seed, some of it;
-    local_bytes: local memory of a thread, stack included; deadline: time.monotonic() at which the run ends in a
-    "timeout" trap; specials: values of special registers that hold for the whole launch; services: loads the function
-    that serves a kind of event (`events.serves`); observers: who is told what happens, None: nobody; device,
-    context: what sim makes of the device, and what its services bring along and give back (`sim.context`); provider:
-    loads `products`, set by the engine that runs the launch.
+    resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads; late: asynchronous
+    work completes as late as allowed (with a seed: some of it); local_bytes: local memory of a thread, stack included;
+    deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
+    during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
+    there are none; device, context: for the services of `sim` (`sim.context`); provider: loads `products`, set by the
+    engine that runs the launch.
     """
 
     program: Program
@@ -102,7 +101,7 @@ class Launch:
 
     @property
     def products(self) -> Products:
-        """The provider of products for asynchronous tensor cores, and of updates of arrays in memory."""
+        """The products of asynchronous tensor cores, and updates of arrays in memory."""
         if self._products is None:
             assert self.provider is not None, "an engine gives its products to the launch"
             self._products = self.provider()

@@ -1,4 +1,4 @@
-"""What serves the events that `program.passes.instrument` puts into a program: observers are told of them."""
+"""Serves the events that `program.passes.instrument` puts into a program: tells the observers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _INSIDE = np.uint64((1 << 56) - 1)
 _BITS = np.arange(LANES, dtype=np.uint64)
-#: Under these names the lanes of a warp that run its present instruction, and those that have exited, are noted.
+#: Keys in the state of a CTA: lanes that run the current instruction of a warp, and lanes that have exited.
 _RUNNING, _LEFT = "lanes of an instruction", "lanes that left"
 
 
@@ -35,7 +35,7 @@ def listeners_of(view: View) -> Listeners:
 
 
 def guarded(view: View, place: int, negated: bool) -> Array:
-    """Numbers of the lanes whose guard, the source at a place, holds."""
+    """Numbers of the lanes whose guard (the source at `place`) holds."""
     here = (np.uint64(view.mask) >> _BITS & np.uint64(1)).astype(np.bool_)
     if view.op.src[place] is not None:
         here &= view.source(place) != negated
@@ -43,7 +43,7 @@ def guarded(view: View, place: int, negated: bool) -> Array:
 
 
 def accesses(view: View) -> list[Access]:
-    """What a look at an access sees, by state space."""
+    """The accesses at a look, split by state space."""
     look = view.op.of(Look)
     action, size, order = look.action, look.size, strength(view.op.opcode)
     lanes = guarded(view, 1, look.negated)
@@ -65,7 +65,7 @@ def accesses(view: View) -> list[Access]:
 
 
 def _permitted(listeners: Listeners, view: View, parts: list[Access]) -> list[Access]:
-    """What observers leave of accesses; the look's result is who may make them."""
+    """The accesses that observers permit; the result of the look says which lanes make them."""
     good = np.zeros(LANES, np.bool_)
     left = []
     for part in parts:
@@ -91,6 +91,10 @@ def access(view: View) -> None:
     for part in parts:
         if part.space != "param":
             listeners.tell("access", view, part)
+    if listeners.bounds is None:
+        listeners.bounds = listeners.filter(view) if listeners.filter is not None else False
+    if listeners.bounds:
+        view.offer_filter(listeners.bounds)
 
 
 def _tell(view: View, event: str) -> None:
@@ -108,7 +112,7 @@ def arrive(view: View) -> None:
 
 @serves("observe.leave")
 def leave(view: View) -> None:
-    """Lanes go on behind it."""
+    """Lanes continue after it."""
     _tell(view, "leave")
 
 
@@ -128,7 +132,7 @@ def _mask(lanes: Array) -> int:
 
 @serves("observe.line")
 def line(view: View) -> None:
-    """Lanes come to an instruction. Which of them run it is noted: its guard may be another when it has retired."""
+    """Lanes come to an instruction. Which of them run it is remembered: the guard may have changed when it retires."""
     lanes = guarded(view, 0, view.op.of(Guard).negated)
     listeners = listeners_of(view)
     if listeners.hear("retired"):
@@ -149,7 +153,7 @@ def retired(view: View) -> None:
 
 @serves("observe.call")
 def call(view: View) -> None:
-    """Function by function, where lanes call different ones; an address of no function traps in the call itself."""
+    """One event for each function if lanes call different ones; an address of no function traps in the call itself."""
     called, program, listeners = view.op.of(Called), view.launch.program, listeners_of(view)
     lanes = np.array(list(view.lanes()))
     if called.function >= 0:

@@ -1,19 +1,18 @@
-"""Observers: who is told what happens to warps while a launch runs, and the one interface through which both engines
-tell.
+"""Observers: objects that are told what happens to warps during a launch, by one interface for both engines.
 
-An observer is an object with some of the methods of `Observer`. Those that it defines decide which events stand in the
-program (`program.passes.instrument`) and what is passed on: nobody pays for what nobody listens to, and a program
-without observers is as it was lowered. Events stop the warp; it goes on when all observers have returned. A run with
-observers has one worker, so that events come one after another, and in the same order each time.
+An observer is an object with some of the methods of `Observer`. The methods that it defines decide which events are
+inserted into the program (`program.passes.instrument`) and which are passed on. An event that nobody listens to costs
+nothing; without observers the program is exactly as it was lowered. An event stops the warp until all observers have
+returned. A run with observers has one worker, so events come one at a time, and in the same order in every run.
 
-Observers that the package brings along, such as the run-time checkers, are provided by name, as engines are.
+The observers of the package, such as the run-time checkers, are provided by name, as engines are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from .providers import observers as provided
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from .claims import Claim
     from .events import View
+    from .filters import Bounds
     from .launch import Launch
     from .residents import Cta
 
@@ -33,13 +33,11 @@ Array: TypeAlias = "npt.NDArray[Any]"
 
 @dataclass(slots=True)
 class Access:
-    """Accesses of some lanes to one state space.
-
-    space: "global", "shared" or "local" (what a generic address means is found out); lanes: their numbers, ascending;
-    addresses: theirs, in that space (u64; shared memory of another CTA of the cluster has its rank above bit 24); size:
-    bytes of each; action: "read", "write", "atomic", or "copy" for what a cp.async will write; strength: "" for a
-    weak access, else "volatile", "relaxed", "acquire", "release", "acq_rel" or "mmio" (8.4).
-    """
+    """Accesses of some lanes to one state space. space: "global", "shared" or "local" (generic addresses are resolved);
+    lanes: their numbers, ascending; addresses: one for each lane, in that space (u64; in shared memory of another CTA
+    of the cluster its rank is above bit 24); size: bytes of each access; action: "read", "write", "atomic", or "copy"
+    for the bytes that a cp.async will write; strength: "" for a weak access, else "volatile", "relaxed", "acquire",
+    "release", "acq_rel" or "mmio" (8.4)."""
 
     space: str
     lanes: Array
@@ -59,12 +57,11 @@ class Access:
 
 
 class Observer:
-    """What an observer may define; as they stand here the methods do nothing, and nobody calls them.
+    """The methods that an observer may define; those of this class do nothing and are never called.
 
-    `at` is the warp where it has stopped (`machine.events.View`): `at.mask` are the lanes that came, `at.warp` and
-    `at.cta` who it is, `at.text` the instruction, `at.register("%r1")` a register by its name (docs/observers.md).
-    `lanes` are numbers of lanes for which the guard of the instruction holds, ascending; of `instruction` and `retired`
-    there may be none.
+    `at` is the stopped warp (`machine.events.View`): `at.mask` has the lanes that came, `at.warp` and `at.cta` identify
+    the warp, `at.text` is the instruction, `at.register("%r1")` is a register by name (docs/observers.md). `lanes` are
+    the numbers of the lanes whose guard holds, ascending; in `instruction` and `retired` there may be none.
     """
 
     def grid_begun(self, launch: Launch) -> None:
@@ -77,7 +74,7 @@ class Observer:
         """The first warp of a CTA begins."""
 
     def cta_ended(self, cta: Cta) -> None:
-        """The last thread of a CTA has exited; work that only its end completes is done."""
+        """The last thread of a CTA has exited, and work that waits for its end has completed."""
 
     def warp_begun(self, at: View) -> None:
         """A warp begins."""
@@ -89,11 +86,11 @@ class Observer:
         """Lanes come to an instruction of the PTX text: registers hold what it will read."""
 
     def retired(self, at: View, lanes: Array) -> None:
-        """Lanes have executed an instruction: registers hold its results. One that leaves its place (`bra`, `brx`,
-        `call`, `ret`, `exit`) is told of as it leaves; `trap` never is."""
+        """Lanes have executed an instruction: registers hold its results. For `bra`, `brx`, `call`, `ret` and `exit`
+        this comes as they jump; for `trap`, never."""
 
     def permit(self, at: View, access: Access) -> Array | None:
-        """Which lanes of an access are not to make it (flags, one for each of `access.lanes`); None: all make it."""
+        """The lanes that must not make an access (flags, one for each of `access.lanes`); None: all may make it."""
 
     def access(self, at: View, access: Access) -> None:
         """Lanes are about to access memory by a load, store, atomic, matrix load or store, cp.async, st.bulk, surface
@@ -105,7 +102,7 @@ class Observer:
         arrive", "cluster wait", or "mbarrier " and the operation, its address in at.addresses()."""
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
-        """Lanes go on behind a barrier. what: as for `arrive`; or "warp", for bar.warp.sync: at.source(0) is its
+        """Lanes continue after a barrier. what: as for `arrive`; or "warp", for bar.warp.sync: at.source(0) is its
         mask."""
 
     def fence(self, at: View, lanes: Array) -> None:
@@ -115,46 +112,46 @@ class Observer:
         """Asynchronous work has been issued: cp.async, bulk and tensor copies, wgmma, tcgen05."""
 
     def completed(self, claim: Claim) -> None:
-        """It is done; in a bulk copy out of shared memory a claim of its own is done when the source has been read."""
+        """The work is done. For a bulk copy out of shared memory, another claim ends when the source has been read."""
 
     def abandoned(self, claim: Claim, missing: str) -> None:
-        """The CTA ends, and nobody waited for the work; what would have is missing. `completed` follows."""
+        """The CTA ends, and nobody has waited for the work; missing: the wait that should have. `completed` follows."""
 
     def called(self, at: View, function: str, lanes: Array) -> None:
         """Lanes are about to enter a function."""
 
     def returned(self, at: View, lanes: Array) -> None:
-        """Lanes are about to return from a function, whose frame `at` still shows."""
+        """Lanes are about to return from a function; `at` still shows its frame."""
 
     def trapped(self, trap: Trap) -> None:
         """The grid ends with a trap, a deadlock or a limit."""
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
-        """An operation that is no access of a thread is about to write shared memory: copies, products. Of mbarriers
-        `arrive` tells."""
+        """An operation that is not an access of a thread (a copy, a product) is about to write shared memory. For
+        mbarriers there is `arrive`."""
 
     def wrote_local(self, at: View, lane: int, address: int, size: int) -> None:
-        """The same of a thread's local memory."""
+        """Likewise for local memory of a thread."""
 
     def wrote_global(self, address: int, size: int) -> None:
-        """The same of global memory."""
+        """Likewise for global memory."""
 
     def allows(self, address: int, size: int) -> bool:  # type: ignore[empty-body]
-        """Whether such operations may reach bytes of global memory."""
+        """Whether such an operation may access these bytes of global memory."""
 
 
-#: The methods of an observer, which are the events that there are.
+#: All events: the methods of `Observer`.
 EVENTS = tuple(name for name in vars(Observer) if not name.startswith("_"))
-#: Those for which single instructions have to be visible.
+#: Events that need every single instruction to be visible.
 LINES = frozenset({"instruction", "retired"})
-#: Those of asynchronous work.
+#: Events of asynchronous work.
 WORK = frozenset({"issued", "completed", "abandoned"})
-#: Those that are told of without anything in the program.
+#: Events that are announced by services, not by operations of the program.
 _OUTSIDE = WORK | {"grid_begun", "grid_ended", "trapped", "wrote_shared", "wrote_local", "wrote_global", "allows"}
 
 
 def wants(observer: object) -> frozenset[str]:
-    """The events that an observer, or a class of them, listens to: the methods that it defines."""
+    """The events that an observer, or a class of observers, listens to: the methods that it defines."""
     kind = observer if isinstance(observer, type) else type(observer)
     own = {} if isinstance(observer, type) else getattr(observer, "__dict__", {})
     found = {name: own.get(name, getattr(kind, name, None)) for name in EVENTS}
@@ -162,12 +159,12 @@ def wants(observer: object) -> frozenset[str]:
 
 
 def in_program(events: Iterable[str]) -> frozenset[str]:
-    """Those of some events that stand in the program."""
+    """The events, among these, that operations of the program announce."""
     return frozenset(events) - _OUTSIDE
 
 
 class Listeners:
-    """The observers of one grid, by what they listen to."""
+    """The observers of one grid, by event."""
 
     def __init__(self, observers: Iterable[object]) -> None:
         self.observers = tuple(observers)
@@ -177,6 +174,10 @@ class Listeners:
                 methods.setdefault(name, []).append(getattr(observer, name))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
+        asked = [observer for observer in self.observers if not wants(observer).isdisjoint({"permit", "access"})]
+        #: What gives the bounds within which nobody has to be told of accesses (`filters`).
+        self.filter: Callable[[View], Bounds] | None = getattr(asked[0], "filter", None) if len(asked) == 1 else None
+        self.bounds: Bounds | Literal[False] | None = None  # None: nobody has asked for them
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""
@@ -196,11 +197,11 @@ class Listeners:
 
 
 class Watch(Protocol):
-    """Observers of a launch and of the grids that it leads to, and what they have found."""
+    """The observers of a launch and of the grids that it starts, and their findings."""
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found so far."""
+        """Findings so far."""
 
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""
@@ -211,8 +212,8 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """make: the `Watch` of a launch on a device, for all names that share this maker; class_of: the observer that a
-    name stands for, whose methods say what is put into programs."""
+    """make: makes the `Watch` of a launch on a device, for all names with this maker; class_of: the observer class of a
+    name, whose methods decide which events are inserted into programs."""
 
     make: Callable[[Any, frozenset[str]], Watch]
     class_of: Callable[[str], type]

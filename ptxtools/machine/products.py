@@ -1,8 +1,8 @@
 """Products of asynchronous tensor cores, and reductions of arrays: computations that an engine may replace.
 
-`sim` locates operands and handles results; a `Products`, which the engine provides to the launch
-(`Launch.products`), computes. The base class is used by the reference engine: NumPy, as `semantics` defines
-decoding, sums and updates. A faster engine overrides methods, and may take over whole instructions.
+`sim` locates operands and handles results; the `Products` object that the engine provides to the launch
+(`Launch.products`) computes. The base class uses NumPy, and follows `semantics` in decoding, sums and updates; the
+reference engine uses it as it is. A faster engine overrides methods, and may take over whole instructions.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _A = NumpyAlgebra()
 
 @dataclass(frozen=True)
 class Numbers:
-    """A matrix, rows x K: `values`, and `powers`: 2 to the exponent of each, where subnormal numbers have the least
-    exponent of their type, zero has 0, and what is not finite infinity. Both f64 here; an engine may choose others."""
+    """A matrix, rows x K: `values`, and `powers`, 2 to the exponent of each value. A subnormal number has the least
+    exponent of its type, zero has power 0, infinities and NaN have power infinity. Both are f64 here; an engine may
+    choose other types."""
 
     values: Array
     powers: Array
@@ -93,13 +94,11 @@ class TensorProduct(NamedTuple):
 
 @dataclass(frozen=True)
 class WarpgroupProduct:
-    """An instruction wgmma.mma_async, dense and with f32 sums, as it is written.
-
-    d: slots of D's registers; a: those of A's, or the descriptor's; scale: the predicate that D counts; mn_major: of A,
-    of B; layout: a bit that goes with B's descriptor into the key of an issue. places: for "a" or "b" and a descriptor,
-    the offsets of its chunks (as in `Chunks`, B along K in the order of `PAIRS`) from the multiple of 1024 bytes below
-    its address, and the end of the last.
-    """
+    """A dense wgmma.mma_async with f32 sums, as written. d: slots of D's registers; a: slots of A's registers, or of
+    its descriptor; scale: the predicate that says whether D is added; mn_major: of A, of B; layout: a bit that goes
+    with B's descriptor into the key of an issue. places: for "a" or "b" and a descriptor, the offsets of its chunks (as
+    in `Chunks`, B along K in the order of `PAIRS`) from the multiple of 1024 bytes below its address, and the end of
+    the last."""
 
     n: int
     k: int
@@ -136,7 +135,7 @@ class Products:
         return Numbers(values[codes], powers[codes])
 
     def whole(self, t: str, codes: Array) -> Array:
-        """Whole numbers from bytes, of type b1 from bytes that are 0 or 1: whatever `multiply_whole` takes."""
+        """Whole numbers from bytes (type b1: bytes of 0 or 1), in the form that `multiply_whole` takes."""
         with quiet():
             found: Array = tensorcore.decode_whole(_A, t, codes.astype(np.uint32))
         return found
@@ -164,7 +163,7 @@ class Products:
         return bits.view(np.float16 if bits.dtype == np.uint16 else np.float32)
 
     def multiply_whole(self, a: Array, b: Array, c: Array | None, *, saturate: bool) -> Array:
-        """The same for what `whole` gives; c and the result are u32 holding s32, wrapped or saturated once."""
+        """Likewise for matrices from `whole`; c and the result are u32 holding s32, wrapped or saturated once."""
         addend = np.zeros((len(a), len(b)), np.uint32) if c is None else c
         with quiet():
             results = tensorcore.accumulate_whole(_A, a.shape[1], *_columns(a, b), [addend], saturate=saturate)
@@ -174,8 +173,9 @@ class Products:
     # --- memory -------------------------------------------------------------------------------------------------------
 
     def update(self, operation: str, type_: str, *, flushes: bool, alone: bool) -> Update:
-        """Memory = operation(memory, data). flushes: f32 subnormals count as zeros; alone: no other worker touches the
-        memory meanwhile, else each element by itself has to be atomic. (Here nobody else is: one thread runs all.)"""
+        """Memory = operation(memory, data). flushes: f32 subnormals count as zeros; alone: no other worker uses the
+        memory meanwhile; otherwise each element must be updated atomically. (This class has one thread, so it always
+        is.)"""
         word = f"u{bits_of(type_) // 8}"
 
         def update(target: Array, data: Array) -> None:
@@ -188,18 +188,19 @@ class Products:
 
     # --- what an engine may do by itself ------------------------------------------------------------------------------
 
-    def tensor_product(self, product: TensorProduct, rule: Rule) -> bool:
-        """Compute D where it lies; false, with nothing changed, where that is not possible."""
-        return False
+    def tensor_product(self, product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
+        """A function that computes D in tensor memory at each call, always on the same thread. It returns False, with
+        nothing changed, if the factors do not allow that. None if no factors do."""
+        return None
 
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
-        """An instruction has been executed by its service: from now on the engine may do it without the service."""
+        """A service has executed an instruction: from now on the engine may execute it without the service."""
 
     def take_over_commit(self, view: View) -> None:
-        """The same for wgmma.commit_group."""
+        """Likewise for wgmma.commit_group."""
 
     def take_over_wait(self, view: View, n: Ref | None) -> None:
-        """The same for wgmma.wait_group; n: the slot of its operand."""
+        """Likewise for wgmma.wait_group; n: the slot of its operand."""
 
 
 def _bits(numbers: Array) -> Array:

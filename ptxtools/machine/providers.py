@@ -1,5 +1,4 @@
-"""What runs a launch, and who is told of it, by name: engines and observers. `ptxtools.api` provides them; a device
-asks for those that it is to use, and knows none."""
+"""Engines and observers by name. `ptxtools.api` provides them; a device asks for those it uses, and imports none."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ Engine: TypeAlias = "Callable[[Launch], Outcome]"
 
 
 class Providers(Generic[T]):
-    """Things by name, each with what imports it when it is first asked for."""
+    """Objects by name, each with a function that imports it when it is first asked for."""
 
     def __init__(self) -> None:
         self._loaders: dict[str, Callable[[], T]] = {}
@@ -25,15 +24,15 @@ class Providers(Generic[T]):
         self._loaders[name] = loader
 
     def names(self) -> list[str]:
-        """Names of all that was provided, in that order."""
+        """All names, in the order in which they were provided."""
         return list(self._loaders)
 
     def find(self, name: str) -> T:
-        """What goes by a name. Raises KeyError for one that nobody provided."""
+        """The object of a name. Raises KeyError if nobody provided it."""
         return self._loaders[name]()
 
 
 #: The functions that run a launch.
 engines: Providers[Engine] = Providers()
-#: What makes the observers that have names: the run-time checkers.
+#: Makers of the named observers: the run-time checkers.
 observers: Providers[Maker] = Providers()

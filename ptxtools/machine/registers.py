@@ -1,10 +1,9 @@
-"""PTX registers of a warp by their names, where it has stopped.
+"""PTX registers of a stopped warp, by name.
 
-Where nothing is optimised (`Device(optimise=False)`, or an observer of single instructions) each register has a slot of
-its own, and all that the function has used so far are there. Otherwise values share slots: at a line those registers
-are known whose values are needed from there on, and that no pass has made one with others.
-
-Where registers lie is found out when it is first asked for, by lowering the kernel once more.
+If nothing is optimised (`Device(optimise=False)`, or an observer of single instructions), each register has its own
+slot, and all that the function has used so far are found. Otherwise values share slots: a register is found if its
+value is still needed at that line and no pass has merged it with another. The map from names to slots is made when it
+is first needed, by lowering the kernel again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def provide(program: Program, lower: Callable[[], Program]) -> None:
 
 
 def named(view: View) -> dict[str, tuple[Ref, str]]:
-    """The registers that are known where a warp has stopped: slots and PTX types."""
+    """The registers known at the line where a warp has stopped: slots and PTX types."""
     program = view.launch.program
     found: Any = program.named or program.cache.get(_KEY, {})
     if callable(found):
@@ -42,8 +41,8 @@ def named(view: View) -> dict[str, tuple[Ref, str]]:
 
 
 def register(view: View, name: str) -> Any:
-    """The 32 lanes of a register, by its name such as "%r1" or "%v.x": an array of its type, bits as unsigned numbers;
-    of 128 bits the pair of low and high halves. Raises KeyError for one that is not known here."""
+    """The 32 lanes of a register, by a name such as "%r1" or "%v.x": an array of its type, with bits as unsigned
+    numbers; a 128-bit register is a pair of low and high halves. Raises KeyError if the name is unknown here."""
     ref, type_ = named(view)[name]
     values = view.values(ref)
     dtype = _DTYPES.get(type_)
@@ -51,5 +50,5 @@ def register(view: View, name: str) -> Any:
 
 
 def registers(view: View) -> dict[str, Any]:
-    """All registers that are known here."""
+    """All registers known here."""
     return {name: register(view, name) for name in named(view)}

@@ -1,11 +1,11 @@
 """Resident clusters and CTAs as seen by the rarer operations, and their waits.
 
-Both engines make one `Cluster` (of one CTA where the launch has no clusters) when an operation first asks for it, and
-drop it when its last CTA has ended. Features keep what they need in `state` of a CTA or a cluster, under a name of
-their own: tensor memory, bulk groups, an mbarrier's waiting work. A cluster belongs to one worker thread, so nothing of
-it needs a lock.
+Both engines make a `Cluster` (of one CTA if the launch has no clusters) when an operation first asks for it, and drop
+it when its last CTA has ended. Features keep their data (tensor memory, bulk groups, work that waits for an mbarrier)
+in `state` of a CTA or a cluster, each under its own key.
 
-Time is virtual: nanoseconds that this worker has executed. It jumps when nobody can move before something is due.
+A cluster belongs to one worker thread, so it needs no locks. Time is virtual: nanoseconds that this worker has
+executed. If nobody can move before something is due, time jumps to that moment.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class _Due:
 
 
 class Schedule:
-    """Waits and pending work of one worker. `clock` gives the virtual time, `skip` moves it on, `release`
-    lets lanes run again, `claim` takes the number of a cluster that has not been started."""
+    """The waits and pending work of one worker. `clock` gives the virtual time, `skip` advances it, `release` lets
+    lanes run again, `claim` takes a cluster that has not been started, by its number."""
 
     def __init__(
         self, launch: Launch, clock: Callable[[], int], skip: Callable[[int], None], release: Callable[[Wait], None],
@@ -261,8 +261,8 @@ class Schedule:
         return max(limits, default=0)
 
     def limits(self) -> tuple[Hashable, ...]:
-        """Who waits for what, and how much longer at most: with the state of threads and memory all that decides
-        what comes next, unless somebody reads a clock."""
+        """The waits, and the time left for each. Together with the state of threads and memory they decide what happens
+        next, unless a thread reads a clock."""
         now = self.now()
         return tuple(
             (w.cta.number, w.warp, w.lanes, w.key, None if w.until is None else w.until - now) for w in self.waits()

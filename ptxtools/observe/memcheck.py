@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptxtools.machine.filters import Bounds, stretches
 from ptxtools.program.details import Look
 from ptxtools.program.layout import LOCAL_GAP
-from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Ref
+from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Op, Ref
 from ptxtools.sim.allocations import Allocations, beside
 from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
@@ -74,6 +75,20 @@ class MemCheck:
                     at.set_values(ref, _poisoned(ref.type), spoiled)
         return bad
 
+    def filter(self, at: View) -> Bounds:
+        """Accesses in one allocation, or in variables; heap blocks come and go, and are asked for."""
+        places = {
+            "global": stretches(zip(self._first.tolist(), self._after.tolist(), strict=True)),
+            "shared": stretches(_runs(self._valid)),
+            "local": stretches(_between(self._gaps[0], at.local_bytes)),
+        }
+        return Bounds(places, places, self._asks)
+
+    def _asks(self, op: Op) -> bool:
+        """Whether local variables of a called function matter, whose place depends on the lane."""
+        function = op.of(Look).function
+        return bool(function and self._gaps[function] and op.space in ("local", "generic"))
+
     def _bad(self, view: View, access: Access) -> Array | None:
         outside: Array = getattr(self, f"_bad_{access.space}")(view, access)
         misaligned = (
@@ -113,7 +128,9 @@ class MemCheck:
     def _bad_global(self, view: View, access: Access) -> Array:
         size = np.uint64(access.size)
         place = np.searchsorted(self._first, access.addresses, "right") - 1
-        inside = (place >= 0) & (access.addresses + size <= self._after[place]) if len(self._first) else place >= 0
+        inside = place >= 0
+        if len(self._first):  # an address near 2^64 plus its size is no small one
+            inside &= access.addresses - self._first[place] + size <= self._after[place] - self._first[place]
         for number in np.flatnonzero(~inside):
             address = int(access.addresses[number])
             inside[number] = self._allocations.in_pools(address, access.size) or _host(view, address, access)
@@ -129,14 +146,15 @@ class MemCheck:
     def _bad_shared(self, view: View, access: Access) -> Array:
         addresses = access.addresses.astype(np.int64)
         offsets, ranks = addresses & OFFSET_MASK, addresses >> RANK_SHIFT
-        inside = (ranks < len(view.cluster.ctas)) & (offsets + access.size <= self._shared_bytes)
+        inside = (ranks >= 0) & (ranks < len(view.cluster.ctas)) & (offsets + access.size <= self._shared_bytes)
         places = np.where(inside, offsets, 0)
         ends = np.where(inside, offsets + access.size, 0)
         bad: Array = ~inside | (self._valid[ends] - self._valid[places] != ends - places)
         return bad
 
     def _bad_local(self, view: View, access: Access) -> Array:
-        bad: Array = access.addresses + np.uint64(access.size) > np.uint64(view.local_bytes)
+        end = np.uint64(view.local_bytes)
+        bad: Array = (access.addresses > end) | (access.addresses + np.uint64(access.size) > end)
         bad |= _overlap(self._gaps[0], access.addresses, access.size)
         function = view.op.of(Look).function
         if function and self._gaps[function]:
@@ -170,6 +188,19 @@ def _poisoned(storage: str) -> Any:
     if storage == "b128":
         return (_poisoned("b64"), _poisoned("b64"))
     return np.full(LANES, REGISTERS[storage], f"u{int(storage[1:]) // 8}")
+
+
+def _runs(valid: Array) -> list[tuple[int, int]]:
+    """Stretches of valid bytes, from how many there are below each address."""
+    flags = np.concatenate(([0], np.diff(valid), [0]))
+    edges = np.flatnonzero(np.diff(flags))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _between(gaps: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+    """What gaps, ascending, leave of `size` bytes."""
+    edges = [0, *(edge for gap in gaps for edge in gap), size]
+    return [(max(first, 0), min(after, size)) for first, after in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _gaps(variables: list[tuple[str, int, int]]) -> list[tuple[int, int]]:

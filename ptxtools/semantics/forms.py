@@ -44,6 +44,7 @@ _SETS = {
     "small": "e4m3 e5m2 e2m1 e2m3 e3m2",
     "complete": "mbarrier::complete_tx::bytes",
     "bulk": "bulk_group $complete global shared::cta shared::cluster $hint relaxed $scope",
+    "multicast": "multicast::cluster multicast::cluster::32b",
     "axes": "1d 2d 3d 4d 5d",
     "boxes": "tile tile::gather4 tile::scatter4 im2col im2col_no_offs im2col::w im2col::w::128",
     "warp": "sync aligned",
@@ -66,22 +67,22 @@ abs neg = : s16 s32 s64 f64 bf16 bf16x2; ftz : f32 f16 f16x2
 neg = : s8x4
 add sub = : $words; sat : s32; $round ftz sat : f32; $round ftz : f32x2; $round : f64
     rn ftz sat : f16 f16x2; rn : bf16 bf16x2; $round sat : f32 > f16 bf16
-        | b50d1 79884 306dc ffb87 6e98b 4cbaa cc082 865f8 10bce 0f2ab 2cd4a e4571 c12cb 6311a 77d5f 68a5d 38cb6 2ad84
-        ca7ab 32d26 5b2dc 233ed
+        | b50d1 79884 306dc ffb87 6e98b 4cbaa cc082 865f8 10bce 0f2ab 2cd4a 4d241 e4571 c12cb 6311a 77d5f 68a5d 38cb6
+        2ad84 ca7ab 32d26 5b2dc 233ed 17e8a
 add = sat : u32 s16x2 u16x2
 add sub = sat : s8x4 u8x4; $round : f32x2 > f16x2 bf16x2 > f32x2; rz : bf16x2 > f32x2 > f32x2
 clmad = hi lo : u64 | 5de38
 add.cc addc sub.cc subc madc = cc hi lo : s32 u32 s64 u64 | 6edf4 20312 0c0a3 474d3 c0ea3
 mul = hi lo wide : $words; $round ftz sat : f32; $round ftz : f32x2; $round : f64; rn ftz sat : f16 f16x2
     rz : bf16x2 > f32x2 > f32x2
-    rn : bf16 bf16x2 | 944ac 8a4f7 c817d 5e1b4 a8992 8a8fe a2100 73a24 e7a16
+    rn : bf16 bf16x2 | 944ac 8a4f7 c817d 5e1b4 a8992 8a8fe a2100 73a24 e7a16 48377
 mad = hi lo wide : $words; hi lo cc : s32 u32 s64 u64; hi sat : s32; $round ftz sat : f32; $round : f64
         | f306c 942cb 7ac41 df06b 19bdd 8bf7a
 mul24 = hi lo : s32 u32 | 90dad
 mad24 = hi lo : s32 u32; hi sat : s32 | d247c e7575
 fma = $round ftz sat : f32; $round ftz : f32x2; $round : f64; rn ftz sat relu oob : f16 f16x2
     $round : f32x2 > f16x2 bf16x2 > f32x2 > f32x2
-    rn relu oob : bf16 bf16x2; $round sat : f32 > f16 bf16 | bb810 bf5c9 5e45c ff1a2 ffd18 3b00e b2c80 f6d34 4d1ba
+    rn relu oob : bf16 bf16x2; $round sat : f32 > f16 bf16 | bb810 bf5c9 5e45c ff1a2 ffd18 3b00e b2c80 f6d34 4d1ba fef10
 div = : $words; $round approx full ftz : f32; $round : f64 | db10d 71882 f35ff 53658 85e2a a2879
 rem sad = : $words | a44a0 5cb63
 rcp sqrt = $round approx ftz : f32; $round : f64 | 92546 92c49 34908 830b1 d8107 4f79e 8aded 51e6b a1898
@@ -188,7 +189,7 @@ prefetchu = L1 : | 42d38
 applypriority = global L2::evict_normal : | 6f376
 discard = global L2 : | 6770d
 createpolicy = L2 L2::evict_first L2::evict_last L2::evict_normal L2::evict_unchanged cvt fractional global range : b64
-        | 18827 fef48 f29cc
+        | 18827 fef48 12679 f29cc
 mapa getctarank = shared::cluster : u32 u64 | f7479 0d7a1
 alloca stacksave stackrestore = : u32 u64 | 8dc84 fad72 8e4b7
 fence membar = acq_rel acquire release sc alias async async::generic tensormap::generic proxy mbarrier_init gl $scope
@@ -223,21 +224,22 @@ cp.async = ca cg global shared shared::cta L2::64B L2::128B L2::256B $hint : | 2
 cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk.commit_group = | 38b30 48eca 4e295 43b93
 cp.async.bulk.wait_group = read : | 3d464
 cp.async.mbarrier.arrive = noinc shared shared::cta : b64 | c5cc0
-cp.async.bulk = bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint
-        weak :
-    bulk_group $complete cp_mask ignore_oob multicast::cluster global shared::cta shared::cluster $hint relaxed $scope
-        : b128 | 2d464 9eb85 03b1e 0b125 db794 4861d 06731 a69b6 36b60 454fc
-cp.async.bulk.tensor = bulk_group $complete multicast::cluster global shared::cta shared::cluster $hint $pair $axes
-        $boxes : | 43e4e 0546f 2cb46
-cp.async.bulk.prefetch = L2 global $hint : | 7e961
-cp.async.bulk.prefetch.tensor = L2 global $hint $axes $boxes : | 0b416
+cp.async.bulk = bulk_group $complete cp_mask ignore_oob $multicast global shared::cta shared::cluster $hint weak :
+    bulk_group $complete cp_mask ignore_oob $multicast global shared::cta shared::cluster $hint relaxed $scope
+        : b128 | 2d464 9eb85 03b1e 0b125 a3626 b6bb1 06731 a69b6 36b60 454fc
+cp.async.bulk.tensor = bulk_group $complete $multicast global shared::cta shared::cluster $hint $pair $axes
+        $boxes : | 43e4e 089d9 a54c4
+cp.async.bulk.prefetch = L2 L2::evict_last global $hint : | 7e961 208ec
+cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes : | 0b416 7cbab
+applypriority.async.bulk = bulk_group L2::evict_normal global : | f4c84
+applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w : | 1b098
 cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
     $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | 297eb fed7d eb01c fcf6b 5c9b7 1d6b9 8f9ed ad542 1270f
 cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs :
-        | 53cfc
+        | d5fef
 red.async = $strong mmio global shared::cluster $complete add min max inc dec : u32
     $strong mmio global shared::cluster $complete add min max : s32
     $strong mmio global shared::cluster $complete add : s64 u64; $strong shared::cluster $complete $bool : b32
@@ -305,7 +307,7 @@ wgmma.mma_async.sp = $warp m64n*k32 : f16 f32 > f16 > f16; $warp m64n*k32 : f32 
     $warp satfinite m64n*k64 : s32 > s8 u8 > s8 u8 | 615f1 4a3f9 2a9a8 408ed da8d6 f26da b56e0 6e6e2 9d0ba 64fae
 tcgen05 = $warp wait::ld wait::st fence::before_thread_sync fence::after_thread_sync : | 3510e 516ae
 tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit = $pair $warp shared::cta : b32; $pair $warp :
-        | e4358 ee592 158e8
+        | ec103 f9792 158e8
 tcgen05.ld = $warp 32x32b 16x64b 16x128b 16x256b 16x32bx2 $rows pack::16b : b32
     $warp red min max abs NaN 32x32b 16x32bx2 $rows : f32; $warp red min max 32x32b 16x32bx2 $rows : s32 u32
         | a7690 b0b53 a2d8e 16d83 c0722 1ab19
@@ -313,13 +315,13 @@ tcgen05.st = $warp 32x32b 16x64b 16x128b 16x256b 16x32bx2 $rows unpack::16b : b3
 tcgen05.cp = $pair 128x128b 128x256b 32x128b 4x256b 64x128b warpx4 warpx2::01_23 warpx2::02_13 b8x16 b6x16_p32
         b4x16_p64 : | 0cafc 439e8 582e5
 tcgen05.shift = $pair down : | d2ff1
-tcgen05.commit = $pair mbarrier::arrive::one shared::cluster multicast::cluster : b64 | 40134
+tcgen05.commit = $pair mbarrier::arrive::one shared::cluster $multicast : b64 | fef7b
 tcgen05.mma tcgen05.mma.sp = $pair $tensor $scaled ashift collector::a::discard collector::a::fill collector::a::lastuse
-        collector::a::use :
-        | 9a20a 96196 2dffd c69e8 a2520 7c7a5 839b1 16c2f 60314 60ae3 8f4a5 9b12d 89a0e 822b8 200b0 d714a 038c6 baf0f
-        f6598 aa80a e721f 7bd13 fac7a 00e8f df9d3 fa741 8d05c c0a92
+        collector::a::use collector::b::discard collector::b::fill collector::b::lastuse collector::b::use :
+        | 4e3a0 99a87 c394c 892e6 138b8 dd135 7b2a2 9cc54 257b3 fc769 82d64 7ac0d c37be f3d1e 74b1b 19ba5 03284 d7e44
+        207af f9c16 18c3d 0c99c a6c68 3c08f 39998 a51bc 081cb 38bd1 88419 8efec 86a6c 22e8d 9069d 91abc
 tcgen05.mma.ws tcgen05.mma.ws.sp = cta_group::1 $tensor collector::b*::discard collector::b*::fill
-        collector::b*::lastuse collector::b*::use : | 58ffb 801da 01ea4 4e7c1
+        collector::b*::lastuse collector::b*::use : | 4d112 12b5b 69d70 a6cf5
 """
 
 

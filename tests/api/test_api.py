@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 
 HEADER = ".version 7.8\n.target sm_75\n.address_size 64\n"
 
@@ -269,7 +270,7 @@ def test_module_variables() -> None:
         counter.free()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("type_", "value", "bits"),
     [
         ("u32", 5, 5),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 
 
 def launch(case: kernels.Case, form: str = "text", **device: Any) -> ptxtools.RunResult:
@@ -20,9 +21,9 @@ def launch(case: kernels.Case, form: str = "text", **device: Any) -> ptxtools.Ru
     return result
 
 
-@pytest.mark.parametrize("form", ["text", "container"])
+@rows("form", ["text", "container"])
 @pytest.mark.parametrize("engine", ["native", "reference"])
-@pytest.mark.parametrize("name", kernels.SMALL)
+@rows("name", kernels.SMALL)
 def test_results_are_those_of_numpy(name: str, engine: str, form: str) -> None:
     result = launch(kernels.SMALL[name](), form, engine=engine)
     assert result.instructions > 0 and result.seconds > 0

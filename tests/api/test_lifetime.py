@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[2]
 KERNELS = """
@@ -61,8 +62,8 @@ def uncollected() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-@pytest.mark.parametrize("more", [{}, {"seed": 3}, {"checks": "all"}, {"checks": "all", "seed": 5}], ids=str)
-@pytest.mark.parametrize("kernel", ["store", "calls"])
+@rows("more", [{}, {"seed": 3}, {"checks": "all"}, {"checks": "all", "seed": 5}], ids=str)
+@rows("kernel", ["store", "calls"])
 @pytest.mark.usefixtures("uncollected")
 def test_a_launch_leaves_nothing_behind(engine: str, more: dict[str, object], kernel: str) -> None:
     module = ptxtools.loads(KERNELS)

@@ -3,6 +3,7 @@
 import pytest
 
 import ptxtools
+from tests.rows import rows
 
 HEAD = ".version 9.0\n.target sm_90{}\n.address_size 64\n"
 BODY = """.visible .entry k()
@@ -27,7 +28,7 @@ def codes(line: str, module: str = "") -> list[str]:
 F, DECLARED = ".func b() { ret; }", ".func a();"
 
 
-@pytest.mark.parametrize(("module", "expected"), [
+@rows(("module", "expected"), [
     (f"{F} {DECLARED} .alias a, b;", []),
     (f"{F} {DECLARED} .alias a, b; .alias a, b;", ["PTX432"]),
     (f"{F} .func c() {{ ret; }} {DECLARED} .alias a, b; .alias a, c;", ["PTX432"]),
@@ -58,7 +59,7 @@ def test_declarations(module: str, expected: list[str]) -> None:
     assert [code for code, _ in errors(module)] == expected
 
 
-@pytest.mark.parametrize(("declared", "line", "expected"), [
+@rows(("declared", "line", "expected"), [
     (".global .u32 g;", "ld.global.u32 %r1, g[0];", ["PTX223"]),
     (".global .v2 .u32 g;", "st.global.u32 g[1], %r1;", ["PTX223"]),
     (".global .u32 g;", "mov.u64 %rd1, g[0];", ["PTX223"]),

@@ -1,8 +1,7 @@
 """Findings mark exactly what they are about, whatever stands around it. «» mark what is wrong in these texts."""
 
-import pytest
-
 import ptxtools
+from tests.rows import rows
 
 #: Code, and the statement.
 CASES = [
@@ -80,8 +79,8 @@ def marked(text, code):
     return text[:begin] + "«" + text[begin:end] + "»" + text[end:]
 
 
-@pytest.mark.parametrize("blanks", BLANKS)
-@pytest.mark.parametrize(("code", "statement"), CASES)
+@rows("blanks", BLANKS)
+@rows(("code", "statement"), CASES)
 def test_each_operand_is_marked(code, statement, blanks):
     for around in AROUND.values():
         wanted = TEXT.replace("@\n", around.format(statement.replace(" ", BLANKS[blanks])) + "\n", 1)

@@ -5,6 +5,7 @@ import pytest
 from ptxtools.check import check
 from ptxtools.diagnostics import Severity
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 FUNCTION = ".func f(.reg .u64 a) {ret;} "
@@ -292,7 +293,7 @@ def errors(text):
     return [d.code for d in found if d.severity is Severity.ERROR]
 
 
-@pytest.mark.parametrize(("code", "text"), MODULES, ids=lambda v: v.replace(HEAD, "").strip()[:60] or "accepted")
+@rows(("code", "text"), MODULES, ids=lambda v: v.replace(HEAD, "").strip()[:60] or "accepted")
 def test_module(code, text):
     assert errors(text) == ([code] if code else [])
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 import ptxtools
 from ptxtools.diagnostics import Severity
+from tests.rows import rows
 
 MODULE = """.version {version}
 .target {target}
@@ -35,8 +34,8 @@ def errors(version: str, target: str, line: str) -> list[str]:
     return [f"{d.code} {d.message}" for d in found if d.severity is Severity.ERROR]
 
 
-@pytest.mark.parametrize(("line", "first", "target"), LINES)
-@pytest.mark.parametrize("version", ["9.1", "9.2", "9.3", "9.4", "9.5"])
+@rows(("line", "first", "target"), LINES)
+@rows("version", ["9.1", "9.2", "9.3", "9.4", "9.5"])
 def test_versions_of_a_line(line: str, first: str, target: str, version: str) -> None:
     if target.startswith("sm_107") and version < "9.4":
         assert errors(version, target, line)[0].startswith("PTX3")

@@ -4,6 +4,7 @@ import pytest
 
 from ptxtools import lint
 from ptxtools.diagnostics import Severity
+from tests.rows import rows
 
 KERNEL = """\
 .version 8.0
@@ -141,7 +142,7 @@ def test_the_kernel_is_valid():
     assert errors(KERNEL) == []
 
 
-@pytest.mark.parametrize(("right", "wrong", "code", "line", "named"), SLIPS, ids=lambda v: str(v)[:24])
+@rows(("right", "wrong", "code", "line", "named"), SLIPS, ids=lambda v: str(v)[:24])
 def test_a_slip_gives_one_finding(right, wrong, code, line, named):
     assert KERNEL.count(right) >= 1
     (found,) = errors(KERNEL.replace(right, wrong, 1))

@@ -4,6 +4,7 @@ and addresses."""
 import pytest
 
 import ptxtools
+from tests.rows import rows
 
 HEAD = """.version 9.0
 .target {target}
@@ -88,12 +89,12 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", ACCEPTED)
+@rows("line", ACCEPTED)
 def test_accepted(line: str) -> None:
     assert codes(line) == []
 
 
-@pytest.mark.parametrize(("line", "code"), REFUSED)
+@rows(("line", "code"), REFUSED)
 def test_refused(line: str, code: str) -> None:
     assert codes(line) == [code]
 

@@ -1,8 +1,7 @@
 """Versions and targets that depend on which operands are written, as ptxas 13.0 has them."""
 
-import pytest
-
 import ptxtools
+from tests.rows import rows
 
 HEAD = """.version {version}
 .target {target}
@@ -69,7 +68,7 @@ CASES = [(line, setting, good) for line, bad, fine in ROWS for settings, good in
          for setting in settings]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "setting", "accepted"), CASES)
+@rows(("line", "setting", "accepted"), CASES)
 def test_what_is_written_decides(line: str, setting: str, accepted: bool) -> None:
     version, target = setting.split(maxsplit=1)
     found = codes(line, version, target)

@@ -2,14 +2,13 @@
 
 import re
 
-import pytest
-
 from ptxtools.check import codes as check_codes
 from ptxtools.check.pages.format import parts
 from ptxtools.isa import errors as isa_codes
 from ptxtools.linter import lint, registry
 from ptxtools.linter.explain import markdown, rule_pages
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 #: What the examples of single statements take as given.
@@ -48,18 +47,18 @@ def test_every_code_has_a_page():
     assert set(PAGES) - used == set()
 
 
-@pytest.mark.parametrize("code", sorted(PAGES))
+@rows("code", sorted(PAGES))
 def test_page_has_its_parts(code):
     assert {"What", "Why"} <= set(parts(PAGES[code][1]))
 
 
-@pytest.mark.parametrize("code", sorted(c for c, (_, page) in PAGES.items() if "Example" in parts(page)))
+@rows("code", sorted(c for c, (_, page) in PAGES.items() if "Example" in parts(page)))
 def test_example_shows_the_finding(code):
     example = parts(PAGES[code][1])["Example"]
     assert code in found(example, code)
 
 
-@pytest.mark.parametrize("code", sorted(c for c, (_, page) in PAGES.items() if "Better" in parts(page)))
+@rows("code", sorted(c for c, (_, page) in PAGES.items() if "Better" in parts(page)))
 def test_better_is_better(code):
     better = parts(PAGES[code][1])["Better"]
     left = found(better, code)

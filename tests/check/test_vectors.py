@@ -4,6 +4,7 @@ import pytest
 
 from ptxtools.check import check
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 HEAD = """.version 9.0
 .target sm_100a{options}
@@ -58,7 +59,7 @@ def test_accumulators_are_floats_or_bits() -> None:
     assert mma(c="{%u0, %u1, %u2, %u3}") == ["PTX221"]
 
 
-@pytest.mark.parametrize(("line", "codes"), [
+@rows(("line", "codes"), [
     ("tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [tx, %f4];", []),
     ("tex.2d.v4.f32.f32 {%r0, %u1, %r2, %r3}, [tx, {%u0, %u1}];", []),
     ("tex.2d.v4.u32.f32 {%f0, %f1, %f2, %f3}, [tx, {%f0, %f1}];", ["PTX221"]),

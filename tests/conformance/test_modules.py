@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from ptxtools import lint
 from ptxtools.diagnostics import Severity
+from tests.rows import rows
 
 DATA = Path(__file__).parents[2] / "testdata"
 MODULES = sorted(DATA.rglob("*.ptx"))
@@ -17,7 +16,7 @@ def test_there_are_modules() -> None:
     assert len(MODULES) >= 140
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: "/".join(path.relative_to(DATA).parts[-2:]))
+@rows("path", MODULES, ids=lambda path: "/".join(path.relative_to(DATA).parts[-2:]))
 def test_errors_stand_where_ptxas_finds_them(path: Path) -> None:
     found = [d for d in lint(path.read_text()) if d.severity is Severity.ERROR]
     assert [d.line for d in found] == REFUSED.get(path.relative_to(DATA).as_posix(), []), found

@@ -3,18 +3,25 @@
 import re
 import zlib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
-import pytest
-
+from tests.rows import rows
 from tools.conformance import replay
 from tools.conformance.oracle import release_of
 from tools.conformance.record import Record, read_all
 
 DATA = Path(__file__).parents[2] / "testdata" / "conformance"
-RECORDS = read_all(DATA)
 REVIEWED = replay.deviations(DATA / "deviations")
-TOPICS = sorted({record.topic for record in RECORDS})
+
+
+@cache
+def records() -> list[Record]:
+    return list(read_all(DATA))
+
+
+def topics() -> list[str]:
+    return sorted({record.topic for record in records()})
 
 
 def chosen(record: Record) -> bool:
@@ -23,22 +30,22 @@ def chosen(record: Record) -> bool:
 
 
 def test_there_are_enough_probes() -> None:
-    assert len(RECORDS) >= 60_000
-    assert sum(map(chosen, RECORDS)) >= 5_000
-    assert 0.2 < sum(record.accepted for record in RECORDS) / len(RECORDS) < 0.8
+    assert len(records()) >= 60_000
+    assert sum(map(chosen, records())) >= 5_000
+    assert 0.2 < sum(record.accepted for record in records()) / len(records()) < 0.8
 
 
 def test_each_release_was_asked() -> None:
-    asked = Counter(release_of(record.setting) for record in RECORDS)
+    asked = Counter(release_of(record.setting) for record in records())
     assert set(asked) == {f"13.{minor}" for minor in range(6)}
     assert min(asked.values()) > 1_000
-    found = {r.setting: r.accepted for r in RECORDS if r.text == "cvt.rn.bf16x2.e4m3x2 %r1, %h2;"}
+    found = {r.setting: r.accepted for r in records() if r.text == "cvt.rn.bf16x2.e4m3x2 %r1, %h2;"}
     assert not found["9.1/sm_100f"] and found["9.2/sm_100f"] and found["9.5/sm_121f"]
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@rows("topic", topics)
 def test_we_say_what_ptxas_says(topic: str) -> None:
-    sample = [record for record in RECORDS if record.topic == topic and chosen(record)]
+    sample = [record for record in records() if record.topic == topic and chosen(record)]
     found = [d for d in replay.differences(sample) if not any(deviation.covers(d) for deviation in REVIEWED)]
     assert not found, "\n".join(map(str, found[:20]))
 

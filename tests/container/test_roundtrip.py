@@ -13,11 +13,12 @@ from ptxtools.container import decode_all, read, without_debug, write
 from ptxtools.container.operands import Pool
 from ptxtools.ir import File, Immediate, Instruction, Loc, Module, Name, Section, Variable
 from ptxtools.syntax import parse, print_module
+from tests.rows import rows
 
 from .samples import EVERYTHING, PTX_FILES, ROOT, module
 
 
-@pytest.mark.parametrize("path", PTX_FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+@rows("path", PTX_FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_real_modules_come_back_equal(path):
     original = parse(path.read_text(), path.name).module
     data = write(original)

@@ -12,6 +12,7 @@ from ptxtools.ir.cfg import control_flow, reverse_postorder
 from ptxtools.ir.dominators import dominators
 from ptxtools.ir.liveness import solve
 from ptxtools.syntax import parse
+from tests.rows import rows
 from tests.work import calls
 
 HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
@@ -85,7 +86,7 @@ def random_graph(seed: int) -> list[list[int]]:
     return [sorted(rng.sample(range(count), rng.randint(0, min(2, count)))) for _ in range(count)]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@rows("seed", range(60))
 def test_dominators_against_the_definition(seed: int) -> None:
     graph = random_graph(seed)
     tree = dominators(graph)
@@ -101,7 +102,7 @@ def test_dominators_against_the_definition(seed: int) -> None:
 # --- liveness ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
+@rows("seed", range(40))
 def test_solver_against_paths(seed: int) -> None:
     """A value is live into a block if some path reads it before it is killed."""
     rng = random.Random(seed)

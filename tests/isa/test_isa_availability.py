@@ -7,6 +7,7 @@ import pytest
 
 from ptxtools.isa import Opcode, resolve
 from ptxtools.isa.targets import FIRST_VERSION, provides_any
+from tests.rows import rows
 
 DATA = Path(__file__).parents[2] / "testdata" / "isa"
 
@@ -58,7 +59,7 @@ PAIRS = [  # opcode, lowest version and target, one version below, one target be
 ]
 
 
-@pytest.mark.parametrize(("text", "version", "target", "below", "older"), PAIRS, ids=[p[0] for p in PAIRS])
+@rows(("text", "version", "target", "below", "older"), PAIRS, ids=[p[0] for p in PAIRS])
 def test_boundary(text: str, version: tuple[int, int], target: str, below: tuple[int, int], older: str) -> None:
     op = resolve(text)
     assert available(op, version, target)

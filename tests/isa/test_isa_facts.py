@@ -3,6 +3,7 @@
 import pytest
 
 from ptxtools.isa import directives, registers, spaces, targets, types
+from tests.rows import rows
 
 
 def test_known_targets_and_their_first_versions() -> None:
@@ -15,7 +16,7 @@ def test_known_targets_and_their_first_versions() -> None:
     assert targets.NEWEST == (9, 5) and (5, 2) not in targets.VERSIONS
 
 
-@pytest.mark.parametrize(
+@rows(
     ("have", "want", "answer"),
     [
         ("sm_90", "sm_80", True),
@@ -51,7 +52,7 @@ def test_target_texts() -> None:
     assert targets.describe(("sm_90a", "sm_100f")) == "sm_90a or sm_100f or higher in its family"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("instruction", "register", "width", "answer"),
     [
         ("s32", "u32", "exact", True),

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from ptxtools.isa import OpcodeError, resolve
+from tests.rows import rows
 
 DATA = Path(__file__).parents[2] / "testdata"
 EXAMPLES = [line.split()[0] for line in (DATA / "isa" / "manual_examples.txt").read_text().splitlines()]
@@ -32,9 +31,7 @@ def opcodes_of(path: Path) -> set[str]:
     return set(OPCODE.findall(text))
 
 
-@pytest.mark.parametrize(
-    "path", sorted(DATA.rglob("*.ptx")), ids=lambda path: "/".join(path.relative_to(DATA).parts[-2:])
-)
+@rows("path", sorted(DATA.rglob("*.ptx")), ids=lambda path: "/".join(path.relative_to(DATA).parts[-2:]))
 def test_opcodes_of_the_test_data(path: Path) -> None:
     refused, seen = [], 0
     for text in sorted(opcodes_of(path)):

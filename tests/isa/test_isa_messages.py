@@ -3,6 +3,7 @@
 import pytest
 
 from ptxtools.isa import OpcodeError, resolve
+from tests.rows import rows
 
 CASES = [
     ("ad.s32", "PTX110", "unknown instruction 'ad'", "'mad'"),
@@ -28,7 +29,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "code", "message", "help"), CASES)
+@rows(("text", "code", "message", "help"), CASES)
 def test_message(text: str, code: str, message: str, help: str) -> None:
     with pytest.raises(OpcodeError) as caught:
         resolve(text)

@@ -3,9 +3,8 @@
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 from ptxtools.isa import verify
+from tests.rows import rows
 
 ROWS = [
     line.split() for line in (Path(__file__).parents[2] / "testdata" / "isa" / "sections.txt").read_text().splitlines()
@@ -17,7 +16,7 @@ for page in verify.every_page():
     DECLARED[page.section] += page.names
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@rows("section", SECTIONS)
 def test_instructions_of_a_section_are_declared(section: str) -> None:
     """tcgen05.wait and mma.sp are declared as forms of tcgen05 and mma."""
     missing = [n for n in SECTIONS[section] if not any(f"{n}.".startswith(f"{d}.") for d in DECLARED[section])]

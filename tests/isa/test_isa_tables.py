@@ -15,12 +15,13 @@ from ptxtools.isa import verify
 from ptxtools.isa.errors import TableError
 from ptxtools.isa.index import CHAPTERS
 from ptxtools.isa.notation import Page
+from tests.rows import rows
 
 PAGES = verify.every_page()
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.section} {page.names[0]}")
+@rows("page", PAGES, ids=lambda page: f"{page.section} {page.names[0]}")
 def test_page_does_not_contradict_itself(page: Page) -> None:
     verify.check(page)
 

@@ -7,6 +7,7 @@ import pytest
 
 import ptxtools
 from ptxtools.launch.kernels import KernelNameError, find_name
+from tests.rows import rows
 
 LINES = Path(__file__).parents[2] / "testdata" / "lineinfo" / "lines.ptx"
 FLOATS, INTS = "_ZN2ns4fillIfLi4EEEvPT_S1_", "_ZN2ns4fillIiLi2EEEvPT_S1_"
@@ -14,7 +15,7 @@ KERNELS = ["_Z4sumsPKfPfi", "_Z4hangPi", FLOATS, INTS, "plain", "plainer", "_ZN1
            "_Z4overi", "_RNvC6_123foo3bar"]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("wanted", "found"),
     [
         (FLOATS, FLOATS),

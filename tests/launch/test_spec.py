@@ -11,6 +11,7 @@ from ptxtools.launch.arguments import BufferArgument, Null, Raw, Scalar
 from ptxtools.launch.elements import ELEMENTS, decode, element_type, encode
 from ptxtools.launch.errors import SpecError
 from ptxtools.launch.spec import parse_indexed, parse_shape, parse_spec
+from tests.rows import rows
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_file(tmp_path) -> None:
     assert array.dtype == np.int16 and array.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "expected"),
     [
         ("zeros:f32[4]", np.zeros(4, np.float32)),

@@ -95,3 +95,23 @@ def test_registers_read_too_early(body, codes):
 ])  # fmt: skip
 def test_what_is_missing_may_be_elsewhere(extra, codes):
     assert found("cp.async.ca.shared.global [%r1], [%d1], 4;", extra=extra) == codes
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("@%p1 bra L; bar.sync 0; L:", ["PTX530"]),
+    ("@%p1 exit; bar.sync 0;", []),  # those that have ended are not waited for
+    ("@%p2 bra L; bar.sync 0; L:", []),
+    ("@%p1 bra L; bar.warp.sync 0xffff0000; L:", []),
+    ("@!%p1 bra L; bar.warp.sync 0xffff0000; L:", ["PTX535", "PTX537"]),
+    ("@%p1 exit; movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r4;", ["PTX538"]),
+    ("@%p1 bra L; mov.b32 %r5, 1; L: movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r4;", []),
+    ("@%p1 bra.uni L; mov.b32 %r5, 1; L:", ["PTX539"]),
+    ("@%p2 bra.uni L; mov.b32 %r5, 1; L:", []),
+    ("@%p1 mov.b32 %r5, 1; vote.sync.any.pred %p3, %p1, 0x7fffffff;", ["PTX537"]),
+    ("@%p1 bra L; L: vote.sync.any.pred %p3, %p1, 0x7fffffff;", []),  # who comes to L is not known
+    ("elect.sync _|%p3, -1; @%p3 bar.sync 0;", ["PTX530"]),
+    ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; @%p3 bar.warp.sync 0xaaaaaaaa;", []),
+    ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; @%p3 bar.warp.sync 0x55555555;", ["PTX535", "PTX537"]),
+])  # fmt: skip
+def test_divergence(body, codes):
+    assert found(body) == codes

@@ -8,6 +8,7 @@ from ptxtools.diagnostics import Severity
 from ptxtools.linter import chosen, lint, lint_targets, suppressed
 from ptxtools.linter.fixes import apply_fixes, unified_diff
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 DATA = Path(__file__).resolve().parents[2] / "testdata"
@@ -25,7 +26,7 @@ def codes(findings):
     return [d.code for d in findings]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(DATA)))
+@rows("path", MODULES, ids=lambda p: str(p.relative_to(DATA)))
 def test_compiler_output_is_clean(path):
     result = parse(path.read_text("utf-8"), str(path))
     found = [*result.diagnostics, *lint(result.module)]

@@ -9,6 +9,7 @@ from ptxtools.check.availability import Demand, lowest_targets, requirement
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, provides
 from ptxtools.linter.requirements import remaining_errors, requirements
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 HEAD = ".version 9.0\n.target sm_100a\n.address_size 64\n"
 
@@ -127,7 +128,7 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "ptx", "targets"), MODULE_LEVEL)
+@rows(("text", "ptx", "targets"), MODULE_LEVEL)
 def test_module_level(text, ptx, targets):
     found = needs_of(top=text)
     assert found.lowest.ptx == ptx
@@ -138,7 +139,7 @@ def test_module_level(text, ptx, targets):
         assert any(c.targets for c in found.because) and found.because[-1].line < 4 + text.count("\n") + 1
 
 
-@pytest.mark.parametrize(("text", "ptx", "targets"), STATEMENTS)
+@rows(("text", "ptx", "targets"), STATEMENTS)
 def test_statements(text, ptx, targets):
     found = needs_of(body=text)
     assert (found.lowest.ptx, found.lowest.targets) == (ptx, targets)
@@ -219,7 +220,7 @@ def test_remaining_errors_are_those_that_no_header_mends():
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
     # `everything.ptx` is kept for old containers: it is inlined at a place that no .loc names.
     [p for p in sorted((ROOT / "testdata").rglob("*.ptx"))[::4] if p.name != "everything.ptx"],

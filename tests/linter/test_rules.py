@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ptxtools.linter import registry
+from tests.rows import rows
 
 #: A rule as somebody would add it: a file of its own, and no other change.
 NEW_RULE = '''"""PTX799 | move to itself | 9.7.9.2
@@ -94,7 +95,7 @@ def test_a_comment_silences_it(lint, tmp_path):
     assert lint("k.ptx") == (0, "")
 
 
-@pytest.mark.parametrize("name", registry.names())
+@rows("name", registry.names())
 def test_name_code_and_page_agree(name):
     module = importlib.import_module(f"{registry.RULES}.{name}")
     assert re.fullmatch(r"ptx[567]\d\d(_[a-z]+)+", name)
@@ -145,7 +146,7 @@ def test_only_rules_about_modules_are_loaded_where_there_is_no_body():
     assert rules_loaded(".version 8.0\n.target sm_80\n.address_size 64\n") == looking_at("@modules")
 
 
-@pytest.mark.parametrize(("name", "path"), registry.files().items())
+@rows(("name", "path"), registry.files().items())
 def test_what_a_rule_looks_at_stands_in_its_text(name, path):
     module = importlib.import_module(f"{registry.RULES}.{name}").__name__
     looks = {key for key, found in registry.registered.items() for check in found if check.__module__ == module}

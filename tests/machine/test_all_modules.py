@@ -18,6 +18,7 @@ from ptxtools.program.passes.colouring import Frame, ValueTable, assign, bits, b
 from ptxtools.program.program import FRAME_HEADER, SLOT_BYTES, Block
 from ptxtools.program.variant import Variant
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 TESTDATA = Path(__file__).parents[2] / "testdata"
 FILES = sorted([*TESTDATA.glob("bench/ptx/*.ptx"), *TESTDATA.glob("cases/*/kernel.ptx")])
@@ -40,7 +41,7 @@ def program(name: str, *, optimise: bool) -> Program | None:
         return None
 
 
-@pytest.mark.parametrize("name", NAMES)
+@rows("name", NAMES)
 def test_control_flow(name: str) -> None:
     for function in module(name).functions:
         flow = control_flow(function, module(name))
@@ -56,8 +57,8 @@ def test_control_flow(name: str) -> None:
                 assert all(tree.dominates(parent, p) for p in block.predecessors if p in reached and parent >= 0)
 
 
-@pytest.mark.parametrize("optimise", [True, False])
-@pytest.mark.parametrize("name", NAMES)
+@rows("optimise", [True, False])
+@rows("name", NAMES)
 def test_programs_are_well_formed(name: str, optimise: bool) -> None:
     code = program(name, optimise=optimise)
     if code is None:

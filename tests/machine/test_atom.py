@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
@@ -130,29 +131,29 @@ def check(operation: str, type_: str, count: int, space: str, engine: str, *, re
 
 
 @ENGINES
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize(("operation", "type_"), [*WHOLE, *FLOATS])
+@rows("space", SPACES)
+@rows(("operation", "type_"), [*WHOLE, *FLOATS])
 def test_atom(operation: str, type_: str, space: str, engine: str) -> None:
     check(operation, type_, 1, space, engine, red=False)
 
 
 @ENGINES
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize(("operation", "type_"), [(o, t) for o, t in (*WHOLE, *FLOATS) if o != "exch"])
+@rows("space", SPACES)
+@rows(("operation", "type_"), [(o, t) for o, t in (*WHOLE, *FLOATS) if o != "exch"])
 def test_red(operation: str, type_: str, space: str, engine: str) -> None:
     check(operation, type_, 1, space, engine, red=True)
 
 
 @ENGINES
-@pytest.mark.parametrize("red", [False, True])
-@pytest.mark.parametrize(("operation", "type_", "count"), VECTORS)
+@rows("red", [False, True])
+@rows(("operation", "type_", "count"), VECTORS)
 def test_vectors(operation: str, type_: str, count: int, red: bool, engine: str) -> None:
     check(operation, type_, count, "global", engine, red=red)
 
 
 @ENGINES
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("type_", ["b16", "b32", "b64"])
+@rows("space", SPACES)
+@rows("type_", ["b16", "b32", "b64"])
 def test_compare_and_swap(type_: str, space: str, engine: str) -> None:
     """Half of the threads guess what is there."""
     bits = int(type_[1:])
@@ -166,8 +167,8 @@ def test_compare_and_swap(type_: str, space: str, engine: str) -> None:
 
 
 @ENGINES
-@pytest.mark.parametrize("operation", ["cas", "exch"])
-@pytest.mark.parametrize("space", SPACES)
+@rows("operation", ["cas", "exch"])
+@rows("space", SPACES)
 def test_128_bits(operation: str, space: str, engine: str) -> None:
     """One half alone does not match."""
     rng = np.random.default_rng(3)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ptxtools.diagnostics import Trap
+from tests.rows import rows
 from tests.work import HANG
 
 from .harness import Memory, both, go, launch_of, output
@@ -32,12 +33,10 @@ ORDERS = {
 
 
 @both
-@pytest.mark.parametrize("count", [33, 48, 63])
-@pytest.mark.parametrize("before", ["", LATER], ids=["at once", "later"])
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(
-    "bar", ["bar.sync 1, 64;", "barrier.sync 1, %r9;", "bar.sync 1;", "barrier.red.popc.u32 %r7, 1, 64, %p1;"]
-)
+@rows("count", [33, 48, 63])
+@rows("before", ["", LATER], ids=["at once", "later"])
+@rows("order", ORDERS)
+@rows("bar", ["bar.sync 1, 64;", "barrier.sync 1, %r9;", "bar.sync 1;", "barrier.red.popc.u32 %r7, 1, 64, %p1;"])
 def test_lanes_that_exit_are_not_waited_for(engine, bar, order, before, count):
     body = ORDERS[order].format(n=count, bar=bar, come=COME, before=before)
     assert output(engine, HEAD + body, 64, block=(64, 1, 1)) == [1] * count + [0] * (64 - count)

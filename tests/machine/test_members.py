@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ptxtools.diagnostics import Trap
+from tests.rows import rows
 
 from .harness import both, output
 
@@ -52,7 +53,7 @@ def test_a_lane_outside_its_mask_is_a_trap(engine, operation, mask, lane, value)
 
 
 @both
-@pytest.mark.parametrize("operation", OPERATIONS)
+@rows("operation", OPERATIONS)
 def test_lanes_that_do_not_run_it_need_no_place_in_the_mask(engine, operation):
     """A guard, a branch, and lanes that have left: only who executes the operation has to be a member."""
     body = f"""mov.u32 %m, 0xfff; setp.lt.u32 %p4, %t, 12; mov.u32 %r3, 0;
@@ -64,7 +65,7 @@ def test_lanes_that_do_not_run_it_need_no_place_in_the_mask(engine, operation):
 
 
 @both
-@pytest.mark.parametrize("operation", OPERATIONS)
+@rows("operation", OPERATIONS)
 def test_a_mask_may_name_lanes_that_have_left(engine, operation):
     body = f"""mov.u32 %m, -1; setp.gt.u32 %p5, %t, 27; @%p5 ret; {operation}
     mul.wide.u32 %d3, %t, 4; add.u64 %out, %out, %d3; st.global.u32 [%out], 5; ret; }}"""

@@ -6,6 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.rows import rows
+
 from .harness import both, output
 
 HEAD = """.version 6.3
@@ -65,9 +67,9 @@ def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
 
 
 @both
-@pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
-@pytest.mark.parametrize("c", [0, 31, 7, 0x1800, 0x181F, 0x1C03, 0x0F1F, 0x1F1F])
-@pytest.mark.parametrize("b", [0, 1, 5, 31, 33])
+@rows("mode", ["up", "down", "bfly", "idx"])
+@rows("c", [0, 31, 7, 0x1800, 0x181F, 0x1C03, 0x0F1F, 0x1F1F])
+@rows("b", [0, 1, 5, 31, 33])
 def test_shuffles_of_every_shape(engine, mode, c, b):
     """Value and predicate, out of range as well."""
     body = f"""mul.lo.u32 %r1, %t, 3; shfl.sync.{mode}.b32 %r0|%p1, %r1, {b}, {c}, -1; @%p1 add.u32 %r0, %r0, 1000;"""
@@ -90,8 +92,8 @@ def test_shuffles_and_votes_without_sync(engine, mode):
 
 
 @both
-@pytest.mark.parametrize("name", ["bar", "bar.cta", "barrier", "barrier.cta"])
-@pytest.mark.parametrize("suffix", ["", ".aligned"])
+@rows("name", ["bar", "bar.cta", "barrier", "barrier.cta"])
+@rows("suffix", ["", ".aligned"])
 def test_barriers_with_every_operand(engine, name, suffix):
     """bar and barrier: counts, arrive, and each reduction with and without a count."""
     if name in ("bar", "bar.cta"):

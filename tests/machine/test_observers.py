@@ -15,6 +15,7 @@ import ptxtools
 from ptxtools.machine.observers import EVENTS, LINES, Listeners, Observer, wants
 from ptxtools.program.passes.instrument import instrument
 from ptxtools.sim.stored import encode_program
+from tests.rows import rows
 
 ENGINES = ("native", "reference")
 HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n.extern .shared .align 128 .b8 sh[];\n"
@@ -340,8 +341,8 @@ class Outside(Observer):
     def trapped(self, trap: Any) -> None: ...
 
 
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("observers", [[], [Observer()], [object()], [Outside()]])
+@rows("name", KERNELS)
+@rows("observers", [[], [Observer()], [object()], [Outside()]])
 def test_a_program_that_nobody_watches_is_as_it_was_lowered(name: str, observers: list[Any]) -> None:
     module = ptxtools.loads(KERNELS[name][0])
     device = ptxtools.Device("sm_90a")
@@ -386,7 +387,7 @@ STANDS = {
 TWO = {"retired": {"observe.line", "observe.retired"}, "warp_ended": {"observe.begin", "observe.exit"}}
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@rows("event", EVENTS)
 def test_only_what_is_listened_to_stands_in_the_program(event: str) -> None:
     wanted = TWO.get(event) or ({f"observe.{STANDS[event]}"} if event in STANDS else set())
     text = kernel(PROTOTYPE + BARRIERS + CALLS, FUNCTIONS)

@@ -13,6 +13,7 @@ from ptxtools.sim.device import check_parameters
 from ptxtools.sim.kernel import Kernel, Parameter
 from ptxtools.sim.limits import LIMITS
 from ptxtools.sim.shape import check_stack
+from tests.rows import rows
 
 from .harness import ENGINES
 
@@ -56,7 +57,7 @@ def run(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
+@rows(
     ("body", "kept"),
     [
         ("add.f32 %f4, %f1, %f2;", NORMAL + TINY),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import pytest
 
 from tests.program.harness import results
+from tests.rows import rows
 
 REGISTERS = 6
 OPERATIONS = ("add.u32", "sub.u32", "xor.b32", "and.b32", "or.b32", "mul.lo.u32", "shl.b32", "shr.u32", "min.s32")
@@ -136,7 +136,7 @@ class Writer:
         return "\n".join([*start, *self.lines, *last, "st.global.u32 [%out], %r1; ret;"])
 
 
-@pytest.mark.parametrize("seed", [*range(60), 3169, 5277])
+@rows("seed", [*range(60), 3169, 5277])
 def test_optimised_and_plain_agree(seed: int) -> None:
     body = Writer(seed).body()
     plain = results(body, 4 * 64, block=(40, 1, 1), optimise=False)

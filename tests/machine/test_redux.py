@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
+
+from tests.rows import rows
 
 from .harness import Memory, both, go, launch_of
 
@@ -41,8 +42,8 @@ def expected(values: list[float], mods: str) -> float:
 
 
 @both
-@pytest.mark.parametrize("mods", ["min", "max", "min.abs", "max.abs", "min.NaN", "max.NaN", "max.abs.NaN"])
-@pytest.mark.parametrize("row", ROWS)
+@rows("mods", ["min", "max", "min.abs", "max.abs", "min.NaN", "max.NaN", "max.abs.NaN"])
+@rows("row", ROWS)
 def test_redux_of_floats(engine, mods, row):
     """Even and odd lanes reduce among themselves; odd lanes have the values negated."""
     values = [ROWS[row][lane // 2 % len(ROWS[row])] for lane in range(32)]

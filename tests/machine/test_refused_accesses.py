@@ -6,6 +6,7 @@ import pytest
 
 import ptxtools
 from ptxtools.diagnostics import Trap
+from tests.rows import rows
 
 HEAD = """.version 8.1
 .target sm_90a
@@ -21,7 +22,7 @@ FAR, GLOBAL = "0x7ffff0", "0x40"
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-@pytest.mark.parametrize(
+@rows(
     ("line", "reason"),
     [
         ("ld.global.v2.b32 {%r3, %r4}, [%rd1];", f"global read of 8 bytes at {GLOBAL} is out of bounds"),

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.rows import rows
 from tests.work import HANG
 
 from .harness import Memory, go, launch_of
@@ -41,7 +42,7 @@ def results(engine: str, seed: int | None, threads: int, body: str, count: int, 
 
 
 @everywhere
-@pytest.mark.parametrize("warps", [2, 17, 32])
+@rows("warps", [2, 17, 32])
 def test_all_warps_wait_for_the_last(engine, seed, threads, warps):
     body = f"""
     setp.eq.u32 %p1, %warp, {warps - 1}; @%p1 bra GIVE;

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 
 HEAD = """.version 8.8
 .target {target}
@@ -130,7 +131,7 @@ KERNELS: dict[str, tuple[str, str, str, Any]] = {
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-@pytest.mark.parametrize("name", KERNELS)
+@rows("name", KERNELS)
 def test_kernel(name: str, engine: str) -> None:
     body, outer, target, expected = KERNELS[name]
     kernel = ptxtools.loads(HEAD.format(target=target, outer=outer, body=body))["k"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.rows import rows
+
 from .harness import Memory, body_kernel, results, run
 
 RNG = np.random.default_rng(11)
@@ -23,8 +25,8 @@ OPERATIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("space", ["global", "shared", "generic"])
+@rows("operation", OPERATIONS)
+@rows("space", ["global", "shared", "generic"])
 def test_integers(operation, space):
     """Lanes on two words: their old values are those of some order, here that of the lanes."""
     operands, start = RNG.integers(0, 1 << 32, 32, np.uint64), [123, 0xF0000005]

@@ -10,7 +10,7 @@ import pytest
 
 from ptxtools import isa
 from ptxtools.native.code import generate, jit, keys
-from ptxtools.native.code.emitter import expand
+from ptxtools.native.code.emitter import Emitter, expand
 from ptxtools.program import lower
 from ptxtools.program.program import Op, Ref
 from ptxtools.semantics.types import word_bits
@@ -89,6 +89,44 @@ def test_names_are_the_same_in_every_process_and_differ_by_key():
     ops = operations()
     assert len(ops) > 60
     assert all(name == keys.name_of(keys.key_of(op)) and name.isidentifier() for name, op in ops.items())
+
+
+def accesses():
+    """Loads and stores of every type, from and to registers as wide and wider, with every order."""
+    for bits, letters in ((8, "usb"), (16, "usb"), (32, "usbf"), (64, "usbf")):
+        for letter in letters:
+            for register in ("%h1", "%r1", "%d1"):
+                if max(bits, 16) > {"h": 16, "r": 32, "d": 64}[register[1]] or (letter == "f" and register[1] == "h"):
+                    continue
+                for space, orders in (("global", ("", ".volatile", ".relaxed.gpu", ".acquire.gpu", ".release.sys")),
+                                      ("shared", ("", ".relaxed.cta", ".acquire.gpu", ".release.cta")),
+                                      ("local", ("",))):  # fmt: skip
+                    address = "%r8" if space != "global" else "%in"
+                    for order in orders:
+                        if "release" not in order:
+                            yield f"ld{order}.{space}.{letter}{bits} {register}, [{address}];"
+                        if "acquire" not in order:
+                            yield f"st{order}.{space}.{letter}{bits} [{address}], {register};"
+    for t in ("u8", "s8", "b16", "f32", "s32"):
+        register = "h" if t[1:] in ("8", "16") else "r"
+        pair = f"{{%{register}1, %{register}2}}"
+        yield f"ld.global.v2.{t} {pair}, [%in]; st.global.v2.{t} [%in], {pair};"
+
+
+def test_accesses_that_share_a_handler_have_the_same_code():
+    """Whatever the type is called, and whatever says nothing of the code."""
+    program = lowered(body_kernel("\n".join(accesses()) + " ret;", 4))
+    texts: dict[str, dict[str, str]] = {}
+    ops = [op for block in program.blocks for op in block.ops if op.kind in ("ld", "st")]
+    for op in ops:
+        name, features = keys.name_of(keys.key_of(op)), FEATURES["skylake-avx512"]
+        text = generate.handler(Emitter(features), "h", op)
+        texts.setdefault(name, {})[text] = op.opcode.text
+    assert len(ops) > 280
+    assert len(ops) / 3 < len(texts) < len(ops) / 2
+    assert {name: [*found.values()] for name, found in texts.items() if len(found) > 1} == {}
+    different = {text for found in texts.values() for text in found}
+    print(f"{len(ops)} accesses, {len(texts)} handlers, {len(different)} texts")
 
 
 def test_the_notation():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.rows import rows
+
 from .harness import Memory, body_kernel, results, run
 
 RNG = np.random.default_rng(5)
@@ -28,9 +30,9 @@ def register(t: str) -> tuple[str, str]:
     return ("%d4", "64") if "64" in t else ("%r4", "32") if t in ("b32", "s8", "u8") else ("%h4", "16")
 
 
-@pytest.mark.parametrize("space", ["global", "generic", "shared", "shared64", "local", "const"])
-@pytest.mark.parametrize("t", TYPES)
-@pytest.mark.parametrize("mask", MASKS)
+@rows("space", ["global", "generic", "shared", "shared64", "local", "const"])
+@rows("t", TYPES)
+@rows("mask", MASKS)
 def test_loads(space, t, mask):
     """All shapes of addresses in one kernel: the loaded values of each, extended to 64 bits."""
     dtype = np.dtype(TYPES[t])
@@ -72,10 +74,10 @@ def _space_code(space: str, size: int) -> tuple[str, str, str]:
     return f".{where} .align 16 .b8 area[1024]; mov.u64 %d9, area; {copy} bar.sync 0;", "%d9", f"{where}."
 
 
-@pytest.mark.parametrize("space", ["global", "shared", "local", "generic"])
-@pytest.mark.parametrize("t", ["u8", "u16", "b32", "u64"])
-@pytest.mark.parametrize("mask", ["whole", "part"])
-@pytest.mark.parametrize("shape", ["consecutive", "two rows", "random"])
+@rows("space", ["global", "shared", "local", "generic"])
+@rows("t", ["u8", "u16", "b32", "u64"])
+@rows("mask", ["whole", "part"])
+@rows("shape", ["consecutive", "two rows", "random"])
 def test_stores(space, t, mask, shape):
     dtype = np.dtype(TYPES[t])
     elements = SHAPES[shape]
@@ -113,13 +115,17 @@ def test_stores(space, t, mask, shape):
     assert np.array_equal(got, expected)
 
 
-@pytest.mark.parametrize("space", ["global", "shared", "local", "generic"])
-@pytest.mark.parametrize("kind", ["v2.b32", "v4.b32", "v2.b64", "v4.b16", "v2.b8", "v8.b32"])
-@pytest.mark.parametrize("shape", ["consecutive", "uniform", "random"])
+VECTORS = [
+    ("global", "v8.b32"),  # 256 bits: global memory only (9.7.9.8)
+    *[(space, kind) for space in ("global", "shared", "local", "generic")
+      for kind in ("v2.b32", "v4.b32", "v2.b64", "v4.b16", "v2.b8")],
+]  # fmt: skip
+
+
+@rows("space, kind", VECTORS)
+@rows("shape", ["consecutive", "uniform", "random"])
 def test_vectors(space, kind, shape):
     """A vector written at one place of a space, and read back."""
-    if kind == "v8.b32" and space != "global":
-        pytest.skip("256 bits: global memory only (9.7.9.8)")
     count, bits = int(kind[1]), int(kind.split("b")[1])
     prefix = {64: "%d", 32: "%r"}.get(bits, "%h")
     names = [f"{prefix}{10 + i}" if bits >= 32 else f"{prefix}{i}" for i in range(count)]

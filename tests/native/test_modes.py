@@ -19,6 +19,7 @@ from ptxtools.machine.arrays import NumpyAlgebra, quiet
 from ptxtools.native.code import jit, modes
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
+from tests.rows import rows
 from tests.work import HANG
 
 from ..semantics.harness import LANES, Native, dtype_of, operands, signature
@@ -59,8 +60,8 @@ def values(algebra: Any, body: list[tuple[isa.Opcode, list[int]]], inputs: tuple
     return known[len(inputs) :]
 
 
-@pytest.mark.parametrize("features", [None, AVX2, ()], ids=["host", "avx2", "plain"])
-@pytest.mark.parametrize("seed", range(8))
+@rows("features", [None, AVX2, ()], ids=["host", "avx2", "plain"])
+@rows("seed", range(8))
 def test_random_bodies(seed: int, features: tuple[str, ...] | None) -> None:
     """Bodies that mix all modes, through the passes that the engine's code goes through; many operands are NaNs."""
     body = steps(seed, 24)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.rows import rows
+
 from .harness import results
 
 LANES = np.arange(32, dtype=np.uint32)
@@ -34,8 +36,8 @@ def shuffled(mode: str, values: list[int], b: int, c: int) -> list[tuple[int, bo
     return found
 
 
-@pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
-@pytest.mark.parametrize(("b", "c"), [(1, 0x1F), (1, 0), (3, 0x181F), (5, 0x100F), (16, 0x1F), (7, 0x1C03)])
+@rows("mode", ["up", "down", "bfly", "idx"])
+@rows(("b", "c"), [(1, 0x1F), (1, 0), (3, 0x181F), (5, 0x100F), (16, 0x1F), (7, 0x1C03)])
 def test_shfl(mode, b, c):
     body = f"""mul.lo.u32 %r1, %t, 17; shfl.sync.{mode}.b32 %r2|%p1, %r1, {b}, {c}, -1;
         selp.u32 %r3, 1000, 0, %p1; add.u32 %r2, %r2, %r3; st.global.u32 [%out], %r2; ret;"""

@@ -16,6 +16,7 @@ from ptxtools.machine import events
 from ptxtools.machine.observers import EVENTS
 from ptxtools.native.code import encode, generate
 from ptxtools.native.handlers import KINDS
+from ptxtools.native.handlers.run import MEANINGS
 from ptxtools.program import operations
 from ptxtools.program.details import Action, Callee, Constant, Detail, NamedOperands, SpecialRegister, ThreadCopy
 from ptxtools.program.lowering import lower
@@ -26,6 +27,7 @@ from ptxtools.program.variant import Variant
 from ptxtools.reference import registry, run
 from ptxtools.sim import services, stored
 from tests.machine.test_all_modules import NAMES, module, program
+from tests.rows import rows
 
 #: What events are looked up with.
 LAUNCH: Any = SimpleNamespace(services=lambda kind: services.load(kind))
@@ -79,6 +81,10 @@ def test_nothing_runs_a_kind_without_a_row() -> None:
     }
 
 
+def test_a_run_of_operations_has_each_kind_that_it_may_hold() -> None:
+    assert set(MEANINGS) == operations.LANEWISE
+
+
 def test_each_terminator_has_what_runs_it() -> None:
     assert set(ENDINGS) == set(registry.ENDINGS) == set(encode._WRITERS)
 
@@ -113,7 +119,7 @@ def _of_kind(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "kind"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+@rows("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_no_file_lists_kinds_by_hand(path: Path) -> None:
     assert listed(path.read_text("utf-8")) == []
 
@@ -155,22 +161,16 @@ def variants(name: str) -> list[Program]:
     return [first, plain, late, lines, instrument(first, looks), *seen]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_programs_are_as_the_table_says(name: str) -> None:
-    for found in variants(name):
-        assert operations.mistakes(found) == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_stored_programs_are_the_same(name: str) -> None:
+@rows("name", NAMES)
+def test_programs_are_as_the_table_says_also_when_they_were_stored(name: str) -> None:
     """Details come back with their types, whatever they are."""
-    found = program(name, optimise=True)
-    if found is None:
-        return
-    again = stored.decode_program(marshal.loads(marshal.dumps(stored.encode_program(found))))
-    for one, other in zip(found.blocks, again.blocks, strict=True):
-        ops = zip([*one.ops, one.terminator.op], [*other.ops, other.terminator.op], strict=True)
-        assert all(a is b is None or (a and b and a.detail == b.detail and a.kind == b.kind) for a, b in ops)
+    found = variants(name)
+    assert [operations.mistakes(one) for one in found] == [[]] * len(found)
+    for kernel in found[:1]:
+        again = stored.decode_program(marshal.loads(marshal.dumps(stored.encode_program(kernel))))
+        for one, other in zip(kernel.blocks, again.blocks, strict=True):
+            ops = zip([*one.ops, one.terminator.op], [*other.ops, other.terminator.op], strict=True)
+            assert all(a is b is None or (a and b and a.detail == b.detail and a.kind == b.kind) for a, b in ops)
 
 
 R = Ref(512, "b32")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -141,7 +142,7 @@ class Native:
         self.emitter = Emitter(self.features)
         self.bodies: list[str] = []
         self.signatures: list[tuple[int, int]] = []
-        self.names: dict[str, int] = {}
+        self._numbers: dict[tuple[str, int, int], int] = {}
         self.optimise = optimise
         self._engine: Any = None
 
@@ -188,9 +189,12 @@ class Native:
             for part in output if isinstance(output, tuple) else (output,):
                 self._store(t, part, stored)
                 stored += 1
-        number = len(self.bodies)
-        self.bodies.append(self._function(number, emit.take()))
-        self.signatures.append((used, stored))
+        text, names = emit.take(), dict[str, str]()
+        same = re.sub(r"%[a-z.]+\d+", lambda m: names.setdefault(m[0], f"%n{len(names)}"), text)
+        number = self._numbers.setdefault((same, used, stored), len(self.bodies))
+        if number == len(self.bodies):  # else another opcode has the same code, but for the names in it
+            self.bodies.append(self._function(number, text))
+            self.signatures.append((used, stored))
         return number
 
     @staticmethod

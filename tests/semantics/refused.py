@@ -28,9 +28,19 @@ FORMS: frozenset[str] = frozenset(
 INSTRUCTIONS = frozenset(
     f"fabric.{name}" for name in ("submit", "wait", "try_get", "try_put", "try_red", "try_pullred")
 )
-_TO_UE5M3 = re.compile(r"cvt\..*\.ue5m3x2\.(f32|f16x2|bf16x2)")
+#: Modifiers without one: arithmetic of four narrow floats (where it rounds is not said), and what PTX 9.4 added to
+#: tensor memory, tensor copies and policies.
+_MODIFIERS = re.compile(
+    r"cvt\..*\.ue5m3x2\.(f32|f16x2|bf16x2)"
+    r"|(add|sub|mul|fma)\..*x4\.e\dm\dx4(\.e\dm\dx4)?"
+    r"|createpolicy\.range\.fabric\..*"
+    r"|cp\.(reduce\.)?async\.bulk\.tensor\..*\.im2col_no_offs::w\..*"
+    r"|tcgen05\.(alloc|dealloc)\..*\.exclusive\..*"
+    r"|tcgen05\.commit\..*\.sync_restrict::shared::read::mma::a\..*"
+    r"|tcgen05\.mma\..*\.(kind::ti16|decompress::lut::b)(\..*)?"
+)
 
 
 def is_refused(op: isa.Opcode) -> bool:
     """Whether the opcode is on these lists."""
-    return op.name in INSTRUCTIONS or op.text in FORMS or _TO_UE5M3.fullmatch(op.text) is not None
+    return op.name in INSTRUCTIONS or op.text in FORMS or _MODIFIERS.fullmatch(op.text) is not None

@@ -14,6 +14,7 @@ from ptxtools.machine.arrays import NumpyAlgebra, quiet
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
+from tests.rows import rows
 
 from . import oracle
 from .harness import CONTEXT, Native, dtype_of, operands, run_numpy
@@ -103,7 +104,7 @@ ATOMICS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "values", "want"), ATOMICS)
+@rows(("text", "values", "want"), ATOMICS)
 def test_atomics(text: str, values: tuple[int, ...], want: int) -> None:
     op = isa.resolve(text)
     rule = semantics.atomic(op)

@@ -12,6 +12,7 @@ import pytest
 from ptxtools import isa
 from ptxtools.isa import Opcode
 from ptxtools.semantics.types import element_of
+from tests.rows import rows
 
 from . import oracle
 from .harness import all_opcodes, dtype_of, exhaustive, operands, run_numpy, signature
@@ -69,7 +70,7 @@ def to_float(op: Opcode, target: str, source: str, pattern: int) -> int:
     return 0 if op.has("pzo") and number == 0 else result
 
 
-@pytest.mark.parametrize("op", SCALAR, ids=lambda op: op.text)
+@rows("op", SCALAR, ids=lambda op: op.text)
 def test_scalar_conversion(op: Opcode) -> None:
     target, source = op.types
     x = operands(source, COUNT, np.random.default_rng(len(op.text) + ord(source[-1])))
@@ -132,7 +133,7 @@ def stored_bits(form: str) -> int:
     return {"f16": 16, "bf16": 16, "e2m1": 4}.get(form, 8)
 
 
-@pytest.mark.parametrize("op", [op for op in PACKED if op not in SCALED], ids=lambda op: op.text)
+@rows("op", [op for op in PACKED if op not in SCALED], ids=lambda op: op.text)
 def test_packed_conversion(op: Opcode) -> None:
     form = op.types[0][:-2]
     bits = stored_bits(form)
@@ -159,7 +160,7 @@ def divided(op: Opcode, form: str, values: list[int]) -> int:
     return result
 
 
-@pytest.mark.parametrize("op", SCALED, ids=lambda op: op.text)
+@rows("op", SCALED, ids=lambda op: op.text)
 def test_packed_conversion_with_a_scale(op: Opcode) -> None:
     """Sources whose quotients lie near the format's values, and any with the least and the greatest scales."""
     form = op.types[0][:-2]
@@ -283,7 +284,7 @@ def test_scales_to_bf16() -> None:
     assert [int(v) for v in got] == [w << 16 | w for w in want]
 
 
-@pytest.mark.parametrize("op", [op for op in CVT if op.has("rs")], ids=lambda op: op.text)
+@rows("op", [op for op in CVT if op.has("rs")], ids=lambda op: op.text)
 def test_stochastic_rounding_stays_between_the_neighbours(op: Opcode) -> None:
     """No random bits truncate, all of them round away unless exact; both beside the value."""
     form = op.types[0][:-2]

@@ -10,6 +10,7 @@ import pytest
 
 from ptxtools import isa, semantics
 from ptxtools.isa import Opcode
+from tests.rows import rows
 
 from . import oracle
 from .harness import LANES, Native, all_opcodes, dtype_of, operands, run_numpy, signature
@@ -84,7 +85,7 @@ def float_of(pattern: int) -> float:
     return float(np.uint64(pattern).view(np.float64))
 
 
-@pytest.mark.parametrize("op", opcodes(), ids=lambda op: op.text)
+@rows("op", opcodes(), ids=lambda op: op.text)
 def test_correctly_rounded(op: Opcode) -> None:
     inputs = tuples(op, COUNT, len(op.text))
     got = run_numpy(op, inputs)[0]
@@ -164,7 +165,7 @@ def reference_extreme(op: Opcode, t: str, patterns: list[int]) -> int:
     return best
 
 
-@pytest.mark.parametrize(
+@rows(
     "op",
     [op for op in all_opcodes() if op.family in ("min", "max") and op.type in ("f32", "f64", "f16", "bf16")],
     ids=lambda op: op.text,

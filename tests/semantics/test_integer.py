@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 
 from ptxtools import isa, semantics
 from ptxtools.isa import Opcode
+from tests.rows import rows
 
 from . import oracle
 from .harness import all_opcodes, operands, run_numpy, signature
@@ -205,7 +205,7 @@ def scalars() -> list[Opcode]:
     return [op for op in chosen if not (op.family == "lop3" and (op.has("and") or op.has("or")))]
 
 
-@pytest.mark.parametrize("op", scalars(), ids=lambda op: op.text)
+@rows("op", scalars(), ids=lambda op: op.text)
 def test_scalar(op: Opcode) -> None:
     shape = signature(op)
     rng = np.random.default_rng(7)
@@ -249,7 +249,7 @@ def expected_carry(op: Opcode, *values: int) -> list[int]:
     return [total % size, not 0 <= total < size][: 1 + op.carry_out]
 
 
-@pytest.mark.parametrize("op", PAIRS, ids=lambda op: op.text)
+@rows("op", PAIRS, ids=lambda op: op.text)
 def test_packed_pairs(op: Opcode) -> None:
     rng = np.random.default_rng(1)
     inputs = [operands("b32", COUNT, rng) for _ in signature(op).inputs]
@@ -257,7 +257,7 @@ def test_packed_pairs(op: Opcode) -> None:
         assert int(got) == expected_pair(op, *map(int, values))
 
 
-@pytest.mark.parametrize("op", CARRIES, ids=lambda op: op.text)
+@rows("op", CARRIES, ids=lambda op: op.text)
 def test_carry_chain(op: Opcode) -> None:
     rng = np.random.default_rng(3)
     inputs = [operands(t, COUNT, rng) for t in signature(op).inputs]

@@ -11,6 +11,7 @@ from ptxtools.ir import Function, Immediate, Initializer, Module, Scope, SymbolV
 from ptxtools.sim.arena import Arena
 from ptxtools.sim.image import Image
 from ptxtools.sim.tree import contents_of, storage_of
+from tests.rows import rows
 
 
 def integer(value: int) -> Immediate:
@@ -25,7 +26,7 @@ def single(bits: int) -> Immediate:
     return Immediate(bits, "f32")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("type_", "dims", "vector", "init", "expected"),
     [
         ("u32", (), 1, integer(7), struct.pack("<I", 7)),

@@ -12,6 +12,7 @@ from ptxtools.sim.kernel import Bounds
 from ptxtools.sim.limits import LIMITS, WITHOUT_LIMITS, base_name, default_device, limits_of
 from ptxtools.sim.residency import ctas_per_sm, resident_ctas
 from ptxtools.sim.shape import check_block, check_grid, check_shared, cluster_shape, dim3
+from tests.rows import rows
 
 KIB = 1024
 NONE = Bounds()
@@ -57,7 +58,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@rows("name", PUBLISHED)
 def test_published_limits(name: str) -> None:
     row = LIMITS[name]
     sizes = (row.registers, row.cta_registers, row.shared, row.shared_cta, row.local)
@@ -187,7 +188,7 @@ def test_shared_memory() -> None:
         check_shared(0, -1, SM_90)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("threads", "registers", "shared", "limits", "ctas"),
     [
         (32, 16, 0, SM_90, 32),  # CTA slots

@@ -2,9 +2,8 @@
 
 import struct
 
-import pytest
-
 from ptxtools.ir import Immediate
+from tests.rows import rows
 
 from .syntaxtools import body_error, operand
 
@@ -13,7 +12,7 @@ def bits(value):
     return struct.unpack("<Q", struct.pack("<d", value))[0]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "value", "kind"),
     [
         ("0", 0, "s64"),
@@ -90,7 +89,7 @@ def test_value(text, value, kind):
     assert operand(text) == Immediate(value, kind)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "code", "marked"),
     [
         ("09", "PTX103", "09"),

@@ -4,6 +4,7 @@ import pytest
 
 from ptxtools.ir import Immediate, Member, SymbolValue, Variable
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 from .syntaxtools import body, error, item, module, statement
 
@@ -12,7 +13,7 @@ def number(value):
     return Immediate(value, "s64")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "expected"),
     [
         (".global .u32 loc;", Variable("loc", "global", "u32")),
@@ -106,7 +107,7 @@ def test_several_variables_of_one_declaration():
     assert len({variable.name_span for variable in items}) == 3
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "value"),
     [
         ("= 10", number(10)),
@@ -171,7 +172,7 @@ def test_declarations_in_a_body():
     assert statement(".local .align 8 .b8 __local_depot0[24];").space == "local"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "code", "marked"),
     [
         (".global x;", "PTX108", ".global x"),

@@ -10,6 +10,7 @@ import ptxtools.syntax
 from ptxtools.ir import Instruction
 from ptxtools.syntax import parse
 from ptxtools.syntax.codes import CODES
+from tests.rows import rows
 
 from .syntaxtools import HEAD, both, error, errors
 
@@ -81,7 +82,7 @@ def test_subtracted_offset_has_a_fix():
     assert result.module.entries[0].body.items[0].operands[1].offset == -4
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "code", "marked"),
     [
         ("}", "PTX116", "}"),
@@ -203,8 +204,8 @@ def examples(page, title):
     return re.findall(rf"{title}:\n\n((?: {{4,}}.*\n?|\n(?= {{4}}))+)", cleandoc(page))
 
 
-@pytest.mark.parametrize(("title", "wanted"), [("Example", True), ("Better", False)])
-@pytest.mark.parametrize("code", sorted(CODES))
+@rows(("title", "wanted"), [("Example", True), ("Better", False)])
+@rows("code", sorted(CODES))
 def test_examples_of_the_pages(code, title, wanted):
     """What a page calls an example draws its code and no other; what it calls better draws nothing."""
     for text in examples(CODES[code][1], title):

@@ -15,6 +15,7 @@ from ptxtools.ir import (
     SymbolOffset,
     Vector,
 )
+from tests.rows import rows
 
 from .syntaxtools import body, body_error, operand, operands, statement
 
@@ -23,7 +24,7 @@ def number(value):
     return Immediate(value, "s64")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "expected"),
     [
         ("%r1", Name("%r1")),
@@ -138,7 +139,7 @@ def test_labels_and_statements_share_lines():
     assert isinstance(second, Instruction)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "code", "marked"),
     [
         ("\tadd.s32 a, b c;", "PTX100", "c"),

@@ -9,6 +9,7 @@ from ptxtools.ir import Guard, Immediate, Instruction, Name
 from ptxtools.ir.positions import name_span, part_span, parts_of, spot_of, word_of_opcode
 from ptxtools.ir.references import statements
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 from .positiontools import lexed
 from .syntaxtools import FILES, HEAD, both, file_id
@@ -54,7 +55,7 @@ def body(*lines):
     return HEAD + ".entry k()\n{\n" + "\n".join(lines) + "\n}\n"
 
 
-@pytest.mark.parametrize("path", FILES, ids=file_id)
+@rows("path", FILES, ids=file_id)
 def test_real_file(path):
     text = path.read_text()
     items = instructions(parse(text).module)
@@ -63,7 +64,7 @@ def test_real_file(path):
         assert found(item) == lexed(text, item), text[slice(*item.span)]
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
+@rows("statement", STATEMENTS)
 def test_each_kind(statement):
     """Seen for the first time, again, with other blanks, and inside of scopes and generated code."""
     tight = re.sub(r" ?([,+|]) ?", r"\1", statement)
@@ -74,7 +75,7 @@ def test_each_kind(statement):
     assert agree(body('# 7 "a.h"', ".loc 1 2 3", *lines, "/* über */ // ä\n\t.loc 1 2 3", *lines)) == 2 * len(lines)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@rows("seed", range(40))
 def test_random_blanks_and_comments(seed):
     """Anything that separates words: where blanks were, or between any two of them."""
     rng = random.Random(f"positions {seed}")

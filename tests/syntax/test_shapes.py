@@ -12,6 +12,7 @@ import pytest
 
 from ptxtools.ir import Instruction
 from ptxtools.syntax import kept, parse, print_module, templates
+from tests.rows import rows
 from tests.work import calls
 
 from .syntaxtools import BENCH, HEAD, ROOT, both, describe, file_id
@@ -88,7 +89,7 @@ def test_operands_are_shared():
     assert third.guard is fourth.guard
 
 
-@pytest.mark.parametrize(
+@rows(
     "statement",
     [
         "op a, 1;",
@@ -118,7 +119,7 @@ def test_statement_twice(statement):
     both(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         ".version 9.0\n, .target sm_90",

@@ -4,6 +4,7 @@ import pytest
 
 from ptxtools.ir import Instruction
 from ptxtools.syntax import parse, print_module
+from tests.rows import rows
 
 from .syntaxtools import FILES, both, file_id
 
@@ -12,7 +13,7 @@ def test_there_is_test_data():
     assert len(FILES) >= 115
 
 
-@pytest.mark.parametrize("path", FILES, ids=file_id)
+@rows("path", FILES, ids=file_id)
 def test_real_file(path):
     text = path.read_text()
     result = both(text)

@@ -1,6 +1,6 @@
-"""PTX535 | mask names lanes that the guard excludes | 9.7.9.6, 9.7.13.2
+"""PTX535 | mask names lanes that do not come | 9.7.9.6, 9.7.13.2
 
-What: a .sync instruction with a mask of all lanes, and a guard that certainly differs between the threads of a warp.
+What: a .sync instruction whose constant mask names lanes that its guard, or a branch or exit before it, excludes.
 Why: it waits for all lanes of its mask to execute it, but some never do: the behaviour is undefined.
 Example:
     mov.u32 %r9, %laneid;
@@ -18,22 +18,22 @@ from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..facts import FunctionFacts, Line
-from ..lanes import splits_warps
-from ..masks import mask_operand
-from ..registry import instructions
-
-_ALL = 0xFFFFFFFF
+from ..lanes import ALL, places
+from ..masks import MASKED, mask_operand
+from ..registry import modules_with
 
 CODE = "PTX535"
 
 
-@instructions("shfl", "vote", "match", "redux", "elect", "activemask", "bar", "barrier")
-def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
-    place, guard = mask_operand(line), line.item.guard
-    mask = None if place is None else line.item.operands[place]
-    if place is None or guard is None or not isinstance(mask, Immediate) or mask.value & _ALL != _ALL:
-        return
-    if splits_warps(facts, line, guard.name):
-        message = f"this mask names all lanes, of which only some execute '{line.item.opcode}'"
-        context.warn(CODE, message, part_span(line.item, place), section="9.7.9.6")
+@modules_with("shfl", "vote", "match", "redux", "elect", "bar", "barrier")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        for line, lanes in places(facts, MASKED):
+            place = mask_operand(line) if lanes.some else None
+            mask = None if place is None else line.item.operands[place]
+            if place is None or not isinstance(mask, Immediate):
+                continue
+            named = mask.value & ALL
+            if named & ~lanes.most or (lanes.split and named == ALL):
+                message = f"this mask names lanes that do not come to '{line.item.opcode}'"
+                context.warn(CODE, message, part_span(line.item, place), section="9.7.9.6")

@@ -56,7 +56,7 @@ class LLVMAlgebra(Conversions):
         return self.splat(f"i{bits}", str(value & (1 << bits) - 1))
 
     def elementwise(self, word: str, element: str, body: Callable[..., Value], *operands: Value) -> Value:
-        """The elements are the lanes of a longer vector: no instruction is needed to take words apart."""
+        """The elements as lanes of a longer vector: taking words apart then needs no instruction."""
         if not self.lanes or word_bits(element) != bits_of(element):
             return super().elementwise(word, element, body, *operands)
         parts = LLVMAlgebra(self.emitter, self.lanes * (bits_of(word) // bits_of(element)), self._context)
@@ -188,13 +188,13 @@ class LLVMAlgebra(Conversions):
         return self.sub(t, a, self.mul(t, quotient, self._divisor(t, a, b)))
 
     def _divisor(self, t: str, a: Value, b: Value) -> Value:
-        """`b`, but 1 instead of -1 for the one quotient that overflows (the machine instruction would fault)."""
+        """`b`, but 1 instead of -1 for the one quotient that overflows (where the machine instruction would fault)."""
         least = self.compare("eq", t, a, self.const(t, 1 << (word_bits(t) - 1)))
         overflows = self.and_("pred", least, self.compare("eq", t, b, self.const(t, -1)))
         return self.select(t, overflows, self.const(t, 1), b)
 
     def _small_quotient(self, t: str, a: Value, b: Value) -> Value:
-        """Integers of 32 bits divide exactly in f64: the quotient lies further from the next integer than its error."""
+        """32-bit integers divide exactly in f64: the error of a quotient is less than its distance to an integer."""
         sign = "s" if is_signed(t) else "u"
         if t == "s32":
             b = self._divisor(t, a, b)
@@ -205,7 +205,8 @@ class LLVMAlgebra(Conversions):
         return self.resize("u32", t, whole)
 
     def _large_quotient(self, t: str, a: Value, b: Value) -> Value:
-        """64-bit integers by the reciprocal in f64: a first quotient, one for what it leaves, one step if needed."""
+        """64-bit integers by the reciprocal in f64: a first quotient, one for the remainder, and one correction if
+        needed."""
         if not is_signed(t):
             return self._unsigned_quotient(a, b)
         negative = self.xor("pred", self.is_negative(t, a), self.is_negative(t, b))
@@ -230,7 +231,7 @@ class LLVMAlgebra(Conversions):
         return self.select("u64", self.compare("lt", "u64", b, self.const("u64", 1 << 62)), quotient, self._few(a, b))
 
     def _whole(self, number: Value) -> Value:
-        """An f64 that is not negative as u64; numbers that rounding made 2**64 just below that."""
+        """A nonnegative f64 as u64; a number that rounding made 2**64 becomes the one below."""
         most = self.real("f64", float((1 << 64) - (1 << 11)))
         limited = self.select("f64", self.fcompare("lt", "f64", number, most), number, most)
         whole = f"fptoui {self._real('f64')} {self._number('f64', limited)} to {self.integer('u64')}"

@@ -12,7 +12,7 @@ from ptxtools.semantics.types import is_signed, word_bits
 from . import modes
 from .algebra_float import ELEMENT, EMBEDDED_MODE, FloatOperations
 
-#: Conversions with a rounding mode of their own: feature, intrinsic, lanes.
+#: Conversions with an embedded rounding mode: feature, intrinsic, lanes.
 _EMBEDDED = {
     ("f64", "f32"): ("avx512f", "llvm.x86.avx512.mask.cvtpd2ps.512", 8),
     ("s32", "f32"): ("avx512f", "llvm.x86.avx512.sitofp.round.v16f32.v16i32", 16),
@@ -48,7 +48,7 @@ class Conversions(FloatOperations):
     # --- to integers --------------------------------------------------------------------------------------------------
 
     def float_to_int(self, source: str, target: str, a: Value, nan: int = 0) -> Value:
-        """What the instruction gives out of range is not used; LLVM's saturating intrinsics would go lane by lane."""
+        """Out-of-range results are not used; LLVM's saturating intrinsics would go lane by lane."""
         features, bits = self.emitter.features, word_bits(target)
         for feature, name, width, mask in _TRUNCATIONS.get((source, target), ()):
             if feature in features and self.lanes and not self.lanes % width:
@@ -70,7 +70,7 @@ class Conversions(FloatOperations):
         return self.select(target, self.fcompare("num", source, a, a), result, self.const(target, nan))
 
     def _truncate(self, source: str, target: str, a: Value, nan: int, name: str, width: int, mask: str) -> Value:
-        """By the CPU's instruction: out of range it gives the least signed integer, or the greatest unsigned one."""
+        """By the CPU's instruction, which returns the least signed or the greatest unsigned integer if out of range."""
         least, most = 1 << (word_bits(target) - 1), (1 << (word_bits(target) - 1)) - 1
         limited = a
         if (source, target) == ("f64", "s32"):  # the greatest integer is an f64; a NaN stays
@@ -87,13 +87,13 @@ class Conversions(FloatOperations):
             above = self.fcompare("ge", source, a, self.real(source, float(most + 1)))
             if mask:
                 whole = self.select(target, above, self.const(target, most), whole)
-            else:  # the complement of what the instruction gave: quicker than a selection
+            else:  # the complement of the result: quicker than a selection
                 ones = self.emitter.value(f"sext {self.vector('i1')} {above} to {self.integer(target)}")
                 whole = self.xor(target, whole, ones)
         return whole if nan == least else self._unless_nan(source, target, a, whole, nan)
 
     def _long(self, source: str, target: str, a: Value) -> Value:
-        """A number in the range of a 64-bit integer, by its halves: their low bits are those of 2**52 and more."""
+        """A number in the range of a 64-bit integer, in halves: each is the low bits of its sum with 2**52 or more."""
         whole = self.integral("f64", "rz", self.float_to_float(source, "f64", a))
         high = self.integral("f64", "rm", self.fmul("f64", whole, self.real("f64", 2.0**-32)))
         low = self.fsub("f64", whole, self.fmul("f64", high, self.real("f64", 2.0**32)))
@@ -112,7 +112,7 @@ class Conversions(FloatOperations):
         return self.int_to_float("s32", "f32", a)
 
     def _integer_parts(self, t: str, a: Value) -> tuple[Value, Value]:
-        """A 64-bit integer as two f64 whose sum it is: its halves are put into the mantissas of 2**84 and 2**52."""
+        """Two f64 whose sum is a 64-bit integer: its halves become mantissas of 2**84 and 2**52."""
         bias = 1 << 63 if is_signed(t) else 0
         high = self.xor("u64", self.shr_by("u64", a, 32), self.const("u64", 0x4530_0000 << 32 | bias >> 32))
         low = self.or_("u64", self.and_with("u64", a, 0xFFFF_FFFF), self.const("u64", 0x4330_0000 << 32))
@@ -160,7 +160,7 @@ class Conversions(FloatOperations):
         return self._bits(target, self._by_parts(name, width, ELEMENT[target], [(element, value)], *masked, mode))
 
     def _in_mode(self, source: str, target: str, rounding: str, a: Value) -> Value:
-        """In another mode of the CPU, if it has modes."""
+        """In another rounding mode, if the CPU has modes."""
         if modes.FEATURE not in self.emitter.features:
             return exact.directed_float(self, source, target, rounding, a)
         if (word_bits(source), target) == (32, "f64"):

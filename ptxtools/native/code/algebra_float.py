@@ -1,7 +1,7 @@
-"""Floating-point part of the LLVM algebra: f32 and f64 as IR arithmetic, directed rounding.
+"""Floating-point part of the LLVM algebra: f32 and f64 as IR arithmetic, and directed rounding.
 
-Directed rounding uses the AVX-512 instructions with embedded rounding where there are any, another mode of the CPU on
-other x86 (see `modes`), and exact algorithms elsewhere.
+Directed rounding uses AVX-512 instructions with embedded rounding if the CPU has them, another rounding mode on other
+x86 CPUs (see `modes`), and exact algorithms elsewhere.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class FloatOperations(Algebra):
 
     emitter: Emitter
     lanes: int
-    _floats: dict[str, str]  # integer value -> the same bits as a float value, where that exists already
-    _mode = "rn"  # how the arithmetic that is emitted rounds
+    _floats: dict[str, str]  # integer value -> the float value with the same bits, if there is one already
+    _mode = "rn"  # rounding mode of the arithmetic being emitted
 
     def vector(self, element: str) -> str:
         raise NotImplementedError
@@ -79,7 +79,7 @@ class FloatOperations(Algebra):
 
     @contextmanager
     def _rounding(self, mode: str) -> Iterator[None]:
-        """Arithmetic inside of it rounds in another mode of the CPU."""
+        """Arithmetic inside this context uses another rounding mode of the CPU."""
         self._mode, before = mode, self._mode
         yield
         self._mode = before
@@ -128,7 +128,8 @@ class FloatOperations(Algebra):
         return self._bits(t, self._by_parts(name, width, ELEMENT[t], numbers, ("i32", str(EMBEDDED_MODE[rounding]))))
 
     def keeping_nans(self, operation: str, rounding: str, *operands: Value) -> Value | None:
-        """x86 has the same rule, an addend counts last. As assembly, since LLVM may swap operands and fold signs."""
+        """x86 has the same rule, with the addend last. Written as assembly, since LLVM may swap operands and fold
+        signs."""
         features = self.emitter.features
         wide = "avx512f" in features
         width, register = (8, "v") if wide else (4, "x")
@@ -150,7 +151,7 @@ class FloatOperations(Algebra):
         return self._bits("f64", self._concatenate("double", parts, width))
 
     def _moded(self, operation: str, t: str, rounding: str, *operands: Value) -> Value:
-        """In another mode of the CPU, if it has modes. What rounds twice in one direction has rounded once."""
+        """In another rounding mode, if the CPU has modes. Rounding twice in one direction equals rounding once."""
         single = operation != "fma" or "fma" in self.emitter.features
         if modes.FEATURE not in self.emitter.features or (t == "f64" and not single):
             return exact.directed(self, operation, t, rounding, *operands)

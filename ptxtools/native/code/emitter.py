@@ -1,8 +1,8 @@
-"""Writes LLVM IR: the one builder of native code.
+"""Writes LLVM IR: the only builder of native code.
 
-It gives fresh names, knows the structures that native code and Python share, and emits what is wanted everywhere: a
-scalar in all lanes, a permutation, a loop, the jump to the next record. Text in `notation` is a second way to say the
-same: each of its lines is a call of a method here (`expand`).
+It gives fresh names, knows the structures that native code and Python share, and emits common patterns: a scalar in all
+lanes, a permutation, a loop, the jump to the next record. Text in `notation` is another way to write the same: each of
+its lines is a call of a method here (`expand`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def vector(element: str, lanes: int = LANES) -> str:
 
 
 def suffix_of(kind: str) -> str:
-    """How an intrinsic's name says the type of its operand: "v16f32" for <16 x float>."""
+    """The type of an operand in the name of an intrinsic: "v16f32" for <16 x float>."""
     count, _, element = kind.strip("<>").rpartition(" x ")
     short = {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(element, element)
     return f"v{count}{short}" if count else short
@@ -65,7 +65,7 @@ class Emitter:
         return name
 
     def line(self, text: str) -> None:
-        """Emit an instruction without a result, a label ("next:"), or what stands outside of functions."""
+        """Emit an instruction without a result, a label ("next:"), or a line outside of functions."""
         outside = text.endswith(":") or text.startswith(("define ", "declare ", "@", "}"))
         self.lines.append(text if outside else f"  {text}")
 
@@ -152,7 +152,7 @@ class Emitter:
         return self.value(f"shufflevector {kind} {first}, {kind} poison, {vector('i32', lanes)} {ZERO}", name)
 
     def shuffle(self, kind: str, order: Iterable[int], first: str, second: str = "poison") -> str:
-        """Elements of two vectors, one behind the other, in this order."""
+        """These elements of two vectors, concatenated, in this order."""
         mask = ", ".join(f"i32 {i}" for i in order)
         count = mask.count(",") + 1
         return self.value(f"shufflevector {kind} {first}, {kind} {second}, {vector('i32', count)} <{mask}>")
@@ -162,7 +162,7 @@ class Emitter:
         return self.shuffle(vector(element, lanes), range(first, first + count), whole)
 
     def concatenate(self, element: str, parts: Sequence[str], lanes: int) -> str:
-        """Vectors one behind the other: a power of two of them."""
+        """Vectors concatenated: a power of two of them."""
         while len(parts) > 1:
             pairs = zip(parts[::2], parts[1::2], strict=True)
             parts = [self.shuffle(vector(element, lanes), range(2 * lanes), *pair) for pair in pairs]
@@ -180,7 +180,7 @@ class Emitter:
         return self.name(hint + ".")[1:]
 
     def begin(self, label: str) -> None:
-        """What follows stands at this label."""
+        """Start the block of this label."""
         self.line(f"{label}:")
 
     def branch(self, condition: str, yes: str, no: str, *, likely: bool = False) -> None:
@@ -256,7 +256,7 @@ class Emitter:
 
     @property
     def declarations(self) -> str:
-        """Everything that stands at module level: declarations and constant tables."""
+        """All module-level lines: declarations and constant tables."""
         return "\n".join(self._module.values())
 
 

@@ -1,7 +1,7 @@
 """A `Program` as the native loop reads it: records, block and function tables, constants.
 
-Block b of the program has number 2b here, so that numbers order like the program's. Number 2b + 1 stands for a place
-inside block b where lanes may have to go on: behind its barrier, or at its indirect call.
+Block b of the program has number 2b here, so that numbers are ordered as in the program. Number 2b + 1 is a position
+inside block b at which lanes may have to resume: after its barrier, or at its indirect call.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode
 from . import library, runs, structures
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 
-#: Spaces of accesses that have variants for kernels which may use host addresses.
+#: State spaces whose accesses have variants for kernels that may use host addresses.
 _OPEN_SPACES = frozenset({"global", "const", "generic"})
-#: Most bytes that the frames of one warp may take.
+#: The most bytes for the frames of one warp.
 _MOST_FRAMES = 1 << 30
 
 _RECORD, _FUNCTION, _CONSTANT = (s.packed() for s in (structures.RECORD, structures.FUNCTION, structures.CONSTANT))
@@ -40,18 +40,15 @@ def _start(block: int) -> BlockNumber:
 
 
 def _inside(block: int) -> BlockNumber:
-    """Number of the place inside of a block."""
+    """Number of the position inside a block."""
     return BlockNumber(2 * block + 1)
 
 
 @dataclass(slots=True)
 class Encoded:
-    """The tables of one program; what their addresses point to lives as long as this does.
-
-    where: index into `Program.lines` for each record; operations: what each record was made of;
-    specials: names of special registers, by their place in the launch's table;
-    cells: those of events, by the identity of the operation.
-    """
+    """The tables of one program; they keep the memory that their addresses point to alive. where: index into
+    `Program.lines` for each record; operations: the operation of each record; specials: names of special registers, in
+    the order of the launch's table; cells: of events, by the identity of the operation."""
 
     program: Program
     code: ctypes.Array[ctypes.c_char]
@@ -67,8 +64,8 @@ class Encoded:
 
 
 def encode(program: Program, *, host: bool = False, everywhere: bool = False, numerics: str = "ieee") -> Encoded:
-    """Encode a program, compiling what handlers it needs. host: variants that ask for host memory; everywhere: make
-    one handler of neighbouring operations outside of loops, too; numerics: how matrix products are added."""
+    """Encode a program, and compile the handlers that it needs. host: use variants that ask for host memory;
+    everywhere: form runs outside of loops, too; numerics: how matrix products are added."""
     return _Encoder(program, host, everywhere, numerics).encode()
 
 
@@ -120,7 +117,7 @@ class _Encoder:
         return name, op
 
     def _result_of(self, terminator: Terminator) -> tuple[str, Op] | None:
-        """What runs behind a barrier that reduces: a record that fetches the result."""
+        """The operation after a barrier that reduces: it fetches the result."""
         op = terminator.op
         if terminator.kind != "barrier" or op is None or not op.dst:
             return None
@@ -274,7 +271,7 @@ def constant_table(constants: list[tuple[Slot, str, int]]) -> ctypes.Array[ctype
 
 
 def set_constants(rows: ctypes.Array[ctypes.c_char], number: int, table: object, count: int) -> None:
-    """Point a row of a function table to other constants."""
+    """Let a row of a function table refer to other constants."""
     at = number * _FUNCTION.size
     first, frame, local, _, _ = _FUNCTION.unpack_from(rows, at)
     _FUNCTION.pack_into(rows, at, first, frame, local, count, ctypes.addressof(table))  # type: ignore[arg-type]

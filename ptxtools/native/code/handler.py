@@ -54,7 +54,7 @@ class Handler:
         self.code.expand("%lanes = lanes %m\n%full = icmp eq i32 %m, -1")
 
     def go_on(self) -> None:
-        """End this path: on to the next record."""
+        """End this path: go to the next record."""
         self.code.jump("next")
 
     def _context(self, name: str) -> str:
@@ -76,7 +76,7 @@ class Handler:
         return self.code.value(f"getelementptr <{LANES} x i64>, ptr {pointer}, i32 1")
 
     def content(self, ref: Ref) -> Value:
-        """What a slot holds, in its storage class."""
+        """The content of a slot, in its storage class."""
         p = self.pointer(ref)
         if ref.type == "pred":
             bits = self.code.value(f"load i32, ptr {p}")
@@ -109,7 +109,8 @@ class Handler:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def results(self, values: Sequence[Value], *, full: bool | None = None) -> None:
-        """Widen to the destination slots, store under the mask, and go on. full: whether the mask is known full."""
+        """Widen to the destination slots, store under the mask, and go to the next record. full: whether all lanes are
+        known to run."""
         pairs: list[tuple[str, str, str]] = []
         for ref, t, value in zip(self.op.dst, self.op.dst_types, values, strict=False):
             if ref is None:

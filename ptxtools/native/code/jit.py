@@ -31,14 +31,14 @@ def host_cpu() -> str:
 
 
 def aim_at(cpu: str, features: Iterable[str]) -> None:
-    """Make code for a CPU that has less than this one, with these features; before anything was compiled."""
+    """Compile for a CPU with only these features; to be called before anything is compiled."""
     if "machine" in _state:
         raise RuntimeError("code was already made for this CPU")
     _state["cpu"], _state["features"] = cpu, frozenset(features)
 
 
 def attributes(*, widest: bool = False) -> str:
-    """Attributes of generated functions: vectors as wide as the machine likes them, or as wide as it has them."""
+    """Attributes of generated functions: vectors as wide as the machine prefers, or as wide as it has."""
     width = 256 if host_cpu() in _HALF_WIDTH and not widest else 512
     return f'nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
 
@@ -121,5 +121,5 @@ def link_object(data: bytes, symbols: Iterable[str], others: Mapping[str, int] |
         for name in names:
             builder.export_symbol(name)
         library = builder.link(jit, f"ptxtools{number}")
-        libraries.append(library)  # what it holds lives as long as this
+        libraries.append(library)  # keeps the loaded code alive
         return {name: int(library[name]) for name in names}

@@ -1,4 +1,4 @@
-"""Which handler executes an operation: its name, from everything that is fixed when the code is generated.
+"""The handler that executes an operation: its name, derived from everything that is fixed when code is generated.
 
 Loading a program needs this module only, not the generator.
 """
@@ -9,7 +9,10 @@ import hashlib
 import re
 from typing import NewType
 
+from ptxtools.program.operations import LANE_ACCESS, OPERATIONS
 from ptxtools.program.program import ByteOffset, Op, Ref
+from ptxtools.semantics.algebra import STORAGE_BITS
+from ptxtools.semantics.types import bits_of, is_signed, word_bits
 
 from .structures import RECORD
 
@@ -27,23 +30,52 @@ def operands_of(op: Op) -> list[Ref]:
 
 
 def operand_offset(operand: Operand) -> ByteOffset:
-    """Where the slot of an operand stands, from the start of the operation's first record."""
+    """Byte offset of the slot of an operand, from the start of the operation's first record."""
     record, column = divmod(operand, OPERANDS_PER_RECORD)
     return ByteOffset(record * RECORD_BYTES + RECORD.offset(f"s{column}"))
 
 
 def record_count(op: Op) -> int:
-    """Records that an operation takes."""
+    """The number of records of an operation."""
     return 1 + max(0, len(operands_of(op)) - 1) // OPERANDS_PER_RECORD
+
+
+#: Modifiers of loads that are made to look at memory that others write.
+_POLLS = ("volatile", "relaxed", "acquire", "mmio")
+
+
+def effects_of(op: Op) -> tuple[str, ...]:
+    """What a load or store does besides moving bits, by its modifiers: `poll` (make room for those who write),
+    `acquire`, `release`."""
+    opcode = op.opcode
+    if opcode is None:
+        return ()
+    if op.kind == "st":
+        return ("release",) if opcode.has("release") else ()
+    polls = op.space in ("global", "generic") and any(map(opcode.has, _POLLS))
+    return ("poll",) * polls + ("acquire",) * opcode.has("acquire")
+
+
+def _moved(ref: Ref | None, t: str) -> str:
+    """A type that a load or store moves in the same way: f32, s32 and b32 are one where no sign is extended."""
+    bits = bits_of(t)
+    extended = ref is not None and is_signed(t) and (bits < 16 or word_bits(t) != STORAGE_BITS.get(ref.type))
+    return f"{'s' if extended else 'b'}{bits}"
 
 
 def key_of(op: Op) -> tuple[object, ...]:
     """Everything that the handler of an operation depends on."""
+    text, source_types, types = op.opcode.text if op.opcode is not None else "", op.src_types, op.dst_types
+    if op.kind in LANE_ACCESS and OPERATIONS[op.kind].access != "atomic":  # many opcodes for one handler
+        types = tuple(_moved(ref, t) for ref, t in zip(op.dst, types, strict=True))
+        source_types = ("", *(_moved(ref, t) for ref, t in zip(op.src[1:], source_types[1:], strict=True)))
+        moved = types or source_types[1:]
+        text = "_".join((*effects_of(op), *(f"v{n}" for n in (len(moved),) if n > 1), *moved[:1]))
     return (
         op.kind,
-        op.opcode.text if op.opcode is not None else "",
-        tuple((ref.type if ref else "", t) for ref, t in zip(op.dst, op.dst_types, strict=False)) or len(op.dst),
-        tuple((ref.type if ref else "", t) for ref, t in zip(op.src, op.src_types, strict=False)),
+        text,
+        tuple((ref.type if ref else "", t) for ref, t in zip(op.dst, types, strict=False)) or len(op.dst),
+        tuple((ref.type if ref else "", t) for ref, t in zip(op.src, source_types, strict=False)),
         tuple(ref.type if ref else "" for ref in (*op.dst, *op.src)),
         op.guard is not None,
         op.space,

@@ -14,7 +14,7 @@ from . import jit, objects
 if TYPE_CHECKING:
     from ptxtools.program.program import Op
 
-#: Stands for the loop and the terminators in a list of functions.
+#: The loop and the terminators, in a list of functions.
 BASE = "base"
 #: Functions of the loop that handlers call.
 SHARED = ("translate",)
@@ -25,7 +25,7 @@ _store: list[objects.Store] = []
 
 
 def addresses(handlers: dict[str, Op]) -> dict[str, int]:
-    """Addresses of the loop's functions, and of handlers (name: an operation that needs it)."""
+    """Addresses of the functions of the loop, and of handlers (name: an operation that needs it)."""
     with _lock:
         missing = {name: op for name, op in handlers.items() if name not in _addresses}
         needed = list(missing) if BASE in _addresses else [BASE, *missing]
@@ -74,11 +74,11 @@ def _load(needed: list[str], ops: dict[str, Op]) -> None:
 
 
 def _link(pieces: list[objects.Piece], needed: list[str]) -> None:
-    """Load object code. RuntimeError when it is not what it says to be."""
+    """Load object code. RuntimeError if it lacks a function that it should define."""
     have = {name for names, _ in pieces for name in names}
     if not have.issuperset(needed):
         raise RuntimeError("the native code lacks functions")
-    for names, data in sorted(pieces, key=lambda piece: BASE not in piece[0]):  # it has what the others call
+    for names, data in sorted(pieces, key=lambda piece: BASE not in piece[0]):  # the others call its functions
         symbols = [name for name in names if name != BASE]
         shared = {name: _addresses[name] for name in SHARED if BASE not in names}
         for name, address in jit.link_object(data, symbols, shared).items():
@@ -88,7 +88,7 @@ def _link(pieces: list[objects.Piece], needed: list[str]) -> None:
 
 
 def _make(disk: objects.Store, needed: list[str], ops: dict[str, Op]) -> list[objects.Piece]:
-    """Units from the cache, and one more for what they lack."""
+    """Units from the cache, and a new one for the functions that they lack."""
     units = disk.units(needed)
     if len(units) > objects.MOST_UNITS:
         units = [u for u in units if BASE in u[0]]

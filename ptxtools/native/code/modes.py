@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-#: MXCSR with every exception masked, by rounding mode; to nearest is what the engine runs in.
+#: MXCSR with every exception masked, by rounding mode; the engine runs in round-to-nearest.
 MXCSR = {"rn": 0x1F80, "rm": 0x3F80, "rp": 0x5F80, "rz": 0x7F80}
 #: The intrinsics that load and store it, and a table of its values.
 LOAD, _STORE, _TABLE = "llvm.x86.sse.ldmxcsr", "llvm.x86.sse.stmxcsr", "rounding_modes"
-#: Features of the CPUs that have it.
+#: Features of CPUs with this register.
 FEATURE = "sse2"
 #: Lines in front of which the mode must be to nearest: ends of basic blocks, and calls of anything but intrinsics.
 _LEAVES = re.compile(r"\s*(br|ret|switch|unreachable)\b|.*\bcall\b(?!.*@llvm\.)")
@@ -70,7 +70,7 @@ class Rounded(str):
     def assembly(
         cls, name: str, template: str, constraints: str, result: str, arguments: Arguments, mode: str
     ) -> Rounded:
-        """An instruction as it is, which LLVM neither turns into another one nor swaps operands of."""
+        """An instruction as assembly, which LLVM neither replaces nor swaps operands of."""
         operands = ", ".join(f"{type_} {value}" for type_, value in arguments)
         line = cls(f'  {name} = call {result} asm "{template}", "{constraints}"({operands})')
         line.mode, line.declaration, line._parts = mode, None, (name, "asm", result, arguments)
@@ -96,7 +96,8 @@ def _table() -> str:
 
 
 def entrance(name: str, inside: str, features: Iterable[str]) -> str:
-    """A function (ptr) -> i32 that calls another one to nearest and with subnormals, whatever its caller works with."""
+    """A function (ptr) -> i32 that calls another one in round-to-nearest and with subnormals, whatever the mode of its
+    caller."""
     head = f"define i32 @{name}(ptr %ctx) #1 {{"
     call = f"  %answer = call i32 @{inside}(ptr %ctx)"
     if FEATURE not in features:
@@ -121,7 +122,7 @@ def changes(lines: Sequence[str]) -> bool:
 
 
 def settle(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The lines of a body with changes of the mode put in, and what the module has to declare for them."""
+    """The lines of a body with changes of the mode inserted, and the declarations that they need."""
     declarations = {LOAD: f"declare void @{LOAD}(ptr)", "@" + _TABLE: _table()}
     done: list[str] = []
     now = "rn"

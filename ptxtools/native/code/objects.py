@@ -18,11 +18,11 @@ from pathlib import Path
 
 from ptxtools import cache
 
-#: A program whose functions are spread over more units than this is compiled anew as one.
+#: A program whose functions are spread over more units than this is compiled again as one.
 MOST_UNITS = 8
-#: How the name of a pack ends.
+#: Suffix of packs.
 PACK_SUFFIX = ".pack"
-#: More packs than this, and the oldest go.
+#: The most packs that are kept.
 MOST_PACKS = 512
 
 #: The largest file that is read.
@@ -61,17 +61,17 @@ class Store:
         self._write(self.root / f"unit-{fingerprint(piece[0])}.o", [piece])
 
     def units(self, names: Iterable[str]) -> list[Piece]:
-        """Few units that hold as many of these functions as any do."""
+        """A few units that together have as many of these functions as all units have."""
         wanted = set(names)
         self._look()
-        candidates = [(have, self.root / file) for file, have in sorted(self._units.items())]
+        candidates = sorted((file, have) for file, have in self._units.items() if not have.isdisjoint(wanted))
         found: list[Piece] = []
         while wanted and candidates:
-            have, path = max(candidates, key=lambda c: len(c[0] & wanted))
+            file, have = max(candidates, key=lambda c: len(c[1] & wanted))
             if not have & wanted:
                 break
-            candidates.remove((have, path))
-            pieces = _read(path)
+            candidates.remove((file, have))
+            pieces = _read(self.root / file)
             if pieces is not None:
                 found += pieces
                 wanted -= have
@@ -87,7 +87,7 @@ class Store:
         for file in self._units.keys() - there:
             del self._units[file]
         for file in there - self._units.keys():
-            if have := _names(self.root / file):  # else it is damaged, and may be written again
+            if have := _names(self.root / file):  # otherwise it is damaged, and may be written again
                 self._units[file] = have
 
     def _pack_path(self, names: Iterable[str]) -> Path:

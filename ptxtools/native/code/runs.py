@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ptxtools.program.details import Detail, Run
 from ptxtools.program.operations import ENDINGS, LANEWISE
@@ -24,9 +25,6 @@ MOST_OPERATIONS = 4000
 
 #: An operand of a step: number or -1, storage class, type.
 StepOperand = tuple[int, str, str]
-#: What a step computes: kind, opcode, detail, destinations, sources; the guard's number or -1, whether it is negated;
-#: numbers of what a guarded step's destinations held before.
-Step = tuple[str, str, Detail | None, tuple[StepOperand, ...], tuple[StepOperand, ...], int, bool, tuple[int, ...]]
 #: How a run goes round: number of the branch's guard, its value in lanes that go back, and whether that is to `target`.
 Again = tuple[int, bool, bool]
 #: Slot and storage class.
@@ -35,8 +33,22 @@ Key = tuple[Slot, str]
 EVERYTHING = -1
 
 
+class Step(NamedTuple):
+    """One operation of a run. text: its opcode; guard: a number or -1; before: numbers of what a guarded step's
+    destinations held before."""
+
+    kind: str
+    text: str
+    detail: Detail | None
+    targets: tuple[StepOperand, ...]
+    sources: tuple[StepOperand, ...]
+    guard: int
+    negated: bool
+    before: tuple[int, ...]
+
+
 def form_runs(program: Program, *, everywhere: bool) -> list[list[Op]]:
-    """Operations of each block, with runs in the place of what they are made of: in loops, or `everywhere`."""
+    """Operations of each block, with runs in place of their operations: in loops, or `everywhere`."""
     bodies = [list(block.ops) for block in program.blocks]
     worth = _loops(program.blocks)
     if everywhere:
@@ -95,10 +107,8 @@ def _stretches(ops: list[Op]) -> Iterator[tuple[int, int]]:
 
 @dataclass(slots=True)
 class _GrowingRun:
-    """A run as it grows. Operands have numbers; `numbers` and `written` know the slots' present ones.
-
-    read: operands whose content comes from their slots, with their numbers.
-    """
+    """A growing run. Operands have numbers; `numbers` and `written` have the current one of each slot. read: operands
+    whose values come from slots, with their numbers."""
 
     steps: list[Step] = field(default_factory=list)
     read: list[tuple[int, Ref]] = field(default_factory=list)
@@ -107,7 +117,7 @@ class _GrowingRun:
     count: int = 0
 
     def add(self, op: Op) -> bool:
-        """Take an operation in; false if it cannot be part of this run."""
+        """Add an operation; False if it cannot be part of this run."""
         if op.kind not in LANEWISE or not self._clean(op):
             return False
         guard = self._source(op.guard) if op.guard is not None else -1
@@ -116,17 +126,17 @@ class _GrowingRun:
             (self._source(ref), ref.type, t) if ref is not None else (-1, "", t)
             for ref, t in zip(op.src, types, strict=False)
         )
-        before: tuple[int, ...] = ()  # lanes without the guard keep what was there
+        before: tuple[int, ...] = ()  # lanes without the guard keep the old value
         if guard >= 0:
             before = tuple(self._source(ref) if ref is not None else -1 for ref in op.dst)
         types = op.dst_types or tuple(ref.type if ref else "" for ref in op.dst)
         targets = tuple(self._target(ref, t) for ref, t in zip(op.dst, types, strict=False))
         text = op.opcode.text if op.opcode is not None else ""
-        self.steps.append((op.kind, text, op.detail, targets, sources, guard, op.negated, before))
+        self.steps.append(Step(op.kind, text, op.detail, targets, sources, guard, op.negated, before))
         return True
 
     def _clean(self, op: Op) -> bool:
-        """Whether no operand lies across a slot that the run has written as something else."""
+        """Whether no operand overlaps a slot that the run has written as another one."""
         for ref in (*op.src, op.guard, *(op.dst if op.guard is not None else ())):
             if ref is None or (ref.slot, ref.type) in self.written:
                 continue
@@ -172,7 +182,8 @@ def words_of(slot: Slot, storage: str) -> int:
 def _replace(
     ops: list[Op], stretches: list[tuple[int, int]], live: int, back: tuple[Ref, bool, bool] | None
 ) -> list[Op]:
-    """A block's operations with runs put in; `live`: words that are read behind it; `back`: how it leads to itself."""
+    """The operations of a block with runs inserted; `live`: words that are read after it; `back`: how it leads to
+    itself."""
     result: list[Op] = []
     at = len(ops)
     for start, end in reversed(stretches):
@@ -195,7 +206,7 @@ def _replace(
 
 
 def _before(op: Op, live: int) -> int:
-    """Words read at or behind an operation, from those read behind it."""
+    """Words read at or after an operation, from those read after it."""
     if op.guard is None:
         for ref in op.dst:
             if ref is not None:
@@ -207,8 +218,8 @@ def _before(op: Op, live: int) -> int:
 
 
 def _at_end(end: Terminator, entries: list[int]) -> int:
-    """Words read at or behind a terminator; `entries`: those read at or behind each block's start."""
-    if ENDINGS[end.kind].returns:  # results and arguments lie in these slots, or in frames that overlap them
+    """Words read at or after a terminator; `entries`: words read at or after the start of each block."""
+    if ENDINGS[end.kind].returns:  # results and arguments are in these slots, or in frames that overlap them
         return EVERYTHING
     live = 0
     for target in (end.target, end.other, *end.targets):
@@ -223,7 +234,7 @@ def _at_end(end: Terminator, entries: list[int]) -> int:
 
 
 def _live_ends(program: Program) -> list[int]:
-    """For each block, the words that are read behind its operations, its terminator included."""
+    """For each block, the words read after its operations, its terminator included."""
     blocks = program.blocks
     entries, ends = [0] * len(blocks), [0] * len(blocks)
     changed = True

@@ -108,6 +108,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
+#: filters: rows of BOUND for `AccessFilter`, null where observers are asked about each access.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
@@ -148,6 +149,7 @@ CTX = _structure(
     ptr: scratch textures
     i64: texture_count
     i32: timed
+    ptr: filters
     """,
 )
 
@@ -307,7 +309,28 @@ class TextureFetch(NamedTuple):
     wanted: int
 
 
-Payload = WgmmaProduct | WgmmaWait | TextureFetch
+class AccessFilter(NamedTuple):
+    """The payload of an event before an access. size: bytes of a lane; low: bits of an address that must be 0; imm: is
+    added to addresses. slot: of addresses, 32 bits wide if narrow, NO_SLOT for imm alone; guard: a predicate, or
+    NO_SLOT, whose bits `turned` changes; permit: the predicate that says who makes the access, or NO_SLOT. lanes: that
+    give addresses; space: SPACE_*; writes: 0 or 1; hint: row that was right the last time, which native code
+    changes."""
+
+    size: Long
+    low: Long
+    imm: Long
+    slot: Slot
+    narrow: bool
+    guard: Slot
+    turned: int
+    permit: Slot
+    lanes: int
+    space: int
+    writes: bool
+    hint: int
+
+
+Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
 
@@ -323,12 +346,20 @@ PAYLOADS: dict[type[Payload], Structure] = {
     WgmmaProduct: _payload("wgmma", WgmmaProduct),
     WgmmaWait: _payload("wait", WgmmaWait),
     TextureFetch: _payload("fetch", TextureFetch),
+    AccessFilter: _payload("access", AccessFilter),
 }
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
 TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
 #: Rows of a table of tables, in which a descriptor is looked for from its hash on.
 TABLES = 64
+
+#: Where accesses of one sort may lie without anybody being asked: count rows of two i64, first byte and the one after
+#: the last, ascending and apart. A worker has BOUNDS of them: space by space one for reads and one for writes.
+BOUND = _structure("bound", 16, "ptr: rows\ni64: count")
+#: Spaces of an access, as it is filtered.
+SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
+BOUNDS = 2 * SPACE_GENERIC
 
 #: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
 #: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
@@ -351,7 +382,7 @@ TEXTURE = _structure(
 #: count, whether coordinates are normalized.
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
-_ALL = (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, TEXTURE, LOOK)
+_ALL = (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, BOUND, TEXTURE, LOOK)
 STRUCTURES = {s.name: s for s in _ALL}
 
 

@@ -1,7 +1,7 @@
-"""Native reductions of arrays into memory, element by element atomic against everything that other workers do.
+"""Native reductions of arrays into memory; each element is updated atomically.
 
-Each function does for rows of elements what a `red` of the operation does for one element. Functions are compiled when
-they are first asked for, and cached on disk.
+Each function does for rows of elements what `red` does for one. Functions are compiled on first use, and cached on
+disk.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _function(operation: str, type_: str, flushes: bool) -> Any:
 
 
 def _module(name: str, operation: str, type_: str, flushes: bool) -> str:
-    """Two loops, over rows and over elements; each element until nobody came between."""
+    """Two loops, over rows and over elements; an element is retried until no other worker has changed it."""
     e, bits = Emitter(), bits_of(type_)
     integer, size = f"i{bits}", bits // 8
     e.line("entry:")

@@ -1,6 +1,6 @@
-"""Atomic operations (9.7.13.5 and on), lane by lane, with the machine's own atomic instructions.
+"""Atomic operations (9.7.13.5 and on), lane by lane, with the atomic instructions of the machine.
 
-All addresses are checked before anything is done, so that an operation that stops there can be repeated.
+All addresses are checked first, so that an operation that stops there can be repeated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OPERATIONS = ("cas", *_INTEGER)
 
 
 def atomic(h: Handler) -> None:
-    """atom and red: dst (if any) = what was at src[0] + imm; the memory = operation of that and src[1:]."""
+    """atom and red: dst (if any) = old value at src[0] + imm; new value = operation of the old one and src[1:]."""
     opcode = h.op.opcode
     assert opcode is not None
     if h.op.kind == "atom" and h.op.space != "shared":  # another CTA may have to act before this one goes on
@@ -59,7 +59,7 @@ def _pointers(h: Handler, size: int) -> str:
     one = e.value(f"load i64, ptr {element(h, addresses, 64, lanes.lane)}")
     where = one
     shared = h.op.space in ("shared", "cluster")
-    if shared:  # the shared window's own addresses are below 2**32
+    if shared:  # shared addresses are below 2**32
         big = e.value(f"lshr i64 {one}, 56")
         inside = e.value(f"or i64 {one}, {SHARED_WINDOW}")
         where = e.value(f"select i1 {e.value(f'icmp eq i64 {big}, 0')}, i64 {inside}, i64 -1")
@@ -79,7 +79,7 @@ def _pointers(h: Handler, size: int) -> str:
 
 
 def _element(h: Handler, name: str, t: str, operands: list[Value], pointers: str, at: int) -> Value:
-    """One element of the memory operand, for all lanes in turn; what was there before."""
+    """One element of the memory operand, for all lanes in turn; returns the old values."""
     e, bits = h.code, bits_of(t)
     room = e.value(f"alloca [32 x i{bits}], align 64")
     rooms = [_spread(h, value, bits) for value in operands]
@@ -119,7 +119,7 @@ def _ordering(h: Handler) -> str:
 
 
 def _once(h: Handler, name: str, t: str, pointer: str, operands: list[str]) -> str:
-    """The operation for one lane; what was in memory before."""
+    """The operation for one lane; returns the old value."""
     e, bits, order = h.code, bits_of(t), _ordering(h)
     integer = f"i{bits}"
     if name == "cas":
@@ -133,7 +133,7 @@ def _once(h: Handler, name: str, t: str, pointer: str, operands: list[str]) -> s
 
 
 def _compare_and_swap(h: Handler, name: str, t: str, pointer: str, operand: str) -> str:
-    """Arithmetic that the machine has no atomic instruction for: until nobody came between."""
+    """Arithmetic without an atomic instruction: retried until no other worker has changed the memory meanwhile."""
     e, integer, order = h.code, f"i{bits_of(t)}", _ordering(h)
     start, retry, done = h.code.label("begin"), h.code.label("retry"), h.code.label("done")
     h.code.jump(start)
@@ -160,7 +160,7 @@ def _compare_and_swap(h: Handler, name: str, t: str, pointer: str, operand: str)
 
 
 def _arithmetic(h: Handler, name: str, t: str, old: str, operand: str) -> str:
-    """As the semantics of the atomic operation say, for one lane."""
+    """The semantics of the atomic operation, for one lane."""
     opcode = h.op.opcode
     rule = semantics.atomic(opcode) if opcode is not None else None
     if rule is None:

@@ -13,7 +13,7 @@ from .parts import Address, in_units
 
 
 class _Copy:
-    """Operands of the lanes in arrays: where to, where from, and how many bytes before zeros follow."""
+    """Operands of the lanes in arrays: target, source, and the number of bytes before zeros follow."""
 
     def __init__(self, h: Handler) -> None:
         self.handler = h
@@ -37,7 +37,7 @@ class _Copy:
 
 
 def copy(h: Handler) -> None:
-    """All lanes inside the arena, each with all its bytes or none; else lane by lane."""
+    """For lanes that are all inside the arena and copy all their bytes or none; otherwise lane by lane."""
     c = _Copy(h)
     e, A, size = h.code, h.algebra, c.size  # noqa: N806
     base = h.code.field("ctx.base")
@@ -90,7 +90,7 @@ def _all(h: Handler, host: Value, target: Value, size: int) -> None:
 
 
 def _each(h: Handler, c: _Copy) -> None:
-    """Any lane: byte by byte from wherever the source is, zeros behind."""
+    """One lane: byte by byte from any memory, then zeros."""
     e, size = h.code, c.size
     sources, targets, counts = array(h, 64), array(h, 64), array(h, 32)
     for kind, value, room in (("i64", c.source, sources), ("i64", c.target, targets), ("i32", c.count, counts)):

@@ -23,7 +23,7 @@ class Ranged:
         self.anywhere = h.code.label("any")
 
     def emit(self) -> str:
-        """Emits all paths; the lanes with bad addresses, for the code at `fail`."""
+        """Emits all paths; returns the lanes with bad addresses, for the code at `fail`."""
         h = self.handler
         self.limit = self.code.value(f"lshr i64 {self.window.size}, {self.shift}")
         if self.access.gaps:
@@ -156,7 +156,7 @@ class Ranged:
         return self.code.concatenate(f"i{self.access.bits}", (low, high), 16)
 
     def _load_row(self, pointer: str, side: int, *, full: bool) -> list[Value]:
-        """The pieces of 16 lanes that lie one behind the other."""
+        """The pieces of 16 lanes, which are consecutive."""
         e, bits, count = self.code, self.access.bits, len(self.access.parts)
         vector = f"<{16 * count} x i{bits}>"
         if not full:
@@ -192,7 +192,7 @@ class Ranged:
         self._load_points(self._checked(bases, self.limit))
 
     def _point(self) -> None:
-        """One address that the record itself holds."""
+        """One address, held by the record itself."""
         offset = self.code.value(f"sub i64 {self.address.imm}, {self.window.base}")
         go = self.handler.code.label("go")
         self.handler.code.branch(self._inside(offset, self.limit), go, self.anywhere, likely=True)

@@ -1,4 +1,4 @@
-"""Accesses lane by lane: any window of the generic space, host memory opened to a kernel, and what is out of bounds."""
+"""Accesses lane by lane: any window of the generic space, host memory open to a kernel, addresses out of bounds."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def translate(h: Handler, lane: str, address: str, size: int, *, generic: bool) 
 
 
 def in_window(h: Handler, address: str, window: int) -> str:
-    """The generic address of an address below 2**56 of a window; what is none becomes an address of nothing."""
+    """The generic address of an address below 2**56 in a window; other addresses become invalid."""
     e = h.code
     small = e.value(f"icmp ult i64 {address}, {1 << 56}")
     return e.value(f"select i1 {small}, i64 {e.value(f'or i64 {address}, {window}')}, i64 -1")
@@ -189,7 +189,7 @@ def opens_host(h: Handler) -> bool:
 
 
 class Lanes:
-    """A loop over the lanes that run: `lane` is the number of the one at hand, `top` and `after` are its labels."""
+    """A loop over the lanes that run: `lane` is the number of the current one, `top` and `after` are its labels."""
 
     def __init__(self, h: Handler) -> None:
         self.handler = h
@@ -205,7 +205,7 @@ class Lanes:
         self.lane = h.code.call("llvm.cttz.i32", "i32", [("i32", self._left), ("i1", "true")])
 
     def again(self) -> None:
-        """End of the body: the next lane, or on behind the loop."""
+        """End of the body: continue with the next lane, or after the loop."""
         h = self.handler
         last = h.code.label("last")
         h.code.jump(last)
@@ -238,7 +238,7 @@ def _stride(h: Handler, address: str, generic: bool) -> str:
 def access(
     h: Handler, access: Access, stored: list[Value] | None, address: Address, *, generic: bool, window: int = 0
 ) -> None:
-    """Load or store with an address check for each lane. Ends the path. window: where addresses lie that have none."""
+    """Load or store with an address check for each lane. Ends the path. window: the window of plain addresses."""
     e = h.code
     places = array(h, 64)
     e.line(f"store <32 x i64> {address.vector()}, ptr {places}, align 64")

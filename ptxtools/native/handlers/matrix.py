@@ -63,7 +63,7 @@ class _Rows:
 
 
 def _join(h: Handler, rows: Sequence[Value]) -> Value:
-    """Rows one behind the other: a power of two of them."""
+    """Rows concatenated: a power of two of them."""
     return h.code.concatenate("i8", rows, ROW)
 
 
@@ -83,7 +83,7 @@ def _word(h: Handler, value: Value, unit: int) -> Value:
 
 
 def _halves(transposed: bool) -> list[int]:
-    """For each lane's two halves, the place of the element among the 64 of an m8n8 matrix, row by row."""
+    """For the two halves of each lane, the index of the element among the 64 of an m8n8 matrix, row by row."""
     spots = (fragments.matrix_row(lane, half, transposed=transposed) for lane in range(LANES) for half in (0, 1))
     return [8 * row + column for row, column in spots]
 
@@ -123,7 +123,7 @@ def load(h: Handler) -> None:
 
 
 def _expanded(h: Handler, form: str, row: Value) -> Value:
-    """A row of packed 4- or 6-bit elements with each in a byte of its own, in the low bits."""
+    """A row of packed 4- or 6-bit elements, expanded to a byte each, in the low bits."""
     if not form:
         return row
     e = h.code

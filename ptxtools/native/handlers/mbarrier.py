@@ -1,7 +1,8 @@
-"""mbarrier operations on the CTA's own shared memory (9.7.13.15), lane by lane on the barrier's word.
+"""mbarrier operations on the shared memory of the CTA (9.7.13.15), lane by lane on the barrier's word.
 
-A lane that cannot be served here changes nothing; its bit in the last destination sends it to Python: another CTA's
-barrier, lanes to be woken, misuse, and a wait that is not over. A CTA belongs to one worker, so nothing is atomic.
+A lane that cannot be served here changes nothing, and its bit in the last destination sends it to Python: for a barrier
+of another CTA, lanes to be woken, misuse, or a wait that is not over. A CTA belongs to one worker, so nothing is
+atomic.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class _Operation:
         return found
 
     def check(self, condition: str) -> None:
-        """On if the condition holds; else the lane is Python's."""
+        """Continue if the condition holds; otherwise the lane is left to Python."""
         go, slow = self.handler.code.label("go"), self.handler.code.label("python")
         self.handler.code.branch(condition, go, slow, likely=True)
         self.handler.code.begin(slow)
@@ -175,7 +176,7 @@ class _Operation:
         return e.value(f"and i64 {e.value(f'add i64 {minus}, {arrivals}')}, {word.COUNT_MASK}"), [enough, some]
 
     def _complete(self, pointer: str, now: str, pending: str, expected: str, tx: str, good: list[str]) -> None:
-        """Store the word, in its next phase if this one is complete; waking others is Python's."""
+        """Store the word, in its next phase if this one is complete; Python wakes other lanes."""
         e = self.code
         phase = e.value(f"and i64 {now}, {-1 << word.PHASE_SHIFT}")
         complete = e.value(f"icmp eq i64 {e.value(f'or i64 {pending}, {tx}')}, 0")
@@ -204,7 +205,7 @@ class _Operation:
 def mbarrier(h: Handler) -> None:
     """dst = state or result of a wait (if any), lanes that Python serves; src = address, amount or phase."""
     if h.op.of(Action).name.startswith("test_wait"):
-        spend(h, POLL)  # who polls makes room for those it waits for
+        spend(h, POLL)  # a polling warp yields to those it waits for
     _Operation(h).emit()
 
 

@@ -10,6 +10,7 @@ goes through `lanewise`.
 from __future__ import annotations
 
 from ptxtools.native.code.handler import Handler
+from ptxtools.native.code.keys import effects_of
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 
@@ -37,19 +38,17 @@ def _window(h: Handler, space: str) -> Window:
 
 def load(h: Handler) -> None:
     """dst = memory at src[0] + imm."""
-    opcode = h.op.opcode
-    polls = opcode is not None and any(opcode.has(m) for m in ("volatile", "relaxed", "acquire", "mmio"))
-    if polls and h.op.space in ("global", "generic"):
+    effects = effects_of(h.op)
+    if "poll" in effects:
         spend(h, POLL)
-    if opcode is not None and opcode.has("acquire"):
+    if "acquire" in effects:
         h.closing.append("fence acquire")
     _access(h, Access.of(h.op.dst_types), None)
 
 
 def store(h: Handler) -> None:
     """Memory at src[0] + imm = src[1:]."""
-    opcode = h.op.opcode
-    if opcode is not None and opcode.has("release"):
+    if "release" in effects_of(h.op):
         h.code.line("fence release")
     access = Access.of(h.op.src_types[1:], h.op.src[1:])
     written = [number for number in range(1, len(h.op.src)) if h.op.src[number] is not None]

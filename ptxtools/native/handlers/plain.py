@@ -53,7 +53,7 @@ def unpack(h: Handler) -> None:
 
 
 def barrier_result(h: Handler) -> None:
-    """What a barrier's reduction gave this warp; the `Action` is the reduction, src[0] the barrier's number."""
+    """The result of a barrier's reduction for this warp; the `Action` is the reduction, src[0] the barrier's number."""
     number = h.op.src[0]
     assert number is not None
     identity = h.lane(number, h.leader())
@@ -67,13 +67,13 @@ def barrier_result(h: Handler) -> None:
 
 
 def fence(h: Handler) -> None:
-    """membar and fence order this worker's accesses against those of the others."""
+    """membar and fence order the accesses of this worker against those of the others."""
     h.code.line("fence seq_cst")
     h.go_on()
 
 
 def spend(h: Handler, records: int) -> None:
-    """Charge the warp for something that it may do over and over while it waits for others."""
+    """Charge the warp for an operation that it may repeat while it waits for others."""
     old = h.code.field("ctx.slice")
     new = h.code.value(f"sub i32 {old}, {records}")
     h.code.expand(f"set ctx.slice, {new}")

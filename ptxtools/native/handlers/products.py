@@ -1,7 +1,7 @@
 """Matrix products of a warp: mma, mma.sp, wmma.mma (9.7.14.4, 9.7.14.5, 9.7.14.6).
 
-A loop over the eight rows of a tile computes them, eight columns at a time, from the tables that `operands` makes. What
-is computed for floating-point types is `semantics.tensorcore`'s.
+A loop over the eight rows of a tile computes eight columns at a time, from the tables that `operands` makes. The
+floating-point arithmetic is that of `semantics.tensorcore`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Runs that go round by themselves: the loop around a run's steps, in the place of its block's branch.
+"""Runs that iterate by themselves: a loop around the steps of a run, in place of its block's branch.
 
-As long as all lanes go back, have time, and no others wait at this block or before it, a round ends here, charged as
-`t_branch` would. It is that branch, behind the run, which ends the last one.
-
-Slots that a round reads and the one before has written are carried in registers, as many as there is room for.
+While all lanes go back, have time left, and no others wait at this block or before it, a round ends here and is charged
+as `t_branch` would charge it. The branch after the run ends the last round. Slots that a round reads and the previous
+one has written are carried in registers, as many as fit.
 """
 
 from __future__ import annotations

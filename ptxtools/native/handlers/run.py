@@ -1,12 +1,12 @@
 """Handlers of runs: several operations with values in registers between them (see `runs`).
 
-Slots are read where a step first needs them, and written where their last value is made, so that few values are alive
-at a time. Where some lanes do not take part, the slots that change are put aside first and given back to those lanes.
+A slot is read where a step first needs it, and written where its last value is made, so that few values are alive at a
+time. If some lanes do not take part, slots that change are saved first and restored for those lanes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
@@ -26,7 +26,7 @@ _Move = tuple[str, str, str]
 
 
 def run(h: Handler) -> None:
-    """All steps in order; over and over, where the run is a loop of its own."""
+    """All steps in order; repeatedly, if the run is a loop."""
     steps, read, kept, again = h.op.of(Run).values()
     contents = _Contents(h, {number: (slot, storage) for number, slot, storage in read})
     targets = {number: (slot, storage) for number, slot, storage in kept}
@@ -70,7 +70,7 @@ def _whole(element: str) -> str:
 
 
 def _unless_full(h: Handler, moves: list[_Move], *, back: bool = False) -> None:
-    """Put slots aside if lanes are missing; `back`: give those lanes what they had."""
+    """Save slots if lanes are missing; `back`: restore the slots of those lanes."""
     if not moves:
         return
     part, on = h.code.label("part"), h.code.label("on")
@@ -94,7 +94,7 @@ def _fill(h: Handler, move: _Move) -> None:
 
 
 def _merge(h: Handler, move: _Move, *, made: str) -> None:
-    """Make a slot's vector whole: what the run has `made`, in the slot or the room, in the lanes that run."""
+    """Complete the vector of a slot: values that the run has `made` in the lanes that run, old values in the others."""
     slot, room, element = move
     vector, align = _whole(element), 4 if element == "i1" else 64
     new, old = (slot, room) if made == "slot" else (room, slot)
@@ -108,12 +108,12 @@ def _merge(h: Handler, move: _Move, *, made: str) -> None:
 
 
 class _Contents:
-    """What the numbered operands hold; those of slots are loaded when they are first asked for."""
+    """The values of the numbered operands; those of slots are loaded on first use."""
 
     def __init__(self, h: Handler, slots: dict[int, Key]) -> None:
         self.handler, self.slots = h, slots
         self.known: dict[int, Value] = {}
-        #: Flags that are in a general register, 32 bits: those of slots, and what logic makes of them.
+        #: Flags in general registers, 32 bits: those of slots, and results of logic on them.
         self.words: dict[int, str] = {}
         #: Where vectors are that slots at these offsets have elsewhere while the run lasts.
         self.homes: dict[int, str] = {}
@@ -151,16 +151,17 @@ def _operand(h: Handler, operand: StepOperand, contents: _Contents) -> Value:
 
 
 def _step(h: Handler, step: Step, contents: _Contents, kept: dict[int, Key]) -> None:
-    _, _, _, targets, _, guard, negated, before = step
     outputs = _outputs(h, step, contents)
-    lanes = contents[guard] if guard >= 0 else None
-    if lanes is not None and negated:
+    lanes = contents[step.guard] if step.guard >= 0 else None
+    if lanes is not None and step.negated:
         lanes = h.algebra.not_("pred", lanes)
-    for place, ((number, storage, t), value) in enumerate(zip(targets, outputs, strict=False)):
+    for place, ((number, storage, t), value) in enumerate(zip(step.targets, outputs, strict=False)):
         if number < 0:
             continue
         wide = h.algebra.widen(value, t, storage)
-        contents[number] = wide if lanes is None else h.algebra.select(storage, lanes, wide, contents[before[place]])
+        contents[number] = (
+            wide if lanes is None else h.algebra.select(storage, lanes, wide, contents[step.before[place]])
+        )
         if number in kept:
             _keep(h, *kept[number], contents, number)
 
@@ -177,15 +178,18 @@ def _keep(h: Handler, slot: Slot, storage: str, contents: _Contents, number: int
 
 
 def _outputs(h: Handler, step: Step, contents: _Contents) -> Sequence[Value]:
-    kind, text, detail, targets, sources, guard, _, _ = step
-    inputs = [_operand(h, operand, contents) for operand in sources]
-    words = [contents.words[operand[0]] for operand in sources if operand[0] in contents.words]
-    if text in _LOGIC and len(words) == len(sources) and guard < 0 <= targets[0][0]:
-        return (contents.flags(targets[0][0], h.code.value(f"{_LOGIC[text]} i32 {words[0]}, {(*words, -1)[1]}")),)
-    if kind == "alu":
-        return compute(h, isa.resolve(text), detail, inputs)
-    if kind == "pack":
-        return (h.algebra.pack(sources[0][2], inputs),)
-    if kind == "unpack":
-        return h.algebra.unpack(targets[0][2], len(targets), inputs[0])
-    return inputs
+    inputs = [_operand(h, operand, contents) for operand in step.sources]
+    words = [contents.words[operand[0]] for operand in step.sources if operand[0] in contents.words]
+    if step.text in _LOGIC and len(words) == len(step.sources) and step.guard < 0 <= step.targets[0][0]:
+        combined = h.code.value(f"{_LOGIC[step.text]} i32 {words[0]}, {(*words, -1)[1]}")
+        return (contents.flags(step.targets[0][0], combined),)
+    return MEANINGS[step.kind](h, step, inputs)
+
+
+#: Outputs of a step by its kind, which is one that maps lanes to lanes (`operations.LANEWISE`).
+MEANINGS: dict[str, Callable[[Handler, Step, list[Value]], Sequence[Value]]] = {
+    "alu": lambda h, step, inputs: compute(h, isa.resolve(step.text), step.detail, inputs),
+    "copy": lambda h, step, inputs: inputs,
+    "pack": lambda h, step, inputs: (h.algebra.pack(step.sources[0][2], inputs),),
+    "unpack": lambda h, step, inputs: h.algebra.unpack(step.targets[0][2], len(step.targets), inputs[0]),
+}

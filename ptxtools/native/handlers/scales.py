@@ -1,4 +1,4 @@
-"""Scale factors of block-scaled products: which lane and byte has them, and their values (9.7.14.5.12)."""
+"""Scale factors of block-scaled products: the lane and byte of each, and their values (9.7.14.5.12)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Scales:
         return e.value(f"and i32 {e.value(f'zext i16 {one} to i32')}, {most}")
 
     def _words(self, room: str, lanes: str, start: str, first: int) -> Value:
-        """The registers of the lanes that have eight rows' factors."""
+        """The registers of the lanes that hold the factors of eight rows."""
         t, e = self.tile, self.tile.code
         vector = "poison"
         for row in range(8):

@@ -1,1 +1,1 @@
-"""The loop in machine code and its driver: control flow, barriers, workers, and what comes back to Python."""
+"""The loop in machine code and its driver: control flow, barriers, workers, and the return to Python."""

@@ -1,8 +1,8 @@
 """Barriers of a CTA (9.7.13.1), counted in threads.
 
 Without a thread count a barrier opens when every living thread of the CTA has arrived. With one, a warp counts as a
-whole: as soon as all its living lanes have arrived, those that it no longer has, or never had, are counted too. That
-may be when its last living lane arrives or when those that have not arrived exit (`LEFT`).
+whole: once all its living lanes have arrived, lanes that have exited or never existed are counted too. That happens
+when its last living lane arrives, or when the lanes that have not arrived exit (`LEFT`).
 """
 
 from __future__ import annotations

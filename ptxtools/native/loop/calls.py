@@ -1,4 +1,4 @@
-"""Calls push a frame in the warp's memory; returns go back, lane by lane, to where the frame's header says."""
+"""Calls push a frame in the memory of the warp; returns go back, lane by lane, as the header of the frame says."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The barrier of a cluster (9.7.13.3), counted in threads by the cluster's first CTA.
 
-A thread that arrives belongs to the phase that is not complete yet until all living threads of the cluster have come;
-waiting is for the completion of the phase in which it arrived.
+A thread that arrives belongs to the current phase, which is complete when all living threads of the cluster have come.
+A thread that waits, waits for the phase in which it arrived.
 """
 
 from __future__ import annotations

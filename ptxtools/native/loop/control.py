@@ -1,11 +1,11 @@
-"""The threaded code's own handlers: how lanes find the next block to run, and how blocks end.
+"""Handlers for control flow: how lanes find the next block to run, and how blocks end.
 
-Every record holds the address of its handler, and a handler ends by jumping to that of the next record; nothing returns
-until the warp has to wait, its time slice is used up, or something is to be done outside.
+Every record holds the address of its handler, and a handler ends by jumping to the handler of the next record. Nothing
+returns until the warp has to wait, its time slice is used up, or Python is needed.
 
 While a group of lanes runs, `warp.pend` is the lowest block at which other lanes of its frame wait: a group that gets
-there or past it is settled (its lanes' blocks are written down) and `@dispatch` picks again: the deepest frame, then
-the lowest block. A warp that agrees has nobody pending and goes from block to block without touching `warp.pc`.
+there or past it is settled (the blocks of its lanes are stored) and `@dispatch` picks again: the deepest frame, then
+the lowest block. A warp whose lanes agree has nothing pending: it goes from block to block and leaves `warp.pc` alone.
 """
 
 from __future__ import annotations

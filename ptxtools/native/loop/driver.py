@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
-#: The first quantum of a worker, each further one being twice as long: what can only look again is soon found.
+#: The first quantum of a worker; each further one is twice as long, so that endless polling is found soon.
 _SHORT = 1 << 20
-#: Quanta after which a worker looks whether its warps only look at what never changes; then at twice as many each time.
+#: Quanta until a worker checks whether its warps only poll values that never change; then twice as many each time.
 _FIRST_LOOK = 1
-#: CTAs from which code outside of loops is worth more time to compile.
+#: From this many CTAs on, code outside of loops is worth more time to compile.
 _MANY = 128
 
 
@@ -40,7 +40,7 @@ def run(launch: Launch) -> Outcome:
 
 
 def _encoded(launch: Launch) -> Encoded:
-    """The program's tables: made when it is first launched like this."""
+    """The tables of the program, made when it is first launched like this."""
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
     key = f"native{'-host' * host}{'-many' * many}-{launch.numerics}"
     encoded = launch.program.cache.get(key)
@@ -110,8 +110,8 @@ class _GridRun:
                 thread.join()
 
     def release(self) -> None:
-        """Forget everything: workers and what serves them know each other, and would keep the device's memory until
-        Python looks for cycles. One that a second Ctrl-C has left running keeps what it works with."""
+        """Drop all references: workers and their services form cycles, which would keep the device's memory until the
+        next garbage collection. A worker that a second Ctrl-C has left running keeps its data."""
         if not any(thread.is_alive() for thread in self.threads):
             for worker in self.workers:
                 worker.schedule.release()
@@ -125,8 +125,8 @@ class _GridRun:
         return hangs.report(self.workers, hang)
 
     def _hang(self, hang: Hang) -> None:
-        """A worker has found that the run is over. From a deadlock on the others make one more step each, so that the
-        report finds them where they are going to wait; a limit holds at once."""
+        """A worker has found that the run is over. After a deadlock the others make one more step each, so that the
+        report finds them where they will wait; a limit holds at once."""
         self.hangs.append(hang)
         self.doomed.set()
         if hang.kind == "timeout":

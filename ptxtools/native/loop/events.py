@@ -1,4 +1,4 @@
-"""What the native loop leaves to Python, as `machine.events` wants to see it: warps, CTAs and clusters in memory."""
+"""Events that the native loop leaves to Python, as a `machine.events.View` of warps, CTAs and clusters in memory."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
 if TYPE_CHECKING:
     from ptxtools.machine.arrays import NumpyAlgebra
+    from ptxtools.machine.filters import Bounds
     from ptxtools.machine.textures import TextureTable
 
     from .cells import Cell
@@ -44,7 +45,7 @@ def flags(mask: int) -> Any:
 
 
 def set_blocks(memory: Any, at: int, lanes: int, block: int) -> None:
-    """Put lanes of a warp at a block: `at` is where the warp keeps their blocks."""
+    """Set the block of lanes of a warp; `at` is where the warp keeps their blocks."""
     if lanes == _EVERYBODY:
         memory[at : at + 4 * LANES] = _WORD.pack(block) * LANES
     else:
@@ -127,6 +128,11 @@ class NativeView(View):
         from ptxtools.native.textures.offer import offer
 
         offer(self, textures)
+
+    def offer_filter(self, bounds: Bounds) -> None:
+        from .filters import offer
+
+        offer(self, bounds)
 
     def issued_by(self, warp: int) -> IssuedProducts:
         state, key = self.cta.state, f"wgmma of warp {warp}"

@@ -1,4 +1,4 @@
-"""From where the native code stopped to a `Trap`: kernel, CTA, thread, instruction and reason."""
+"""Makes a `Trap` from the state in which native code stopped: kernel, CTA, thread, instruction and reason."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where every warp of a stopped run is: what deadlock and time-limit reports of the native engine say.
+"""The position of every warp in a stopped run, for deadlock and time-limit reports of the native engine.
 
-Reports are made when no worker runs any more, so all that is read here stands still.
+Reports are made when no worker runs any more, so nothing changes while it is read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _gather(workers: Sequence[Worker], hang: Hang, lines: list[CtaLine], found: 
             found += _waiting(worker, cta)
             for warp in _warps(worker, cta):
                 lanes = warp_field(warp, "ready")
-                for wait in worker.woken.get(warp - worker.ctx, ()):  # they only look again
+                for wait in worker.woken.get(warp - worker.ctx, ()):  # they only poll
                     lanes &= ~_note_wait(worker, found, wait, wait.left & lanes if wait.expired else 0)
                 _running_lanes(worker, found, warp, lanes, hang.loops)
             if slot % worker.shape.cluster == 0:
@@ -65,7 +65,7 @@ def _warps(worker: Worker, cta: int) -> list[int]:
 
 
 def _summary(worker: Worker, cta: int) -> list[CtaLine]:
-    """How many have come to the barriers of a CTA."""
+    """The number of threads that have come to each barrier of a CTA."""
     place = (cta_field(cta, "x"), cta_field(cta, "y"), cta_field(cta, "z"))
     lines: list[CtaLine] = []
     for number in range(BARRIERS):
@@ -81,7 +81,7 @@ def _item(address: int, structure: Structure, name: str, number: int) -> int:
 
 
 def _waiting(worker: Worker, cta: int) -> list[Waiting]:
-    """What the warps of a CTA wait for. Lanes that Python has stopped are in the schedule."""
+    """The waits of the warps of a CTA. Lanes that Python has stopped are in the schedule."""
     found: list[Waiting] = []
     leader = cta_field(cta, "leader")
     in_cluster = cta_field(leader, "cl_alive") if worker.shape.cluster > 1 else cta_field(cta, "alive")
@@ -110,7 +110,7 @@ def _note_wait(worker: Worker, found: list[Waiting], wait: Wait, lanes: int) -> 
 
 
 def _running_lanes(worker: Worker, found: list[Waiting], warp: int, lanes: int, loops: bool) -> None:
-    """Lanes that could go on: where they are, and for which mbarriers their loops wait."""
+    """Lanes that could run: their positions, and the mbarriers that their loops wait for."""
     blocks: dict[int, int] = {}
     for lane in range(LANES):
         if lanes >> lane & 1:
@@ -131,7 +131,7 @@ def _block_of(worker: Worker, warp: int, lane: int) -> int:
 
 
 def _looks(worker: Worker, warp: int, block: int, lanes: int) -> tuple[list[Look], int]:
-    """mbarriers that lanes at a block look at, and the lanes that look at none."""
+    """mbarriers that lanes at a block poll, and the lanes that poll none."""
     shape, leader = worker.shape, cta_field(warp_field(warp, "cta"), "leader")
     group, depth = warp_field(warp, "group"), warp_field(warp, "group_frame")
 
@@ -162,7 +162,7 @@ def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
         found[where_of(worker, warp_field(warp, "wait_ip"))] = together
     for lane in range(LANES):
         if (lanes & ~together) >> lane & 1:
-            if parked >> lane & 1:  # at the block that has nothing but the instruction
+            if parked >> lane & 1:  # the block has only this instruction
                 where = worker.launch.program.blocks[_item(warp, WARP, "pc", lane) // 2].terminator.where
             elif ready >> lane & 1:
                 where = _line(worker, _block(worker, _item(warp, WARP, "pc", lane)))
@@ -183,7 +183,7 @@ def _block(worker: Worker, number: int) -> int:
 
 
 def _line(worker: Worker, ip: int) -> int:
-    """The line of the record at an address, or of the next one that has a line: what lowering makes up has none."""
+    """The line of the record at an address, or of the next one with a line: operations made by lowering have none."""
     for _ in range(_AHEAD):
         where = where_of(worker, ip)
         if where >= 0:

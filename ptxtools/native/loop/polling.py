@@ -112,6 +112,8 @@ class Watch:
         #: It is just being looked whether everything comes back; and clusters that had started when that began.
         self.looking = False
         self.started = 0
+        #: Clusters that had started when it was last asked.
+        self.begun = 0
         #: When the worker began, and when it may look again at what it waits for.
         self.began = self.next = time.monotonic()
         program, shape = worker.launch.program, worker.shape
@@ -154,7 +156,9 @@ class Watch:
         quiet, self.quiet = self.quiet, False
         if quiet or memory.open_host or worker.schedule.works():  # `only_waits` will tell; something will happen
             return False
-        ctas = worker.get("slot_used")
+        ctas, begun, self.begun = worker.get("slot_used"), self.begun, self._started()
+        if self.begun > max(begun, ctas // worker.shape.cluster):  # some came after others had left: a round is dear
+            return False
         everything = ctas * self.bytes + memory.size
         looks = max(_LEAST, min(_MOST, _BYTES // everything))
         cost = (_ROUNDS * self.bytes + _LEAST * everything) / _SPEED + _ROUNDS * ctas * _TURN

@@ -1,4 +1,4 @@
-"""The outermost loop of a worker: which CTA has its turn, which cluster is started, and when there is nothing left."""
+"""The outermost loop of a worker: which CTA has a turn, which cluster is started, and when nothing is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One worker: its part of the resident CTAs in memory, and the calls of the native loop until the grid is done."""
+"""One worker: its share of the resident CTAs in memory, and calls of the native loop until the grid is done."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 #: Records (one operation of one warp) between two looks at limits and signals: about 40 ms.
 QUANTUM = 16_000_000
-#: What one warp, and one CTA, may execute before others get a turn.
+#: Records that one warp, and one CTA, may execute before others get a turn.
 WARP_SLICE, CTA_SLICE = 8192, 131072
 _SHUFFLED_CTA_SLICE = 4096
 #: Nanoseconds, and cycles, of virtual time that one record takes.
 NANOSECONDS = 4
 #: Calls of Python functions between two looks at limits and signals.
 _SERVICES = 2000
-#: Seconds that a worker rests while it can only wait for what others do.
+#: Seconds that a worker sleeps while it can only wait for other workers.
 _REST = 0.0005
 _NEVER = (1 << 63) - 1
 #: Host ranges that a worker remembers for `ptx_run`.
@@ -71,7 +71,7 @@ def _up(size: int, unit: int) -> int:
 
 
 class Tables:
-    """What one launch adds to a program: parameters, constants and special registers of the grid."""
+    """The values that a launch adds to a program: parameters, constants and special registers of the grid."""
 
     def __init__(self, launch: Launch, encoded: Encoded) -> None:
         self.params = ctypes.create_string_buffer(launch.params, len(launch.params) + 64)
@@ -98,7 +98,7 @@ def _special(launch: Launch, name: str) -> int:
 
 
 class Worker:
-    """Runs its share of a launch's CTAs. `finished` and `failure` are read by who waits for it."""
+    """Runs its share of the CTAs of a launch."""
 
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
@@ -181,8 +181,13 @@ class Worker:
         self.set("textures", rows.__array_interface__["data"][0])
         self.set("texture_count", count)
 
+    def filter(self, bounds: tuple[Any, list[Any]]) -> None:
+        """Let native services pass accesses by: rows of BOUND, and what they point to (`filters.rows_of`)."""
+        self.bounds = bounds  # alive as long as native code may read them
+        self.set("filters", bounds[0].__array_interface__["data"][0])
+
     def slot_offset(self, slot: int) -> int:
-        """Where the CTA of a slot lies in the worker's memory."""
+        """Offset of the CTA of a slot in the memory of the worker."""
         return self.first_slot + slot * self.shape.slot
 
     def field(self, at: int, structure: Structure, name: str) -> int:
@@ -271,7 +276,7 @@ class Worker:
         return int.from_bytes(ctypes.string_at(where, 4), "little")
 
     def hold(self, warp: int, wait: Wait) -> None:
-        """Take lanes of a warp (by its offset) out of those that can run; they are at the wait's block."""
+        """Mark lanes of a warp (by its offset) as unable to run; they are at the block of the wait."""
         self.set_field(warp, WARP, "ready", self.field(warp, WARP, "ready") & ~wait.lanes)
         self.set_field(warp, WARP, "group", 0)
         self.set_field(warp, WARP, "wait_ip", self.get("stop_ip"))
@@ -303,7 +308,7 @@ class Worker:
         """
         schedule = self.schedule
         if schedule.run_due():
-            if self._others():  # who sleeps for a short while only must not keep them from running
+            if self._others():  # a short sleep must not keep them from running
                 self.set("resume", structures.RESUME_NEXT)
             return
         cluster = self.residents.known(self.get("slot_current"))

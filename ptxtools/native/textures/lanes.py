@@ -1,6 +1,6 @@
 """IR of a texture fetch for the lanes of a warp, eight at a time: coordinates to texels, weighted means, results.
 
-What is computed is that of `ptxtools.sim.textures.sampling`, operation by operation, so that both give the same bits.
+It follows `ptxtools.sim.textures.sampling` operation by operation, so that both give the same bits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Lanes:
         return self.code.spread(kind, scalar, WIDTH)
 
     def operand(self, field: str) -> str:
-        """Where an operand's 32 values are; of an absent one zeros, for results room that nobody reads."""
+        """Address of the 32 values of an operand; of zeros for an absent one, or of unused memory for results."""
         slot = self.code.field(field)
         place = self.code.value(f"getelementptr i8, ptr %fp, i32 {slot}")
         absent = self.code.value(f"icmp slt i32 {slot}, 0")

@@ -1,6 +1,7 @@
-"""What lets native code fetch texels without the service of `sim` (`native.textures.sampling`).
+"""Lets native code fetch texels without the service of `sim` (`native.textures.sampling`).
 
-The first fetch of a worker shows it the device's textures, as rows of numbers; that of an instruction fills its cell.
+The first fetch of a worker makes the device's textures known, as rows of numbers; the first fetch of each instruction
+fills its cell.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _HALVES = {"f16": 1, "f16x2": 2}
 
 
 class Rows:
-    """The textures of a device as native code reads them: rows come, and none changes but to go out of use."""
+    """The textures of a device as native code reads them: rows are added, and change only when a texture is dropped."""
 
     def __init__(self) -> None:
         self.array: Array = np.zeros((16, TEXTURE.size), np.uint8)
@@ -45,13 +46,13 @@ class Rows:
             if len(known) > len(self.array):
                 larger = np.zeros((2 * len(known), TEXTURE.size), np.uint8)
                 larger[: self.count] = self.array[: self.count]
-                self.array = larger  # who reads the former one keeps it
+                self.array = larger  # readers of the former table keep it
             for number in range(self.count, len(known)):
                 _fill(self.array[number], known[number], functions)
             self.count = max(self.count, len(known))
 
     def drop(self, number: int) -> None:
-        """From now on only the service knows this texture."""
+        """From now on this texture is left to the service."""
         with self._lock:
             if number < self.count:
                 _set(self.array[number], "kinds", 0)
@@ -81,7 +82,7 @@ def _fill(row: Array, texture: TextureFacts, functions: dict[str, int]) -> None:
         _set(row, f"load_{name}", loader)
     if texture.srgb and texture.channels == 4:
         _set(row, "load_a", functions[sampling.loader_of("u8", True, False)])
-    _set(row, "kinds", _KINDS.get(texture.kind, 0))  # last: now it can be used
+    _set(row, "kinds", _KINDS.get(texture.kind, 0))  # written last: from here on it can be used
 
 
 def _set(row: Array, name: str, value: int) -> None:
@@ -89,7 +90,7 @@ def _set(row: Array, name: str, value: int) -> None:
 
 
 def offer(view: NativeView, textures: TextureTable) -> None:
-    """From now on native code does this fetch where it can; never where accesses are looked at."""
+    """From now on native code does this fetch if it can; never in runs whose accesses are checked."""
     cell = view.cell
     geometry = _GEOMETRIES.get(view.op.opcode.mods["geom"])  # type: ignore[union-attr]
     if geometry is None or view.launch.memory.allowed is not None or view.op.of(TexturePlace).references:
@@ -114,7 +115,7 @@ def offer(view: NativeView, textures: TextureTable) -> None:
 
 
 def _payload(view: NativeView, kind: int, axes: int) -> TextureFetch | None:
-    """What native code needs to know of a fetch; None where it cannot do it."""
+    """The payload of a fetch; None if native code cannot do it."""
     op = view.op
     mods = op.opcode.mods  # type: ignore[union-attr]
     count, extra, offsets, _ = op.of(TexturePlace).values()

@@ -26,7 +26,7 @@ BLOCK, VECTORS = GROUP * TOGETHER, TOGETHER
 #: Greatest exponent of factors whose products are far from overflow in f32; lowest exponent of an element for which
 #: the scales of its terms and of its sum are normal numbers of f32.
 HIGHEST, LOWEST = 62, -100
-#: Exponents below this are those of no product, and of no addend.
+#: Exponents below this mean that there is neither a product nor an addend.
 _NOTHING = -600
 #: The greatest sum that is certain to stay below 2**31 when it is rounded to f32.
 _LARGEST_SUM = 0x7FFF_FF7F
@@ -67,8 +67,8 @@ def functions(code: Emitter) -> list[str]:
 
 @dataclass(frozen=True)
 class _BlockOperands:
-    """A block's operands: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones, the
-    same for all; their exponents (i16) for the whole block. Addresses of D and C: one for each vector."""
+    """The operands of a block: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones,
+    the same for all; and their exponents (i16) for the whole block. Addresses of D and C: one for each vector."""
 
     own: Callable[[int, str], str]
     common: Callable[[str], str]
@@ -83,7 +83,7 @@ def _warp(code: Emitter, name: str, plain: bool) -> str:
     b = code
     k = _sums_of_64(b)
 
-    def block(pair: str) -> None:  # columns of B stand in fours: even ones of eight, odd ones of eight
+    def block(pair: str) -> None:  # columns of B are in groups of four: the even ones of eight, then the odd ones
         group, quad = b.value(f"lshr i64 {pair}, 2"), b.value(f"and i64 {pair}, 3")
         quad = b.value(f"shl i64 {quad}, 2")
         four = b.value(f"lshr i64 {pair}, 4")
@@ -204,7 +204,7 @@ def _sums_of_64(b: Emitter) -> VectorSums:
 
 
 def _four_times(b: Emitter, kind: str, four: str, width: int) -> str:
-    """Four elements again and again."""
+    """Four elements, repeated."""
     return b.shuffle(f"<4 x {kind}>", (i % 4 for i in range(width)), four)
 
 
@@ -229,7 +229,7 @@ def _store(b: Emitter, results: list[str], places: list[str]) -> None:
 
 
 class _Sums:
-    """The fast way, and the way in f64 for what it cannot do."""
+    """The fast way, and a way in f64 for blocks that it cannot compute."""
 
     def __init__(self, k: VectorSums, at: _BlockOperands, vectors: int, addends: list[str]) -> None:
         self.sums, self.code, self.at, self.vectors, self.addends = k, k.code, at, vectors, addends
@@ -253,7 +253,7 @@ class _Sums:
         b.begin(done)
 
     def _exponents(self) -> tuple[list[str], str]:
-        """The largest exponent of each element, as i32, and whether there is one that is too low."""
+        """The largest exponent of each element, as i32, and whether one is too low."""
         b, kind = self.code, self.short
 
         def step(at: str, now: list[str]) -> list[str]:
@@ -277,7 +277,7 @@ class _Sums:
         return exponents, _any(b, low)
 
     def _own(self, addend: str) -> str:
-        """Exponents of the addend; of zero that of nothing."""
+        """Exponents of the addend; zero has the exponent of nothing."""
         b = self.code
         bits = b.value(f"bitcast {SINGLE} {addend} to {WORD}")
         size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
@@ -312,7 +312,7 @@ class _Sums:
                     else:
                         parts.append(whole)
             sums = [b.value(f"add {WORD} {x}, {y}") for x, y in zip(now, parts, strict=False)]
-            # Where both have one sign and the sum has the other, it has overflowed; eight terms alone never do.
+            # If both have the same sign and the sum the other one, it has overflowed; eight terms alone never overflow.
             over = now[-1]
             for x, y, z in zip(now, parts, sums, strict=False):
                 signs = b.value(f"and {WORD} {b.value(f'xor {WORD} {x}, {z}')}, {b.value(f'xor {WORD} {y}, {z}')}")

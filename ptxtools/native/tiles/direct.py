@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +26,8 @@ class _Room(threading.local):
 
     def __init__(self) -> None:
         sizes = [(4 * _K * _N, 2 * _K * _N), *[(4 * _K * _M, 2 * _K * _M)] * 2]
-        self._memory = np.zeros(sum(map(sum, sizes)) + 64, np.uint8)
-        at = -(-tiles.address_of(self._memory) // 64) * 64
+        self.memory = np.zeros(sum(map(sum, sizes)) + 64, np.uint8)
+        at = -(-tiles.address_of(self.memory) // 64) * 64
         found = []
         for values, exponents in sizes:
             found.append((at, at + values))
@@ -36,40 +38,51 @@ class _Room(threading.local):
 _room = _Room()
 
 
-def multiply(product: TensorProduct, rule: Rule) -> bool:
-    """D in all CTAs; false where B cannot be put together, or a factor is not finite."""
+def prepare(product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
+    """What computes D in all CTAs, false where a factor is not finite; None where B cannot be put together."""
     share = product.n // len(product.b)
     if share % (GROUP if len(product.b) == 1 else GROUP * TOGETHER):
-        return False
-    values, exponents = _room.b
-    most = []
-    for part in product.b:
-        most.append(_take(part, share, product.k, values, exponents))
-        values, exponents = values + 4 * share * product.k, exponents + 2 * share * product.k
-    for part, room in zip(product.a, _room.a, strict=False):
-        most.append(_take(part, product.rows, product.k, *room))
-    highest = max(most)
-    if highest >= NOT_FINITE:
-        return False
-    for cells, room in zip(product.d, _room.a, strict=False):
-        _block(product, cells, rule, room, force=highest > blocks.HIGHEST)
-    return True
+        return None
+    return _Prepared(product, rule, share)
 
 
-def _take(part: Chunks, rows: int, k: int, values: int, exponents: int) -> int:
-    """Arrange rows of A, or columns of B; the greatest exponent."""
-    take = tiles.functions()[factors.name_of(part.type, part.major)]
+class _Prepared:
+    """A product with all addresses; what lies there stays as long as this."""
+
+    def __init__(self, product: TensorProduct, rule: Rule, share: int) -> None:
+        room, k = _room, product.k
+        self._kept = product, room.memory
+        self._takes = [
+            *[_take(part, share, k, room.b, share * k * i) for i, part in enumerate(product.b)],
+            *[_take(part, product.rows, k, here, 0) for part, here in zip(product.a, room.a, strict=False)],
+        ]
+        self._blocks = [_block(product, cells, rule, here) for cells, here in zip(product.d, room.a, strict=False)]
+        self._multiply = tiles.functions()[blocks.name_of("rows", plain=not rule.fraction)]
+
+    def __call__(self) -> bool:
+        highest = max([take(*operands) for take, operands in self._takes])
+        if highest >= NOT_FINITE:
+            return False
+        for operands in self._blocks:
+            self._multiply(*operands, highest > blocks.HIGHEST)
+        return True
+
+
+def _take(part: Chunks, rows: int, k: int, room: tuple[int, int], skipped: int) -> tuple[Any, tuple[int, ...]]:
+    """What arranges rows of A, or columns of B, behind so many elements, and answers with the greatest exponent; and
+    its operands."""
     base = tiles.address_of(part.memory) + part.start
-    found: int = take(base, tiles.address_of(part.offsets), rows // GROUP, k, values, exponents)
-    return found
+    values, exponents = room[0] + 4 * skipped, room[1] + 2 * skipped
+    take = tiles.functions()[factors.name_of(part.type, part.major)]
+    return take, (base, tiles.address_of(part.offsets), rows // GROUP, k, values, exponents)
 
 
-def _block(product: TensorProduct, cells: Array, rule: Rule, room: tuple[int, int], *, force: bool) -> None:
-    """D in the cells of one CTA."""
+def _block(product: TensorProduct, cells: Array, rule: Rule, room: tuple[int, int]) -> tuple[int, ...]:
+    """Operands of D in the cells of one CTA, but for the last."""
     rounding = tiles.rounding_of(rule)
     d, stride = tiles.address_of(cells) + 4 * product.column, cells.strides[0] // 4
-    tiles.functions()[blocks.name_of("rows", plain=not rule.fraction)](
+    return (
         *room, *_room.b, d, d, product.rows, product.n, product.k, stride, stride,
         rounding.fraction, rounding.mask, rounding.odd, rounding.least,
-        _EVERYTHING if product.accumulate else 0, force,
+        _EVERYTHING if product.accumulate else 0,
     )  # fmt: skip

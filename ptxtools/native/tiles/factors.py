@@ -1,9 +1,10 @@
-"""LLVM IR that brings a factor of a product from memory into the order in which `blocks` reads it.
+"""LLVM IR that arranges a factor of a product from memory in the order in which `blocks` reads it.
 
-A factor lies in chunks of 16 bytes, whose places a table gives. It is taken in groups of 16 rows (of A; columns of B):
-its values become f32, [group][k][16], and their exponents i16, [group // 4][k][group % 4][16]. Functions for each type:
-"k" for chunks along K, two for each row and 32 bytes of K (table: [group][32 bytes][row][2]); "mn" for chunks across K
-(table: [group][k][chunk]); and of 16-bit types "mn_pairs", likewise, but rows come in the order of `PAIRS`.
+A factor is in chunks of 16 bytes, whose offsets are in a table. It is processed in groups of 16 rows (of A; columns of
+B): its values become f32, [group][k][16], and their exponents i16, [group // 4][k][group % 4][16]. Functions for each
+type: "k" for chunks along K, two for each row and 32 bytes of K (table: [group][32 bytes][row][2]); "mn" for chunks
+across K (table: [group][k][chunk]); for 16-bit types also "mn_pairs", which is like "mn" with rows in the order of
+`PAIRS`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ptxtools.semantics.tensorcore import LEAST
 
 from .decode import SHORT, SINGLE, SIZE, TYPES, WORD, decode, everywhere
 
-#: Groups of rows whose exponents stand together.
+#: Groups of rows whose exponents are stored together.
 TOGETHER = 4
 MAJORS = ("k", "mn", "mn_pairs")
 #: Exponent of zero: far below that of any product; exponent of infinities and NaN.
@@ -57,7 +58,7 @@ class _Factor:
     # --- chunks along K -----------------------------------------------------------------------------------------------
 
     def along(self, group: str) -> None:
-        """A group of 16 rows: 32 bytes of each at a time, which are turned."""
+        """A group of 16 rows: 32 bytes of each at a time, which are transposed."""
         b = self.code
         each = 256 // self.bits
         spans = b.value(f"udiv i64 %k, {each}")
@@ -81,7 +82,7 @@ class _Factor:
     # --- chunks across K ----------------------------------------------------------------------------------------------
 
     def across(self, group: str) -> None:
-        """A group of 16 rows: the chunks of one column of A after the other."""
+        """A group of 16 rows: the chunks of one column of A after another."""
         b = self.code
         count = self.bits * GROUP // 128
 
@@ -131,7 +132,7 @@ def _joined(b: Emitter, chunks: list[str], bits: int) -> str:
 
 
 def _turned(b: Emitter, rows: list[str]) -> list[str]:
-    """16 vectors of 16 f32 with rows and columns exchanged: inside of quarters, then the quarters themselves."""
+    """16 vectors of 16 f32 with rows and columns exchanged: within quarters, then the quarters themselves."""
 
     def mix(x: str, y: str, order: list[int]) -> str:
         return b.shuffle(SINGLE, order, x, y)

@@ -42,9 +42,9 @@ _DOUBLE, _SINGLE, _BIAS = 52, RESULTS["f32"].fraction, 127
 
 @dataclass(frozen=True)
 class Rounding:
-    """A rule as the functions take it: `fraction` bits below the largest exponent, 0 for plain arithmetic; then bits of
-    an f64 that stay (`mask`), and the bit that is set where something was lost (`odd`, for a second rounding to f16);
-    `least`: the least power of two of an addend, as f32. It is cut off to f32, or to what is less."""
+    """A rule as the functions take it: `fraction` bits below the largest exponent, 0 for plain arithmetic; `mask`: bits
+    of an f64 that are kept; `odd`: the bit that is set if something was cut off (for a second rounding to f16);
+    `least`: the least power of two of an addend, as f32. A result is cut off to f32 or fewer bits."""
 
     fraction: int
     mask: int
@@ -54,7 +54,7 @@ class Rounding:
 
 @cache
 def rounding_of(rule: Rule) -> Rounding:
-    """What code needs to know of a rule that it `suits`."""
+    """The numbers of a rule that `suits`."""
     result = rule.format
     lost = _DOUBLE - (_SINGLE if result.nearest else result.fraction)
     odd = 1 << lost if result.nearest else 0
@@ -70,7 +70,7 @@ def suits(rule: Rule, k: int) -> bool:
 
 
 def addresses() -> dict[str, int]:
-    """Where the compiled functions are, by name, from the disk cache where possible."""
+    """Addresses of the compiled functions by name, from the disk cache if possible."""
     from ptxtools.native.code import library
 
     return library.functions_of(NAMES, module)
@@ -83,7 +83,7 @@ def functions() -> dict[str, Any]:
 
 
 def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
-    """What can be called from Python, from the addresses of all functions."""
+    """The functions that Python can call, from the addresses of all functions."""
     pointer, long, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
     rounding = (word, ctypes.c_uint64, ctypes.c_uint64, word, ctypes.c_uint32)
     rows = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding)

@@ -1,4 +1,4 @@
-"""Elements as native code multiplies them: f32 where products are exact in it, else f64."""
+"""Elements as native code multiplies them: f32 if products are exact in it, else f64."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TileNumbers(Numbers):
 
     @cached_property
     def turned(self) -> tuple[Array, Array]:
-        """Values and powers as K x rows, with the rows filled up to whole vectors: what `tiles.rows` multiplies by."""
+        """Values and powers as K x rows, with the rows padded to whole vectors: the second factor for `tiles.rows`."""
         return _turned(self.values), _turned(self.powers)
 
     @property

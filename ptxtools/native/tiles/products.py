@@ -1,5 +1,5 @@
-"""The native engine's products: tiles in machine code. A rule that has no code is computed as `Products` defines it;
-wgmma and tcgen05 have none such."""
+"""The native engine's products: tiles in machine code. A rule without code is computed as `Products` defines it; wgmma
+and tcgen05 have no such rule."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class TileProducts(Products):
 
         return lambda target, data: updates.reduce(operation, type_, target, data, flushes=flushes)
 
-    def tensor_product(self, product: TensorProduct, rule: Rule) -> bool:
-        return tiles.suits(rule, product.k) and direct.multiply(product, rule)
+    def tensor_product(self, product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
+        return direct.prepare(product, rule) if tiles.suits(rule, product.k) else None
 
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         takeover.product(view, product, rule)
@@ -83,7 +83,7 @@ PRODUCTS = TileProducts()
 
 
 def _fits(c: Array | None) -> bool:
-    """Whether an addend is a number of f32: one in f64 has been scaled down."""
+    """Whether an addend is f32; one in f64 has been scaled down."""
     return c is None or c.dtype != np.float64 or bool((c.astype(np.float32) == c).all())
 
 
@@ -98,7 +98,7 @@ def _finite(
 
 
 def _finite_part(m: Matrix) -> Matrix:
-    """Zeros for what is not finite."""
+    """Zeros in place of infinities and NaN."""
     good = np.isfinite(m.values)
     return replace(m, values=np.where(good, m.values, 0), powers=np.where(good, m.powers, 0))
 
@@ -106,8 +106,8 @@ def _finite_part(m: Matrix) -> Matrix:
 def _exceptional(
     ordinary: Array, a: Numbers, b: Numbers, c: Array | None, scales: tuple[Numbers, Numbers] | None
 ) -> Array:  # fmt: skip
-    """NaN and infinities where an operand that is not finite takes part. All others count by their signs alone, so that
-    nothing else overflows."""
+    """The elements with an operand that is not finite: NaN or infinity. All other operands count by their signs alone,
+    so that nothing else overflows."""
     left, right = _signs(a.values), _signs(b.values)
     if scales is not None:
         wide = left.shape[1] // scales[0].values.shape[1]

@@ -1,7 +1,7 @@
-"""What the functions on tiles are made of: text of LLVM IR, and the accumulation of vectors of sums.
+"""The building blocks of functions on tiles: text of LLVM IR, and the accumulation of vectors of sums.
 
-For every element the largest power of two among C and the products is found first; each term is brought to its scale
-and cut off there, and the cut-off terms are added exactly: as f32 in 32-bit whole numbers, as f64 in f64.
+For each element the largest power of two among C and the products is found first. Each term is brought to its scale and
+cut off there, and the terms are added exactly: f32 terms in 32-bit integers, f64 terms in f64.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ptxtools.semantics.tensorcore import NAN32
 
 from .decode import EXPONENT, SIZE
 
-#: Columns that one vector of the "rows" layout has; B and D must have a multiple of it.
+#: Columns in one vector of the "rows" layout; B and D must have a multiple of it.
 WIDTH = 16
 #: Columns of A that are added in 32 bits: 8 terms below 2**27.
 STEP = 8
@@ -54,7 +54,7 @@ class VectorSums:
         return self.code.value(f"fmul {self.vector} {x}, {y}")
 
     def power_of(self, single: str) -> str:
-        """2 to the exponent of the addend (f32), at least 2**-126; of what shall become f16 at least 2**-14."""
+        """2 to the exponent of the addend (f32), at least 2**-126; for results of f16 at least 2**-14."""
         b = self.code
         bits = b.value(f"bitcast <{self.width} x float> {single} to {self.words}")
         own = b.value(f"and {self.words} {bits}, {splat('i32', EXPONENT)}")
@@ -68,17 +68,17 @@ class VectorSums:
         return b.value(f"fpext <{self.width} x float> {power} to {self.doubles}") if self.wide else power
 
     def unit_of(self, most: str) -> str:
-        """2**fraction / most; the exponent alone is changed."""
+        """2**fraction / most; only the exponent changes."""
         b, wide = self.code, self.wide
         kind, vector = ("i64", self.longs) if wide else ("i32", self.words)
-        if not wide:  # far below any product, so that the addend alone decides, which `finish` sees to
+        if not wide:  # far below any product: the addend alone decides (`finish`)
             most = self.greater(most, splat("float", "0x3A00000000000000"))
         bits = b.value(f"bitcast {self.vector} {most} to {vector}")
         found = b.value(f"sub {vector} %units.{kind}, {bits}")
         return b.value(f"bitcast {vector} {found} to {self.vector}")
 
     def finish(self, total: str, most: str, products: str, addend: str) -> str:
-        """The sum in units (f64), back at its size and cut off, as f32."""
+        """The sum (f64, in units), scaled back and cut off, as f32."""
         b = self.code
         if not self.wide:
             most = self.greater(most, splat("float", "0x3A00000000000000"))
@@ -89,7 +89,7 @@ class VectorSums:
         return self.special(self.kept(self.cut(exact), products, addend), addend)
 
     def special(self, single: str, addend: str) -> str:
-        """An infinite addend stays; one that is NaN makes the canonical NaN."""
+        """An infinite addend stays; a NaN gives the canonical NaN."""
         b, w = self.code, self.width
         bits = b.value(f"bitcast <{w} x float> {addend} to {self.words}")
         size = b.value(f"and {self.words} {bits}, {splat('i32', SIZE)}")
@@ -120,7 +120,7 @@ class VectorSums:
         return b.value(f"bitcast {self.longs} {whole} to {self.doubles}")
 
     def fused(self, x: str, y: str, z: str) -> str:
-        """x * y + z, rounded once: where products are exact, no fused operation is needed."""
+        """x * y + z, rounded once; if products are exact, no fused operation is needed."""
         if self.exact:
             return self.code.value(
                 f"fadd contract {self.vector} {z}, {self.code.value(f'fmul contract {self.vector} {x}, {y}')}"
@@ -128,7 +128,7 @@ class VectorSums:
         return self.code.apply("fma", self.vector, x, y, z)
 
     def canonical(self, single: str) -> str:
-        """f32 with the one NaN that tensor cores make."""
+        """f32 with every NaN replaced by the one that tensor cores give."""
         vector = f"<{self.width} x float>"
         nan = self.code.value(f"fcmp uno {vector} {single}, {single}")
         other = self.code.value(f"bitcast {self.words} {splat('i32', NAN32)} to {vector}")
@@ -175,7 +175,7 @@ class VectorSums:
         self.code.line(f"%{name} = freeze {kind} {value}")
 
     def addend(self, pointer: str) -> str:
-        """C as f32; zero where it does not count."""
+        """C as f32; zero if it is not added."""
         b = self.code
         bits = b.value(f"load {self.words}, ptr {pointer}, align 4")
         bits = b.value(f"and {self.words} {bits}, %keep.v")

@@ -1,7 +1,7 @@
-"""What lets native code do wgmma without its services (`wgmma`): cells of events, filled after the first time.
+"""Lets native code execute wgmma without the services in `sim`: fills the cells of events after their first execution.
 
-Native code takes dense products of f16, bf16, tf32 and 8-bit floats with f32 sums, whose factors are finite; all else
-stays with the services. Nothing is left to it where work completes late.
+Native code takes dense products of f16, bf16, tf32 and 8-bit floats with f32 sums and finite factors; everything else
+stays with the services, and so does all late work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EIGHT, _CHUNK = 8, 16
 
 
 def _cell(view: View) -> Cell | None:
-    """The event's cell, where it may be used."""
+    """The event's cell, if it may be used."""
     return view.cell if isinstance(view, NativeView) and not view.launch.late else None
 
 
@@ -38,7 +38,7 @@ def commit(view: View) -> None:
 
 
 def wait(view: View, n: Ref | None) -> None:
-    """From now on wait_group is native, as long as nobody has to wait long."""
+    """From now on wait_group is native, unless a warp has to wait long."""
     cell = _cell(view)
     if cell is not None and n is not None:
         cell.write(WgmmaWait(n.slot))
@@ -46,7 +46,7 @@ def wait(view: View, n: Ref | None) -> None:
 
 
 def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> None:
-    """From now on products with the present descriptors, moved by any multiple of 1024 bytes, are native."""
+    """From now on products with the current descriptors, moved by any multiple of 1024 bytes, are native."""
     cell = _cell(view)
     if cell is None:
         return

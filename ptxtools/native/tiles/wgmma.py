@@ -83,7 +83,7 @@ unknown:
 }}
 """
 
-#: What warp %i of the warpgroup has issued; %place is this warp's number in it, %bytes the distance of two warps.
+#: The products issued by warp %i of the warpgroup; %place is this warp's number, %bytes the distance of two warps.
 _THEIRS = """
   %apart = sub i32 %i, %place
   %apart64 = sext i32 %apart to i64
@@ -300,11 +300,11 @@ slow:
 
 
 def functions() -> list[str]:
-    """IR of the services and of what they call; a function of `rows.module`."""
+    """IR of the services and of the functions that they call; used by `rows.module`."""
     return [expand(part) for part in (_TABLE, _DISAGREE, _PRODUCT, _COMMIT, _WAIT)]
 
 
 def slot_of(descriptor: int) -> tuple[int, int]:
-    """What stands for a descriptor in a table of tables, and the first row to look at."""
+    """The key of a descriptor in a table of tables, and the first row to look at."""
     key = descriptor & ~_HIGH
     return key, (key * _MULTIPLIER & (1 << 64) - 1) >> _SHIFT

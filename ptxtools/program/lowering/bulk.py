@@ -108,6 +108,11 @@ def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     f.end_region(after)
 
 
-@lowers("cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor")
+@lowers(
+    "cp.async.bulk.prefetch",
+    "cp.async.bulk.prefetch.tensor",
+    "applypriority.async.bulk",
+    "applypriority.async.bulk.tensor",
+)
 def prefetch(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Caches are not simulated."""

@@ -10,7 +10,7 @@ from ptxtools.program.program import Block, Terminator
 
 
 def tidy(blocks: list[Block], constants: Mapping[int, int]) -> list[Block]:
-    """The same function in as few blocks as possible, in the same order, numbered anew. `constants`: by value."""
+    """The same function in as few blocks as possible, in the same order, renumbered. `constants`: by value."""
     _fold_branches(blocks, constants)
     _thread_jumps(blocks)
     _fold_branches(blocks, constants)  # both ways may now lead to one block
@@ -19,7 +19,7 @@ def tidy(blocks: list[Block], constants: Mapping[int, int]) -> list[Block]:
 
 
 def _fold_branches(blocks: list[Block], constants: Mapping[int, int]) -> None:
-    """A branch on a constant, or to one place, is a jump."""
+    """A branch on a constant, or with equal targets, becomes a jump."""
     for block in blocks:
         end = block.terminator
         if end.kind == "branch" and end.guard is not None:
@@ -32,7 +32,7 @@ def _fold_branches(blocks: list[Block], constants: Mapping[int, int]) -> None:
 
 
 def _thread_jumps(blocks: list[Block]) -> None:
-    """Go past empty blocks that only jump."""
+    """Skip empty blocks that only jump."""
     final = list(range(len(blocks)))
     for number in range(len(blocks)):
         seen = {number}
@@ -54,7 +54,7 @@ def _thread_jumps(blocks: list[Block]) -> None:
 
 
 def _merge(blocks: list[Block]) -> None:
-    """Append a block to the only one that jumps to it. Where lanes can wait, the block stays empty."""
+    """Append a block to its only predecessor that jumps to it. A block where lanes can wait stays empty."""
     incoming = predecessors(blocks)
     reached = _reached(blocks)
     counts = [sum(p in reached for p in sources) for sources in incoming]

@@ -1,6 +1,6 @@
 """Slots for the values of a function: values that are never live at the same time share one.
 
-Linear scan over live intervals (Poletto, Sarkar 1999). Each storage class has slots of its own, so that an operation
+Linear scan over live intervals (Poletto, Sarkar 1999). Each storage class has separate slots, so that an operation
 which writes while it reads never mixes lanes.
 """
 
@@ -19,7 +19,7 @@ from ptxtools.program.program import SLOT_BYTES, Block, LaunchConstant, Ref, Slo
 _CLASSES = ("b128", "b64", "b32", "b16", "pred")
 
 
-#: What a value gets that no operation has.
+#: The slot of a value that no operation uses.
 _UNUSED = Slot(0)
 
 
@@ -33,7 +33,7 @@ class ValueTable(Protocol):
     launch: dict[int, tuple[str, str, int]]
 
     def new(self, storage: str) -> Ref:
-        """A further value."""
+        """Add a value."""
 
     def constant(self, value: int, storage: str) -> Ref:
         """The same bits in every lane."""
@@ -41,7 +41,7 @@ class ValueTable(Protocol):
 
 @dataclass(slots=True)
 class Frame:
-    """Size in bytes, that of its variables alone, and the slots to be filled when a frame is made."""
+    """Bytes of the frame, bytes of its variables alone, and the slots to be filled when a frame is made."""
 
     size: int = 0
     variables: int = 0
@@ -50,7 +50,7 @@ class Frame:
 
 
 def assign(blocks: list[Block], values: ValueTable, *, start: int, share: bool) -> Frame:
-    """Give each value that occurs its slot, in place. `start`: first free byte behind the fixed slots."""
+    """Give each value that occurs a slot, in place. `start`: first free byte after the fixed slots."""
     known = (values.fixed, values.outgoing, values.constants, values.launch)
     used = _used(blocks)
     variables = [n for n in sorted(used) if not any(n in table for table in known)]
@@ -102,8 +102,8 @@ def _used(blocks: list[Block]) -> set[int]:
 
 @dataclass(slots=True)
 class Intervals:
-    """By value number: first and last point at which it is needed (reads at even points, writes at odd ones), and the
-    value that it would best share a slot with."""
+    """For each value number: the first and last point at which it is needed (reads at even points, writes at odd ones),
+    and the value whose slot it would best share."""
 
     first: dict[int, int]
     last: dict[int, int]
@@ -132,7 +132,7 @@ def live_intervals(blocks: list[Block], variables: set[int]) -> Intervals:
             written = point + 1 if op.kind in READ_FIRST else point
             for number in writes(op):
                 touch(number, written)
-                # A value that is written and never read still needs its slot for that moment.
+                # A value that is written but never read needs its slot for that moment.
                 last[number] = max(last.get(number, 0), point + 1)
             if op.kind == "copy" and op.dst[0] is not None and op.src[0] is not None:
                 wish.setdefault(op.dst[0].slot, op.src[0].slot)
@@ -147,8 +147,8 @@ def live_intervals(blocks: list[Block], variables: set[int]) -> Intervals:
 
 @dataclass(slots=True)
 class Summary:
-    """What a block reads before it writes it, and what it writes in all lanes, as bit sets; holds as long as the
-    block has `length` operations and this terminator."""
+    """The values that a block reads before it writes them, and those that it writes in all lanes, as bit sets; valid
+    while the block has `length` operations and this terminator."""
 
     length: int
     terminator: Terminator
@@ -202,7 +202,7 @@ def block_liveness(
 
 
 def live_at_lines(blocks: list[Block], variables: set[int]) -> dict[int, set[int]]:
-    """Which of some values are needed from the first operation of each line on."""
+    """Which of these values are needed from the first operation of each line on."""
     found: dict[int, set[int]] = {}
     _, leaving = block_liveness(blocks, variables)
     for block, out in zip(reversed(blocks), reversed(leaving), strict=True):

@@ -1,8 +1,8 @@
 """One frame layout for all functions that a kernel calls.
 
-Lanes of a warp may be inside different functions at the same depth, and their frames then share memory: a lane must not
-reach another lane's part of it. So every such function keeps the slots of a storage class in the same region, and all
-frames have one size. (The kernel's own frame lies below them all, and nobody else's is there.)
+Lanes of a warp may be inside different functions at the same depth, and their frames then share memory; a lane must not
+reach another lane's part. So all these functions keep the slots of a storage class in the same region, and all frames
+have the same size. (The kernel's frame lies below them, where no other frame is.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CLASSES = ("b128", "b64", "b32", "b16", "pred")
 
 
 class Lowered(Protocol):
-    """A function whose values have slots: parameters below `slot_start`, values for callees behind its own frame."""
+    """A function whose values have slots: parameters below `slot_start`, values for callees after its frame."""
 
     refs: list[Ref]
     outgoing: dict[int, Slot]
@@ -26,7 +26,7 @@ class Lowered(Protocol):
 
 
 def unify(functions: Sequence[Lowered], codes: Sequence[FunctionCode]) -> None:
-    """Give the slots of all functions but the first, and the slots through which values are passed, common places."""
+    """Put the slots of all functions but the first, and those through which values are passed, at common offsets."""
     if len(functions) < 3:
         return
     parameters: dict[str, set[Slot]] = {name: set() for name in _CLASSES}
@@ -59,7 +59,7 @@ def unify(functions: Sequence[Lowered], codes: Sequence[FunctionCode]) -> None:
 def _places(
     slots: dict[str, list[Slot]], parameters: dict[str, set[Slot]], base: dict[str, int]
 ) -> dict[tuple[str, Slot], Slot]:
-    """New place of each slot of one function's own variables and constants."""
+    """New offset of each slot of a function, for its variables and constants."""
     return {
         (name, slot): Slot(base[name] + (len(parameters[name]) + index) * SLOT_BYTES[name])
         for name in _CLASSES
@@ -74,7 +74,7 @@ def _move(
     passed: dict[tuple[str, Slot], Slot],
     size: int,
 ) -> None:
-    """Rewrite a function's slots; `places` is None for the kernel, whose own slots stay."""
+    """Rewrite the slots of a function; `places` is None for the kernel, whose slots stay."""
     for number, ref in enumerate(function.refs):
         if number in function.outgoing:
             ref.slot = Slot(size + passed[ref.type, Slot(ref.slot - code.frame_bytes)])

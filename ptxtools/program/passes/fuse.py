@@ -1,8 +1,8 @@
-"""Two operations in one: trees of bitwise logic become `lop3`, also when their result is only tested for zero, and
-products with a sum become `mad`.
+"""Two operations in one: trees of bitwise logic become `lop3`, also if the result is only compared with zero, and a
+product plus a sum becomes `mad`.
 
-An operation is taken into the one that reads its result if nobody else does, both stand in one block, it has no guard,
-and what it reads has not changed in between. Results are the same bit for bit; nothing here can trap.
+An operation is merged into its reader if it has no other reader, both are in one block, it has no guard, and its
+sources have not changed in between. Results are the same bit for bit; nothing here can trap.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Logic:
 
 
 class _Fuser:
-    """One block. `made`: place and operation that made a value; `written`: place of a value's last write so far."""
+    """One block. `made`: position and operation that made a value; `written`: position of its last write so far."""
 
     def __init__(self, values: ValueTable, counts: dict[int, int]) -> None:
         self.values, self.counts = values, counts
@@ -79,7 +79,7 @@ class _Fuser:
         return changed
 
     def _maker(self, ref: Ref | None, uses: int) -> Op | None:
-        """The operation that made a value, if it can be taken into a reader that stands here."""
+        """The operation that made a value, if it can be merged into a reader at this position."""
         if ref is None or self.counts.get(ref.slot, 0) > uses:
             return None
         place, op = self.made.get(ref.slot, (0, None))
@@ -111,7 +111,7 @@ class _Fuser:
         return True
 
     def _merged(self, own: Logic) -> Logic | None:
-        """The function with as many as possible of the operations taken in that made its leaves; None for none."""
+        """The function with as many as possible of the operations that made its leaves merged in, or None."""
         inner = {
             ref.slot: self.logic[ref.slot]
             for ref in own.leaves
@@ -144,7 +144,7 @@ class _Fuser:
         return True
 
     def _nonzero(self, logic: Logic, wanted: int, *, equal: bool) -> int | None:
-        """Table of a function of the same leaves that is not zero just when the comparison holds."""
+        """Table of a function of the same leaves that is nonzero exactly when the comparison holds."""
         if wanted == 0 and not equal:
             return logic.table
         masks = [self.values.constants.get(leaf.slot, 0) for leaf in logic.leaves]
@@ -206,7 +206,7 @@ _SUMS = frozenset({"u32", "s32", "u64", "s64"})
 
 
 def _logic_of(op: Op) -> Logic | None:
-    """The function that an operation computes, of its distinct sources."""
+    """The function that an operation computes of its distinct sources."""
     opcode = op.opcode
     if opcode is None or opcode.type != "b32":
         return None
@@ -224,7 +224,7 @@ def _logic_of(op: Op) -> Logic | None:
 
 
 def _normalised(logic: Logic) -> Logic:
-    """Each value once among the leaves."""
+    """The leaves without repetitions."""
     leaves: list[Ref] = []
     columns: list[int] = []
     for ref in logic.leaves:
@@ -237,7 +237,7 @@ def _normalised(logic: Logic) -> Logic:
 
 
 def _substitute(outer: Logic, inner: dict[int, Logic]) -> Logic | None:
-    """`outer` with functions in the place of some leaves, by value; None if that takes more than three leaves."""
+    """`outer` with some leaves replaced by functions, by value; None if that takes more than three leaves."""
     leaves: dict[int, Ref] = {}
     for ref in outer.leaves:
         for leaf in inner[ref.slot].leaves if ref.slot in inner else (ref,):
@@ -257,7 +257,7 @@ def _substitute(outer: Logic, inner: dict[int, Logic]) -> Logic | None:
 
 
 def _padded(columns: list[int]) -> tuple[int, ...]:
-    """Three columns; what is missing does not count."""
+    """Three columns; missing ones do not count."""
     return (*columns, 0, 0)[:3]
 
 

@@ -1,9 +1,9 @@
 """Small branches become guarded operations, so that a warp whose lanes disagree stays together.
 
-A branch whose one or two sides are short, without control flow and warp-wide operations, is replaced by the sides'
-operations under the branch's predicate. Operations without effects whose results the other side does not need run
-without a guard. Loads, stores and atomics stay guarded, at their own lines: a lane that would not have come there
-touches nothing.
+If the one or two sides of a branch are short, without control flow and warp-wide operations, the branch is replaced by
+the operations of its sides under its predicate. An operation without effects whose result the other side does not need
+runs without a guard. Loads, stores and atomics stay guarded, at their lines: a lane that would not have reached them
+accesses nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SLOW = frozenset({"div", "rem", "sqrt", "rsqrt", "rcp", "sin", "cos", "lg2", "e
 
 @dataclass(slots=True)
 class Side:
-    """Operations of one way, run by lanes for which the guard is true (or false: `negated`)."""
+    """Operations of one side, run by lanes for which the guard is true (or false: `negated`)."""
 
     block: int
     negated: bool
@@ -126,7 +126,7 @@ def _convert(
 
 
 class _Guards:
-    """Guards of one side's operations: the branch's predicate, joined with a guard that was there before."""
+    """Guards of one side's operations: the branch's predicate, combined with a guard that was there before."""
 
     def __init__(self, values: ValueTable, guard: Ref, negated: bool, ops: list[Op]) -> None:
         self.values, self.guard, self.negated, self.ops = values, guard, negated, ops
@@ -144,7 +144,7 @@ class _Guards:
         return replace(op, guard=both, negated=False)
 
     def forget(self, op: Op) -> None:
-        """A written predicate must be combined again."""
+        """After a write to a predicate, its combinations are computed again."""
         written = writes(op)
         for key in [key for key in self.joined if key[0] in written]:
             del self.joined[key]

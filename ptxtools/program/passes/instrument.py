@@ -33,7 +33,7 @@ _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
 
 
 def instrument(program: Program, events: frozenset[str]) -> Program:
-    """The program with what the methods of `machine.observers.Observer` of these names are called for."""
+    """The program with the events that these methods of `machine.observers.Observer` need."""
     decided = "permit" in events
     if decided:
         program = _wider(program)
@@ -42,7 +42,7 @@ def instrument(program: Program, events: frozenset[str]) -> Program:
 
 
 def _kinds(events: frozenset[str]) -> frozenset[str]:
-    """Kinds of operations that are called for."""
+    """Kinds of the operations that announce these events."""
     return frozenset(f"observe.{kind}" for kind, wanted in _WANTED.items() if not wanted.isdisjoint(events))
 
 
@@ -82,7 +82,7 @@ def _moved(block: Block, frame: int) -> Block:
 
 class _Rewriter:
     def __init__(self, program: Program, kinds: frozenset[str], decided: bool) -> None:
-        """kinds: of the events to put in; decided: those at accesses of lanes say which lanes make them."""
+        """kinds: the events to insert; decided: events at accesses of lanes decide which lanes make them."""
         self.blocks: list[Block] = []
         self._lines, self._kinds, self._decided = program.lines, kinds, decided
         self._starts: list[int] = []
@@ -130,7 +130,7 @@ class _Rewriter:
         return [look for look in looks if look is not None and look.kind in self._kinds]
 
     def _deciding(self, looks: list[Op], op: Op) -> tuple[list[Op], Op]:
-        """Each look lets only those pass that the one before it did, and the access only those of the last."""
+        """Each look permits only lanes that the one before it permitted, and the access only those of the last look."""
         allowed, decided = self._allowed, list[Op]()
         for look in looks:
             if decided:
@@ -172,7 +172,7 @@ class _Rewriter:
 
 
 def _first_line(program: Program) -> int:
-    """The first instruction that is left of the kernel."""
+    """The first instruction that the kernel still has."""
     block = program.blocks[0]
     return next((op.where for op in block.ops if op.where >= 0), block.terminator.where)
 
@@ -228,7 +228,7 @@ def _fence(op: Op) -> Op:
 
 
 def _runs(op: Op) -> list[Op]:
-    """The access; of a store that leaves elements out one for each stretch of memory that it writes."""
+    """The access; for a store that leaves out elements, one access for each stretch that it writes."""
     if op.kind != "st" or None not in op.src[1:]:
         return [op]
     runs: list[Op] = []
@@ -256,8 +256,8 @@ def _access(op: Op, function: int) -> Op | None:
 
 
 def _copy(op: Op, function: int) -> list[Op | None]:
-    """The looks at an asynchronous copy of one thread: at what it reads, unless that is decided as it runs; at what it
-    writes."""
+    """The looks at an asynchronous copy of one thread: at its source, unless that is decided as it runs, and at its
+    target."""
     made = op.of(ThreadCopy)
     target = Op("observe.access", op.opcode, (), (op.src[1], op.guard), (), ("u64", "pred"), space="shared",
                 detail=Look("copy", made.size, op.negated, 32, function), where=op.where)  # fmt: skip
@@ -270,7 +270,7 @@ def _copy(op: Op, function: int) -> list[Op | None]:
 
 
 def _lanes(op: Op) -> int:
-    """Lanes whose addresses count; of a warp's matrices: a row each (9.7.14.5.15)."""
+    """The number of lanes whose addresses count; for matrices of a warp, one for each row (9.7.14.5.15)."""
     if not OPERATIONS[op.kind].warp or op.opcode is None:
         return 32
     matrices = next((n for n in (1, 2, 4) if op.opcode.has(f"x{n}")), 4)

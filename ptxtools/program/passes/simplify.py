@@ -1,8 +1,8 @@
 """Fewer operations: constants and copies forwarded, identities and negated guards resolved, dead results dropped.
 
-Registers are not in static single assignment form. A copy `d = s` is forwarded when nobody could see the difference:
-both have one definition and s's dominates d's, which dominates all reads of d; or all reads of d follow it in its own
-block before s changes.
+Registers are not in static single assignment form. A copy `d = s` is forwarded if the difference cannot be seen: either
+both have one definition, and that of s dominates that of d, which dominates all reads of d; or all reads of d follow it
+in its block before s changes.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from .colouring import ValueTable
 
 Position = tuple[int, int]  # block, operation (a terminator counts as the one after the last)
 
-#: Special registers that read the same at each place of a function.
+#: Special registers that have the same value everywhere in a function.
 _STEADY = ("%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%lanemask")
 
 
 class Simplifier:
-    """One function's blocks and values. `alias` maps a value to the one that takes its place."""
+    """The blocks and values of a function. `alias` maps a value to its replacement."""
 
     def __init__(self, blocks: list[Block], values: ValueTable) -> None:
         self.blocks, self.values = blocks, values
         self.alias: dict[int, int] = {}
-        self.inverse: dict[int, int] = {}  # predicate -> the predicate that it is the negation of
+        self.inverse: dict[int, int] = {}  # predicate -> the predicate that it negates
         self.defined: dict[int, list[Position]] = {}
         self.used: dict[int, list[Position]] = {}
         self._tree: DominatorTree | None = None
@@ -106,7 +106,7 @@ class Simplifier:
         return single and self._stays_local(target, source, position)
 
     def _stays_local(self, target: int, source: int, position: Position) -> bool:
-        """All reads of `target` lie behind `position` in its block, and `source` keeps its value up to them."""
+        """Whether all reads of `target` come after `position` in its block, and `source` keeps its value up to them."""
         block, at = position
         uses = self.used.get(target, [])
         if len(self.defined[target]) != 1 or any(use[0] != block or use[1] <= at for use in uses):
@@ -148,7 +148,7 @@ class Simplifier:
             op.kind, op.opcode = "copy", None
 
     def _repeated(self, op: Op, position: Position) -> None:
-        """A special register that was read on every way here need not be read again."""
+        """A special register that was read on every path to here need not be read again."""
         target = op.dst[0]
         if target is None or op.guard is not None or not op.of(SpecialRegister).name.startswith(_STEADY):
             return
@@ -200,7 +200,7 @@ def simplify(blocks: list[Block], values: ValueTable) -> None:
 
 
 def drop_dead(blocks: list[Block], values: ValueTable) -> None:
-    """Remove operations without effects whose results are unused, and those that only they needed."""
+    """Remove operations without effects whose results are unused, and operations that only they needed."""
     counts: dict[int, int] = {}
     makers: dict[int, list[Op]] = {}
     for block in blocks:
@@ -240,7 +240,7 @@ def _plain(op: Op) -> bool:
 
 
 def _other(op: Op, constants: Sequence[int | None], neutral: int) -> Kept:
-    """The source beside the neutral element, of a commutative operation."""
+    """The other source of a commutative operation with a neutral element."""
     for place in (0, 1):
         if constants[place] == neutral:
             return 1 - place, False

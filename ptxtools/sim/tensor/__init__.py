@@ -1,7 +1,7 @@
 """Asynchronous tensor cores: wgmma (9.7.15), tcgen05 and tensor memory (9.7.16).
 
-Pure layers first, each of them tested by itself: `numbers` (element formats), `product` (the sum as the chips make it),
+The layers below the operations compute without side effects, and are tested separately: `numbers` (element formats),
 `shared` (matrix descriptors and swizzles), `instruction` (the instruction descriptor of tcgen05), `memory` (tensor
-memory and its allocation), `layout` (the layout of matrices in tensor memory), `sparse` (metadata). On them build the
-operations: `wgmma`, `transfer` (ld, st, cp, shift) and `mma`.
+memory and its allocation), `layout` (matrices in tensor memory), `sparse` (metadata). The operations are in `wgmma`,
+`transfer` (ld, st, cp, shift) and `mma`.
 """

@@ -117,7 +117,7 @@ def _check_leaks(view: View, cta: Cta) -> None:
 def release(view: View) -> None:
     """Free columns, which must be allocated."""
     count, address = _columns(view), uniform(view, "taddr")
-    partners(view, _ctas(view), "tcgen05.dealloc", alive=False)  # the peer may have done its part
+    partners(view, _ctas(view), "tcgen05.dealloc", alive=False)  # the other CTA may have freed them already
     allocations = of(view.cta).allocations
     if address not in allocations:
         raise view.trap(f"tcgen05.dealloc of {address:#x}, which is not the start of a tensor memory allocation")
@@ -129,6 +129,6 @@ def release(view: View) -> None:
 
 @serves("tcgen05.relinquish_alloc_permit")
 def relinquish(view: View) -> None:
-    """The CTA allocates nothing more."""
+    """The CTA will not allocate any more."""
     partners(view, _ctas(view), "tcgen05.relinquish_alloc_permit", alive=False)
     of(view.cta).relinquished = True

@@ -1,4 +1,4 @@
-"""Where the chunks of a matrix in shared memory are, in the order of `machine.products.Chunks`."""
+"""Offsets of the chunks of a matrix in shared memory, in the order of `machine.products.Chunks`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALIGNED = 1024
 
 
 class ChunkOffsets(NamedTuple):
-    """Byte offsets (i32) from `base`, a multiple of 1024; `end` of the last chunk, from there, too."""
+    """Byte offsets (i32) from `base`, a multiple of 1024; `end`: end of the last chunk, also from `base`."""
 
     offsets: Array
     base: int
@@ -28,7 +28,7 @@ class ChunkOffsets(NamedTuple):
 def chunk_offsets(
     descriptor: shared.Descriptor, mn: int, k: int, bits: int, *, mn_major: bool, order: tuple[int, ...] | None = None
 ) -> ChunkOffsets:
-    """Of a matrix in shared memory. order: of the rows of each 16, where K leads."""
+    """The chunks of a matrix in shared memory. order: of the rows in each 16, if K leads."""
     base = 0 if descriptor.absolute else descriptor.start // _ALIGNED * _ALIGNED
     near = replace(descriptor, start=descriptor.start - base)
     numbers = shared.chunks_of(near, mn, k, bits, mn_major=mn_major)

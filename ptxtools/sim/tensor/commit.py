@@ -14,7 +14,7 @@ from .queue import issue
 
 @serves("tcgen05.commit")
 def commit(view: View) -> None:
-    """One arrival, once the work has completed, at a barrier, or at those at its place in the CTAs of a mask."""
+    """One arrival when the work has completed: at one mbarrier, or at the same offset in each CTA of a mask."""
     op = view.op.opcode
     assert op is not None
     for lane in view.lanes():

@@ -21,8 +21,8 @@ _DEPTH = {"tf32": 8, "f16": 16, "f8f6f4": 32, "mxf8f6f4": 32, "i8": 32, "mxf4": 
 
 @dataclass(frozen=True)
 class Variant:
-    """What the opcode says: kind without "kind::", CTAs that take part, sparse A, weight-stationary; vectors: scale
-    factors along K, 0 without scaling; wide: K = 96 is known to the target."""
+    """The facts in the opcode: kind without "kind::", CTAs that take part, sparse A, weight-stationary; vectors: scale
+    factors along K, 0 without scaling; wide: whether the target has K = 96."""
 
     kind: str
     ctas: int

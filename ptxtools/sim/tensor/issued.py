@@ -1,4 +1,5 @@
-"""An operation that was issued and is executed later: its operands stay as they were, but for those it works on."""
+"""An operation that is executed later than it was issued: its operands keep their values, except those that it works
+on."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class _Issued:
         self._copies = {ref.slot: view.values(ref) for ref in refs}
 
     def __getattr__(self, name: str) -> Any:
-        """What is no operand is the view's."""
+        """Everything but operands comes from the view."""
         return getattr(self._view, name)
 
     def values(self, ref: Ref) -> Any:

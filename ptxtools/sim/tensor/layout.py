@@ -17,12 +17,9 @@ LANES, COLUMNS = 128, 512
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """How a product uses the lanes (table of 9.7.16.10.5), in each CTA.
-
-    rows: rows of D in this CTA; lane: first lane of each of them, for the leftmost columns of D; parts: stretches that
-    the columns of D are cut into, each `step` lanes further; half: whether only 16 of 32 lanes are used, so that an
-    address may begin at lane 16.
-    """
+    """How a product uses the lanes in each CTA (table of 9.7.16.10.5). rows: rows of D in this CTA; lane: first lane of
+    each row, for the leftmost columns of D; parts: the columns of D are split into that many stretches, each `step`
+    lanes further; half: whether only 16 of 32 lanes are used, so that an address may begin at lane 16."""
 
     name: str
     rows: int
@@ -58,10 +55,8 @@ def accumulator(path: Path, n: int) -> tuple[Array, Array]:
 @lru_cache(256)
 def scale_places(count: int, factors: int, first: int) -> tuple[Array, Array]:
     """Scale factors of `count` rows of A or columns of B: word columns and bytes, each count x factors (9.7.16.10.7).
-
-    The factor of row x lies in lane x % 32 of each group of 32 lanes. With K = 96 (3 or 6 factors) the bytes run on
-    through further words, one for each 128 rows of x.
-    """
+    The factor of row x is in lane x % 32 of each group of 32 lanes. With K = 96 (3 or 6 factors) the bytes continue in
+    further words, one for each 128 rows of x."""
     x, byte = np.arange(count)[:, None], first + np.arange(factors)[None, :]
     words = max(4, -(-count // 128) * 4)
     return x // 32 + words * (byte // 4), np.broadcast_to(byte % 4, (count, factors))
@@ -69,10 +64,9 @@ def scale_places(count: int, factors: int, first: int) -> tuple[Array, Array]:
 
 @lru_cache(64)
 def metadata_places(t: str, rows: int, chunks: int) -> tuple[Array, Array, Array]:
-    """Nibbles that describe a sparse A: lanes (of rows laid out without gaps), columns and bits, each rows x chunks.
-
-    8-bit and narrower types: a row's nibbles follow one another. 16- and 32-bit types: blocks of 16 rows share words.
-    """
+    """Nibbles that describe a sparse A: lanes (for rows laid out without gaps), columns and bits, each rows x chunks.
+    8-bit and narrower types: the nibbles of a row follow one another. 16- and 32-bit types: blocks of 16 rows share
+    words."""
     row, chunk = np.arange(rows)[:, None], np.arange(chunks)[None, :]
     if t in ("tf32", "f16", "bf16"):
         lane = row % 8 + 8 * (chunk // 4) + 16 * (row // 16)
@@ -82,10 +76,8 @@ def metadata_places(t: str, rows: int, chunks: int) -> tuple[Array, Array, Array
 
 
 def zero_columns(m: int, n: int, descriptor: int) -> tuple[Array, int]:
-    """Mask of columns of B that count as zero, and the column at which B starts (9.7.16.4.3).
-
-    Runs of zero bits are `use span` + 1 long, runs of one bits `skip span` + 1, as the manual's examples have it.
-    """
+    """Mask of columns of B that count as zero, and the column at which B starts (9.7.16.4.3). Runs of zero bits have
+    length `use span` + 1, runs of one bits `skip span` + 1, as in the examples of the manual."""
     shift = descriptor >> 56 & 63
     mask = np.zeros(n, bool)
     if not descriptor >> 39 & 1:

@@ -19,9 +19,8 @@ UNIT = 32
 
 @dataclass(slots=True, eq=False)
 class TensorMemory:
-    """Cells, and allocations by their first column; limit: columns that the next allocation may have;
-    relinquished: no further allocation is allowed; group: value of .cta_group that its operations have; watched: leaks
-    are looked for at the end."""
+    """Cells, and allocations by their first column; limit: columns that the next allocation may have; relinquished: no
+    further allocation is allowed; group: the .cta_group of its operations; watched: leaks are reported at the end."""
 
     cells: Array = field(default_factory=lambda: np.zeros((LANES, COLUMNS), np.uint32))
     allocations: dict[int, int] = field(default_factory=dict)
@@ -31,7 +30,7 @@ class TensorMemory:
     watched: bool = False
 
     def free(self, count: int, other: TensorMemory | None = None) -> int | None:
-        """The lowest place for `count` columns, at a multiple of their number; free in both of a pair."""
+        """The lowest multiple of `count` at which that many columns are free, in both CTAs of a pair."""
         for first in range(0, COLUMNS, count):
             if not self.taken(first, count) and not (other is not None and other.taken(first, count)):
                 return first
@@ -78,10 +77,8 @@ def split(address: int) -> tuple[int, int]:
 
 
 def partners(view: View, ctas: int, what: str, lane: int | None = None, *, alive: bool = True) -> tuple[Cta, ...]:
-    """The CTAs that an operation with .cta_group works on: its own, or the pair, the even one first.
-
-    alive: both must still run. Raises `Trap`.
-    """
+    """The CTAs that an operation with .cta_group works on: this one, or the pair, the even one first. alive: both must
+    still run. Raises `Trap`."""
     cta, cluster = view.cta, view.cluster
     memory = of(cta)
     if memory.group not in (0, ctas):

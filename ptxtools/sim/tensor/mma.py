@@ -2,101 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ptxtools.isa.chips import K96
 from ptxtools.machine.claims import Span, chunks, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.products import Numbers
 from ptxtools.machine.residents import Cta
-from ptxtools.program.details import NamedOperands
-from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 
 from . import direct, layout, shared, sparse
-from .instruction import Shape, Variant, decode
+from .call import NARROW, Call, call_of
 from .layout import LANES
-from .memory import check_columns, partners, split
+from .memory import check_columns, split
 from .numbers import BITS, Array, unpack_containers, unpack_fours
-from .operands import has, number, vector
+from .operands import has
 from .queue import issue
 
-_NARROW = {"e3m2": 6, "e2m3": 6, "e2m1": 4}
 _WARP = 32
-
-
-@dataclass(frozen=True)
-class Call:
-    """One issued product: everything that its operands say."""
-
-    view: View
-    lane: int
-    ctas: tuple[Cta, ...]
-    variant: Variant
-    shape: Shape
-    path: layout.Path
-    d: int
-    a: shared.Descriptor | int
-    b: shared.Descriptor
-    accumulate: bool
-    scale_d: int
-    disabled: tuple[int, ...]
-    meta: int
-    scale_a: int
-    scale_b: int
-    columns: int
-    shifted: bool
-
-    @property
-    def stored(self) -> int:
-        """Columns of A in memory."""
-        return self.shape.k // 2 if self.variant.sparse else self.shape.k
 
 
 @serves("tcgen05.mma")
 def product(view: View) -> None:
     """Every thread that comes here issues a product."""
     for lane in view.lanes():
-        call = _call(view, lane)
+        call = call_of(view, lane)
         issue(view, lambda call=call: _run(call), "tcgen05.mma", lane, lambda call=call: _spans(call))  # type: ignore[misc]
 
 
 def _spans(call: Call) -> list[Span]:
     """What a product reads, and D."""
-    shape, found = call.shape, []
-    origin, first = split(call.d)
-    lanes, _ = layout.accumulator(call.path, shape.n)
+    shape, found = call.said.shape, []
+    origin, first = split(call.said.d)
+    lanes, _ = layout.accumulator(call.said.path, shape.n)
     mask = mask_of(lanes + origin)
     for cta in call.ctas:
-        found.append(Span(cta, first, first + shape.n // call.path.parts, "write", tensor=True, lanes=mask))
-        found += _matrix_spans(cta, call.b, shape.btype, shape.n // len(call.ctas), shape.k, shape.b_mn_major)
-        if isinstance(call.a, int):
-            column = split(call.a)[1]
-            words = call.stored * BITS[shape.atype] // 32
+        found.append(Span(cta, first, first + shape.n // call.said.path.parts, "write", tensor=True, lanes=mask))
+        found += _matrix_spans(cta, call.said.b, shape.btype, shape.n // len(call.ctas), shape.k, shape.b_mn_major)
+        if isinstance(call.said.a, int):
+            column = split(call.said.a)[1]
+            words = call.said.stored * BITS[shape.atype] // 32
             found.append(Span(cta, column, column + words, "read", tensor=True, lanes=mask))
         else:
-            found += _matrix_spans(cta, call.a, shape.atype, call.path.rows, call.stored, shape.a_mn_major)
-        if call.variant.sparse:
+            found += _matrix_spans(
+                cta, call.said.a, shape.atype, call.said.path.rows, call.said.stored, shape.a_mn_major
+            )
+        if call.said.variant.sparse:
             found.append(_metadata_span(call, cta))
         if shape.scale_type:
-            found.append(_scale_span(call, cta, call.scale_a, call.path.rows, shape.scale_a))
-            found.append(_scale_span(call, cta, call.scale_b, shape.n, shape.scale_b))
+            found.append(_scale_span(call, cta, call.said.scale_a, call.said.path.rows, shape.scale_a))
+            found.append(_scale_span(call, cta, call.said.scale_b, shape.n, shape.scale_b))
     return found
 
 
 def _metadata_span(call: Call, cta: Cta) -> Span:
     lanes, columns = _metadata_cells(call)[:2]
-    first = split(call.meta)[1] + call.shape.selector
-    parts = [lanes + call.path.step * part for part in range(call.path.parts)]
-    mask = mask_of(np.stack(parts) + split(call.meta)[0])
+    first = split(call.said.meta)[1] + call.said.shape.selector
+    parts = [lanes + call.said.path.step * part for part in range(call.said.path.parts)]
+    mask = mask_of(np.stack(parts) + split(call.said.meta)[0])
     return Span(cta, first, first + int(columns.max()) + 1, "read", tensor=True, lanes=mask)
 
 
 def _scale_span(call: Call, cta: Cta, address: int, count: int, first: int) -> Span:
     """Scale factors, of which each group of 32 lanes that D has rows in has a copy."""
-    columns, column = layout.scale_places(count, call.shape.factors, first)[0], split(address)[1]
-    rows = np.concatenate([call.path.lane + call.path.step * part for part in range(call.path.parts)])
+    columns, column = layout.scale_places(count, call.said.shape.factors, first)[0], split(address)[1]
+    rows = np.concatenate([call.said.path.lane + call.said.path.step * part for part in range(call.said.path.parts)])
     lanes = np.arange(_WARP) + _WARP * np.unique(rows // _WARP)[:, None]
     return Span(cta, column + int(columns.min()), column + int(columns.max()) + 1, "read", tensor=True,
                 lanes=mask_of(lanes))  # fmt: skip
@@ -106,121 +74,31 @@ def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_ma
     return chunks(cta, shared.chunks_of(d, mn, k, BITS[t], mn_major=mn_major))
 
 
-def _variant(view: View) -> Variant:
-    """What the opcode says, worked out once for devices with K = 96 and once for those without: they may share it."""
-    named = view.op.of(NamedOperands)
-    chip = getattr(view.launch.device, "chip", None)
-    wide = chip is not None and K96 in chip.features
-    found: Variant | None = named.known.get(wide)
-    if found is None:
-        op = view.op.opcode
-        assert op is not None
-        words = op.name.split(".")
-        found = named.known[wide] = Variant(
-            op.mods["kind"].removeprefix("kind::"), int(op.mods["cta_group"][-1]), "sp" in words, "ws" in words,
-            op.mods.get("scale_vectorsize", ""), wide,
-        )  # fmt: skip
-    return found
-
-
-def _call(view: View, lane: int) -> Call:
-    """Decode and check the operands. Raises `Trap` for what is illegal."""
-    variant = _variant(view)
-    op = view.op.opcode
-    assert op is not None
-    what = op.name
-    ctas = partners(view, variant.ctas, what, lane)
-    try:
-        shape = decode(number(view, "idesc", lane), variant)
-        a: shared.Descriptor | int
-        if has(view, "a_desc"):
-            a = _descriptor(view, "a", lane, shape.atype, variant, mn_major=shape.a_mn_major)
-        else:
-            a = number(view, "a_tmem", lane)
-        b = _descriptor(view, "b", lane, shape.btype, variant, mn_major=shape.b_mn_major)
-    except shared.DescriptorError as problem:
-        raise view.trap(f"{what}: {problem}", lane) from None
-    call = Call(
-        view, lane, ctas, variant, shape,
-        layout.path_of(shape.m, variant.ctas, sparse=variant.sparse, stationary=variant.stationary),
-        number(view, "d_tmem", lane), a, b, bool(number(view, "enable_input_d", lane)),
-        _optional(view, "scale_input_d", lane),
-        tuple(vector(view, "disable_output_lane", lane)) if has(view, "disable_output_lane") else (),
-        _optional(view, "sp_meta", lane), _optional(view, "scale_a", lane), _optional(view, "scale_b", lane),
-        _optional(view, "zero_column_mask_desc", lane), op.has("ashift"),
-    )  # fmt: skip
-    _check(call, what)
-    return call
-
-
-def _optional(view: View, name: str, lane: int) -> int:
-    return number(view, name, lane) if has(view, name) else 0
-
-
-def _descriptor(view: View, which: str, lane: int, t: str, variant: Variant, *, mn_major: bool) -> shared.Descriptor:
-    """A matrix descriptor; the major must go with the type and the swizzle (table 52). Raises DescriptorError."""
-    try:
-        found = shared.tensor_descriptor(number(view, f"{which}_desc", lane), absolute_allowed=variant.wide)
-    except shared.DescriptorError as problem:
-        raise shared.DescriptorError(f"{which}-desc: {problem}") from None
-    if mn_major:
-        wide_atoms = found.swizzle is shared.SWIZZLE_128_32
-        if t in _NARROW:
-            raise shared.DescriptorError(f"{which}-desc: a transposed matrix of {t} is not supported")
-        if wide_atoms != (t == "tf32"):
-            raise shared.DescriptorError(
-                f"{which}-desc: matrix descriptor: swizzling mode (bits 61-63) {found.swizzle.name} is illegal for a "
-                f"transposed matrix of {t}"
-            )
-    return found
-
-
-def _check(call: Call, what: str) -> None:
-    """Places in tensor memory. Raises `Trap`."""
-    view, lane, half = call.view, call.lane, call.path.half
-    first, _ = split(call.d)
-    if first not in ((0, 16) if half else (0,)):
-        allowed = "0 or 16" if half else "0"
-        raise view.trap(f"{what}: D at lane {first} of tensor memory; layout {call.path.name} requires {allowed}", lane)
-    others = [("A", call.a if isinstance(call.a, int) else call.d)]
-    if call.variant.sparse:
-        others.append(("the metadata", call.meta))
-    for name, address in others:
-        if split(address)[0] != first:
-            raise view.trap(f"{what}: {name} at lane {split(address)[0]} of tensor memory; D is at {first}", lane)
-    if call.shifted and call.shape.m < 128:
-        raise view.trap(f"{what}: .ashift with M = {call.shape.m}; it must be 128 or 256", lane)
-    if call.columns >> 39 & 1 or call.columns >> 56:
-        limit = 16 if call.shape.m == 32 else 32
-        if call.columns >> 56 & 63 > limit:
-            raise view.trap(f"{what}: column shift {call.columns >> 56 & 63}; at most {limit} is allowed", lane)
-
-
 # --- the product ------------------------------------------------------------------------------------------------------
 
 
 def _run(call: Call) -> None:
     """Compute D in every CTA that takes part."""
-    if call.shape.dtype != "s32" and direct.multiply(call, _rule(call)):
+    if call.said.shape.dtype != "s32" and direct.multiply(call):
         return
     zero, shift = (None, 0)
     if has(call.view, "zero_column_mask_desc"):
-        zero, shift = layout.zero_columns(call.shape.m, call.shape.n, call.columns)
-    share = call.shape.n // len(call.ctas)
+        zero, shift = layout.zero_columns(call.said.shape.m, call.said.shape.n, call.said.columns)
+    share = call.said.shape.n // len(call.ctas)
     columns = [_factor_b(call, cta, share + shift)[shift:] for cta in call.ctas]
     codes = columns[0] if len(columns) == 1 else np.concatenate(columns)
     if zero is not None and zero.any():
         codes = np.where(zero[:, None], np.zeros((), codes.dtype), codes)
-    b = _decoded(call, call.shape.btype, codes, negate=call.shape.negate_b)
+    b = _decoded(call, call.said.shape.btype, codes, negate=call.said.shape.negate_b)
     for index, cta in enumerate(call.ctas):
         _run_in(call, cta, index, b)
 
 
 def _run_in(call: Call, cta: Cta, index: int, b: Array | Numbers) -> None:
     """The rows of D that lie in one CTA."""
-    shape, path = call.shape, call.path
+    shape, path = call.said.shape, call.said.path
     lanes, columns = layout.accumulator(path, shape.n)
-    origin, first = split(call.d)
+    origin, first = split(call.said.d)
     width = shape.n // path.parts
     cells = check_columns(call.view, cta, first, width, "tcgen05.mma: D", call.lane)
     plain = path.parts == 1 and not path.half
@@ -230,30 +108,30 @@ def _run_in(call: Call, cta: Cta, index: int, b: Array | Numbers) -> None:
     else:
         block = lanes + origin, columns + first
     old = cells[block]
-    c = _addend(call, old) if call.accumulate else None
+    c = _addend(call, old) if call.said.accumulate else None
     result = _result(call, cta, b, c)
     bits = result.view(np.uint16 if result.dtype == np.float16 else np.uint32).astype(np.uint32)
-    if call.disabled:
-        off = np.array([call.disabled[4 * index + lane // 32] >> lane % 32 & 1 for lane in range(LANES)], bool)
+    if call.said.disabled:
+        off = np.array([call.said.disabled[4 * index + lane // 32] >> lane % 32 & 1 for lane in range(LANES)], bool)
         bits = np.where(off[lanes + origin], old, bits)
     cells[block] = bits
 
 
 def _addend(call: Call, old: Array) -> Array:
-    t = call.shape.dtype
+    t = call.said.shape.dtype
     if t == "s32":
         return np.ascontiguousarray(old)
     values: Array = old.astype(np.uint16).view(np.float16) if t == "f16" else np.ascontiguousarray(old).view(np.float32)
-    if not call.scale_d:
+    if not call.said.scale_d:
         return values
-    return values.astype(np.float64) * 2.0**-call.scale_d
+    return values.astype(np.float64) * 2.0**-call.said.scale_d
 
 
 def _result(call: Call, cta: Cta, b: Array | Numbers, c: Array | None) -> Array:
     """D's rows in a CTA. What lies in tensor memory has a copy for each stretch of D's columns."""
-    shape, path = call.shape, call.path
+    shape, path = call.said.shape, call.said.path
     scaled = bool(shape.scale_type)
-    parts = path.parts if scaled or isinstance(call.a, int) or call.variant.sparse else 1
+    parts = path.parts if scaled or isinstance(call.said.a, int) or call.said.variant.sparse else 1
     width = shape.n // parts
     found = []
     for part in range(parts):
@@ -265,7 +143,7 @@ def _result(call: Call, cta: Cta, b: Array | Numbers, c: Array | None) -> Array:
             if scaled:
                 found.append(_scaled(call, cta, part, a, right, addend))
             else:
-                found.append(call.view.launch.products.multiply(a, right, addend, _rule(call)))
+                found.append(call.view.launch.products.multiply(a, right, addend, call.rule))
         else:
             assert isinstance(a, np.ndarray)
             assert isinstance(b, np.ndarray)
@@ -273,17 +151,12 @@ def _result(call: Call, cta: Cta, b: Array | Numbers, c: Array | None) -> Array:
     return found[0] if parts == 1 else np.concatenate(found, axis=1)
 
 
-def _rule(call: Call) -> Rule:
-    shape = call.shape
-    return rule_of(Sum("tcgen05", shape.atype, shape.dtype, shape.k, scale=shape.scale_type), call.view.launch.numerics)
-
-
 # --- factors ----------------------------------------------------------------------------------------------------------
 
 
 def _decoded(call: Call, t: str, codes: Array, *, negate: bool) -> Array | Numbers:
     """Numbers of a matrix; fp4 comes with two to a byte."""
-    if call.variant.kind == "i8":
+    if call.said.variant.kind == "i8":
         return call.view.launch.products.whole(t, np.ascontiguousarray(codes))
     found = call.view.launch.products.numbers(t, np.ascontiguousarray(codes))
     return found.negated() if negate else found
@@ -296,36 +169,38 @@ def _in_shared(call: Call, cta: Cta, which: str, d: shared.Descriptor, t: str, m
         found = shared.matrix(memory, d, mn, k, BITS[t], mn_major=major)
     except shared.DescriptorError as problem:
         raise call.view.trap(f"{which}-desc: {problem}", call.lane) from None
-    if t in _NARROW:
-        return unpack_containers(_NARROW[t], np.ascontiguousarray(found))
+    if t in NARROW:
+        return unpack_containers(NARROW[t], np.ascontiguousarray(found))
     return unpack_fours(found) if t == "fp4" else found
 
 
 def _factor_b(call: Call, cta: Cta, columns: int) -> Array:
-    shape = call.shape
-    return _in_shared(call, cta, "b", call.b, shape.btype, columns, shape.k, shape.b_mn_major)
+    shape = call.said.shape
+    return _in_shared(call, cta, "b", call.said.b, shape.btype, columns, shape.k, shape.b_mn_major)
 
 
 def _factor_a(call: Call, cta: Cta, part: int) -> Array | Numbers:
     """The rows of A that a CTA has, for one stretch of D's columns."""
-    shape = call.shape
-    if isinstance(call.a, int):
-        codes = _in_tensor(call, cta, call.a, part)
+    shape = call.said.shape
+    if isinstance(call.said.a, int):
+        codes = _in_tensor(call, cta, call.said.a, part)
     else:
-        codes = _in_shared(call, cta, "a", call.a, shape.atype, call.path.rows, call.stored, shape.a_mn_major)
-    if call.variant.sparse:
+        codes = _in_shared(
+            call, cta, "a", call.said.a, shape.atype, call.said.path.rows, call.said.stored, shape.a_mn_major
+        )
+    if call.said.variant.sparse:
         codes = sparse.expand(codes, sparse.columns(shape.atype, _metadata(call, cta, part)))
     return _decoded(call, shape.atype, codes, negate=shape.negate_a)
 
 
 def _in_tensor(call: Call, cta: Cta, address: int, part: int) -> Array:
     """Elements of A in tensor memory, from the lanes of their rows of D."""
-    bits = BITS[call.shape.atype]
-    words = call.stored * bits // 32
+    bits = BITS[call.said.shape.atype]
+    words = call.said.stored * bits // 32
     origin, column = split(address)
     cells = check_columns(call.view, cta, column, words, "tcgen05.mma: A", call.lane)
-    lanes = call.path.lane + call.path.step * part + origin
-    if call.shifted:  # each row from the lane below, but for the last of 32
+    lanes = call.said.path.lane + call.said.path.step * part + origin
+    if call.said.shifted:  # each row from the lane below, but for the last of 32
         lanes = np.where(lanes % 32 == 31, lanes, lanes + 1)
     found = np.ascontiguousarray(cells[lanes, column : column + words])
     if bits == 4:
@@ -336,20 +211,20 @@ def _in_tensor(call: Call, cta: Cta, address: int, part: int) -> Array:
 def _metadata(call: Call, cta: Cta, part: int) -> Array:
     """Nibbles of the metadata: rows x chunks (9.7.16.10.8.4)."""
     lanes, columns, bits = _metadata_cells(call)
-    origin, column = split(call.meta)
-    column += call.shape.selector
+    origin, column = split(call.said.meta)
+    column += call.said.shape.selector
     width = int(columns.max()) + 1
     cells = check_columns(call.view, cta, column, width, "tcgen05.mma: metadata", call.lane)
-    words = cells[lanes + call.path.step * part + origin, columns + column]
+    words = cells[lanes + call.said.path.step * part + origin, columns + column]
     nibbles: Array = (words >> bits.astype(np.uint32) & np.uint32(15)).astype(np.uint8)
     return nibbles
 
 
 def _metadata_cells(call: Call) -> tuple[Array, Array, Array]:
     """Lanes, columns and bits of the metadata's nibbles, from where it begins."""
-    t = call.shape.atype
-    lanes, columns, bits = layout.metadata_places(t, call.path.rows, call.shape.k // sparse.grain_of(t).chunk)
-    return 32 * (lanes // 16) + lanes % 16 if call.path.half else lanes, columns, bits
+    t = call.said.shape.atype
+    lanes, columns, bits = layout.metadata_places(t, call.said.path.rows, call.said.shape.k // sparse.grain_of(t).chunk)
+    return 32 * (lanes // 16) + lanes % 16 if call.said.path.half else lanes, columns, bits
 
 
 # --- scale factors (9.7.16.10.7) --------------------------------------------------------------------------------------
@@ -357,12 +232,12 @@ def _metadata_cells(call: Call) -> tuple[Array, Array, Array]:
 
 def _scaled(call: Call, cta: Cta, part: int, a: Numbers, b: Numbers, c: Array | None) -> Array:
     """A product with block scaling. Rows of D in one group of 32 lanes use the copies of the factors there."""
-    lanes = call.path.lane + call.path.step * part
+    lanes = call.said.path.lane + call.said.path.step * part
     groups = np.unique(lanes // _WARP)
-    shape = call.shape
+    shape = call.said.shape
     rows, columns = len(a.values), len(b.values)
-    bytes_a = _scale_bytes(call, cta, call.scale_a, rows, shape.scale_a, lanes // _WARP)
-    each = [_scale_bytes(call, cta, call.scale_b, columns, shape.scale_b, np.full(columns, g)) for g in groups]
+    bytes_a = _scale_bytes(call, cta, call.said.scale_a, rows, shape.scale_a, lanes // _WARP)
+    each = [_scale_bytes(call, cta, call.said.scale_b, columns, shape.scale_b, np.full(columns, g)) for g in groups]
     if all((other == each[0]).all() for other in each[1:]):
         return _scaled_product(call, a, b, c, bytes_a, each[0])
     result = np.empty((rows, columns), np.float32)
@@ -375,7 +250,7 @@ def _scaled(call: Call, cta: Cta, part: int, a: Numbers, b: Numbers, c: Array | 
 
 def _scale_bytes(call: Call, cta: Cta, address: int, count: int, first: int, groups: Array) -> Array:
     """Factors of `count` rows or columns from given groups of 32 lanes: count x factors."""
-    columns, places = layout.scale_places(count, call.shape.factors, first)
+    columns, places = layout.scale_places(count, call.said.shape.factors, first)
     _, column = split(address)
     width = int(columns.max()) + 1
     cells = check_columns(call.view, cta, column, width, "tcgen05.mma: scale factors", call.lane)
@@ -386,5 +261,5 @@ def _scale_bytes(call: Call, cta: Cta, address: int, count: int, first: int, gro
 
 
 def _scaled_product(call: Call, a: Numbers, b: Numbers, c: Array | None, bytes_a: Array, bytes_b: Array) -> Array:
-    products, t = call.view.launch.products, call.shape.scale_type
-    return products.multiply(a, b, c, _rule(call), (products.scales(t, bytes_a), products.scales(t, bytes_b)))
+    products, t = call.view.launch.products, call.said.shape.scale_type
+    return products.multiply(a, b, c, call.rule, (products.scales(t, bytes_a), products.scales(t, bytes_b)))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 
-#: Bits that an element takes in memory; 6- and 4-bit floats stand in bytes, except "fp4": two e2m1 to a byte.
+#: Bits of an element in memory; 6- and 4-bit floats take a byte each, except "fp4": two e2m1 in a byte.
 BITS = {
     "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 8, "fp4": 4, "s8": 8,
     "u8": 8, "b1": 1,
@@ -17,16 +17,14 @@ BITS = {
 
 
 def unpack_fours(data: Array) -> Array:
-    """Bytes of two 4-bit elements each, the lower first, as bytes of one: the last axis doubles."""
+    """Bytes with two 4-bit elements each, the lower first, as one byte for each: the last axis doubles."""
     pairs = np.stack((data & np.uint8(15), data >> np.uint8(4)), axis=-1)
     return pairs.reshape(*data.shape[:-1], -1)
 
 
 def unpack_containers(bits: int, data: Array) -> Array:
-    """Groups of 16 elements of 6 or 4 bits, packed at the low end of 16 bytes, as 16 bytes (9.7.16.10.4.4).
-
-    The last axis is a multiple of 16. A 6-bit element comes to bits 0 to 5 of its byte, a 4-bit one to bits 2 to 5.
-    """
+    """Groups of 16 elements of 6 or 4 bits, packed at the low end of 16 bytes, as 16 bytes (9.7.16.10.4.4). The last
+    axis is a multiple of 16. A 6-bit element is put into bits 0 to 5 of its byte, a 4-bit one into bits 2 to 5."""
     groups = data.reshape(*data.shape[:-1], -1, 16)
     if bits == 4:
         return (unpack_fours(groups[..., :8]) << np.uint8(2)).reshape(data.shape)

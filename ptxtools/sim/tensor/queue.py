@@ -1,5 +1,5 @@
-"""Asynchronous tcgen05 work of a CTA (9.7.16.6): done in the order of issue, at once or, in shuffled and late runs,
-later. Stores of a warp have a queue of their own, which the warp's tcgen05.wait::st empties."""
+"""Asynchronous tcgen05 work of a CTA (9.7.16.6): executed in the order of issue, at once or, in shuffled and late runs,
+later. The stores of a warp have a separate queue, which tcgen05.wait::st of that warp empties."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ _LOADS = "tcgen05 loads"
 def issue(
     view: View, work: Callable[[], None], text: str, lane: int = 0, spans: Callable[[], list[Span]] | None = None
 ) -> None:
-    """Do the work after all that this CTA has issued before: mma, cp, shift and commit stay in order.
-
-    spans: what it reads and writes, asked for where somebody listens.
-    """
+    """Do the work after everything that this CTA has issued before: mma, cp, shift and commit stay in order. spans: the
+    memory that it reads and writes, asked for only if somebody listens."""
     if spans is not None:
         work = _claimed(announce(view, lane, text, spans, (_KEY, view.cta)), work)
     if not view.schedule.delays:
@@ -34,7 +32,7 @@ def issue(
 
 
 def _claimed(claim: Claim | None, work: Work) -> Work:
-    """The work, with the end of its claim."""
+    """The work, and then the end of its claim."""
     if claim is None:
         return work
     own = claim
@@ -47,7 +45,7 @@ def _claimed(claim: Claim | None, work: Work) -> Work:
 
 
 def store(view: View, work: Work, cells: Callable[[], Span]) -> None:
-    """Write tensor memory after what this warp has stored before."""
+    """Write tensor memory, after the earlier stores of this warp."""
     claim = announce(view, view.leader, "tcgen05.st", lambda: [cells()], (_STORES, view.cta, view.warp))
     work = _claimed(claim, work)
     if not view.launch.late:
@@ -59,7 +57,7 @@ def store(view: View, work: Work, cells: Callable[[], Span]) -> None:
 
 
 def load(view: View, cells: Callable[[], Span]) -> None:
-    """Tensor memory is being read; in late runs until the warp's tcgen05.wait::ld."""
+    """Announce that tensor memory is being read; in late runs until the warp's tcgen05.wait::ld."""
     claim = announce(view, view.leader, "tcgen05.ld", lambda: [cells()])
     if claim is None:
         return
@@ -76,15 +74,15 @@ def _stores(view: View) -> deque[Work]:
 
 
 def _do(stores: deque[Work], last: Work | None) -> None:
-    """Do stores up to one of them, or all; none if that one is done already."""
+    """Do the stores up to a given one, or all; nothing if that one is done already."""
     while stores and (last is None or last in stores):
         stores.popleft()()
 
 
 @serves("tcgen05.wait")
 def wait(view: View) -> None:
-    """tcgen05.wait::st (9.7.16.8.5). What tcgen05.ld reads is in its registers at once: compilers move uses of the
-    registers before tcgen05.wait::ld, because the chips wait for registers by themselves."""
+    """tcgen05.wait::st (9.7.16.8.5). The results of tcgen05.ld are in their registers at once: compilers move uses of
+    the registers before tcgen05.wait::ld, because the chips wait for registers anyway."""
     if view.op.opcode is not None and view.op.opcode.has("wait::st"):
         _do(_stores(view), None)
     else:

@@ -1,8 +1,8 @@
 """Matrices in shared memory: the 64-bit descriptor, its layouts and swizzles (9.7.15.5.1.2, 9.7.16.3, 9.7.16.4.1).
 
-Everything is counted in chunks of 16 bytes, inside of which elements lie as they are. A layout says where the chunk of
-row `mn` (of A; column of B) and part `c` of K lies, or, where mn is the leading dimension, that of part `c` of mn and
-column k. A swizzle then exchanges address bits 4 to 6 with what they and bits 7 to 9 give.
+Everything is counted in chunks of 16 bytes, whose elements are contiguous. A layout gives the position of the chunk for
+row `mn` (of A; column of B) and part `c` of K or, if mn is the leading dimension, for part `c` of mn and column k. A
+swizzle then combines some of the address bits 4 to 6 with bits 7 to 9 by exclusive or.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _zero(value: int, ranges: tuple[tuple[int, int], ...]) -> None:
 
 
 def layout_bit(mn_major: bool) -> int:
-    """A bit beside those of a descriptor of wgmma, for its matrix's major."""
+    """A bit, added to those of a wgmma descriptor, for the major of its matrix."""
     return mn_major << 61
 
 
@@ -106,10 +106,8 @@ def layout_bit(mn_major: bool) -> int:
 
 @lru_cache(2048)
 def chunk_numbers(descriptor: Descriptor, rows: int, parts: int, *, mn_major: bool) -> tuple[Array, int]:
-    """Where chunks lie: numbers of 16-byte chunks of shared memory, and the highest of them.
-
-    K leads: `rows` of mn x `parts` of K. mn leads: `rows` of K x `parts` of mn.
-    """
+    """Positions of chunks: numbers of 16-byte chunks of shared memory, and the highest number. K leads: `rows` of mn x
+    `parts` of K. mn leads: `rows` of K x `parts` of mn."""
     offsets = (_mn_major if mn_major else _k_major)(descriptor, rows, parts)
     numbers = _swizzled(descriptor, offsets) // CHUNK
     numbers.setflags(write=False)
@@ -122,7 +120,7 @@ def _k_major(d: Descriptor, rows: int, parts: int) -> Array:
     down = mn % _ROWS * pitch + mn // _ROWS * d.stride
     if d.swizzle is NONE:
         return d.start + down + c * d.leading
-    if d.absolute:  # chunks behind the end of the 128-byte row come from the tile at the leading address
+    if d.absolute:  # chunks after the end of the 128-byte row are in the tile at the leading address
         across = d.start % 128 // CHUNK + c
         other = d.leading + down + (across - 8) * CHUNK
         return np.where(across < 8, d.start + down + c * CHUNK, other)
@@ -164,7 +162,7 @@ def gather(
 
 
 def outside(end: int, size: int) -> DescriptorError:
-    """What is wrong with a matrix that ends behind the CTA's shared memory."""
+    """The message for a matrix that ends outside of the shared memory of the CTA."""
     return DescriptorError(
         f"matrix descriptor: the matrix extends to byte {end:#x}, past the CTA's shared memory ({size:#x} bytes)"
     )
@@ -176,10 +174,8 @@ _CHUNKS = np.dtype("V16")
 def matrix(
     memory: Array, descriptor: Descriptor, mn: int, k: int, bits: int, *, mn_major: bool, some: slice | None = None
 ) -> Array:
-    """A matrix of mn x k elements of 4 (two to a byte), 8, 16 or 32 bits, as bytes, u16 or u32; 1-bit ones as bytes.
-
-    Elements of 1 and 4 bits are not taken apart: the second dimension is bytes. some: rows of mn that are wanted.
-    """
+    """A matrix of mn x k elements of 4 (two in a byte), 8, 16 or 32 bits, as bytes, u16 or u32; of 1 bit as bytes.
+    Elements of 1 and 4 bits stay packed: the second dimension counts bytes. some: the rows of mn that are wanted."""
     if mn_major:
         width = mn * bits // 8
         rows = gather(memory, descriptor, k, -(-width // CHUNK), mn_major=True)[:, :width]

@@ -14,7 +14,7 @@ from .numbers import Array
 
 
 class Grain(NamedTuple):
-    """Logical columns of a chunk, stored columns of it, and columns that stay together."""
+    """Logical columns of a chunk, columns stored of it, and columns that stay together."""
 
     chunk: int
     stored: int
@@ -25,7 +25,7 @@ _ONE_OF_TWO, _TWO_OF_FOUR, _PAIRS = Grain(2, 1, 1), Grain(4, 2, 1), Grain(8, 4, 
 
 
 def grain_of(t: str) -> Grain:
-    """How the columns of a sparse matrix of this type are thinned out."""
+    """The grain in which columns of this type are left out."""
     return _ONE_OF_TWO if t == "tf32" else _PAIRS if t == "fp4" else _TWO_OF_FOUR
 
 

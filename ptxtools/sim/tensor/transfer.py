@@ -27,10 +27,8 @@ _WARP = 32
 
 @lru_cache(256)
 def places(shape: str, count: int) -> tuple[Array, Array]:
-    """Lane and column from the address on of each register of each thread: registers x 32 (9.7.16.2.3).
-
-    Threads 16 to 31 of 16x32bx2 count from their own address.
-    """
+    """Lane and column, relative to the address, of each register of each thread: registers x 32 (9.7.16.2.3). Threads
+    16 to 31 of 16x32bx2 count from a second address."""
     thread = np.arange(_WARP)[None, :]
     register = np.arange(count)[:, None]
     both = np.zeros((count, _WARP), np.intp)
@@ -46,7 +44,7 @@ def places(shape: str, count: int) -> tuple[Array, Array]:
 
 
 def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
-    """Cells of the CTA, and lane and column of each register's cell, of its first where two are packed."""
+    """Cells of the CTA, and lane and column of the cell of each register (of its first cell if two are packed)."""
     op = view.op.opcode
     assert op is not None
     named = view.op.of(NamedOperands)
@@ -77,7 +75,7 @@ def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
 
 @serves("tcgen05.ld")
 def load(view: View) -> None:
-    """Cells to registers, and perhaps the least or greatest of those of each thread (9.7.16.8.3)."""
+    """Cells to registers and, with .red, the minimum or maximum of those of each thread (9.7.16.8.3)."""
     op = view.op.opcode
     assert op is not None
     packed = op.has("pack::16b")
@@ -102,7 +100,7 @@ def reduced(op: Opcode, values: Array) -> Array:
         values = values & np.uint32(0x7FFF_FFFF)
     floats = values.view(np.float32)
     nan = np.isnan(floats)
-    # Order of bits with zeros told apart: -0 is less than +0 (9.7.3.11).
+    # Compared by bits, so that -0 is less than +0 (9.7.3.11).
     order = np.where(values >> np.uint32(31), ~values, values | np.uint32(0x8000_0000))
     order = np.where(nan, np.uint32(0xFFFF_FFFF if least else 0), order)
     best = order.min(axis=0) if least else order.max(axis=0)
@@ -113,7 +111,7 @@ def reduced(op: Opcode, values: Array) -> Array:
 
 @serves("tcgen05.st")
 def store(view: View) -> None:
-    """Registers to cells (9.7.16.8.4). Unpacked halves leave the upper half of their cells as it is."""
+    """Registers to cells (9.7.16.8.4). Unpacked halves leave the upper halves of their cells unchanged."""
     op = view.op.opcode
     assert op is not None
     unpacked = op.has("unpack::16b")
@@ -146,7 +144,7 @@ _DECOMPRESSED = {"b6x16_p32": 6, "b4x16_p64": 4}
 
 @lru_cache(16)
 def copy_lanes(shape: str, multicast: str) -> Array:
-    """Lanes that each row of the source comes to: copies x rows."""
+    """Lanes that each row of the source is copied to: copies x rows."""
     row: Array = np.arange(_SHAPES[shape][0])
     copies = [0]
     if shape == "4x256b":
@@ -163,7 +161,7 @@ def copy_lanes(shape: str, multicast: str) -> Array:
 
 @serves("tcgen05.cp")
 def copy(view: View) -> None:
-    """Shared memory to tensor memory (9.7.16.9.2); with .cta_group::2 in both CTAs, each from its own."""
+    """Shared memory to tensor memory (9.7.16.9.2); with .cta_group::2 in both CTAs, each from its shared memory."""
     for lane in view.lanes():
         _issue_copy(view, lane)
 
@@ -220,10 +218,8 @@ _SHIFTED = 8  # columns: 32 bytes
 
 @serves("tcgen05.shift")
 def shift(view: View) -> None:
-    """Rows move down by one in each group of 32 lanes, whose last row stays (9.7.16.9.3).
-
-    Direction, and that all groups from the address on take part, are deduced: see docs/tensor-cores.md.
-    """
+    """Rows move down by one in each group of 32 lanes; the last row of a group stays (9.7.16.9.3). The manual leaves
+    open the direction, and that all groups from the address on take part: see docs/tensor-cores.md."""
     op = view.op.opcode
     assert op is not None
     for lane in view.lanes():

@@ -1,7 +1,7 @@
 """wgmma: products of warpgroups (9.7.15).
 
-Each of the four warps computes its 16 rows when it executes the instruction, which is one of the moments the manual
-allows. The first time an instruction comes here; then the engine may take it over (`Products.take_over_product`).
+Each of the four warps computes its 16 rows when it executes the instruction, which is one of the moments that the
+manual allows. An instruction is first executed here; then the engine may take it over (`Products.take_over_product`).
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def product(view: View) -> None:
 
 
 def _written(view: View, plan: Plan) -> WarpgroupProduct:
-    """The instruction as it is written, for who takes it over."""
+    """The instruction as written, for the engine that takes it over."""
     a = place(view, "a_desc") if plan.in_memory else slots(view, "a")
     b, scale = place(view, "b_desc"), place(view, "scale_d")
     assert a is not None

@@ -1,7 +1,7 @@
-"""Groups of wgmma (9.7.15.7): what is issued, committed and waited for by the four warps of a warpgroup.
+"""Groups of wgmma (9.7.15.7): the products that the four warps of a warpgroup issue, commit and wait for.
 
-A warp that waits for a group also waits until the other three have issued what the group holds, because on the chips
-the group is complete for the warpgroup as a whole. What is executed late, is executed when its group is waited for.
+A warp that waits for a group also waits until the other three have issued the products of that group, because on the
+chips a group completes for the warpgroup as a whole. Late work is executed when its group is waited for.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _KEY = "wgmma"
 
 @dataclass(slots=True, eq=False)
 class Warpgroup:
-    """Of a warpgroup: B of some instructions, by their number; in late runs what is left to do, by warp, and how many
-    products were issued at each commit."""
+    """The state of a warpgroup: B of some instructions, by number; in late runs the work still to do, by warp, and the
+    number of products issued at each commit."""
 
     matrices: dict[int, Any] = field(default_factory=dict)
     late: list[deque[Callable[[], None]]] = field(default_factory=lambda: [deque() for _ in range(WARPS)])
@@ -30,14 +30,14 @@ class Warpgroup:
     groups: list[list[int]] = field(default_factory=lambda: [[] for _ in range(WARPS)])
 
     def catch_up(self, warp: int, wanted: int) -> None:
-        """Do what was left, until so many products of a warp are executed."""
+        """Do late work, until a given number of products of a warp is executed."""
         while self.late[warp] and self.executed[warp] < wanted:
             self.executed[warp] += 1
             self.late[warp].popleft()()
 
 
 def warpgroup_of(view: View) -> tuple[Warpgroup, int]:
-    """The warpgroup, and the warp's number in it. Raises `Trap` where it lacks warps."""
+    """The warpgroup, and the warp's number in it. Raises `Trap` if it lacks warps."""
     key = f"{_KEY} {view.warp // WARPS}"
     state = view.cta.state
     found = state.get(key)
@@ -50,7 +50,7 @@ def warpgroup_of(view: View) -> tuple[Warpgroup, int]:
 
 
 def records(view: View) -> list[IssuedProducts]:
-    """What the four warps have issued."""
+    """The products that the four warps have issued."""
     first = view.warp // WARPS * WARPS
     return [view.issued_by(first + warp) for warp in range(WARPS)]
 

@@ -8,6 +8,7 @@ from ptxtools.isa import resolve
 from ptxtools.semantics import fragments
 from ptxtools.semantics.fragments import Fragment
 from ptxtools.semantics.products import product_of
+from tests.rows import rows
 
 from . import model
 
@@ -35,7 +36,7 @@ def assert_bijection(parts: list[Fragment]) -> None:
     assert set(places) == everything
 
 
-@pytest.mark.parametrize(("m", "k", "bits"), A + TALL)
+@rows(("m", "k", "bits"), A + TALL)
 def test_factor_a(m: int, k: int, bits: int) -> None:
     assert_bijection([fragments.factor_a(m, k, bits)])
 
@@ -58,7 +59,7 @@ def test_four_products_of_m8n8k4(layout: str) -> None:
         assert_bijection([fragments.quad_accumulator(q, bits) for q in range(4)])
 
 
-@pytest.mark.parametrize(("m", "k", "bits"), A)
+@rows(("m", "k", "bits"), A)
 def test_a_is_the_manuals(m: int, k: int, bits: int) -> None:
     fragment = fragments.factor_a(m, k, bits)
     for row, places in enumerate(fragment.places()):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pytest
+
+from tests.rows import rows
 
 from .harness import run
 from .test_products import FLOATS, INTEGERS, Form, assert_equal, contained, expected, integer_product
@@ -40,7 +41,7 @@ def pairs(form: Form) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             yield a, b
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@rows("text", TEXTS)
 def test_every_element_has_its_place(text: str) -> None:
     """All pairs are CTAs of one launch, and every eighth is one of another on the reference engine."""
     form, rng = Form(text), np.random.default_rng(0)

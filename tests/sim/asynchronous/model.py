@@ -53,13 +53,20 @@ class Copy:
             self.together, self.unit, self.room = 1, self.slice, self.slice
         self.steps = self.fields.get("element_strides", [1] * len(self.shape))
         self.swizzle = self.fields.get("swizzle", "none")
+        self._known: tuple[str, list[list[int | None]]] = ("", [])
 
     @property
     def tensor_bytes(self) -> int:
         return int(np.prod(self.shape)) // self.together * self.unit
 
-    def rows(self) -> Iterator[list[int | None]]:
+    def rows(self) -> list[list[int | None]]:
         """Offsets of the units of each row of the tile in global memory, None for what does not exist."""
+        facts = f"{self} {self.steps}"
+        if self._known[0] != facts:
+            self._known = facts, list(self._rows())
+        return self._known[1]
+
+    def _rows(self) -> Iterator[list[int | None]]:
         if self.mode in ("tile::gather4", "tile::scatter4"):
             outer: list[tuple[int, ...]] = [(row,) for row in self.at[1:]]
         elif self.mode == "tile":
@@ -96,13 +103,15 @@ class Copy:
         line = list(range(start[0], high[0] + 1, self.steps[first]))  # the first line may begin off the grid
         walk: list[tuple[int, ...]] = [(w, *start[1:]) for w in line]
         middle = () if spatial == len(self.shape) - 2 else tuple(start[1:-1])
+        column, halo = self.fields["pixels_per_column"], self.info[0] if self.mode.startswith("im2col::w") else 0
         for n in range(start[-1], start[-1] + 300):
+            if len(walk) >= max(column, 128) + halo:
+                break
             for place in itertools.product(*reversed(axes)):
                 w, *rest = reversed(place)
                 spot = (w, *rest, *middle) if not self.slice else (w, *rest, start[-2])
                 if (n, *reversed(rest)) > (start[-1], *reversed(start[1:spatial])):
                     walk.append((*spot, n))
-        column, halo = self.fields["pixels_per_column"], self.info[0] if self.mode.startswith("im2col::w") else 0
         if self.mode == "im2col::w::128":
             found = walk[:128] + [walk[32 * run + i] for i in range(halo) for run in (1, 2, 3, 4)]
         else:
@@ -133,7 +142,7 @@ class Copy:
 
     def extent(self) -> int:
         """Bytes of shared memory, to a multiple of 512."""
-        rows = list(self.rows())
+        rows = self.rows()
         return -(-(1 + max(max(p) for p in self.places(len(rows) - 1, len(rows[-1])))) // 512) * 512
 
     def loaded(self, tensor: Array, room: Array) -> Array:

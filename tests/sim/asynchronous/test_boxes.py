@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ptxtools.sim.tensormap import TYPES, TensorMap, TensorMapError, modes, swizzle, tiles
+from tests.rows import rows
 
 ARENA = np.random.default_rng(3).integers(0, 256, 1 << 20, np.uint8)
 
@@ -57,7 +58,7 @@ def tile_maps() -> list[TensorMap]:
     return made
 
 
-@pytest.mark.parametrize("map_", tile_maps())
+@rows("map_", tile_maps())
 def test_tiles(map_: TensorMap) -> None:
     """Dimension 0 is always dense; a step leaves out elements of the others."""
     map_.check()
@@ -210,8 +211,8 @@ def test_im2col_of_interleaved_tensors(rank: int, slices: str) -> None:
 # --- swizzle ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B"])
-@pytest.mark.parametrize("start", [0, 128, 384, 1024])
+@rows("mode", ["32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B"])
+@rows("start", [0, 128, 384, 1024])
 def test_swizzle_is_a_permutation_and_its_own_inverse(mode: str, start: int) -> None:
     tile = np.arange(2048, dtype=np.uint16).view(np.uint8)
     layout = swizzle.Layout(mode, 32, 1, 128, 128, 128)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 from tests.work import HANG
 
 from .test_mbarrier import ENGINES, first, run
@@ -158,7 +159,7 @@ class Sequence:
 
 
 @ENGINES
-@pytest.mark.parametrize("seed", range(12))
+@rows("seed", range(12))
 def test_sequences(seed: int, engine: str) -> None:
     sequence = Sequence(seed, 120)
     setup = "mov.b32 %r30, bar; cvt.u64.u32 %rd30, %r30; mov.u64 %rd30, bar; cvta.shared.u64 %rd30, %rd30;\n"
@@ -186,7 +187,7 @@ def test_sequences_are_varied() -> None:
 
 
 @ENGINES
-@pytest.mark.parametrize(("operations", "reason"), [
+@rows(("operations", "reason"), [
     ("init 1, arrive.noComplete 1", ".noComplete complete the phase"),
     ("init 2, arrive_drop.noComplete 2", ".noComplete complete the phase"),
     ("init 2, arrive_drop.noComplete 1, arrive.noComplete 1", ".noComplete complete the phase"),

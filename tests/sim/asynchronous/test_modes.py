@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.rows import rows
+
 from .model import SWIZZLES, UNITS, Copy, load, store
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
@@ -45,7 +47,7 @@ def test_tiles_of_each_rank(shape: Any, box: Any, at: Any, engine: str) -> None:
 
 
 @ENGINES
-@pytest.mark.parametrize("type_", UNITS)
+@rows("type_", UNITS)
 def test_each_type(type_: str, engine: str) -> None:
     """Rows that leave the tensor, filled with zeros, and with NaN where there is one."""
     padded = type_ in ("b4x16_p64", "b6x16_p32")
@@ -59,8 +61,8 @@ def test_each_type(type_: str, engine: str) -> None:
 
 
 @ENGINES
-@pytest.mark.parametrize("dst", ["shared::cta", "shared::cluster"])
-@pytest.mark.parametrize("swizzle", SWIZZLES)
+@rows("dst", ["shared::cta", "shared::cluster"])
+@rows("swizzle", SWIZZLES)
 def test_each_swizzle_mode(swizzle: str, dst: str, engine: str) -> None:
     """Rows as long as the mode mixes, and shorter ones."""
     span = SWIZZLES[swizzle][0] or 64
@@ -130,8 +132,8 @@ def test_im2col_stores(rank: int, engine: str) -> None:
 
 
 @ENGINES
-@pytest.mark.parametrize("swizzle", ["64B", "128B", "128B_atom_32B"])
-@pytest.mark.parametrize("rank", PIXELS)
+@rows("swizzle", ["64B", "128B", "128B_atom_32B"])
+@rows("rank", PIXELS)
 def test_im2col_w(rank: int, swizzle: str, engine: str) -> None:
     """Halo pixels, moved bounding boxes, strides, and a first pixel left of the box."""
     shape = (32, *PIXELS[rank], 9)
@@ -223,7 +225,7 @@ def reduced(operation: str, type_: str) -> Any:
 
 
 @ENGINES
-@pytest.mark.parametrize(("operation", "type_"), REDUCTIONS)
+@rows(("operation", "type_"), REDUCTIONS)
 def test_tensor_reductions(operation: str, type_: str, engine: str) -> None:
     copy = Copy(type_, (24, 9), (12, 3), fields={"box": [16, 8], "swizzle": "128B"})
     if UNITS[type_][1] == 8:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 from tests.work import HANG
 
 from .test_copies import ENGINES, HEADER, LOAD, POINTERS, TENSOR, WAIT, kernel, launch
@@ -49,8 +50,8 @@ def result(operation: str, type_: str, old: Any, new: Any) -> Any:
 
 
 @ENGINES
-@pytest.mark.parametrize("hint", ["", ".L2::cache_hint"])
-@pytest.mark.parametrize(("operation", "type_"), TO_GLOBAL)
+@rows("hint", ["", ".L2::cache_hint"])
+@rows(("operation", "type_"), TO_GLOBAL)
 def test_bulk_reductions_to_global_memory(operation: str, type_: str, hint: str, engine: str) -> None:
     last = ", %rd20" if hint else ""
     body = f"cp.reduce.async.bulk.global.shared::cta.bulk_group{hint}.{operation}.{type_} [%b], [%s], 256{last};\n"
@@ -61,7 +62,7 @@ def test_bulk_reductions_to_global_memory(operation: str, type_: str, hint: str,
 
 
 @ENGINES
-@pytest.mark.parametrize(("operation", "type_"), TO_SHARED)
+@rows(("operation", "type_"), TO_SHARED)
 def test_bulk_reductions_to_shared_memory(operation: str, type_: str, engine: str) -> None:
     """Both halves of 512 bytes are loaded; the first is reduced into the second."""
     body = (
@@ -117,8 +118,8 @@ WAYS = [
 
 
 @ENGINES
-@pytest.mark.parametrize("checks", ["", "asynccheck"])
-@pytest.mark.parametrize(("cop", "size", "rest", "copied"), WAYS)
+@rows("checks", ["", "asynccheck"])
+@rows(("cop", "size", "rest", "copied"), WAYS)
 def test_sizes_of_cp_async(cop: str, size: int, rest: str, copied: int, checks: str, engine: str) -> None:
     """What is not copied is zero; %p1 is true, %p2 false; a source size of 99 is that of the copy."""
     mods = ".L2::cache_hint.L2::128B" if size == 16 else ""
@@ -144,7 +145,7 @@ REDUCED = [("inc", "u32"), ("dec", "u32"), ("min", "u32"), ("min", "s32"), ("max
 
 
 @ENGINES
-@pytest.mark.parametrize(("type_", "count"), STORED)
+@rows(("type_", "count"), STORED)
 def test_st_async_to_shared_memory(type_: str, count: int, engine: str) -> None:
     size = int(type_[1:]) // 8
     registers = [f"%r{i + 1}" if size == 4 else f"%rd{i + 1}" for i in range(count)]
@@ -161,10 +162,8 @@ def test_st_async_to_shared_memory(type_: str, count: int, engine: str) -> None:
 
 
 @ENGINES
-@pytest.mark.parametrize(
-    "type_", ["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"]
-)
-@pytest.mark.parametrize("mods", [".release.gpu", ".mmio.release.sys"])
+@rows("type_", ["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"])
+@rows("mods", [".release.gpu", ".mmio.release.sys"])
 def test_st_async_to_global_memory(type_: str, mods: str, engine: str) -> None:
     size = int(type_[1:]) // 8
     register = {1: "%byte", 2: "%h1", 4: "%r1", 8: "%rd1"}[size]
@@ -177,7 +176,7 @@ def test_st_async_to_global_memory(type_: str, mods: str, engine: str) -> None:
 
 
 @ENGINES
-@pytest.mark.parametrize(("operation", "type_"), REDUCED)
+@rows(("operation", "type_"), REDUCED)
 def test_red_async(operation: str, type_: str, engine: str) -> None:
     size = int(type_[1:]) // 8
     old, new = (operands(type_, seed)[:4] for seed in (5, 6))
@@ -318,8 +317,8 @@ REPLACED: list[tuple[str, int | None, str, int, dict[str, Any]]] = [
 
 
 @ENGINES
-@pytest.mark.parametrize("space", ["shared::cta", "global"])
-@pytest.mark.parametrize(("field", "place", "type_", "value", "change"), REPLACED)
+@rows("space", ["shared::cta", "global"])
+@rows(("field", "place", "type_", "value", "change"), REPLACED)
 def test_each_field_of_a_tensor_map(
     field: str, place: int | None, type_: str, value: int, change: dict[str, Any], space: str, engine: str
 ) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
@@ -41,7 +42,7 @@ def reports(body: str, engine: str, *, block: int = 64, cluster: int = 1, grid: 
 
 
 @ENGINES
-@pytest.mark.parametrize(("body", "found"), [
+@rows(("body", "found"), [
     (WRITE + FENCE + BARRIER + STORE, False),  # each fences what it wrote
     (WRITE + BARRIER + FENCE + STORE, False),  # the storing thread fences what it was told of
     (WRITE + BARRIER + ONE.format(0) + STORE, False),

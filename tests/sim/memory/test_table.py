@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
@@ -51,8 +53,9 @@ WINDOWS = {
 }  # fmt: skip
 
 
-def run(lines: str, size: int, data: Array, engine: str) -> Array:
-    """Thread t finds `size` bytes of data (at most 32) at each window's register, and leaves as many at %out."""
+def run(lines: str, size: int, data: Array, engines: Sequence[str] = ("native", "reference")) -> Array:
+    """Thread t finds `size` bytes of data (at most 32) at each window's register, and leaves as many at %out: the same
+    on all engines."""
     text = f""".version 8.8
     .target sm_100
     .address_size 64
@@ -77,13 +80,17 @@ def run(lines: str, size: int, data: Array, engine: str) -> Array:
     {lines}
     ret; }}"""
     module = ptxtools.loads(text)
-    device = ptxtools.Device("sm_100", engine=engine)
     padded = np.zeros(1024, np.uint8)
     padded[: len(data)] = data
-    device.write(device.global_(module, "constants").address, padded)
-    out = np.zeros(THREADS * size, np.uint8)
-    device.launch(module["k"], 1, THREADS, [data, out, padded.tobytes()], timeout=HANG)
-    return out
+    found = []
+    for engine in engines:
+        device = ptxtools.Device("sm_100", engine=engine)
+        device.write(device.global_(module, "constants").address, padded)
+        out = np.zeros(THREADS * size, np.uint8)
+        device.launch(module["k"], 1, THREADS, [data, out, padded.tobytes()], timeout=HANG)
+        found.append(out)
+    np.testing.assert_array_equal(found[-1], found[0])
+    return found[0]
 
 
 def registers(bits: int, count: int) -> tuple[str, list[str]]:
@@ -98,9 +105,8 @@ def combinations(spaces: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(t, s) for s in spaces for t in (TYPES if s in ("global", "shared", "local") else few)]
 
 
-@ENGINES
-@pytest.mark.parametrize(("type_", "space"), combinations((*SPACES, *READ_ONLY)))
-def test_loads(type_: str, space: str, engine: str) -> None:
+@rows(("type_", "space"), combinations((*SPACES, *READ_ONLY)))
+def test_loads(type_: str, space: str) -> None:
     bits = bits_of(type_)
     for count in vectors(type_, space):
         size = bits * count // 8
@@ -116,7 +122,7 @@ def test_loads(type_: str, space: str, engine: str) -> None:
         lines = f"{load}.{type_} {listed}, [{WINDOWS[space]}];\n" + "".join(
             f"st.global.b{bits} [%out+{bits // 8 * i}], {name};\n" for i, name in enumerate(names)
         )
-        np.testing.assert_array_equal(run(lines, size, data, engine), data)
+        np.testing.assert_array_equal(run(lines, size, data), data)
 
 
 def _placed(mods: str, where: str) -> str:
@@ -124,9 +130,8 @@ def _placed(mods: str, where: str) -> str:
     return f"{where}{mods}" if mods.startswith((".c", ".l", ".w", ".L")) and mods != ".weak" else f"{mods}{where}"
 
 
-@ENGINES
-@pytest.mark.parametrize(("type_", "space"), combinations(SPACES))
-def test_stores(type_: str, space: str, engine: str) -> None:
+@rows(("type_", "space"), combinations(SPACES))
+def test_stores(type_: str, space: str) -> None:
     bits = bits_of(type_)
     for count in vectors(type_, space):
         size = bits * count // 8
@@ -140,36 +145,34 @@ def test_stores(type_: str, space: str, engine: str) -> None:
         lines += f"{clear} st{_placed(order('st', space), where)}{vec}.{type_} [{place}], {listed};\n"
         if place != "%out":
             lines += "".join(f"ld{where}.b8 %move, [{place}+{b}]; st.global.b8 [%out+{b}], %move;" for b in range(size))
-        np.testing.assert_array_equal(run(lines, size, data, engine), data)
+        np.testing.assert_array_equal(run(lines, size, data), data)
 
 
-@ENGINES
 @pytest.mark.parametrize("space", ["global", "shared", "local", "const", "param", "generic"])
-def test_128_bits(space: str, engine: str) -> None:
+def test_128_bits(space: str) -> None:
     data = np.random.default_rng(1).integers(0, 256, THREADS * 16, np.uint8)
     where = "" if space == "generic" else f".{space}"
     lines = f""".reg .b128 %x; ld{where}.b128 %x, [{WINDOWS[space]}]; mov.b128 {{%d0, %d1}}, %x;
     mov.b128 %x, {{%d1, %d0}}; st.global.b128 [%out], %x;"""
     wanted = data.view(np.uint64).reshape(-1, 2)[:, ::-1].copy().view(np.uint8).reshape(-1)
-    np.testing.assert_array_equal(run(lines, 16, data, engine), wanted)
+    np.testing.assert_array_equal(run(lines, 16, data), wanted)
 
 
-@ENGINES
-@pytest.mark.parametrize("wide", ["b32", "b64"])
-@pytest.mark.parametrize("type_", ["u8", "s8", "u16", "s16", "u32", "s32"])
-def test_narrow_loads_into_wide_registers(type_: str, wide: str, engine: str) -> None:
+@rows("wide", ["b32", "b64"])
+@rows("type_", ["u8", "s8", "u16", "s16", "u32", "s32"])
+def test_narrow_loads_into_wide_registers(type_: str, wide: str) -> None:
     """Signed ones keep their sign, the others are filled with zeros (table of 9.4.1); stores take the low bits."""
     if type_.endswith("32") and wide == "b32":
         return
     name = "%r1" if wide == "b32" else "%d1"
     size = bits_of(type_) // 8
     data = np.random.default_rng(2).integers(0, 256, THREADS * 8, np.uint8)
-    out = run(f"ld.global.{type_} {name}, [%in]; st.global.{wide} [%out], {name};", 8, data, engine)
+    out = run(f"ld.global.{type_} {name}, [%in]; st.global.{wide} [%out], {name};", 8, data)
     elements = data.reshape(THREADS, 8)[:, :size].copy().view({"u": "u", "s": "i"}[type_[0]] + str(size))[:, 0]
     kind = "i" if type_[0] == "s" else "u"
     wanted = elements.astype(f"{kind}{bits_of(wide) // 8}")
     assert (out.reshape(THREADS, 8)[:, : bits_of(wide) // 8].copy().view(wanted.dtype)[:, 0] == wanted).all()
-    out = run(f"ld.global.{wide} {name}, [%in]; st.global.{type_} [%out], {name};", 8, data, engine)
+    out = run(f"ld.global.{wide} {name}, [%in]; st.global.{type_} [%out], {name};", 8, data)
     np.testing.assert_array_equal(out.reshape(THREADS, 8)[:, :size], data.reshape(THREADS, 8)[:, :size])
 
 
@@ -180,19 +183,18 @@ def test_vectors_are_aligned_as_a_whole(space: str, size: int, engine: str) -> N
     listed = "{" + ", ".join(f"%r{i}" for i in range(count)) + "}"
     where = "" if space == "generic" else f".{space}"
     with pytest.raises(ptxtools.Trap, match=f"not aligned to {size}"):
-        run(f"ld{where}.v{count}.b32 {listed}, [{WINDOWS[space]}+4];", 32, np.zeros(THREADS * 32, np.uint8), engine)
+        run(f"ld{where}.v{count}.b32 {listed}, [{WINDOWS[space]}+4];", 32, np.zeros(THREADS * 32, np.uint8), [engine])
     if space == "global":
         with pytest.raises(ptxtools.Trap, match=f"not aligned to {size}"):
-            run("st.global.v8.b32 [%out+4], {_, 1, _, _, _, _, _, _};", 32, np.zeros(THREADS * 32, np.uint8), engine)
+            run("st.global.v8.b32 [%out+4], {_, 1, _, _, _, _, _, _};", 32, np.zeros(THREADS * 32, np.uint8), [engine])
 
 
-@ENGINES
-@pytest.mark.parametrize("space", [".global", ""])
-@pytest.mark.parametrize(
+@rows("space", [".global", ""])
+@rows(
     ("type_", "written"),
     [("b32", 0b10011101), ("f32", 0b00000100), ("u32", 0b11110000), ("b64", 0b1100), ("u64", 0b0110), ("f64", 0b0001)],
 )
-def test_elements_left_out_keep_their_bytes(type_: str, written: int, space: str, engine: str) -> None:
+def test_elements_left_out_keep_their_bytes(type_: str, written: int, space: str) -> None:
     """9.7.9.11: of a store of 256 bits `_` stands for what is not written."""
     width = bits_of(type_) // 8
     count = 32 // width
@@ -201,13 +203,12 @@ def test_elements_left_out_keep_their_bytes(type_: str, written: int, space: str
     lines = "".join(f"ld.global.b{8 * width} {name}, [%in+{width * i}];\n" for i, name in enumerate(names))
     fill = "".join(f"st.global.b32 [%out+{at}], -1;" for at in range(0, 32, 4))
     data = np.random.default_rng(7).integers(0, 256, THREADS * 32, np.uint8)
-    out = run(f"{lines} {fill} st{space}.v{count}.{type_} [%out], {{{', '.join(kept)}}};", 32, data, engine)
+    out = run(f"{lines} {fill} st{space}.v{count}.{type_} [%out], {{{', '.join(kept)}}};", 32, data)
     stays = np.repeat([not written >> i & 1 for i in range(count)], width)
     np.testing.assert_array_equal(out.reshape(THREADS, 32), np.where(stays, 255, data.reshape(THREADS, 32)))
 
 
-@ENGINES
-def test_hints_change_no_values(engine: str) -> None:
+def test_hints_change_no_values() -> None:
     """9.7.9.15 to 9.7.9.18: policies, prefetches, priorities; discard leaves values that nobody may rely on."""
     lines = """.reg .b64 %f; createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %f, 0.5;
     createpolicy.range.L2::evict_last.L2::evict_first.b64 %d1, [%in], 128, 256;
@@ -217,4 +218,4 @@ def test_hints_change_no_values(engine: str) -> None:
     ld.global.L2::cache_hint.b64 %d3, [%in], %f; st.global.L2::cache_hint.b64 [%out], %d3, %f;
     ld.global.L1::evict_last.L2::cache_hint.L2::256B.b64 %d3, [%in], %d1; st.global.L1::evict_first.b64 [%out], %d3;"""
     data = np.random.default_rng(3).integers(0, 256, THREADS * 8, np.uint8)
-    np.testing.assert_array_equal(run(lines, 8, data, engine), data)
+    np.testing.assert_array_equal(run(lines, 8, data), data)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 from tests.work import HANG
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
@@ -103,7 +104,7 @@ def vector(count: int) -> str:
 
 
 @ENGINES
-@pytest.mark.parametrize(("operation", "type_", "count", "accumulate"), LOADS)
+@rows(("operation", "type_", "count", "accumulate"), LOADS)
 def test_ld_reduce(operation: str, type_: str, count: int, accumulate: str, engine: str) -> None:
     """Devices one after the other; intermediate results have the element's type, or that of .acc."""
     element, packed = parts(type_)
@@ -120,7 +121,7 @@ def test_ld_reduce(operation: str, type_: str, count: int, accumulate: str, engi
 
 
 @ENGINES
-@pytest.mark.parametrize(("type_", "count"), [
+@rows(("type_", "count"), [
     *[(t, 1) for t in ("b32", "b64", "u32", "u64", "s32", "s64")], *VECTORS, *EIGHTS,
 ])  # fmt: skip
 def test_st(type_: str, count: int, engine: str) -> None:
@@ -132,7 +133,7 @@ def test_st(type_: str, count: int, engine: str) -> None:
 
 
 @ENGINES
-@pytest.mark.parametrize(("operation", "type_", "count"), [(o, t, n) for o, t, n, _ in WHOLE] + [
+@rows(("operation", "type_", "count"), [(o, t, n) for o, t, n, _ in WHOLE] + [
     ("add", t, n) for t, n in VECTORS
 ])  # fmt: skip
 def test_red(operation: str, type_: str, count: int, engine: str) -> None:

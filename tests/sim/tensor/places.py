@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 #: Bytes of a row and the XOR of an address, by swizzling mode.
@@ -52,19 +54,26 @@ def strides(mn: int, k: int, bits: int, mode: str, mn_major: bool) -> tuple[int,
     return block * max(1, k // deep), block
 
 
+@cache
+def bytes_of(start: int, shape: tuple[int, int], bits: int, mode: str, mn_major: bool) -> np.ndarray:
+    """Byte addresses of all elements of a matrix without gaps (mn x k)."""
+    mn, k = shape
+    steps = strides(mn, k, bits, mode, mn_major)
+    return np.array(
+        [[byte_of(start, row, column, bits, mode, mn_major, *steps) for column in range(k)] for row in range(mn)]
+    )
+
+
 def put(memory: np.ndarray, start: int, codes: np.ndarray, bits: int, mode: str, mn_major: bool) -> tuple[int, int]:
     """Write a matrix (mn x k of codes) into bytes of shared memory; returns LBO and SBO."""
     mn, k = codes.shape
-    lbo, sbo = strides(mn, k, bits, mode, mn_major)
-    for row in range(mn):
-        for column in range(k):
-            at = byte_of(start, row, column, bits, mode, mn_major, lbo, sbo)
-            code = int(codes[row, column])
-            if bits == 4:
-                memory[at] |= code << 4 * (column % 2)
-            else:
-                memory[at : at + bits // 8] = list(code.to_bytes(bits // 8, "little"))
-    return lbo, sbo
+    places = bytes_of(start, (mn, k), bits, mode, mn_major)
+    if bits == 4:
+        np.bitwise_or.at(memory, places, (codes << (np.arange(k) % 2 * 4).astype(codes.dtype)).astype(np.uint8))
+    else:
+        for byte in range(bits // 8):
+            memory[places + byte] = (codes >> codes.dtype.type(8 * byte) & codes.dtype.type(255)).astype(np.uint8)
+    return strides(mn, k, bits, mode, mn_major)
 
 
 def descriptor(start: int, lbo: int, sbo: int, mode: str, *, tensor: bool) -> int:

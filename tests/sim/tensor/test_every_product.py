@@ -7,13 +7,14 @@ ends and one between. The products themselves are those of the other files; a fo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
-import pytest
 
 from ptxtools import isa
 from ptxtools.isa.form import Form
 from tests.machine.matrix import test_products, test_rules, test_wmma
+from tests.rows import rows
 
 from . import test_mma, test_wgmma
 from .test_all_forms import SECTIONS, pages, resolved, target_of
@@ -35,33 +36,31 @@ def cover(ops: list[isa.Opcode]) -> Iterator[isa.Opcode]:
         yield best
 
 
+@cache
 def cases() -> list[tuple[Form, isa.Opcode]]:
     forms = [form for section in SECTIONS for page in pages(section) for form in page.forms]
     found = [(form, [op for op in resolved(form).values() if multiplies(op)]) for form in forms]
     return [(form, op) for form, ops in found if ops for op in cover(ops)]
 
 
-CASES = cases()
-
-
 def name_of(value: object) -> str:
     return value.text if isinstance(value, isa.Opcode) else ""
 
 
-@pytest.mark.parametrize(("form", "op"), CASES, ids=name_of)
+@rows(("form", "op"), cases, ids=name_of)
 def test_product(form: Form, op: isa.Opcode) -> None:
     make = {"wmma": wmma, "mma": warp, "wgmma": warpgroup, "tcgen05": fifth}[form.family]
     make(form, op)
 
 
 def test_all_families_are_there() -> None:
-    names = {op.name for _, op in CASES}
+    names = {op.name for _, op in cases()}
     assert names == {
         "wmma.mma", "mma", "wgmma.mma_async", "wgmma.mma_async.sp", "tcgen05.mma", "tcgen05.mma.sp",
         "tcgen05.mma.ws", "tcgen05.mma.ws.sp",
     }  # fmt: skip
-    assert {"sp", "sp::ordered_metadata"} <= {op.mods.get("spvariant") for _, op in CASES}
-    assert len(CASES) > 220
+    assert {"sp", "sp::ordered_metadata"} <= {op.mods.get("spvariant") for _, op in cases()}
+    assert len(cases()) > 220
 
 
 def wmma(form: Form, op: isa.Opcode) -> None:

@@ -16,6 +16,7 @@ from ptxtools.semantics.accumulation import Rule
 from ptxtools.semantics.tensorcore import LEAST, NAN32
 from ptxtools.sim import services
 from ptxtools.sim.tensor import mma
+from tests.rows import rows
 
 from . import kernels, places
 from .sums import expected
@@ -187,8 +188,8 @@ KINDS = {"f16": ("f16", 0), "bf16": ("f16", 1), "tf32": ("tf32", 2), "e4m3": ("f
 
 
 @ENGINES
-@pytest.mark.parametrize("make", MAKERS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("t", BITS)
+@rows("make", MAKERS, ids=lambda f: f.__name__)
+@rows("t", BITS)
 def test_tcgen05(t: str, make: object, engine: str) -> None:
     """The columns of tensor memory behind D stay as they are."""
     case = Case(t, 128)

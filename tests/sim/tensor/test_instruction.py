@@ -6,6 +6,7 @@ import pytest
 
 from ptxtools.sim.tensor.instruction import Variant, decode
 from ptxtools.sim.tensor.shared import DescriptorError
+from tests.rows import rows
 
 F16, TF32, F8 = Variant("f16", 1, False, False), Variant("tf32", 1, False, False), Variant("f8f6f4", 1, False, False)
 I8, MX8 = Variant("i8", 1, False, False), Variant("mxf8f6f4", 1, False, False)
@@ -86,7 +87,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("value", "variant", "text"), WRONG)
+@rows(("value", "variant", "text"), WRONG)
 def test_wrong_fields_are_named(value: int, variant: Variant, text: str) -> None:
     with pytest.raises(DescriptorError) as error:
         decode(value, variant)

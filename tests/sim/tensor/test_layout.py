@@ -7,6 +7,7 @@ import pytest
 
 from ptxtools.sim.tensor import layout, sparse
 from ptxtools.sim.tensor.transfer import copy_lanes, places
+from tests.rows import rows
 
 PATHS = [
     (128, 1, False, False, "D"), (64, 1, False, False, "F"), (256, 2, False, False, "A"), (128, 2, False, False, "B"),
@@ -38,8 +39,8 @@ def test_places_by_the_table() -> None:
 COUNTS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 
 
-@pytest.mark.parametrize("shape", list(COUNTS))
-@pytest.mark.parametrize("repeats", [1, 2, 8, 32])
+@rows("shape", list(COUNTS))
+@rows("repeats", [1, 2, 8, 32])
 def test_data_movement_covers_a_rectangle(shape: str, repeats: int) -> None:
     count = COUNTS[shape] * repeats
     lanes, columns = places(shape, count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,8 @@ from ptxtools.isa import resolve
 from ptxtools.isa.targets import chip_of
 from ptxtools.program.details import NamedOperands
 from ptxtools.program.program import Op
-from ptxtools.sim.tensor import mma
+from ptxtools.sim.tensor import call
+from tests.rows import rows
 
 from . import kernels, places
 
@@ -68,6 +70,19 @@ def place(rows: int, count: int, m: int, n: int, *, ctas: int, sparse: bool, sta
     return cta, m + 64 * (n >= count // 2), n % (count // 2)
 
 
+@cache
+def places_of(
+    rows: int, count: int, *, ctas: int, sparse: bool, stationary: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """CTAs, lanes and columns of all elements of D, each rows x count."""
+    found = [
+        [place(rows, count, m, n, ctas=ctas, sparse=sparse, stationary=stationary) for n in range(count)]
+        for m in range(rows)
+    ]
+    cta, lane, column = np.moveaxis(np.array(found), 2, 0)
+    return cta, lane, column
+
+
 class Product:
     """One instruction with random operands."""
 
@@ -98,22 +113,22 @@ class Product:
         if sparse:
             self._store_metadata()
 
-    def where(self, m: int, n: int) -> tuple[int, int, int]:
-        cta, lane, column = place(
-            self.m, self.n, m, n, ctas=self.ctas, sparse=self.sparse, stationary=self.stationary
+    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Index of D in the cells."""
+        cta, lane, column = places_of(
+            self.m, self.n, ctas=self.ctas, sparse=self.sparse, stationary=self.stationary
         )  # fmt: skip
         return cta, lane + self.lane, column
 
     def _store_c(self) -> None:
-        for m, n in itertools.product(range(self.m), range(self.n)):
-            self.cells[self.where(m, n)] = self._bits(self.c[m, n])
+        self.cells[self.places()] = self._bits(self.c)
 
-    def _bits(self, value: float) -> int:
+    def _bits(self, values: np.ndarray) -> np.ndarray:
         if self.dtype == "s32":
-            return int(value) & 0xFFFF_FFFF
+            return values.astype(np.int32).view(np.uint32)
         if self.dtype == "f16":
-            return int(np.float16(value).view(np.uint16))
-        return int(np.float32(value).view(np.uint32))
+            return values.astype(np.float16).view(np.uint16).astype(np.uint32)
+        return values.astype(np.float32).view(np.uint32)
 
     def _store(self, which: str, codes: np.ndarray, start: int, mn_major: bool) -> str:
         share = len(codes) // self.ctas
@@ -126,13 +141,15 @@ class Product:
     def _store_a(self) -> None:
         """A in tensor memory at column 256: containers follow one another; copies for each stretch of D's columns."""
         bits = 4 if "mxf4" in self.kind else BITS.get(self.atype, 8)
-        codes = self.a_codes.astype(np.uint64) << np.uint64(2 if self.atype == "e2m1" and bits == 8 else 0)
+        codes = self.a_codes.astype(np.uint32) << np.uint32(2 if self.atype == "e2m1" and bits == 8 else 0)
         per = 32 // bits
-        for m, column in itertools.product(range(self.m), range(self.a_codes.shape[1] // per)):
-            word = sum(int(c) << bits * i for i, c in enumerate(codes[m, per * column : per * (column + 1)]))
-            for n in range(0, self.n, 8):
-                cta, lane, _ = self.where(m, n)
-                self.cells[cta, lane, 256 + column] = word
+        words = np.zeros((self.m, codes.shape[1] // per), np.uint32)
+        for i in range(per):
+            words |= codes[:, i::per] << np.uint32(bits * i)
+        cta, lane, _ = self.places()
+        for n in range(0, self.n, 8):
+            for column in range(words.shape[1]):
+                self.cells[cta[:, n], lane[:, n], 256 + column] = words[:, column]
 
     def _store_metadata(self) -> None:
         """Metadata at column 300, by the table of section 9.7.16.10.8.4's figures; the dense matrix follows from it."""
@@ -142,8 +159,9 @@ class Product:
         self.dense = np.zeros((self.m, self.k))
         self.cells[:, :, 300:304] = 0
         rows = self.m // self.ctas
+        nibbles = self.rng.choice(legal, (self.m, self.k // wide))
         for m, chunk in itertools.product(range(self.m), range(self.k // wide)):
-            nibble = int(self.rng.choice(legal))
+            nibble = int(nibbles[m, chunk])
             first, second = nibble & 3, nibble >> 2
             if t == "tf32":
                 self.dense[m, 2 * chunk + first // 2] = self.a[m, chunk]
@@ -152,9 +170,8 @@ class Product:
                     at = 8 * chunk + 2 * pair
                     self.dense[m, at : at + 2] = self.a[m, 4 * chunk + 2 * i : 4 * chunk + 2 * i + 2]
             else:
-                self.dense[m, 4 * chunk + first], self.dense[m, 4 * chunk + second] = self.a[
-                    m, 2 * chunk : 2 * chunk + 2
-                ]
+                self.dense[m, 4 * chunk + first] = self.a[m, 2 * chunk]
+                self.dense[m, 4 * chunk + second] = self.a[m, 2 * chunk + 1]
             cta, row = m // rows, m % rows
             if BITS.get(t, 8) >= 16:
                 lane, column, bit = (
@@ -182,16 +199,11 @@ class Product:
         text = self.text(more, modifiers, before, scales, enable, tail, lines)
         options.setdefault("target", "sm_100a")
         found = kernels.tcgen05(text, self.shared, self.cells, group=self.ctas, **options)
-        out = np.empty((self.m, self.n))
-        for m, n in itertools.product(range(self.m), range(self.n)):
-            bits = found[self.where(m, n)]
-            if self.dtype == "s32":
-                out[m, n] = bits.view(np.int32)
-            elif self.dtype == "f16":
-                assert bits < 1 << 16
-                out[m, n] = np.uint16(bits).view(np.float16)
-            else:
-                out[m, n] = bits.view(np.float32)
+        bits = found[self.places()]
+        if self.dtype == "f16":
+            assert (bits < 1 << 16).all()
+            bits = bits.astype(np.uint16)
+        out = bits.view({"s32": np.int32, "f16": np.float16, "f32": np.float32}[self.dtype]).astype(np.float64)
         self.found = found
         return out
 
@@ -243,8 +255,8 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("m", "n", "ctas", "stationary", "sparse", "lane"), SHAPES)
-@pytest.mark.parametrize("a_tensor", [False, True])
+@rows(("m", "n", "ctas", "stationary", "sparse", "lane"), SHAPES)
+@rows("a_tensor", [False, True])
 def test_layouts(m: int, n: int, ctas: int, stationary: bool, sparse: bool, lane: int, a_tensor: bool) -> None:
     Product("f16", "f16", m=m, n=n, ctas=ctas, stationary=stationary, sparse=sparse, lane=lane,
             a_tensor=a_tensor).check()  # fmt: skip
@@ -266,7 +278,7 @@ MAJORS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "t", "mode", "a_major", "b_major"), MAJORS)
+@rows(("kind", "t", "mode", "a_major", "b_major"), MAJORS)
 def test_majors(kind: str, t: str, mode: str, a_major: bool, b_major: bool) -> None:
     Product(kind, t, n=128, mode=mode, a_major=a_major, b_major=b_major).check()
 
@@ -467,4 +479,46 @@ def test_what_is_known_of_an_opcode_belongs_to_the_device() -> None:
     op.detail = NamedOperands({}, {}, {}, {})
     for target in ("sm_100a", "sm_103a", "sm_100a"):
         view = SimpleNamespace(op=op, launch=SimpleNamespace(device=SimpleNamespace(chip=chip_of(target))))
-        assert mma._variant(view).wide is (target == "sm_103a")  # type: ignore[arg-type]
+        assert call.variant_of(view).wide is (target == "sm_103a")  # type: ignore[arg-type]
+
+
+def test_issued_again_it_takes_what_memory_has_become() -> None:
+    """One instruction twice, with the same operands; in between the first row of A becomes zero."""
+    case = Product("f16", "f16")
+    found = case.run(
+        lines="mov.u32 %r15, 2; mov.u32 %r16, 0;\ntwice:",
+        tail="; st.shared.v4.b32 [smem], {%r16, %r16, %r16, %r16};"
+        " st.shared.v4.b32 [smem+16], {%r16, %r16, %r16, %r16};"
+        " sub.u32 %r15, %r15, 1; setp.ne.u32 %z1, %r15, 0; @%z1 bra twice",
+    )
+    once = case.a @ case.b.T
+    assert once[0].any()
+    wanted = once + case.c
+    wanted[1:] += once[1:]
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("a_tensor", [False, True])
+def test_issued_again_it_needs_its_columns_still(a_tensor: bool) -> None:
+    text = f""".version 8.6\n.target sm_100a\n.address_size 64
+.visible .entry k()
+.reqntid 32
+{{
+    .shared .align 1024 .b8 smem[24576];
+    .shared .align 4 .b32 place;
+    .reg .b32 %q<6>; .reg .b64 %w<2>; .reg .pred %z<3>; .reg .b32 %t, %r<3>;
+    mov.u32 %r0, %tid.x; setp.eq.u32 %z1, %r0, 0; mov.u32 %r1, 2;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 512;
+    ld.shared.u32 %t, [place];
+again:
+    @!%z1 bra others;
+{Product("f16", "f16", a_tensor=a_tensor).text(enable=0)}
+others:
+    bar.warp.sync -1;
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 512;
+    sub.u32 %r1, %r1, 1; setp.ne.u32 %z2, %r1, 0; @%z2 bra again;
+    ret;
+}}"""
+    which = "A uses columns 256 to 263" if a_tensor else "D uses columns 0 to 31"
+    with pytest.raises(Trap, match=f"tcgen05.mma: {which} of tensor memory, not all of which"):
+        ptxtools.Device("sm_100a").launch(ptxtools.loads(text)["k"], 1, 32, [])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
+from gmpy2 import mpq
 
 from ptxtools.machine.products import Numbers, Products
 from ptxtools.native.tiles.numbers import TileNumbers
 from ptxtools.native.tiles.products import PRODUCTS
 from ptxtools.semantics.accumulation import Rule
 from ptxtools.semantics.tensorcore import LEAST
+from tests.rows import rows
 
-from .sums import cut, expected, exponent, to_float
+from .sums import cut, expected, exponent, power, to_float
 
 
 def random_matrix(products: Products, rng: np.random.Generator, t: str, rows: int, k: int) -> Numbers:
@@ -50,7 +50,7 @@ def matrix(values: np.ndarray, powers: np.ndarray) -> TileNumbers:
     return TileNumbers(values, powers)
 
 
-@pytest.mark.parametrize(("t", "rule"), RULES)
+@rows(("t", "rule"), RULES)
 def test_sums_follow_the_rule(products: Products, t: str, rule: Rule) -> None:
     rng = np.random.default_rng(7)
     k = {"tf32": 8, "f16": 16, "bf16": 16}.get(t, 32)
@@ -108,15 +108,15 @@ def test_block_scaled_fp4_adds_groups_exactly(products: Products) -> None:
     found = products.multiply(a, b, c, Rule(35, 64, "f32", group=16), (scales[0], scales[1]))
     for i in range(8):
         for j in range(8):
-            terms, exponents = [Fraction(float(c[i, j]))], [exponent(Fraction(float(c[i, j])), -126)]
+            terms, exponents = [mpq(float(c[i, j]))], [exponent(mpq(float(c[i, j])), -126)]
             for g in range(4):
                 some = slice(16 * g, 16 * g + 16)
                 pairs = zip(a.values[i, some].tolist(), b.values[j, some].tolist(), strict=True)
-                dot = sum(Fraction(x) * Fraction(y) for x, y in pairs)
-                x, y = Fraction(float(scales[0].values[i, g])), Fraction(float(scales[1].values[j, g]))
+                dot = sum(mpq(float(x)) * mpq(float(y)) for x, y in pairs)
+                x, y = mpq(float(scales[0].values[i, g])), mpq(float(scales[1].values[j, g]))
                 terms.append(dot * x * y)
                 exponents.append(exponent(x, -6) + exponent(y, -6))  # of a sum of zero, too
-            unit = Fraction(2) ** (max(exponents) - 35)
+            unit = power(max(exponents) - 35)
             assert float(found[i, j]) == to_float(sum(cut(t, unit) for t in terms), "f32")
 
 

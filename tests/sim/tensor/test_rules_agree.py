@@ -6,12 +6,12 @@ import zlib
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import pytest
 
 from ptxtools.machine.products import GROUP, Chunks, Products, TensorProduct
 from ptxtools.native.tiles import interface as tiles
 from ptxtools.native.tiles.products import PRODUCTS
 from ptxtools.semantics.accumulation import IEEE, Rule, Sum, rule_of
+from tests.rows import rows
 
 BITS = {"tf32": 32, "f16": 16, "bf16": 16}
 NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
@@ -134,7 +134,7 @@ def result(products: Products, o: Operands, rule: Rule, c: np.ndarray | None) ->
     return bits_of(products.multiply(a, b, c, rule, scales))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("s", "rule"), CASES, ids=str)
+@rows(("s", "rule"), CASES, ids=str)
 def test_native_tiles_are_what_is_defined(s: Sum, rule: Rule) -> None:
     for make in MAKERS:
         o = Operands(s, rule)
@@ -156,7 +156,7 @@ DIRECT = [(s, rule) for s, rule in CASES if s.atype in PRODUCTS.direct and not s
           and rule.result != "f16" and tiles.suits(rule, s.k)]  # fmt: skip
 
 
-@pytest.mark.parametrize(("s", "rule"), DIRECT, ids=str)
+@rows(("s", "rule"), DIRECT, ids=str)
 def test_products_in_memory_are_what_is_defined(s: Sum, rule: Rule) -> None:
     """The same for code that takes factors from memory by itself; with factors that are not finite it does nothing."""
     for make in MAKERS:
@@ -167,9 +167,11 @@ def test_products_in_memory_are_what_is_defined(s: Sum, rule: Rule) -> None:
             cells[:, 16:48] = o.c.view(np.uint32)
             before = cells.copy()
             a, b = (chunks(s.atype, codes) for codes in (o.a, o.b))
-            done = PRODUCTS.tensor_product(
+            compute = PRODUCTS.tensor_product(
                 TensorProduct((a,), (b,), (cells,), 16, o.rows, o.columns, s.k, accumulate), rule
             )  # fmt: skip
+            assert compute is not None
+            done = compute()
             assert done == all(np.isfinite(m).all() for m in o.values(DEFINED))
             if done:
                 with np.errstate(all="ignore"):

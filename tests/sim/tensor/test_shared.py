@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ptxtools.sim.tensor import shared
+from tests.rows import rows
 
 from . import places
 
@@ -27,7 +28,7 @@ def put(bits: int, mode: str, mn_major: bool, mn: int, k: int, start: int = 1024
     return memory, places.descriptor(start, lbo, sbo, mode, tensor=True), codes
 
 
-@pytest.mark.parametrize(("bits", "mode", "mn_major"), CASES)
+@rows(("bits", "mode", "mn_major"), CASES)
 def test_elements_come_from_their_places(bits: int, mode: str, mn_major: bool) -> None:
     memory, value, codes = put(bits, mode, mn_major, 128, 256 // bits)
     found = shared.matrix(memory, shared.tensor_descriptor(value), 128, 256 // bits, bits, mn_major=mn_major)

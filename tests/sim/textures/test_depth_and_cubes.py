@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 
 from . import formulas
 from .kernels import fetch, fetcher
@@ -27,8 +28,8 @@ def device(request: pytest.FixtureRequest) -> ptxtools.Device:
     return ptxtools.Device(engine=request.param)
 
 
-@pytest.mark.parametrize("linear", [False, True])
-@pytest.mark.parametrize("compare", PASSES)
+@rows("linear", [False, True])
+@rows("compare", PASSES)
 def test_depth(compare: str, linear: bool, device: ptxtools.Device) -> None:
     """Each texel is compared, and the outcomes are filtered; tld4 gives the outcomes themselves."""
     depth = RANDOM.integers(0, 4, (5, 7)).astype(np.float32) / 4
@@ -85,10 +86,10 @@ def directions(count: int, n: int) -> Any:
     return found.astype(np.float32)
 
 
-@pytest.mark.parametrize("n", [1, 2, 4])
-@pytest.mark.parametrize("seamless", [False, True])
-@pytest.mark.parametrize("linear", [False, True])
-@pytest.mark.parametrize("geometry", ["cube", "acube"])
+@rows("n", [1, 2, 4])
+@rows("seamless", [False, True])
+@rows("linear", [False, True])
+@rows("geometry", ["cube", "acube"])
 def test_cubes(geometry: str, linear: bool, seamless: bool, n: int, device: ptxtools.Device) -> None:
     cubes = RANDOM.standard_normal((2, 6, n, n)).astype(np.float32)
     texture = device.texture(device.upload(cubes), "acube", type="f32", size=[n, n, 2], seamless=seamless,

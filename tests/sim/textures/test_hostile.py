@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from tests.rows import rows
 
 from .kernels import HEAD
 
@@ -58,7 +59,7 @@ BAD_SAMPLERS = (1, SAMPLER + 0xF, SAMPLER + 0x5, SAMPLER + 0x50, SAMPLER + 0x500
                 SAMPLER + (1 << 39), OBJECT + 99, (1 << 64) - 1)  # fmt: skip
 
 
-@pytest.mark.parametrize("content", BAD_SAMPLERS)
+@rows("content", BAD_SAMPLERS)
 def test_bad_samplers(content: int, device: ptxtools.Device) -> None:
     """What a .samplerref variable holds may be anything: a kernel can write it."""
     good = device.texture(device.upload(np.ones((4, 4), np.float32)), type="f32", size=[4, 4])
@@ -99,7 +100,7 @@ def test_a_freed_buffer(device: ptxtools.Device) -> None:
     assert (launch(device, UNIFIED, kept, kept, None, None) == 1).all()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "message"),
     [
         ({"size": [1 << 40, 1 << 40]}, "is too large"),

@@ -9,6 +9,7 @@ import pytest
 
 import ptxtools
 from ptxtools.machine import events
+from tests.rows import rows
 
 from . import formulas
 from .kernels import fetch, fetcher
@@ -53,10 +54,10 @@ def split(row: Any, layered: bool, layers: int, whole: bool) -> tuple[int, tuple
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("how", ["point", "linear", "whole"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@rows("normalized", [False, True])
+@rows("how", ["point", "linear", "whole"])
+@rows("mode", MODES)
+@rows("geometry", GEOMETRIES)
 def test_geometries_filters_and_modes(geometry: str, mode: str, how: str, normalized: bool, engine: str) -> None:
     axes, size, layered = GEOMETRIES[geometry]
     layers = size[-1] if layered else 1
@@ -89,8 +90,8 @@ DTYPES = {"f16": np.float16, "f32": np.float32, **{f"{s}{b}": np.dtype(f"{'i' if
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("channels", [1, 2, 4])
-@pytest.mark.parametrize(("type_", "read"), FORMATS)
+@rows("channels", [1, 2, 4])
+@rows(("type_", "read"), FORMATS)
 def test_formats(type_: str, read: str, channels: int, engine: str) -> None:
     """Each format of texels, point and, where it gives floats, linear."""
     raw = RANDOM.integers(0, 256, (6, 9, channels * np.dtype(DTYPES[type_]).itemsize), np.uint8).view(DTYPES[type_])

@@ -1,0 +1,54 @@
+"""What checkers cost: the eight kernels with checkers over the same without, both on one worker.
+
+    python -m bench.checked [CHECKERS [KERNEL ...]]
+
+CHECKERS is what --check takes ("memcheck" by default). Of three launches each the fastest counts.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import ptxtools
+
+from .kernels import ALL, Case
+
+#: The most that checkers may cost: times the plain run, on the geometric mean.
+BOUNDS = {"memcheck": 1.5, "initcheck": 2.0, "synccheck": 1.2, "asynccheck": 3.0, "racecheck": 8.0, "all": 12.0}
+LAUNCHES = 3
+
+
+def seconds(device: ptxtools.Device, case: Case) -> float:
+    """The fastest launch of a kernel; its result must be right, and nothing reported."""
+    kernel = ptxtools.load(case.path)[case.name]
+    best = math.inf
+    for _ in range(LAUNCHES):
+        args: list[Any] = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in case.args]
+        begun = time.perf_counter()
+        result = device.launch(kernel, case.grid, case.block, args)
+        best = min(best, time.perf_counter() - begun)
+        assert not result.reports, result.reports
+        case.check(args[case.output])
+    return best
+
+
+def main(checks: str = "memcheck", *names: str) -> None:
+    ratios = []
+    print(f"{'kernel':<14}{'plain ms':>10}{'checked ms':>12}{'times':>8}")
+    for name in names or ALL:
+        case = ALL[name]()
+        plain, checked = (seconds(ptxtools.Device(threads=1, checks=c), case) for c in ("", checks))
+        ratios.append(checked / plain)
+        print(f"{name:<14}{1e3 * plain:>10.1f}{1e3 * checked:>12.1f}{ratios[-1]:>8.2f}", flush=True)
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    bound = BOUNDS.get(checks)
+    print(f"{'mean':<14}{mean:>30.2f}" + (f", bound {bound}" if bound else ""))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

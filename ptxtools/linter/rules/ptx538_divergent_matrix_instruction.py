@@ -1,0 +1,35 @@
+"""PTX538 | matrix instruction that part of a warp misses | 9.7.14.5, 9.7.15
+
+What: an .aligned matrix instruction under a guard, or behind a branch or exit, that certainly differs between the
+threads of a warp.
+Why: all threads of the warp must execute it together, or the behaviour is undefined.
+Example:
+    mov.u32 %r9, %laneid;
+    setp.lt.u32 %p7, %r9, 16;
+    @%p7 movmatrix.sync.aligned.m8n8.trans.b16 %r10, %r1;
+Better:
+    movmatrix.sync.aligned.m8n8.trans.b16 %r10, %r1;
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import parts_of
+
+from ..context import LintContext
+from ..lanes import places
+from ..registry import modules_with
+
+_FAMILIES = frozenset({"ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tcgen05", "setmaxnreg"})
+
+CODE = "PTX538"
+
+
+@modules_with("ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tcgen05", "setmaxnreg")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        for line, lanes in places(facts, _FAMILIES):
+            op = line.plan.op
+            if lanes.some and op is not None and op.has("aligned"):
+                where = parts_of(line.item)
+                message = f"only some threads of a warp reach this '{op.text}'"
+                context.warn(CODE, message, where.guard or where.opcode, section=op.section)

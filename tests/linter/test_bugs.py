@@ -1,0 +1,31 @@
+"""What the warning rules see of the seeded bugs in testdata/bugs without a run; of their corrections nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxtools.linter import lint
+from ptxtools.syntax import parse
+from tests.observe import bugs
+
+FILES = sorted(bugs.FOLDER.glob("*.bugs"))
+#: By file, how many bugs the rules see.
+SEEN = {"barriers": 8, "bounds": 1, "clusters": 1, "copies": 7, "maps_and_proxies": 2, "masks": 23, "registers": 4,
+        "tcgen05": 5, "wgmma": 8}  # fmt: skip
+
+
+def hazards(pair: bugs.Pair, sign: str) -> list[str]:
+    found = parse(pair.text(sign), "k.ptx")
+    assert not found.diagnostics
+    return [d.code for d in lint(found.module) if d.code.startswith("PTX5")]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_bugs_are_seen_and_corrections_are_not(path) -> None:
+    seen = 0
+    for pair in bugs.read(path):
+        bug, correction = hazards(pair, "-"), hazards(pair, "+")
+        assert set(correction) <= {"PTX520"}, (pair.name, correction)  # the frame's registers
+        seen += len(bug) > len(correction)
+    print(f"{path.stem}: {seen} bugs are seen")
+    assert seen >= SEEN.get(path.stem, 0)

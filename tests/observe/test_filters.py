@@ -1,0 +1,183 @@
+"""Filters of accesses change nothing that a checker says: native code passes by what Python would have let pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxtools
+from ptxtools.machine.filters import stretches
+from ptxtools.native.loop.events import NativeView
+
+from . import bugs
+from .programs import HEAP, module
+
+ROWS, LANES = 48, 32
+#: Of each column of offsets: the access that uses it, its size, and bytes of the variable that it belongs to.
+COLUMNS = {
+    "ld.global.u32 %r0, [%x]": ("a", 4, 1024),
+    "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%x+16]": ("a", 16, 1008),
+    "st.global.u8 [%x], %l": ("a", 1, 1024),
+    "@%p st.global.v2.u32 [%x+-8], {%r6, %l}": ("a", 8, 1024),
+    "@!%p atom.global.add.u32 %r1, [%x], 1": ("a", 4, 1024),
+    "ld.u64 %d0, [%x]": ("a", 8, 1024),
+    "st.shared.u32 [%x], %l": ("s", 4, 256),
+    "@%p ld.shared.v2.u64 {%d0, %d1}, [%x]": ("s", 16, 256),
+    "ld.shared.u16 %h0, [s]": ("s", 2, 256),
+    "st.u32 [%x], %l": ("gs", 4, 256),
+    "st.local.u32 [%x], %l": ("v", 4, 64),
+    "ld.local.u64 %d1, [%x]": ("v", 8, 64),
+    "ld.u8 %h1, [%x]": ("gv", 1, 64),
+    "ld.u32 %r2, [%x+4]": ("mix", 4, 64),
+}
+_BASES = {
+    "a": "mov.u64 %b, %a;",
+    "s": "mov.u64 %b, s;",
+    "gs": "mov.u64 %b, s; cvta.shared.u64 %b, %b;",
+    "v": "mov.u64 %b, v;",
+    "gv": "mov.u64 %b, v; cvta.local.u64 %b, %b;",
+    "mix": "mov.u64 %b, s; cvta.shared.u64 %b, %b; @%p mov.u64 %b, %a; @%q mov.u64 %b, v; @%q cvta.local.u64 %b, %b;",
+}
+
+
+def _kernel() -> ptxtools.Module:
+    lines = []
+    for number, (text, (base, _, _)) in enumerate(COLUMNS.items()):
+        lines.append(f"{_BASES[base]} ld.global.s64 %x, [%t+{8 * LANES * number}]; add.s64 %x, %x, %b;")
+        lines.append(text + ";")
+    body = "\n  ".join(lines)
+    return ptxtools.loads(f""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 t) {{
+  .reg .b64 %a, %b, %t, %x, %d<4>; .reg .b32 %l, %j, %r<8>; .reg .b16 %h<4>; .reg .pred %p, %q, %again;
+  .shared .align 16 .b8 s[256];
+  .local .align 8 .b8 u[24];
+  .local .align 8 .b8 v[64];
+  ld.param.u64 %a, [a]; ld.param.u64 %t, [t];
+  mov.u32 %l, %tid.x; mul.wide.u32 %x, %l, 8; add.u64 %t, %t, %x; mov.u32 %j, 0; mov.u32 %r6, 7;
+  and.b32 %r0, %l, 3; setp.eq.u32 %p, %r0, 1; setp.eq.u32 %q, %r0, 2;
+AGAIN:
+  {body}
+  add.u64 %t, %t, {8 * LANES * len(COLUMNS)}; add.u32 %j, %j, 1; setp.lt.u32 %again, %j, {ROWS}; @%again bra AGAIN;
+  ret;
+}}""")
+
+
+def _offsets(seed: int) -> Any:
+    """Multiples of the size inside of the variable, in usual and in any order; in one row of six some that are not."""
+    random = np.random.default_rng(seed)
+    table = np.zeros((ROWS, len(COLUMNS), LANES), np.int64)
+    for row in range(ROWS):
+        for column, (_, size, extent) in enumerate(COLUMNS.values()):
+            shape = random.integers(3)
+            count = extent // size
+            places = random.integers(count, size=LANES) if shape else np.arange(LANES) % count
+            places = np.full(LANES, places[0]) if shape == 2 else places
+            table[row, column] = size * places
+            if random.random() < 1 / 6:
+                lanes = random.random(LANES) < random.choice([0.05, 0.5])
+                wild = random.choice(
+                    [1, -size, extent, extent - size + 1, 1 << 20, -(1 << 40), -(1 << 28) - size, 1 << 58], size=LANES
+                )
+                table[row, column] = np.where(lanes, wild, table[row, column])
+    return table
+
+
+def _run(table: Any, engine: str, checks: str = "memcheck") -> tuple[Any, ...]:
+    memory = np.zeros(256, np.uint32)
+    result = ptxtools.Device(engine=engine, checks=checks).launch(_kernel()["k"], 1, LANES, [memory, table])
+    return memory.tolist(), [
+        (found.checker, found.line, found.message, found.details, found.thread, found.count) for found in result.reports
+    ]
+
+
+def _unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NativeView, "offer_filter", lambda view, bounds: None)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_reports_are_those_of_python_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _offsets(seed)
+    filtered = _run(table, "native")
+    assert len(filtered[1]) > 5
+    assert filtered == _run(table, "reference")
+    _unfiltered(monkeypatch)
+    assert filtered == _run(table, "native")
+
+
+@pytest.mark.parametrize("name", ["bounds", "heap_and_uninitialised", "clusters"])
+def test_seeded_bugs_are_reported_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [pair for pair in bugs.read(bugs.FOLDER / f"{name}.bugs") if pair.checker == "memcheck"]
+    assert pairs
+    filtered = [bugs.shown(bugs.run(pair, sign, "memcheck")) for pair in pairs for sign in "-+"]
+    _unfiltered(monkeypatch)
+    assert filtered == [bugs.shown(bugs.run(pair, sign, "memcheck")) for pair in pairs for sign in "-+"]
+
+
+class _Counter:
+    """How often Python is told of accesses."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from ptxtools.machine import events, looks
+
+        self.count = 0
+
+        def counted(view: Any) -> None:
+            self.count += 1
+            looks.access(view)
+
+        monkeypatch.setitem(events.HANDLERS, "observe.access", counted)
+
+
+LOOP = """mov.u32 %r0, 0;
+L: mad.wide.u32 %b, %i, 4, %a; ld.global.u32 %r1, [%b]; st.global.u32 [%b], %r1;
+add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, 100; @%p bra L;"""
+
+
+def test_python_sees_each_instruction_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 4 x 2 x 200 accesses of warps the first of each instruction; in a second launch the first of all."""
+    counter, kernel = _Counter(monkeypatch), module(LOOP)["k"]
+    device = ptxtools.Device(checks="memcheck")
+    words = np.zeros(64, np.uint32)
+    assert not device.launch(kernel, 4, 64, [words]).reports
+    assert counter.count == 2
+    assert not device.launch(kernel, 4, 64, [words]).reports
+    assert counter.count == 3
+
+
+def test_bounds_belong_to_the_launch() -> None:
+    """What an earlier launch was allowed, with a larger buffer and the same code, says nothing about this one."""
+    kernel, device = module(LOOP)["k"], ptxtools.Device(checks="memcheck")
+    assert not device.launch(kernel, 1, 64, [np.zeros(64, np.uint32)]).reports
+    found = device.launch(kernel, 1, 64, [np.zeros(48, np.uint32)]).reports
+    assert [report.count for report in found] == [100, 100]
+
+
+def test_who_else_listens_hears_of_every_access(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Listener:
+        heard = 0
+
+        def access(self, at: Any, access: Any) -> None:
+            self.heard += 1
+
+    counter, listener = _Counter(monkeypatch), Listener()
+    ptxtools.Device(checks="memcheck", observers=[listener]).launch(module(LOOP)["k"], 1, 64, [np.zeros(64, np.uint32)])
+    assert listener.heard == counter.count == 2 * 2 * 100
+
+
+def test_blocks_of_the_heap_are_asked_for() -> None:
+    body = """{ .param .b64 n; .param .b64 r; mov.b64 %c, 64; st.param.b64 [n], %c;
+    call (r), malloc, (n); ld.param.b64 %b, [r]; }
+    st.u32 [%b+60], %i; st.u32 [%b+64], %i;"""
+    result = ptxtools.Device(checks="memcheck").launch(module(body, outer=HEAP)["k"], 1, 32, [np.zeros(64, np.uint32)])
+    (found,) = result.reports
+    assert found.count == 1 and "a heap block" in found.details[0]
+
+
+def test_stretches_end_where_the_next_begins() -> None:
+    rows = stretches([(0, 16), (16, 64), (32, 48), (50, 50), (60, 70)])
+    assert rows.tolist() == [[0, 16], [16, 32], [32, 48], [60, 70]]
+    assert stretches([]).shape == (0, 2)
