@@ -409,11 +409,11 @@ def _covered(known: Any, message: Any) -> bool:
 
 def _lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:
     """Whether lanes other than the one that writes have read and are not known by it to have."""
-    late = since > warp.lanes.min()
+    late: Array = since > warp.lanes.min()
     if not late.any():
         return late
-    bits = (masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
-    bits &= lanes[:, None] != _ALL
+    bits: Array = (masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
+    bits = bits & (lanes[:, None] != _ALL)
     found: Array = (bits & (since[:, None] > warp.lanes[lanes])).any(axis=1)
     return found
 
