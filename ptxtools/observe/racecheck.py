@@ -413,7 +413,7 @@ def _lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:
     if not late.any():
         return late
     bits: Array = (masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
-    bits = bits & (lanes[:, None] != _ALL)
+    bits = bits & np.not_equal(lanes[:, None], _ALL)
     found: Array = (bits & (since[:, None] > warp.lanes[lanes])).any(axis=1)
     return found
 
