@@ -412,8 +412,8 @@ def _lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:
     late: Array = since > warp.lanes.min()
     if not late.any():
         return late
-    bits: Array = (masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
-    bits = bits & np.not_equal(lanes[:, None], _ALL)
+    bits: Array = np.not_equal(masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1), 0)
+    bits = np.logical_and(bits, np.not_equal(lanes[:, None], _ALL))
     found: Array = (bits & (since[:, None] > warp.lanes[lanes])).any(axis=1)
     return found
 
