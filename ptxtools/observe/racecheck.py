@@ -414,7 +414,7 @@ def _lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:
         return late
     bits: Array = np.not_equal(masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1), 0)
     bits = np.logical_and(bits, np.not_equal(lanes[:, None], _ALL))
-    found: Array = (bits & (since[:, None] > warp.lanes[lanes])).any(axis=1)
+    found: Array = np.any(np.logical_and(bits, since[:, None] > warp.lanes[lanes]), axis=1)
     return found
 
 
