@@ -1,8 +1,9 @@
-"""racecheck: accesses of different warps to the same byte of shared memory that no barrier orders.
+"""racecheck: accesses to the same bytes of shared or global memory that nothing orders (chapter 8).
 
-Every warp has a vector clock. A barrier, an mbarrier and a strong access (volatile, atomic, with a memory order) carry
-what a warp knows to others; two accesses race when neither is known to whoever does the other, at least one writes, and
-not both are strong. Order inside a warp is taken for granted, and copies of the asynchronous engines are not looked at.
+Two accesses race when neither happens before the other, at least one writes, and they are not both strong with scopes
+that include each other (8.6). What happens before what: `clocks`; the last accesses: `race_shadow`; words for reports:
+`race_reports`. Lanes of a warp are ordered by bar.warp.sync and whatever orders threads, from sm_70 on. Two stores of
+the same value are no race. Copies of the asynchronous engines are not looked at.
 """
 
 from __future__ import annotations
@@ -13,13 +14,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.machine.residents import Cta
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.semantics.types import bits_of
 
+from . import race_reports
+from .clocks import CLUSTER, CTA, GPU, SCOPES, SYS, WEAK, Clocks, Warp
+from .race_shadow import PAGE, WORD, Page, Shadow
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
+    from ptxtools.machine.residents import Cta
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -27,163 +35,343 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 
 _NAME = "racecheck"
-
-
-class _Shadow:
-    """Last accesses to the bytes of a CTA's shared memory. Times are of the accessing warp's own clock; 0: never."""
-
-    def __init__(self, size: int) -> None:
-        self.writer = np.zeros(size, np.int32)  # warp of the last write
-        self.written = np.zeros(size, np.int64)  # its time
-        self.thread = np.zeros(size, np.int32)
-        self.where = np.full(size, -1, np.int32)
-        self.strong = np.zeros(size, np.bool_)  # the last write was strong
-        self.value = np.full(size, -1, np.int16)  # what it wrote; -1: not known
-        self.reads: dict[int, _Reads] = {}  # by warp
-
-    def reads_of(self, warp: int) -> _Reads:
-        if warp not in self.reads:
-            self.reads[warp] = _Reads(len(self.writer))
-        return self.reads[warp]
-
-
-class _Reads:
-    def __init__(self, size: int) -> None:
-        self.time = np.zeros(size, np.int64)
-        self.thread = np.zeros(size, np.int32)
-        self.where = np.full(size, -1, np.int32)
-        self.strong = np.zeros(size, np.bool_)
-
-
-class _Clocks:
-    """Clocks of a cluster's warps, numbered through its CTAs, and what barriers carry."""
-
-    def __init__(self, warps: int, threads: int) -> None:
-        self.time = np.zeros((warps, warps), np.int64)
-        np.fill_diagonal(self.time, 1)
-        self.carried: dict[Any, Array] = {}
-        self.passes: dict[Any, Array] = {}
-        self.threads = threads
-
-    def give(self, warp: int, key: Any) -> None:
-        """Let others who take from `key` know what this warp knows."""
-        known = self.carried.get(key)
-        mine = self.time[warp]
-        self.carried[key] = mine.copy() if known is None else np.maximum(known, mine)
-        self.time[warp, warp] += 1
-
-    def take(self, warp: int, key: Any) -> None:
-        known = self.carried.get(key)
-        if known is not None:
-            np.maximum(self.time[warp], known, out=self.time[warp])
+_ALL = np.arange(LANES)
+#: Strengths that acquire and that release.
+_ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
+#: Integer operations without a result, in any order of which the same is stored.
+_FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+_COMMUTING = ("add", "and", "or", "xor", "min", "max")
+#: From this architecture on lanes of a warp run independently.
+_INDEPENDENT = 70
 
 
 class RaceCheck:
-    """Shadows and clocks hang on the CTAs and clusters, and end with them."""
+    """Looks at a grid. Shadows of shared memory hang on the CTAs, and end with them."""
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
+        self._global = Shadow()
+        self._clocks: Clocks | None = None
+        self._passes: dict[Any, Array] = {}
+        self._swaps: set[int] = set()  # lines of compare-and-swap
+        self._guesses: dict[Any, Callable[[], None]] = {}  # by who read, and where
+        self._confirmed: set[Any] = set()
+        self._lanes_race = _architecture(grid.image.target) >= _INDEPENDENT
+
+    def _warp(self, at: View) -> Warp:
+        """The warp of a view."""
+        per_cta = _warps(at)
+        if self._clocks is None:
+            self._clocks = Clocks(per_cta, per_cta * max(1, len(at.cluster.ctas)))
+        return self._clocks.warp(at.cluster.number, at.cta.rank * per_cta + at.warp)
 
     # --- synchronisation ----------------------------------------------------------------------------------------------
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier: what their warp knows is known to whoever passes it with them."""
-        clocks, warp = _clocks(at), _warp(at)
-        for key in _keys(at, what, lanes, clocks, arriving=True):
-            clocks.give(warp, key)
+        warp = self._warp(at)
+        clocks = self._clocks
+        assert clocks is not None
+        opcode = at.op.opcode
+        relaxed = opcode is not None and opcode.has("relaxed")
+        for key in self._keys(at, what, lanes, arriving=True):
+            if what == "cluster wait" or (key[0] == "mbarrier" and "_wait" in what):
+                continue
+            if not relaxed:
+                remote = key[0] == "mbarrier" and key[1] >> RANK_SHIFT not in (0, at.cta.rank)
+                if remote and opcode is not None and opcode.has("cta"):
+                    continue  # a scope that does not include who waits there
+                clocks.give(warp, key)
+            else:
+                clocks.give(warp, key, warp.fenced.get(CLUSTER) or {})
             if key[0] in ("bar", "cluster"):
-                clocks.carried.pop((*key[:-1], key[-1] - 2), None)
+                clocks.forget((*key[:-1], key[-1] - 2))
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
-        if what not in ("arrive", "cluster arrive", "warp"):
-            clocks = _clocks(at)
-            for key in _keys(at, what, lanes, clocks, arriving=False):
-                clocks.take(_warp(at), key)
+        warp = self._warp(at)
+        assert self._clocks is not None
+        if what == "warp":
+            masks = at.source(0)
+            for mask in np.unique(masks[lanes]).tolist():
+                warp.meet(np.flatnonzero(mask >> _ALL & 1))
+            self._clocks.fence(warp, CTA, lanes)
+        elif what not in ("arrive", "cluster arrive"):
+            for key in self._keys(at, what, lanes, arriving=False):
+                self._clocks.take(warp, key, lanes)
+            if not what.startswith("mbarrier"):  # barriers are fences for those that they are for (9.7.13.1)
+                self._clocks.fence(warp, CLUSTER if what.startswith("cluster") else CTA, lanes)
+
+    def fence(self, at: View, lanes: Array) -> None:
+        opcode = at.op.opcode
+        if opcode is not None and not opcode.has("proxy"):
+            warp = self._warp(at)
+            assert self._clocks is not None
+            scope = CLUSTER if opcode.has("mbarrier_init") else _scope(at, SYS)
+            self._clocks.fence(warp, scope, lanes)
+
+    def _keys(self, view: View, what: str, lanes: Array, *, arriving: bool) -> set[Any]:
+        """What lanes meet at: a phase of a barrier, told by how often each has passed it; or an mbarrier."""
+        if what.startswith("mbarrier"):
+            return {
+                ("mbarrier", int(address) & 0xFFFF_FFFF, view.cluster.number) for address in view.addresses()[lanes]
+            }
+        cluster = what.startswith("cluster")
+        numbers = np.zeros(len(lanes), np.int64) if cluster else view.source(0)[lanes].astype(np.int64)
+        keys = set()
+        per_cta = _warps(view)
+        for number in np.unique(numbers).tolist():
+            name = ("cluster", view.cluster.number) if cluster else ("bar", view.cluster.number, view.cta.rank, number)
+            threads = LANES * per_cta * (len(view.cluster.ctas) if cluster else 1)
+            passes = self._passes.setdefault(name, np.zeros(threads, np.int64))
+            first = LANES * (view.cta.rank * per_cta + view.warp if cluster else view.warp)
+            mine = first + lanes[numbers == number]
+            if arriving and what != "cluster wait":
+                passes[mine] += 1
+            keys |= {(*name, count) for count in np.unique(passes[mine]).tolist()}
+        return keys
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
     def access(self, at: View, access: Access) -> None:
-        """Lanes access shared memory, of their CTA or another one of the cluster."""
-        if access.space == "shared" and access.action != "copy":
-            self._access(self._session, at, access)
-
-    def _access(self, session: Session, view: View, access: Access) -> None:
-        ranks = access.addresses.astype(np.int64) >> RANK_SHIFT
-        clocks, warp = _clocks(view), _warp(view)
-        strong = access.strong or access.action == "atomic"
-        for rank in np.unique(ranks).tolist():
-            if rank >= len(view.cluster.ctas):
-                continue  # out of bounds: the access itself will trap
-            owner = view.cluster.ctas[rank]
-            mine = ranks == rank
-            lanes = access.lanes[mine]
-            offsets = access.addresses[mine].astype(np.int64) & OFFSET_MASK
-            bytes_ = (offsets[:, None] + np.arange(access.size)).ravel()
-            lanes = lanes.repeat(access.size)
-            inside = bytes_ < len(owner.shared)
-            if strong:
-                for offset in np.unique(offsets).tolist():
-                    clocks.take(warp, ("strong", rank, offset))
-            self._bytes(session, view, access, owner, bytes_[inside], lanes[inside], strong)
-            if strong and access.writes:
-                for offset in np.unique(offsets).tolist():
-                    clocks.give(warp, ("strong", rank, offset))
-
-    def _bytes(
-        self, session: Session, view: View, access: Access, owner: Cta, bytes_: Array, lanes: Array, strong: bool
-    ) -> None:
-        clocks, warp, shadow = _clocks(view), _warp(view), _shadow(owner)
-        known = clocks.time[warp]
-        writer = shadow.writer[bytes_]
-        stored = _stored(view, access, lanes)
-        racing = (writer != warp) & (shadow.written[bytes_] > known[writer]) & ~(shadow.strong[bytes_] & strong)
-        if stored is not None:  # to write the same value again harms nobody
-            racing &= shadow.value[bytes_] != stored
-        if racing.any():
-            at = int(np.flatnonzero(racing)[0])
-            place = int(bytes_[at])
-            before = (int(shadow.writer[place]), int(shadow.thread[place]), int(shadow.where[place]), "write")
-            _report(session, view, access, owner, place, int(lanes[at]), before)
-        threads = (LANES * view.warp + lanes).astype(np.int32)
-        if not access.writes:
-            reads = shadow.reads_of(warp)
-            reads.time[bytes_], reads.thread[bytes_] = known[warp], threads
-            reads.where[bytes_], reads.strong[bytes_] = view.op.where, strong
+        """Lanes access shared memory, of their CTA or another one of the cluster, or global memory."""
+        if access.action == "copy" or access.space not in ("shared", "global"):
             return
-        for other, reads in shadow.reads.items():
-            racing = (reads.time[bytes_] > known[other]) & ~(reads.strong[bytes_] & strong)
-            if other != warp and racing.any():
-                at = int(np.flatnonzero(racing)[0])
-                place = int(bytes_[at])
-                before = (other, int(reads.thread[place]), int(reads.where[place]), "read")
-                _report(session, view, access, owner, place, int(lanes[at]), before)
-        shadow.writer[bytes_], shadow.written[bytes_], shadow.thread[bytes_] = warp, known[warp], threads
-        shadow.where[bytes_], shadow.strong[bytes_] = view.op.where, strong
-        shadow.value[bytes_] = -1 if stored is None else stored
+        addresses = access.addresses.astype(np.int64)
+        rows = _stored(at, access)
+        if access.space == "global":
+            self._access(at, access, None, self._global, access.lanes, addresses, rows)
+            return
+        ranks = addresses >> RANK_SHIFT
+        for rank in np.unique(ranks).tolist():
+            if rank >= len(at.cluster.ctas):
+                continue  # out of bounds: the access itself will trap
+            owner = at.cluster.ctas[rank]
+            offsets = addresses & OFFSET_MASK
+            mine = (ranks == rank) & (offsets + access.size <= len(owner.shared))
+            if mine.any():
+                shadow = owner.state.setdefault(_NAME, Shadow())
+                some = None if rows is None else rows[mine]
+                self._access(at, access, owner, shadow, access.lanes[mine], offsets[mine], some)
+
+    def _access(
+        self,
+        at: View,
+        access: Access,
+        owner: Cta | None,
+        shadow: Shadow,
+        lanes: Array,
+        places: Array,
+        rows: Array | None,
+    ) -> None:
+        warp = self._warp(at)
+        scope = _scope_of(at, access)
+        if access.action == "atomic" and at.op.opcode is not None and at.op.opcode.has("cas"):
+            self._swaps.add(at.op.where)
+        pieces = shadow.pieces(places, access.size)
+        if scope and access.action != "write" and shadow.messages:
+            self._read_messages(at, access, warp, scope, shadow, places, lanes)
+        step = access.size
+        for number, page, inside, bytes_ in pieces:
+            who = lanes[bytes_ // step]
+            values = _values(rows, bytes_, page.grain)
+            self._page(at, access, warp, owner, (number, page), inside, who, values, scope)
+        if at.op.where in self._swaps:
+            self._confirm(warp, owner, lanes, places)
+        if access.writes:
+            self._write_messages(at, access, warp, scope, shadow, places)
+
+    def _read_messages(
+        self, at: View, access: Access, warp: Warp, scope: int, shadow: Shadow, places: Array, lanes: Array
+    ) -> None:
+        assert self._clocks is not None
+        acquire = access.strength in _ACQUIRES
+        for word in _words(places, access.size):
+            for message in shadow.messages.get(word, ()):
+                self._clocks.read(warp, message, scope, lanes, acquire=acquire)
+
+    def _write_messages(self, at: View, access: Access, warp: Warp, scope: int, shadow: Shadow, places: Array) -> None:
+        """A strong store replaces what was told there, an atomic adds to it, a weak store ends it."""
+        assert self._clocks is not None
+        if not scope and not shadow.messages:
+            return
+        words = _words(places, access.size)
+        whole = access.size % WORD == 0
+        if not scope:
+            for word in set(words) & shadow.messages.keys() if whole else ():
+                del shadow.messages[word]
+            return
+        message = self._clocks.message(warp, scope, at.op.where, release=access.strength in _RELEASES)
+        for word in words:
+            before = shadow.messages.get(word, []) if access.action == "atomic" or not whole else []
+            shadow.messages[word] = [known for known in before if not _covered(known, message)] + [message]
+
+    # --- one page -----------------------------------------------------------------------------------------------------
+
+    def _page(
+        self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
+        lanes: Array, values: Array | None, scope: int,
+    ) -> None:  # fmt: skip
+        number, page = which
+        clocks = self._clocks
+        assert clocks is not None
+        base = number * PAGE
+        writes, grain, now = page.writes, page.grain, warp.time
+        sort = _sort(at, access)
+        # Against the last write.
+        written = writes["written"][inside]
+        if written.any():
+            writer, lane = writes["writer"][inside], writes["lane"][inside]
+            mine = writer == warp.agent
+            if mine.all():
+                known = warp.lanes[lanes, lane]
+            else:
+                known = np.where(mine, warp.lanes[lanes, lane], clocks.known(writer, warp.known))
+            late = (written > known) & ~(mine & (lane == lanes if self._lanes_race else True))
+            if values is not None:  # to write the same value again harms nobody
+                late &= writes["value"][inside] != values
+            if late.any():
+                needed = clocks.distance(warp, writer)
+                strong = np.minimum(writes["scope"][inside], scope) >= needed
+                racing = np.flatnonzero(late & ~strong)
+                if len(racing):
+                    one = racing[0]
+                    did = "atomic" if writes["sort"][inside[one]] else "write"
+                    other = race_reports.Other(
+                        did, int(writer[one]), int(lane[one]), int(writes["where"][inside[one]]),
+                        int(writes["scope"][inside[one]]), int(written[one]),
+                    )  # fmt: skip
+                    self._report(
+                        at, access, warp, owner, base + int(inside[one]) * grain, int(lanes[one]), other, scope
+                    )
+        if not access.writes:
+            self._note_read(at, page, warp, inside, lanes, scope, now)
+            return
+        if page.readers:
+            self._against_reads(at, access, warp, owner, which, inside, lanes, scope)
+        if self._lanes_race and not scope and len(inside) > 1:
+            self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
+        writes["writer"][inside], writes["written"][inside], writes["lane"][inside] = warp.agent, now, lanes
+        writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
+        writes["value"][inside] = -1 if values is None else values
+
+    def _note_read(self, at: View, page: Page, warp: Warp, inside: Array, lanes: Array, scope: int, now: int) -> None:
+        row, reads = page.row(warp.agent), page.reads
+        old = reads["lanes"][row, inside]
+        since = reads["since"][row, inside]
+        stays = since > warp.lanes.min() if self._lanes_race else np.zeros(len(inside), np.bool_)
+        reads["since"][row, inside] = np.where(stays, since, now)
+        reads["lanes"][row, inside] = np.where(stays, old, 0)
+        np.bitwise_or.at(reads["lanes"][row], inside, np.uint32(1) << lanes.astype(np.uint32))
+        reads["time"][row, inside], reads["where"][row, inside] = now, at.op.where
+        reads["scope"][row, inside] = scope
+
+    def _against_reads(
+        self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
+        lanes: Array, scope: int,
+    ) -> None:  # fmt: skip
+        number, page = which
+        assert self._clocks is not None
+        count, reads = len(page.readers), page.reads
+        agents = np.array(page.readers)
+        times = reads["time"][:count, inside]
+        known = np.maximum(self._clocks.known(agents, warp.known), self._clocks.known(agents, warp.seen))
+        late = times > known[:, None]
+        mine = np.flatnonzero(agents == warp.agent)
+        late[mine] = False
+        if len(mine) and self._lanes_race:
+            late[mine[0]] = _lanes_late(warp, reads["lanes"][mine[0], inside], reads["since"][mine[0], inside], lanes)
+        if not late.any():
+            return
+        needed = self._clocks.distance(warp, agents)
+        racing = np.argwhere(late & ~(np.minimum(reads["scope"][:count, inside], scope) >= needed[:, None]))
+        if len(racing):
+            row, one = racing[0].tolist()
+            readers = int(reads["lanes"][row, inside[one]])
+            if page.readers[row] == warp.agent:
+                readers &= ~(1 << int(lanes[one]))
+            lane = (readers & -readers).bit_length() - 1
+            at_once = {name: int(reads[name][row, inside[one]]) for name in ("where", "scope", "time")}
+            other = race_reports.Other("read", page.readers[row], lane, *at_once.values())
+            place = number * PAGE + int(inside[one]) * page.grain
+            self._report(at, access, warp, owner, place, int(lanes[one]), other, scope)
+
+    def _same_instruction(
+        self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
+        lanes: Array, values: Array | None,
+    ) -> None:  # fmt: skip
+        """Lanes of one store that store different values in one place."""
+        if values is None:
+            return
+        order = np.argsort(inside, kind="stable")
+        place, value, lane = inside[order], values[order], lanes[order]
+        twice = np.flatnonzero((place[1:] == place[:-1]) & (value[1:] != value[:-1]) & (lane[1:] != lane[:-1]))
+        if len(twice):
+            one = int(twice[0])
+            other = race_reports.Other("write", warp.agent, int(lane[one]), at.op.where, WEAK, 0)
+            number, page = which
+            self._report(
+                at, access, warp, owner, number * PAGE + int(place[one]) * page.grain, int(lane[one + 1]), other, WEAK
+            )
+
+    def _report(
+        self, at: View, access: Access, warp: Warp, owner: Cta | None, place: int, lane: int,
+        other: race_reports.Other, scope: int,
+    ) -> None:  # fmt: skip
+        assert self._clocks is not None
+        tell = race_reports.report(self._session, at, access, (self._clocks, warp), owner, place, lane, other, scope)
+        here, before = (str(access.action), scope, at.op.where), (other.action, other.scope, other.where)
+        for read, change, who in (here, before, (warp.agent, lane)), (before, here, (other.agent, other.lane)):
+            if read[:2] == ("read", WEAK) and change[0] == "atomic" and change[2] in self._swaps:
+                self._guesses[*who, None if owner is None else owner.place, place // WORD] = tell
+                return
+        tell()
+
+    def _confirm(self, warp: Warp, owner: Cta | None, lanes: Array, places: Array) -> None:
+        """Lanes compare and swap: what they read before without any order was a guess, which this confirms."""
+        memory = None if owner is None else owner.place
+        for lane, place in zip(lanes.tolist(), places.tolist(), strict=True):
+            self._confirmed.add((warp.agent, lane, memory, place // WORD))
+
+    def grid_ended(self, launch: Launch) -> None:
+        """Reads beside a compare-and-swap that no swap of the same thread has confirmed are races."""
+        for who, tell in self._guesses.items():
+            if who not in self._confirmed:
+                tell()
+        self._guesses.clear()
 
 
-def _report(
-    session: Session, view: View, access: Access, owner: Cta, place: int, lane: int, before: tuple[int, int, int, str]
-) -> None:
-    warp, thread, where, action = before
-    x, y, _ = view.launch.block
-    coordinates = f"({thread % x},{thread // x % y},{thread // (x * y)})"
-    per_cta = _warps(view)
-    other = view.cluster.ctas[warp // per_cta]
-    whose = f"thread {coordinates}" if other is view.cta else f"thread {coordinates} of {other}"
-    file, line, text = session.place(view.launch.program, where)
-    origin = session.source_of(view.launch.program, where)
-    at = f" at {file}:{line}{f' ({origin})' if origin else ''}" if line is not None else ""
-    did = "written" if action == "write" else "read"
-    message = f"race on byte {place:#x} of the shared memory of {owner}: {access.action} here, {did} by {whose}{at}"
-    key = (view.op.where, where, access.action, action)
-    session.report(view, lane, _NAME, f"{message}, with no barrier between", key, (" ".join(text.split()),))
+# --- what an access is ------------------------------------------------------------------------------------------------
 
 
-def _stored(view: View, access: Access, lanes: Array) -> Array | None:
-    """The bytes that a plain store stores, in the order of `lanes`, each of which stands there for every byte."""
+def _scope(view: View, default: int) -> int:
+    """The scope that an instruction names."""
+    opcode = view.op.opcode
+    return next((number for word, number in SCOPES.items() if opcode is not None and opcode.has(word)), default)
+
+
+def _scope_of(view: View, access: Access) -> int:
+    """The scope of a strong access; an atomic has that of the device (9.7.13.5), a volatile one the system's (8.4)."""
+    if access.strength in ("volatile", "mmio"):
+        return SYS
+    if access.strength or access.action == "atomic":
+        return _scope(view, GPU)
+    return WEAK
+
+
+def _sort(view: View, access: Access) -> int:
+    """0: a store; of atomics a number for integer reductions that may come in any order, -1 for others."""
+    opcode = view.op.opcode
+    if access.action != "atomic" or opcode is None:
+        return 0
+    if view.op.kind != "observe.access" or opcode.family != "red" or any(map(opcode.has, _FLOATS)):
+        return -1
+    return next((1 + number for number, word in enumerate(_COMMUTING) if opcode.has(word)), -1)
+
+
+def _stored(view: View, access: Access) -> Array | None:
+    """The bytes that a plain store stores: lanes x size."""
     types = view.op.src_types[2:]
-    if access.action != "write" or view.op.kind != "observe.access" or not types or len(lanes) % access.size:
+    if access.action != "write" or view.op.kind != "observe.access" or not types:
         return None
     columns = []
     for number, type_ in enumerate(types):
@@ -192,51 +380,50 @@ def _stored(view: View, access: Access, lanes: Array) -> Array | None:
         width = max(1, bits_of(type_) // 8)
         columns += [part.astype("<u8").view(np.uint8).reshape(LANES, 8)[:, : min(width, 8)] for part in parts]
     words = np.concatenate(columns, axis=1)
-    found: Array = words[lanes, np.tile(np.arange(access.size), len(lanes) // access.size)].astype(np.int16)
+    found: Array = words[access.lanes]
+    return found if found.shape[1] == access.size else None
+
+
+def _values(rows: Array | None, bytes_: Array, grain: int) -> Array | None:
+    """What is stored in granules, by the first byte of each."""
+    if rows is None:
+        return None
+    flat = rows.reshape(-1)
+    if grain == 1:
+        return flat[bytes_].astype(np.int64)
+    found: Array = np.ascontiguousarray(flat).view("<u4")[bytes_ // WORD].astype(np.int64)
     return found
 
 
-# --- state ------------------------------------------------------------------------------------------------------------
+def _words(places: Array, size: int) -> list[int]:
+    """Words that accesses touch."""
+    words: list[int] = np.unique((places[:, None] + np.arange(0, size, min(size, WORD))) // WORD).tolist()
+    return words
+
+
+def _covered(known: Any, message: Any) -> bool:
+    """Whether a message tells less than another one of the same warp."""
+    same = known.agent == message.agent and known.scope <= message.scope
+    return bool(same and (message.told is not None or known.told is None))
+
+
+def _lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:
+    """Whether lanes other than the one that writes have read and are not known by it to have."""
+    late: Array = since > warp.lanes.min()
+    if not late.any():
+        return late
+    bits: Array = np.not_equal(masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1), 0)
+    bits = np.logical_and(bits, np.not_equal(lanes[:, None], _ALL))
+    found: Array = np.any(np.logical_and(bits, since[:, None] > warp.lanes[lanes]), axis=1)
+    return found
+
+
+def _architecture(target: str) -> int:
+    """The number in the name of a target: 80 of sm_80."""
+    digits = "".join(filter(str.isdigit, target))
+    return int(digits) if digits else _INDEPENDENT
 
 
 def _warps(view: View) -> int:
     x, y, z = view.launch.block
     return -(-x * y * z // LANES)
-
-
-def _warp(view: View) -> int:
-    """Number of the warp in its cluster."""
-    return view.cta.rank * _warps(view) + view.warp
-
-
-def _clocks(view: View) -> _Clocks:
-    state = view.cluster.state
-    if _NAME not in state:
-        warps = _warps(view) * len(view.cluster.ctas)
-        state[_NAME] = _Clocks(warps, LANES * warps)
-    clocks: _Clocks = state[_NAME]
-    return clocks
-
-
-def _shadow(cta: Cta) -> _Shadow:
-    if _NAME not in cta.state:
-        cta.state[_NAME] = _Shadow(len(cta.shared))
-    shadow: _Shadow = cta.state[_NAME]
-    return shadow
-
-
-def _keys(view: View, what: str, lanes: Array, clocks: _Clocks, *, arriving: bool) -> set[Any]:
-    """What lanes meet at: a phase of a barrier, told by how often each has passed it; or an mbarrier."""
-    if what.startswith("mbarrier"):
-        return {("mbarrier", int(address)) for address in view.addresses()[lanes]}
-    cluster = what.startswith("cluster")
-    numbers = np.zeros(len(lanes), np.int64) if cluster else view.source(0)[lanes].astype(np.int64)
-    keys = set()
-    for lane, number in zip(lanes.tolist(), numbers.tolist(), strict=True):
-        name = ("cluster",) if cluster else ("bar", view.cta.rank, number)
-        passes = clocks.passes.setdefault(name, np.zeros(clocks.threads, np.int64))
-        thread = LANES * _warp(view) + lane
-        if arriving and what != "cluster wait":
-            passes[thread] += 1
-        keys.add((*name, int(passes[thread])))
-    return keys

@@ -23,6 +23,7 @@ class Image:
         if contents.undefined:
             raise PtxError(list(contents.undefined.values()))
         self._contents, self._arena = contents, arena
+        self.target = contents.target
         self.variables = {storage.name: storage for storage in contents.storages}
         self.addresses: dict[str, int] = {}
         self.const: tuple[int, int] = (0, 0)

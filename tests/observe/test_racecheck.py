@@ -50,7 +50,7 @@ def test_a_flag_hands_over() -> None:
     body = """setp.eq.u32 %p, %w, 0; @!%p bra WAIT;
     st.shared.u32 [64], 5; membar.cta; st.volatile.shared.u32 [0], 1; bra DONE;
     WAIT: ld.volatile.shared.u32 %r0, [0]; setp.eq.u32 %q, %r0, 0; @%q bra WAIT;
-    ld.shared.u32 %r1, [64];
+    membar.cta; ld.shared.u32 %r1, [64];
     DONE:"""
     assert run(f"st.volatile.shared.u32 [0], 0; {BARRIER} {body}", "racecheck", shared=128).reports == []
     weak = body.replace("st.volatile", "st").replace("ld.volatile", "ld.relaxed.cta")
@@ -75,9 +75,75 @@ def test_barriers_of_subsets_order_only_their_warps() -> None:
     assert len(run(body, "racecheck", shared=64, threads=128).reports) == 1
 
 
-def test_a_warp_does_not_race_with_itself() -> None:
-    assert run("xor.b32 %r0, %i, 1; shl.b32 %r0, %r0, 2; st.shared.u32 [%r0], %i; shl.b32 %r1, %i, 2;"
-               "ld.shared.u32 %r2, [%r1];", "racecheck", threads=32, shared=128).reports == []  # fmt: skip
+def test_lanes_of_a_warp_run_independently() -> None:
+    body = """xor.b32 %r0, %i, 1; shl.b32 %r0, %r0, 2; st.shared.u32 [%r0], %i; {sync} shl.b32 %r1, %i, 2;
+    ld.shared.u32 %r2, [%r1];"""
+    for sync in ("", "shfl.sync.idx.b32 %r3, %i, 0, 31, -1;"):
+        found = run(body.format(sync=sync), "racecheck", threads=32, shared=128).reports
+        assert [finding.kind for finding in found] == ["lanes"] and "bar.warp.sync" in found[0].help
+    assert run(body.format(sync="bar.warp.sync -1;"), "racecheck", threads=32, shared=128).reports == []
+    some = body.format(sync="setp.lt.u32 %p, %i, 16; @!%p bra REST; bar.warp.sync 0xFFFF; REST:")
+    assert {finding.kind for finding in run(some, "racecheck", threads=32, shared=128).reports} == {"lanes"}
+
+
+_FLAG = """st.volatile.shared.u32 [0], 0; bar.sync 0; setp.eq.u32 %p, %w, 0; @!%p bra WAIT;
+    st.shared.u32 [64], 5; {before} {store}.shared.u32 [0], 1; bra DONE;
+    WAIT: {load}.shared.u32 %r0, [0]; setp.eq.u32 %q, %r0, 0; @%q bra WAIT;
+    {behind} ld.shared.u32 %r1, [64];
+    DONE:"""
+_RELAXED = {"store": "st.relaxed.cta", "load": "ld.relaxed.cta", "before": "", "behind": ""}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("pattern", "missing"),
+    [
+        ({}, "no release"),
+        ({"store": "st.release.cta"}, "no acquire"),
+        ({"load": "ld.acquire.cta"}, "no release"),
+        ({"store": "st.release.cta", "load": "ld.acquire.cta"}, ""),
+        ({"before": "fence.acq_rel.cta;", "behind": "fence.acq_rel.cta;"}, ""),
+        ({"before": "fence.sc.gpu;", "load": "ld.acquire.gpu"}, ""),
+        ({"before": "fence.acq_rel.cta;"}, "no acquire"),
+        ({"behind": "fence.acq_rel.cta;"}, "no release"),
+    ],
+    ids=lambda value: " ".join(value.values()) if isinstance(value, dict) else "",
+)
+def test_patterns_need_both_halves(engine: str, pattern: dict[str, str], missing: str) -> None:
+    found = run(_FLAG.format(**_RELAXED | pattern), "racecheck", shared=128, engine=engine).reports
+    assert [finding.kind for finding in found] == (["pattern"] if missing else [])
+    assert all(missing in finding.message for finding in found)
+
+
+def test_a_chain_of_atomics_hands_over() -> None:
+    """Relaxed atomics between a release and an acquire keep what was released; a store in between ends it."""
+    body = """setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [0], 0; bar.sync 0;
+    setp.eq.u32 %p, %w, 0; @%p st.shared.u32 [64], 5; @%p red.release.cta.shared.add.u32 [0], 1;
+    setp.eq.u32 %p, %w, 1; @%p red.relaxed.cta.shared.add.u32 [0], 1;
+    WAIT: ld.{load}.cta.shared.u32 %r0, [0]; setp.lt.u32 %q, %r0, 64; @%q bra WAIT;
+    ld.shared.u32 %r1, [64];"""
+    assert run(body.format(load="acquire"), "racecheck", shared=128).reports == []
+    assert len(run(body.format(load="relaxed"), "racecheck", shared=128).reports) == 1
+
+
+def test_the_guess_of_a_compare_and_swap_loop() -> None:
+    """A plain read that the same thread's swap confirms is fine; one that nothing confirms is a race."""
+    body = """setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [0], 0; bar.sync 0; ld.shared.u32 %r0, [0];
+    AGAIN: mov.u32 %r1, %r0; add.u32 %r2, %r1, 1; atom.shared.cas.b32 %r0, [{where}], %r1, %r2;
+    setp.ne.u32 %p, %r0, %r1; @%p bra AGAIN;"""
+    assert run(body.format(where=0), "racecheck", shared=128).reports == []
+    other = """setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [0], 0; bar.sync 0; setp.eq.u32 %p, %w, 0;
+    @%p ld.shared.u32 %r0, [0]; @!%p atom.shared.cas.b32 %r0, [0], 0, 1;"""
+    assert len(run(other, "racecheck", shared=128).reports) == 1
+
+
+def test_bytes_of_a_word_are_told_apart() -> None:
+    assert run("cvt.u64.u32 %rd0, %i; st.shared.u8 [%rd0], 1; ld.shared.u8 %r0, [%rd0];".replace("%rd0", "%r1").replace(
+        "cvt.u64.u32 %r1, %i", "mov.u32 %r1, %i"), "racecheck", shared=128).reports == []  # fmt: skip
+    mixed = (
+        "mov.u32 %r1, %i; st.shared.u8 [%r1], 1; and.b32 %r2, %r1, 60; xor.b32 %r2, %r2, 32; ld.shared.u32 %r0, [%r2];"
+    )
+    assert len(run(mixed, "racecheck", shared=128).reports) >= 1
 
 
 def test_ctas_have_their_own_memory() -> None:

@@ -1,0 +1,189 @@
+"""What the warps of a grid know of one another: vector clocks, and what strong accesses carry (8.4 to 8.9).
+
+A warp's knowledge is a row of times for each cluster of which it knows anything, made when it learns it: most warps
+know their own cluster alone. Rows are never changed in place, so that whoever is told keeps them without a copy. Time
+of a warp goes on with each thing that it tells others. Inside a warp 32 x 32 times say what each lane knows of each
+other one: lanes run independently (9.7.13.1), and what a lane learns from outside all lanes of its warp know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.program.program import LANES
+
+Array: TypeAlias = npt.NDArray[Any]
+#: Times by cluster and warp in it.
+Known: TypeAlias = "dict[int, Array]"
+
+#: Scopes (8.5) as numbers; 0: a weak access, which has none.
+WEAK, CTA, CLUSTER, GPU, SYS = range(5)
+SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "gl": GPU, "sys": SYS}
+NAMES = {number: name for name, number in SCOPES.items() if name != "gl"}
+
+
+def merged(known: Known, more: Mapping[int, Array]) -> Known:
+    """Both knowledges together."""
+    found = dict(known)
+    for cluster, row in more.items():
+        mine = found.get(cluster)
+        found[cluster] = row if mine is None or mine is row else np.maximum(mine, row)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a strong write tells those that read it. agent: number of the warp that wrote; told: its knowledge up to the
+    release, None: there was none; scope: the narrowest of the pattern; where: the line of the write."""
+
+    agent: int
+    told: Known | None
+    scope: int
+    where: int
+
+
+@dataclass(slots=True)
+class Warp:
+    """One warp. agent: its number in the grid; known: what it knows; lanes[i, j]: time of lane j up to which lane i of
+    the warp knows it; fenced: what it knew at its last fence of each scope; heard: what relaxed reads have seen, for
+    the next fence; missed: what was read of another warp without taking it in,
+    by its number, and the narrowest scope of the two sides (0: there was no acquire); seen: what relaxed reads told,
+    which orders writes behind them after reads before the release."""
+
+    agent: int
+    cluster: int
+    number: int
+    known: Known
+    lanes: Array = field(default_factory=lambda: np.zeros((LANES, LANES), np.int64))
+    fenced: dict[int, Known] = field(default_factory=dict)
+    heard: list[Message] = field(default_factory=list)
+    missed: dict[int, tuple[Message, int]] = field(default_factory=dict)
+    seen: Known = field(default_factory=dict)
+
+    @property
+    def time(self) -> int:
+        return int(self.known[self.cluster][self.number])
+
+    def tick(self) -> None:
+        row = self.known[self.cluster].copy()
+        row[self.number] += 1
+        self.known[self.cluster] = row
+
+    def take(self, told: Mapping[int, Array], lanes: Array) -> None:
+        """These lanes learn something; what they learn of their own warp they know of all its lanes."""
+        own = told.get(self.cluster)
+        if own is not None and own[self.number]:
+            self.lanes[lanes] = np.maximum(self.lanes[lanes], own[self.number])
+        self.known = merged(self.known, told)
+
+    def meet(self, lanes: Array) -> None:
+        """Lanes have met as a warp (bar.warp.sync)."""
+        together = self.lanes[lanes].max(axis=0)
+        together[lanes] = self.time
+        self.lanes[lanes] = np.maximum(self.lanes[lanes], together)
+        self.tick()
+
+
+class Clocks:
+    """The warps of a grid. per_cta: warps of a CTA; per_cluster: of a cluster."""
+
+    def __init__(self, per_cta: int, per_cluster: int) -> None:
+        self.per_cta, self.per_cluster = per_cta, per_cluster
+        self._warps: dict[int, Warp] = {}
+        self._carried: dict[Any, Known] = {}
+
+    def warp(self, cluster: int, number: int) -> Warp:
+        """A warp by its number in its cluster."""
+        agent = cluster * self.per_cluster + number
+        if agent not in self._warps:
+            row = np.zeros(self.per_cluster, np.int64)
+            row[number] = 1
+            self._warps[agent] = Warp(agent, cluster, number, {cluster: row})
+        return self._warps[agent]
+
+    def cta_of(self, agent: Any) -> Any:
+        """Rank in its cluster of the CTA of a warp, or of several."""
+        return agent % self.per_cluster // self.per_cta
+
+    def distance(self, warp: Warp, agents: Array) -> Array:
+        """The narrowest scope that includes this warp and each of some others."""
+        near = agents // self.per_cluster == warp.cluster
+        same = near & (self.cta_of(agents) == warp.number // self.per_cta)
+        return np.where(same, CTA, np.where(near, CLUSTER, GPU))
+
+    def known(self, agents: Array, told: Mapping[int, Array]) -> Array:
+        """Times of warps up to which a knowledge has them."""
+        clusters, numbers = agents // self.per_cluster, agents % self.per_cluster
+        found = np.zeros(agents.shape, np.int64)
+        for cluster in np.unique(clusters).tolist():
+            row = told.get(cluster)
+            if row is not None:
+                here = clusters == cluster
+                found[here] = row[numbers[here]]
+        return found
+
+    # --- barriers -----------------------------------------------------------------------------------------------------
+
+    def give(self, warp: Warp, key: Any, told: Known | None = None) -> None:
+        """Whoever takes from `key` learns what a warp knows, or `told`."""
+        told = warp.known if told is None else told
+        self._carried[key] = merged(self._carried.get(key, {}), told)
+        warp.tick()
+
+    def take(self, warp: Warp, key: Any, lanes: Array) -> None:
+        told = self._carried.get(key)
+        if told is not None:
+            warp.take(told, lanes)
+
+    def forget(self, key: Any) -> None:
+        """Nobody will take from it any more."""
+        self._carried.pop(key, None)
+
+    # --- release and acquire patterns (8.8) ---------------------------------------------------------------------------
+
+    def fence(self, warp: Warp, scope: int, lanes: Array) -> None:
+        """A fence: what was known is released by strong writes behind it, what relaxed reads saw is acquired."""
+        for message in warp.heard:
+            self._accept(warp, message, scope, lanes)
+        warp.heard.clear()
+        for narrower in range(CTA, scope + 1):
+            warp.fenced[narrower] = dict(warp.known)
+        warp.tick()
+
+    def message(self, warp: Warp, scope: int, where: int, *, release: bool) -> Message:
+        """What a strong write tells."""
+        if release:
+            found = Message(warp.agent, dict(warp.known), scope, where)
+        else:
+            widest = max((known for known in warp.fenced if known <= scope), default=WEAK)
+            found = Message(warp.agent, warp.fenced.get(widest), min(widest, scope) or scope, where)
+        warp.tick()
+        return found
+
+    def read(self, warp: Warp, message: Message, scope: int, lanes: Array, *, acquire: bool) -> None:
+        """A strong read has seen a strong write."""
+        if message.agent == warp.agent and message.told is None:
+            return
+        if acquire:
+            self._accept(warp, message, scope, lanes)
+            return
+        reach = min(scope, message.scope)
+        warp.heard = [known for known in warp.heard if known.agent != message.agent][-63:]
+        warp.heard.append(Message(message.agent, message.told, reach, message.where))
+        warp.missed[message.agent] = message, WEAK
+        if message.told is not None and reach >= self._between(warp, message):
+            warp.seen = merged(warp.seen, message.told)
+
+    def _accept(self, warp: Warp, message: Message, scope: int, lanes: Array) -> None:
+        reach = min(message.scope, scope)
+        warp.missed[message.agent] = message, reach
+        if message.told is not None and reach >= self._between(warp, message):
+            warp.take(message.told, lanes)
+
+    def _between(self, warp: Warp, message: Message) -> int:
+        return int(self.distance(warp, np.array([message.agent]))[0])

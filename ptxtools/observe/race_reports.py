@@ -1,0 +1,107 @@
+"""What racecheck says of two accesses: who, where, and what would have ordered them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ptxtools.program.program import LANES
+
+from .clocks import CLUSTER, CTA, NAMES, Clocks, Warp
+
+if TYPE_CHECKING:
+    from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Access
+    from ptxtools.machine.residents import Cta
+
+    from .session import Session
+
+_NAME = "racecheck"
+_DONE = {"read": "read", "write": "written", "atomic": "changed by an atomic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """The earlier access: what it did, its warp's number, lane and line, and its scope if it was strong, and its
+    warp's time."""
+
+    action: str
+    agent: int
+    lane: int
+    where: int
+    scope: int
+    time: int
+
+
+def report(
+    session: Session, view: View, access: Access, who: tuple[Clocks, Warp], owner: Cta | None, place: int, lane: int,
+    other: Other, scope: int,
+) -> Callable[[], None]:  # fmt: skip
+    """What tells of a race on the byte at `place` of a CTA's shared memory, or of global memory (owner None)."""
+    clocks, warp = who
+    x, y, _ = view.launch.block
+    thread = LANES * (other.agent % clocks.per_cta) + other.lane
+    coordinates = (thread % x, thread // x % y, thread // (x * y))
+    cta = _place(view, clocks, other.agent)
+    near = other.agent // clocks.per_cta == warp.agent // clocks.per_cta
+    whose = f"thread ({','.join(map(str, coordinates))})"
+    if not near and cta is not None:
+        whose += f" of CTA ({','.join(map(str, cta))})"
+    elif not near:
+        whose += " of another CTA"
+    memory = f"byte {place:#x} of the shared memory of {owner}" if owner is not None else f"global byte {place:#x}"
+    site = session.site(view.launch.program, other.where, cta, coordinates)
+    at = f" at {site.file}:{site.line}" if site.line is not None else ""
+    kind, why = _why(session, view, clocks, warp, other, scope)
+    message = f"race on {memory}: {access.action} here, {_DONE[other.action]} by {whose}{at}, with {why} between"
+    key = (view.op.where, other.where, access.action, other.action)
+    return partial(
+        session.report_at, view.launch.program, view.op.where, view.cta.place, view.thread(lane), _NAME, message, key,
+        kind=kind, others=(site,), address=place, space="global" if owner is None else "shared",
+        help=_help(clocks, warp, other, kind),
+    )  # fmt: skip
+
+
+def _why(session: Session, view: View, clocks: Clocks, warp: Warp, other: Other, scope: int) -> tuple[str, str]:
+    """A word for the race, and what there is, or is not, between the accesses."""
+    if other.agent == warp.agent:
+        return "lanes", "no bar.warp.sync"
+    missed = warp.missed.get(other.agent)
+    if missed is not None:
+        message, reach = missed
+        line = session.place(view.launch.program, message.where)[1]
+        told = None if message.told is None else message.told.get(other.agent // clocks.per_cluster)
+        if told is None or told[other.agent % clocks.per_cluster] < other.time:
+            return (
+                "pattern",
+                f"no order (what was read there was stored by line {line}: no release, and no fence before)",
+            )
+        if not reach:
+            return "pattern", f"no order (what line {line} stored there was read with no acquire, and no fence behind)"
+        return "scope", f"too narrow a scope of the release or acquire, .{NAMES[reach]}, through line {line},"
+    if scope and other.scope:
+        return "scope", f"a scope too narrow, .{NAMES[min(scope, other.scope)]},"
+    near = other.agent // clocks.per_cta == warp.agent // clocks.per_cta
+    return "order", "no barrier" if near else "nothing that orders CTAs"
+
+
+def _help(clocks: Clocks, warp: Warp, other: Other, kind: str) -> str:
+    if kind == "lanes":
+        return "bar.warp.sync between them; shuffles and votes do not order memory"
+    if other.agent // clocks.per_cta == warp.agent // clocks.per_cta:
+        needed = CTA
+    else:
+        needed = CLUSTER if other.agent // clocks.per_cluster == warp.cluster else CLUSTER + 1
+    barrier = {CTA: "bar.sync, or ", CLUSTER: "barrier.cluster.arrive and wait, or "}.get(needed, "")
+    return f"{barrier}a release and an acquire with scope .{NAMES[needed]} or wider"
+
+
+def _place(view: View, clocks: Clocks, agent: int) -> tuple[int, int, int] | None:
+    """The CTA of a warp, where it is still known."""
+    if agent // clocks.per_cluster != view.cluster.number:
+        return None
+    ctas = view.cluster.ctas
+    rank = int(clocks.cta_of(agent))
+    return ctas[rank].place if rank < len(ctas) else None

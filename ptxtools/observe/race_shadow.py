@@ -1,0 +1,91 @@
+"""Shadow of memory for racecheck: pages of flat arrays, made for what is touched.
+
+A page covers `PAGE` bytes. Its granules have 4 bytes until an access is smaller or not aligned, then 1 byte. Columns
+are indexed by granule; those of readers have a row for each warp that has read the page, in the order of `readers`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+
+PAGE = 4096
+WORD = 4
+#: Columns of the last write: its warp, that warp's time (0: never), lane, line, scope of a strong access (0: weak), its
+#: sort (0: a store, else an atomic; a positive number: one whose order does not matter among its like), and what it
+#: stored (-1: not known).
+_WRITES = {
+    "writer": np.int32, "written": np.int64, "lane": np.int8, "where": np.int32, "scope": np.uint8, "sort": np.int16,
+    "value": np.int64,
+}  # fmt: skip
+#: Columns of a warp's reads: the time of the last one, the first time of those that `lanes` stands for, line, scope.
+_READS = {"time": np.int64, "since": np.int64, "lanes": np.uint32, "where": np.int32, "scope": np.uint8}
+
+
+class Page:
+    """The last write, and the last reads of each warp, of the granules of a page."""
+
+    def __init__(self) -> None:
+        self.grain = WORD
+        count = PAGE // WORD
+        self.writes: dict[str, Array] = {name: np.zeros(count, kind) for name, kind in _WRITES.items()}
+        self.writes["value"][:] = -1
+        self.readers: list[int] = []
+        self.reads: dict[str, Array] = {name: np.zeros((0, count), kind) for name, kind in _READS.items()}
+
+    def split(self) -> None:
+        """Granules of one byte from now on."""
+        if self.grain > 1:
+            self.grain = 1
+            self.writes = {name: column.repeat(WORD) for name, column in self.writes.items()}
+            value = self.writes["value"].reshape(-1, WORD)
+            value[:] = np.where(value < 0, -1, value >> np.arange(0, 32, 8) & 0xFF)
+            self.reads = {name: rows.repeat(WORD, axis=1) for name, rows in self.reads.items()}
+
+    def row(self, agent: int) -> int:
+        """The row of a warp's reads."""
+        if agent in self.readers:
+            return self.readers.index(agent)
+        self.readers.append(agent)
+        if len(self.readers) > len(self.reads["time"]):
+            more = max(2, len(self.readers) - 1)
+            self.reads = {name: np.concatenate([rows, np.zeros((more, rows.shape[1]), rows.dtype)])
+                          for name, rows in self.reads.items()}  # fmt: skip
+        return len(self.readers) - 1
+
+
+class Shadow:
+    """Pages of one memory by number, and what strong writes to its words tell."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, Page] = {}
+        self.messages: dict[int, list[Any]] = {}
+
+    def pieces(self, addresses: Array, size: int) -> list[tuple[int, Page, Array, Array]]:
+        """Pages that accesses of `size` bytes touch: number, page, granules in it, and for each granule its byte among
+        the accesses' bytes in order."""
+        whole = size % WORD == 0 and not (addresses % WORD).any()
+        step = WORD if whole else 1
+        places = (addresses[:, None] + np.arange(0, size, step)).ravel()
+        bytes_ = np.arange(0, len(addresses) * size, step)
+        numbers = places // PAGE
+        found = []
+        first = int(numbers[0]) if len(numbers) else 0
+        every = [first] if len(numbers) and (numbers == first).all() else np.unique(numbers).tolist()
+        for number in every:
+            page = self.pages.get(number)
+            if page is None:
+                page = self.pages[number] = Page()
+            if not whole:
+                page.split()
+            here = slice(None) if len(every) == 1 else numbers == number
+            inside, mine = places[here] % PAGE, bytes_[here]
+            if whole and page.grain == 1:
+                inside = (inside[:, None] + np.arange(WORD)).ravel()
+                mine = (mine[:, None] + np.arange(WORD)).ravel()
+            found.append((number, page, inside // page.grain, mine))
+        return found
