@@ -15,10 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
-from ptxtools.semantics.types import bits_of
 
 from . import race_reports
-from .clocks import CLUSTER, CTA, GPU, SCOPES, SYS, WEAK, Clocks, Warp
+from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Warp
+from .race_accesses import (
+    covered,
+    granules,
+    lanes_are_independent,
+    lanes_late,
+    scope_named,
+    scope_of,
+    sort_of,
+    stored_bytes,
+    warps_of,
+    words_of,
+)
 from .race_shadow import PAGE, WORD, Page, Shadow
 
 if TYPE_CHECKING:
@@ -38,11 +49,6 @@ _NAME = "racecheck"
 _ALL = np.arange(LANES)
 #: Strengths that acquire and that release.
 _ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
-#: Integer operations without a result, in any order of which the same is stored.
-_FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
-_COMMUTING = ("add", "and", "or", "xor", "min", "max")
-#: From this architecture on lanes of a warp run independently.
-_INDEPENDENT = 70
 
 
 class RaceCheck:
@@ -56,11 +62,11 @@ class RaceCheck:
         self._swaps: set[int] = set()  # lines of compare-and-swap
         self._guesses: dict[Any, Callable[[], None]] = {}  # by who read, and where
         self._confirmed: set[Any] = set()
-        self._lanes_race = _architecture(grid.image.target) >= _INDEPENDENT
+        self._lanes_race = lanes_are_independent(grid.image.target)
 
     def _warp(self, at: View) -> Warp:
         """The warp of a view."""
-        per_cta = _warps(at)
+        per_cta = warps_of(at)
         if self._clocks is None:
             self._clocks = Clocks(per_cta, per_cta * max(1, len(at.cluster.ctas)))
         return self._clocks.warp(at.cluster.number, at.cta.rank * per_cta + at.warp)
@@ -106,7 +112,7 @@ class RaceCheck:
         if opcode is not None and not opcode.has("proxy"):
             warp = self._warp(at)
             assert self._clocks is not None
-            scope = CLUSTER if opcode.has("mbarrier_init") else _scope(at, SYS)
+            scope = CLUSTER if opcode.has("mbarrier_init") else scope_named(at, SYS)
             self._clocks.fence(warp, scope, lanes)
 
     def _keys(self, view: View, what: str, lanes: Array, *, arriving: bool) -> set[Any]:
@@ -118,7 +124,7 @@ class RaceCheck:
         cluster = what.startswith("cluster")
         numbers = np.zeros(len(lanes), np.int64) if cluster else view.source(0)[lanes].astype(np.int64)
         keys = set()
-        per_cta = _warps(view)
+        per_cta = warps_of(view)
         for number in np.unique(numbers).tolist():
             name = ("cluster", view.cluster.number) if cluster else ("bar", view.cluster.number, view.cta.rank, number)
             threads = LANES * per_cta * (len(view.cluster.ctas) if cluster else 1)
@@ -137,7 +143,7 @@ class RaceCheck:
         if access.action == "copy" or access.space not in ("shared", "global"):
             return
         addresses = access.addresses.astype(np.int64)
-        rows = _stored(at, access)
+        rows = stored_bytes(at, access)
         if access.space == "global":
             self._access(at, access, None, self._global, access.lanes, addresses, rows)
             return
@@ -164,7 +170,7 @@ class RaceCheck:
         rows: Array | None,
     ) -> None:
         warp = self._warp(at)
-        scope = _scope_of(at, access)
+        scope = scope_of(at, access)
         if access.action == "atomic" and at.op.opcode is not None and at.op.opcode.has("cas"):
             self._swaps.add(at.op.where)
         pieces = shadow.pieces(places, access.size)
@@ -173,7 +179,7 @@ class RaceCheck:
         step = access.size
         for number, page, inside, bytes_ in pieces:
             who = lanes[bytes_ // step]
-            values = _values(rows, bytes_, page.grain)
+            values = granules(rows, bytes_, page.grain)
             self._page(at, access, warp, owner, (number, page), inside, who, values, scope)
         if at.op.where in self._swaps:
             self._confirm(warp, owner, lanes, places)
@@ -185,7 +191,7 @@ class RaceCheck:
     ) -> None:
         assert self._clocks is not None
         acquire = access.strength in _ACQUIRES
-        for word in _words(places, access.size):
+        for word in words_of(places, access.size):
             for message in shadow.messages.get(word, ()):
                 self._clocks.read(warp, message, scope, lanes, acquire=acquire)
 
@@ -194,7 +200,7 @@ class RaceCheck:
         assert self._clocks is not None
         if not scope and not shadow.messages:
             return
-        words = _words(places, access.size)
+        words = words_of(places, access.size)
         whole = access.size % WORD == 0
         if not scope:
             for word in set(words) & shadow.messages.keys() if whole else ():
@@ -203,7 +209,7 @@ class RaceCheck:
         message = self._clocks.message(warp, scope, at.op.where, release=access.strength in _RELEASES)
         for word in words:
             before = shadow.messages.get(word, []) if access.action == "atomic" or not whole else []
-            shadow.messages[word] = [known for known in before if not _covered(known, message)] + [message]
+            shadow.messages[word] = [known for known in before if not covered(known, message)] + [message]
 
     # --- one page -----------------------------------------------------------------------------------------------------
 
@@ -216,7 +222,7 @@ class RaceCheck:
         assert clocks is not None
         base = number * PAGE
         writes, grain, now = page.writes, page.grain, warp.time
-        sort = _sort(at, access)
+        sort = sort_of(at, access)
         # Against the last write.
         written = writes["written"][inside]
         if written.any():
@@ -279,7 +285,7 @@ class RaceCheck:
         mine = np.flatnonzero(agents == warp.agent)
         late[mine] = False
         if len(mine) and self._lanes_race:
-            late[mine[0]] = _lanes_late(warp, reads["lanes"][mine[0], inside], reads["since"][mine[0], inside], lanes)
+            late[mine[0]] = lanes_late(warp, reads["lanes"][mine[0], inside], reads["since"][mine[0], inside], lanes)
         if not late.any():
             return
         needed = self._clocks.distance(warp, agents)
@@ -338,92 +344,3 @@ class RaceCheck:
             if who not in self._confirmed:
                 tell()
         self._guesses.clear()
-
-
-# --- what an access is ------------------------------------------------------------------------------------------------
-
-
-def _scope(view: View, default: int) -> int:
-    """The scope that an instruction names."""
-    opcode = view.op.opcode
-    return next((number for word, number in SCOPES.items() if opcode is not None and opcode.has(word)), default)
-
-
-def _scope_of(view: View, access: Access) -> int:
-    """The scope of a strong access; an atomic has that of the device (9.7.13.5), a volatile one the system's (8.4)."""
-    if access.strength in ("volatile", "mmio"):
-        return SYS
-    if access.strength or access.action == "atomic":
-        return _scope(view, GPU)
-    return WEAK
-
-
-def _sort(view: View, access: Access) -> int:
-    """0: a store; of atomics a number for integer reductions that may come in any order, -1 for others."""
-    opcode = view.op.opcode
-    if access.action != "atomic" or opcode is None:
-        return 0
-    if view.op.kind != "observe.access" or opcode.family != "red" or any(map(opcode.has, _FLOATS)):
-        return -1
-    return next((1 + number for number, word in enumerate(_COMMUTING) if opcode.has(word)), -1)
-
-
-def _stored(view: View, access: Access) -> Array | None:
-    """The bytes that a plain store stores: lanes x size."""
-    types = view.op.src_types[2:]
-    if access.action != "write" or view.op.kind != "observe.access" or not types:
-        return None
-    columns = []
-    for number, type_ in enumerate(types):
-        value = view.source(2 + number)
-        parts = value if isinstance(value, tuple) else (value,)
-        width = max(1, bits_of(type_) // 8)
-        columns += [part.astype("<u8").view(np.uint8).reshape(LANES, 8)[:, : min(width, 8)] for part in parts]
-    words = np.concatenate(columns, axis=1)
-    found: Array = words[access.lanes]
-    return found if found.shape[1] == access.size else None
-
-
-def _values(rows: Array | None, bytes_: Array, grain: int) -> Array | None:
-    """What is stored in granules, by the first byte of each."""
-    if rows is None:
-        return None
-    flat = rows.reshape(-1)
-    if grain == 1:
-        return flat[bytes_].astype(np.int64)
-    found: Array = np.ascontiguousarray(flat).view("<u4")[bytes_ // WORD].astype(np.int64)
-    return found
-
-
-def _words(places: Array, size: int) -> list[int]:
-    """Words that accesses touch."""
-    words: list[int] = np.unique((places[:, None] + np.arange(0, size, min(size, WORD))) // WORD).tolist()
-    return words
-
-
-def _covered(known: Any, message: Any) -> bool:
-    """Whether a message tells less than another one of the same warp."""
-    same = known.agent == message.agent and known.scope <= message.scope
-    return bool(same and (message.told is not None or known.told is None))
-
-
-def _lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:
-    """Whether lanes other than the one that writes have read and are not known by it to have."""
-    late: Array = since > warp.lanes.min()
-    if not late.any():
-        return late
-    bits: Array = np.not_equal(masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1), 0)
-    bits = np.logical_and(bits, np.not_equal(lanes[:, None], _ALL))
-    found: Array = np.any(np.logical_and(bits, since[:, None] > warp.lanes[lanes]), axis=1)
-    return found
-
-
-def _architecture(target: str) -> int:
-    """The number in the name of a target: 80 of sm_80."""
-    digits = "".join(filter(str.isdigit, target))
-    return int(digits) if digits else _INDEPENDENT
-
-
-def _warps(view: View) -> int:
-    x, y, z = view.launch.block
-    return -(-x * y * z // LANES)

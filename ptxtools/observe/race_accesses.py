@@ -1,0 +1,113 @@
+"""What racecheck asks of an access: its scope, the bytes that it stores, the granules that it touches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxtools.program.program import LANES
+from ptxtools.semantics.types import bits_of
+
+from .clocks import GPU, SCOPES, SYS, WEAK, Warp
+from .race_shadow import WORD
+
+if TYPE_CHECKING:
+    from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Access
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_ALL = np.arange(LANES)
+#: Integer operations without a result, in any order of which the same is stored.
+_FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+_COMMUTING = ("add", "and", "or", "xor", "min", "max")
+#: From this architecture on lanes of a warp run independently.
+_INDEPENDENT = 70
+
+
+def scope_named(view: View, default: int) -> int:
+    """The scope that an instruction names."""
+    opcode = view.op.opcode
+    return next((number for word, number in SCOPES.items() if opcode is not None and opcode.has(word)), default)
+
+
+def scope_of(view: View, access: Access) -> int:
+    """The scope of a strong access; an atomic has that of the device (9.7.13.5), a volatile one the system's (8.4)."""
+    if access.strength in ("volatile", "mmio"):
+        return SYS
+    if access.strength or access.action == "atomic":
+        return scope_named(view, GPU)
+    return WEAK
+
+
+def sort_of(view: View, access: Access) -> int:
+    """0: a store; of atomics a number for integer reductions that may come in any order, -1 for others."""
+    opcode = view.op.opcode
+    if access.action != "atomic" or opcode is None:
+        return 0
+    if view.op.kind != "observe.access" or opcode.family != "red" or any(map(opcode.has, _FLOATS)):
+        return -1
+    return next((1 + number for number, word in enumerate(_COMMUTING) if opcode.has(word)), -1)
+
+
+def stored_bytes(view: View, access: Access) -> Array | None:
+    """The bytes that a plain store stores: lanes x size."""
+    types = view.op.src_types[2:]
+    if access.action != "write" or view.op.kind != "observe.access" or not types:
+        return None
+    columns = []
+    for number, type_ in enumerate(types):
+        value = view.source(2 + number)
+        parts = value if isinstance(value, tuple) else (value,)
+        width = max(1, bits_of(type_) // 8)
+        columns += [part.astype("<u8").view(np.uint8).reshape(LANES, 8)[:, : min(width, 8)] for part in parts]
+    words = np.concatenate(columns, axis=1)
+    found: Array = words[access.lanes]
+    return found if found.shape[1] == access.size else None
+
+
+def granules(rows: Array | None, bytes_: Array, grain: int) -> Array | None:
+    """What is stored in granules, by the first byte of each."""
+    if rows is None:
+        return None
+    flat = rows.reshape(-1)
+    if grain == 1:
+        return flat[bytes_].astype(np.int64)
+    found: Array = np.ascontiguousarray(flat).view("<u4")[bytes_ // WORD].astype(np.int64)
+    return found
+
+
+def words_of(places: Array, size: int) -> list[int]:
+    """Words that accesses touch."""
+    words: list[int] = np.unique((places[:, None] + np.arange(0, size, min(size, WORD))) // WORD).tolist()
+    return words
+
+
+def covered(known: Any, message: Any) -> bool:
+    """Whether a message tells less than another one of the same warp."""
+    same = known.agent == message.agent and known.scope <= message.scope
+    return bool(same and (message.told is not None or known.told is None))
+
+
+def lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:
+    """Whether lanes other than the one that writes have read and are not known by it to have."""
+    late: Array = since > warp.lanes.min()
+    if not late.any():
+        return late
+    bits: Array = np.not_equal(masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1), 0)
+    bits = np.logical_and(bits, np.not_equal(lanes[:, None], _ALL))
+    found: Array = np.any(np.logical_and(bits, since[:, None] > warp.lanes[lanes]), axis=1)
+    return found
+
+
+def lanes_are_independent(target: str) -> bool:
+    """Whether the lanes of a warp of a target, such as "sm_80", run independently."""
+    digits = "".join(filter(str.isdigit, target))
+    return not digits or int(digits) >= _INDEPENDENT
+
+
+def warps_of(view: View) -> int:
+    x, y, z = view.launch.block
+    return -(-x * y * z // LANES)
