@@ -34,8 +34,12 @@ _SHORT = frozenset({
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
 _GENERIC = frozenset({"global", "shared", "local"})
 #: Instructions behind whose addresses ptxas ignores `.unified`.
-_FAMILIES = "atom clusterlaunchcontrol createpolicy ldmatrix ldu mbarrier suq tensormap txq"
-_UNIFIED_IGNORED = frozenset(_FAMILIES.split())
+_UNIFIED_IGNORED = frozenset({"atom", "createpolicy", "ldmatrix", "ldu", "suq", "txq"})
+#: And those of these, by mnemonic and operand.
+_UNIFIED_IGNORED_AT = {
+    **dict.fromkeys(("arrive", "arrive_drop", "test_wait", "try_wait"), ("mbarrier", 1)),
+    "try_cancel": ("clusterlaunchcontrol", 1), "cp_fenceproxy": ("tensormap", 1),
+}  # fmt: skip
 
 
 def check_address(
@@ -55,7 +59,7 @@ def check_address(
         return
     if operand.suffix and (operand.suffix not in spec.kinds or _is_variable(operand, scope, spec)):
         message = f"'{op.text}' takes no .{operand.suffix} after its address"
-        ignored = op.family in _UNIFIED_IGNORED and "phase_type" not in op.text and _is_register(operand.base, scope)
+        ignored = _ignores_unified(op, index) and _is_register(operand.base, scope)
         yield Problem(codes.TOLERATED if ignored else codes.ADDRESS_FORM, message, index)
     elif operand.suffix and _lacks_attribute(operand, scope):
         message = f"'{getattr(operand.base, 'name', '')}' has no attribute .{operand.suffix}"
@@ -68,12 +72,20 @@ def check_address(
     yield from _extra(op, spec, index, operand, scope, setting)
 
 
+def _ignores_unified(op: Opcode, index: int) -> bool:
+    """Whether ptxas ignores `.unified` behind an address in a register."""
+    if op.family in _UNIFIED_IGNORED:
+        return True
+    family, place = _UNIFIED_IGNORED_AT.get(op.name.rpartition(".")[2], ("", 0))
+    return op.family == family and index == place and "phase_type" not in op.text
+
+
 def _needs_no_brackets(op: Opcode, spec: OperandSpec, operand: Name, scope: Scope) -> bool:
     """Whether ptxas takes a register for an address in shared memory: the mbarrier of bulk copies, and what
     tensor copies read or write."""
     shared = spec.space is not None and spec.space.startswith("shared") and not spec.parts
     bulk = op.family == "cp" and op.has("bulk") and (spec.name == "mbar" or op.has("tensor"))
-    wide = scope.resolve(operand.name).type in ("b64", "u64", "s64") and not op.has("ignore_oob")
+    wide = scope.resolve(operand.name).type in ("b64", "u64", "s64") and not (op.has("ignore_oob") or op.has("relaxed"))
     return bulk and shared and wide and _is_register(operand, scope)
 
 

@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 #: Words of other instructions that ptxas drops behind any mnemonic: fields and values of tensor maps, the tests of
 #: testp, the formats of packed matrices.
-_WORDS = """
-    rank box_dim global_address global_dim global_stride element_stride elemtype interleave_layout swizzle_mode
-    swizzle_atomicity fill_mode finite infinite number notanumber normal subnormal b8x16 b6x16_p32 b4x16_p64
-    acc::f16 acc::f32
-"""
-IGNORED = frozenset(_WORDS.split())
-#: But not these behind tcgen05.cp.
+_FIELDS = frozenset({
+    "rank", "box_dim", "global_address", "global_dim", "global_stride", "element_stride", "elemtype",
+    "interleave_layout", "swizzle_mode", "swizzle_atomicity", "fill_mode",
+})  # fmt: skip
+_TESTS = frozenset({"finite", "infinite", "number", "notanumber", "normal", "subnormal"})
 _FORMATS = frozenset({"b8x16", "b6x16_p32", "b4x16_p64"})
+IGNORED = _FIELDS | _TESTS | _FORMATS | {"acc::f16", "acc::f32"}
+#: But not behind those that they belong to.
+_OWN = {"tensormap": _FIELDS, "testp": _TESTS, "ldmatrix": _FORMATS, "tcgen05": _FORMATS}
 #: Types that it drops behind these.
 _TYPES = frozenset({"texref", "samplerref", "surfref", "pred"})
 _FAMILIES = """
@@ -31,12 +32,16 @@ _FOREIGN = {
     **dict.fromkeys(("tex", "tld4"), frozenset({"uni"})),
     **dict.fromkeys(("ldmatrix", "stmatrix", "movmatrix", "tcgen05"), frozenset({"row", "col"})),
     "wgmma": frozenset({"row", "col"}),
-    "cp.async.bulk": frozenset({"gpu", "sys"}),
-    "fence.proxy": frozenset({"global"}),
+    **dict.fromkeys(
+        ("fence.proxy.async", "fence.proxy.async::generic", "fence.proxy.global.async::generic"), frozenset({"global"})
+    ),
     "mbarrier.check_layout": frozenset({"gpu"}),
     "rcp.rn.f64": frozenset({"ftz"}),
     "st.async": frozenset({"cluster"}),
 }
+#: Bulk copies behind which it drops a scope.
+_SCOPED = re.compile(r"cp\.async\.bulk\.(?!tensor|prefetch)(?!.*\.b128)")
+_SCOPES = frozenset({"gpu", "sys"})
 #: Modifiers that may be written twice.
 REPEATED = frozenset({"sync", "sat", "satfinite", "approx", "relu", "NaN", "cc", "shiftamt", "uni"})
 #: Instructions in which it takes a mandatory modifier for granted.
@@ -59,6 +64,8 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
     family, *atoms = text.split(".")
     foreign = frozenset[str]().union(*(words for name, words in _FOREIGN.items() if f"{text}.".startswith(f"{name}.")))
     loose = [at for at, atom in enumerate(atoms) if atom in foreign or _drops(family, atom)]
+    if _SCOPED.match(text) and atoms[-1] in _SCOPES:
+        loose.append(len(atoms) - 1)
     loose += [at for at, atom in enumerate(atoms) if atom in REPEATED and atom in atoms[:at]]
     if "sp" in atoms:  # a word of the mnemonic: nothing may stand before it
         loose = [at for at in loose if at > atoms.index("sp")]
@@ -76,7 +83,7 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
 
 
 def _drops(family: str, atom: str) -> bool:
-    return (atom in IGNORED and not (family == "tcgen05" and atom in _FORMATS)) or (atom in _TYPES and family in _TYPED)
+    return (atom in IGNORED and atom not in _OWN.get(family, ())) or (atom in _TYPES and family in _TYPED)
 
 
 class Earlier(NamedTuple):
@@ -105,9 +112,10 @@ EARLIER = (
     Earlier(r"fence\.(acquire|release)\.cluster", (7, 8), ("sm_90",)),
     Earlier(r"(ld|st)\.(volatile\.)?shared::cta\.(v[24]\.)?[bfsu]\d+", (7, 8)),
     Earlier(r"(ld|st)\.shared::cta\.(ca|cg|cs|lu|cv|wb|wt)\..*", (7, 8), ("sm_20",)),
-    Earlier(r"(atom|red)\.shared::cta\..*", (7, 8), ("sm_12",)),
+    Earlier(r"(atom|red)\.shared::cta\.(?!.*\.(b16|b?f16|b?f16x2)$).*", (7, 8), ("sm_12",)),
     Earlier(r"(isspacep|cvta(\.to)?)\.shared::cta.*", (7, 8), ("sm_20",)),
-    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.b128", (9, 2), ("sm_90",)),
+    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\b(relaxed|cp_mask)\b).*\.b128", (9, 2), ("sm_90",)),
+    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.cp_mask\.b128", (9, 2), ("sm_100",)),
     Earlier(_F8F6F4, (8, 6), ("sm_100a",)),
     Earlier(_F8F6F4, (8, 7), ("sm_100a", "sm_103a", "sm_110a", "sm_100f", "sm_110f")),
 )  # fmt: skip

@@ -19,7 +19,7 @@ let threads = b:u32(reg imm low 0..4294967264:32)
     needs .arrive | .red    => ptx 2.0, sm_20
     needs @b                => ptx 2.0, sm_20
     needs @a:reg            => ptx 2.0, sm_20
-    needs .cta              => ptx 7.8
+    needs .cta              => ptx 7.8, sm_20
 
 # 9.7.13.2 bar.warp.sync
     bar.warp.sync  membermask:u32;
