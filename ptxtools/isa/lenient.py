@@ -33,7 +33,13 @@ _FOREIGN = {
     **dict.fromkeys(("ldmatrix", "stmatrix", "movmatrix", "tcgen05"), frozenset({"row", "col"})),
     "wgmma": frozenset({"row", "col"}),
     **dict.fromkeys(
-        ("fence.proxy.async", "fence.proxy.async::generic", "fence.proxy.global.async::generic"), frozenset({"global"})
+        (
+            "fence.proxy.async",
+            "fence.proxy.async::generic",
+            "fence.proxy.global.async::generic",
+            "fence.proxy.tensormap::generic.release",
+        ),
+        frozenset({"global"}),
     ),
     "mbarrier.check_layout": frozenset({"gpu"}),
     "rcp.rn.f64": frozenset({"ftz"}),
