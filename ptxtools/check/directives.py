@@ -14,8 +14,10 @@ from .context import Context
 
 #: Directives that ptxas refuses without the others; for others a missing partner is only a hazard.
 _STRICT = frozenset({".blocksareclusters"})
-#: Counts of registers, not of threads; and CTAs of a cluster, where 0 has no effect.
-_MAY_BE_ZERO = frozenset({".abi_preserve", ".abi_preserve_control", ".reqnctapercluster", ".maxclusterrank"})
+#: Counts of registers, not of threads; and CTAs of a cluster and bytes of a CTA, where 0 has no effect.
+_MAY_BE_ZERO = frozenset(
+    {".abi_preserve", ".abi_preserve_control", ".reqnctapercluster", ".maxclusterrank", ".minperctamemory"}
+)
 
 _PLACES = {
     "entry": "an .entry",

@@ -34,7 +34,7 @@ class Bounds:
     """Performance directives of a kernel. Shapes are None when absent.
 
     reqntid, maxntid: 11.4.2, 11.4.3; cluster: .reqnctapercluster; explicit_cluster: .explicitcluster;
-    max_cluster_rank: .maxclusterrank; registers: .maxnreg.
+    max_cluster_rank: .maxclusterrank; registers: .maxnreg; cta_memory: .minperctamemory.
     """
 
     reqntid: Dim3 | None = None
@@ -43,6 +43,7 @@ class Bounds:
     explicit_cluster: bool = False
     max_cluster_rank: int | None = None
     registers: int | None = None
+    cta_memory: int = 0
 
 
 @dataclass(slots=True)

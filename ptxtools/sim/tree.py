@@ -115,6 +115,7 @@ def bounds_of(function: Function) -> Bounds:
         explicit_cluster=".explicitcluster" in found,
         max_cluster_rank=_first(found.get(".maxclusterrank")),
         registers=_first(found.get(".maxnreg")),
+        cta_memory=_first(found.get(".minperctamemory")) or 0,
     )
 
 

@@ -24,6 +24,7 @@ TUNING = {
     "blocksareclusters": 0,
     "abi_preserve": 1,
     "abi_preserve_control": 1,
+    "minperctamemory": 1,
 }
 
 #: Directives that end with their last argument, without punctuation.

@@ -150,6 +150,7 @@ def test_unsized_last_parameter_takes_any_number_of_arguments():
         (".explicitcluster", ()),
         (".maxclusterrank 8", (8,)),
         (".blocksareclusters", ()),
+        (".minperctamemory 64", (64,)),
     ],
 )
 def test_tuning_directive(text, args):
