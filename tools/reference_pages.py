@@ -293,8 +293,8 @@ def _refused() -> list[str]:
     """The forms that ptx-run refuses, whole or in part."""
     lines = [
         "", "## Forms that ptx-run refuses", "",
-        "What they compute, or how their operands are laid out, is not published. ptx-lint and ptx-as take them; ptx-run",
-        'ends with "this form has no simulation". Of a form that is refused in part, the modifiers are named that are.',
+        "What they compute, or how their operands are laid out, is not published. ptx-lint and ptx-as take them,",
+        'ptx-run ends with "this form has no simulation". Of a form refused in part, those modifiers are named.',
         "", "| section | form | refused |", "|---|---|---|",
     ]  # fmt: skip
     for family, page in sorted(every_page(), key=lambda found: order(found[1].section)):
