@@ -259,7 +259,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     needs           => ptx 8.0, sm_90
     needs .priority => ptx 9.4, sm_107f
 
-# 9.7.9.25.4.4 applypriority.async.bulk
+# 9.7.9.16 applypriority.async.bulk
     applypriority.async.bulk{.src}.completion_mechanism.priority  [srcMem]@generic, size:u32(reg imm 0..1048560:16);
     .src = { .global };
     .completion_mechanism = { .bulk_group };

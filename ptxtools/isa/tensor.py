@@ -73,7 +73,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs .tile::gather4,.im2col::w,.im2col::w::128 => ptx 8.6, datacenter_blackwell
     needs .priority => ptx 9.4, sm_107f
 
-# 9.7.9.25.5.5 applypriority.async.bulk.tensor
+# 9.7.9.16 applypriority.async.bulk.tensor
     applypriority.async.bulk.tensor.dim{.src}{.load_mode}.completion_mechanism.priority
         $map,
         $im2col;
