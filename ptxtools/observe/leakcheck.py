@@ -12,9 +12,9 @@ from ptxtools.diagnostics.findings import Finding
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.residents import Cta
-    from ptxtools.sim.context import LaunchContext
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.heap import Block
+    from ptxtools.sim.program_lines import ProgramLines
 
 #: The kind of a report of a block of the heap.
 NEVER_FREED = "never-freed"
@@ -27,16 +27,16 @@ class LeakCheck:
         self._device = device
         self._before = {leak.address for leak in leaks(device)}
         self.findings: list[Finding] = []
-        self._context: LaunchContext | None = None
+        self._places: ProgramLines | None = None  # not the context, which holds this
 
     def begin(self, grid: Grid) -> Sequence[object]:
-        self._context = grid.context
+        self._places = grid.context.places
         return (self,)
 
     def leaked(self, at: View, cta: Cta, message: str) -> None:
         """A CTA has ended with tensor memory that it has not given back."""
-        assert self._context is not None
-        program, where, places = at.launch.program, at.op.where, self._context.places
+        assert self._places is not None
+        program, where, places = at.launch.program, at.op.where, self._places
         known = next((f for f in self.findings if f.kernel == program.kernel and f.text == at.text), None)
         if known is not None:
             known.count += 1

@@ -90,7 +90,7 @@ def test_space_alignment_and_attributes_go_in_any_order(text):
 
 @pytest.mark.parametrize(
     "text", [".align 8 .visible .global .b32 x;", ".global .b32 .align 8 x;", ".global .v2 .align 8 .b32 x;",
-             ".align 8 .global .align 8 .b32 x;", ".global .attribute(.managed) .attribute(.managed) .b32 x;"]
+             ".global .attribute(.managed) .attribute(.managed) .b32 x;"]
 )  # fmt: skip
 def test_other_orders_of_a_declaration(text):
     assert [d.code for d in parse(text).diagnostics] == ["PTX108"]

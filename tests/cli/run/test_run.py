@@ -223,7 +223,7 @@ def test_a_demangled_name_runs_and_is_told(run) -> None:
 def test_reports_keep_the_chain_of_inlining(run) -> None:
     ran = run(LINES, "-k", "wrong", "--grid", "1", "--block", "64", "--arg", "zeros:s32[4]", "--check", "racecheck")
     lines = ran.err.splitlines()
-    assert (ran.status, lines[2]) == (1, "    source: src/lines.cu:43") and "in kernel wrong(int*), CTA" in lines[0]
+    assert (ran.status, lines[3]) == (1, "    source: src/lines.cu:43") and "in kernel wrong(int*), CTA" in lines[0]
 
 
 def test_a_kernel_is_chosen(run, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def test_scale_factors_and_metadata(sparse: bool, n: int, ctas: int, monkeypatch
     wanted = set()
     for cta in range(ctas):
         wanted |= {(cta, 320, 324, everywhere), (cta, 340, 340 + -(-n // 32), everywhere)}
+        wanted.add((cta, 0, n, everywhere))  # what is added to
         if sparse:
             wanted.add((cta, 300, 301 + (case.k // 4 - 1) // 8, everywhere))
     assert read == wanted
