@@ -7,6 +7,7 @@ An event is a number below n, a set of events an integer with the bits of its me
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import and_, or_
 from typing import TypeAlias
 
 #: A set of events: bit e is event e.
@@ -34,11 +35,11 @@ def product(left: Events, right: Events, n: int) -> Rows:
 
 
 def union(a: Rows, b: Rows) -> Rows:
-    return [x | y for x, y in zip(a, b, strict=True)]
+    return list(map(or_, a, b))
 
 
 def common(a: Rows, b: Rows) -> Rows:
-    return [x & y for x, y in zip(a, b, strict=True)]
+    return list(map(and_, a, b))
 
 
 def without(a: Rows, b: Rows) -> Rows:

@@ -1,6 +1,7 @@
 """The algebra of relations against sets of pairs."""
 
 import random
+from itertools import pairwise
 
 from ptxtools.model import relations as algebra
 
@@ -50,7 +51,7 @@ def test_questions_are_those_of_sets_of_pairs():
         found = algebra.cycle(rows)
         assert bool(found) == bool(loops)
         if found:
-            assert found[0] == found[-1] and all(step in pairs for step in zip(found, found[1:], strict=False))
+            assert found[0] == found[-1] and all(step in pairs for step in pairwise(found))
             lengths = [len(path) for x in loops if (path := algebra.shortest(rows, x, x))]
             assert len(found) == min(lengths)
     assert 50 < cyclic < 250
