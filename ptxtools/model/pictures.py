@@ -14,7 +14,9 @@ from .structures import Node
 COLOURS = {
     "po": "#888888", "rf": "#c00000", "co": "#0055bb", "fr": "#d07000", "sc": "#7020a0", "synchronizes": "#008040",
 }  # fmt: skip
-_ROW, _LEFT, _TOP, _CHARACTER = 64, 24, 66, 7.3
+#: How far the middle of an arrow is bent down, so that those between the same events are apart.
+_BENDS = {"po": 0, "rf": -16, "co": 12, "fr": 4, "sc": -4, "synchronizes": 16}
+_ROW, _LEFT, _TOP, _GAP, _CHARACTER = 64, 24, 66, 130, 7.3
 
 
 def _edges(execution: Execution) -> Iterator[tuple[str, int, int]]:
@@ -28,6 +30,8 @@ def _edges(execution: Execution) -> Iterator[tuple[str, int, int]]:
                     continue
                 if transitive and any(row >> c & 1 and rows[c] >> b & 1 for c in range(len(rows))):
                     continue
+                if name == "co" and execution.nodes[a].thread < 0:
+                    continue  # the initial write precedes all others
                 if name == "synchronizes" and execution.relations["sc"][a] >> b & 1:
                     continue
                 yield name, a, b
@@ -109,29 +113,30 @@ def as_svg(execution: Execution, title: str) -> str:
         heads.append((x + width / 2, execution.threads[thread]))
         for row, a in enumerate(columns[thread]):
             places[a] = (x + width / 2, top + row * _ROW, width)
-        x += width + 110
-    right = max(x - 110, 200.0)
+        x += width + _GAP
+    right = max(x - _GAP, 200.0)
     for index, a in enumerate(columns.get(-1, [])):
         width = len(_label(execution, a)) * _CHARACTER + 20
         step = right / len(columns[-1])
         places[a] = (step * (index + 0.5), _TOP - 14, width)
-    bottom = max((y for _, y, _ in places.values()), default=top) + 60
+    bottom = max((y for _, y, _ in places.values()), default=top) + 34
     names = {name for name, _, _ in _shown_edges(execution)}
     body = [f'<text x="{_LEFT}" y="22" font-weight="bold">{escape(title)}</text>']
     body += [f'<text x="{at:.0f}" y="{top - 24}" text-anchor="middle" font-weight="bold">{escape(name)}</text>'
              for at, name in heads]  # fmt: skip
-    for a in drawn:
+    body += [_arrow(name, places[a], places[b]) for name, a, b in _shown_edges(execution)]
+    for a in drawn:  # over the arrows, so that texts stay legible
         at, y, width = places[a]
         body.append(f'<rect x="{at - width / 2:.0f}" y="{y - 14:.0f}" width="{width:.0f}" height="26" rx="4" '
                     'fill="#ffffff" stroke="#555555"/>')  # fmt: skip
         body.append(f'<text x="{at:.0f}" y="{y + 4:.0f}" text-anchor="middle">{escape(_label(execution, a))}</text>')
-    body += [_arrow(name, places[a], places[b], index) for index, (name, a, b) in enumerate(_shown_edges(execution))]
     markers = "".join(
         f'<marker id="to-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         f'orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="{COLOURS[name]}"/></marker>'
         for name in COLOURS if name in names
     )  # fmt: skip
-    size = f'width="{right + _LEFT:.0f}" height="{bottom:.0f}" viewBox="0 0 {right + _LEFT:.0f} {bottom:.0f}"'
+    across = right + _LEFT + 45  # arrows within the last column go around its right side
+    size = f'width="{across:.0f}" height="{bottom:.0f}" viewBox="0 0 {across:.0f} {bottom:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="12">\n'
         f"<defs>{markers}</defs>\n"
@@ -139,7 +144,7 @@ def as_svg(execution: Execution, title: str) -> str:
     )
 
 
-def _arrow(name: str, start: tuple[float, float, float], end: tuple[float, float, float], index: int) -> str:
+def _arrow(name: str, start: tuple[float, float, float], end: tuple[float, float, float]) -> str:
     """A curve from box to box, with its name in the middle."""
     (x1, y1, w1), (x2, y2, w2) = start, end
     colour = COLOURS[name]
@@ -148,12 +153,12 @@ def _arrow(name: str, start: tuple[float, float, float], end: tuple[float, float
         if name == "po":
             return (f'<path d="M{x1:.0f} {y1 + 12 * down:.0f} L{x2:.0f} {y2 - 14 * down:.0f}" stroke="{colour}" '
                     f'fill="none" marker-end="url(#to-{name})"/>')  # fmt: skip
-        side, out = x1 + w1 / 2, 26 + 12 * (index % 3)
+        side, out = x1 + w1 / 2, 40 + _BENDS[name]
         path = f"M{side:.0f} {y1:.0f} C{side + out:.0f} {y1:.0f} {side + out:.0f} {y2:.0f} {side:.0f} {y2:.0f}"
         middle = (side + out * 0.8, (y1 + y2) / 2)
     else:
         right = 1 if x2 > x1 else -1
-        a, b, bend = x1 + right * w1 / 2, x2 - right * w2 / 2, 10 * (index % 5 - 2)
+        a, b, bend = x1 + right * w1 / 2, x2 - right * w2 / 2, float(_BENDS[name])
         if abs(y1 - y2) < 1 and abs(b - a) > 400:
             bend -= 40
         if right * (b - a) < 10:  # the boxes are above each other
