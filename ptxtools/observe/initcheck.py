@@ -20,12 +20,13 @@ from .tensor import TensorCells
 from .unwritten import unwritten_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
-    from ptxtools.sim.device import Grid
+    from ptxtools.program.program import Op, Program
+    from ptxtools.sim.device import Device, Grid
 
     from .session import Session
 
@@ -42,6 +43,17 @@ class InitCheck:
         self._device = session.device
         self._registers = RegisterCheck(session)
         self._tensor = TensorCells(session)
+
+    @staticmethod
+    def state(device: Device) -> bool:
+        """Whether there is global memory that nobody has written."""
+        return device.runtime.used_heap is not None or bool(unwritten_of(device))
+
+    @staticmethod
+    def concerned(program: Program, device: Device) -> Callable[[Op], bool]:
+        """Which events of a program matter: accesses to global memory only where some may not have been written."""
+        unknown = InitCheck.state(device) or bool(device.runtime.calls(program))
+        return lambda op: unknown or op.kind != "observe.access" or op.space not in ("global", "const")
 
     def access(self, at: View, access: Access) -> None:
         """Reads of bytes that nobody wrote are reported, and then count as written."""

@@ -18,12 +18,15 @@ from ptxtools.sim.allocations import Allocations, beside
 from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
 
-from .maps import Maps
+from .maps import Maps, is_fence
 from .read_only import ReadOnly
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
+    from ptxtools.program.program import Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -68,6 +71,11 @@ class MemCheck:
         self._frames = [function.variables for function in program.functions]
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
+
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: all accesses, and fences of tensor maps."""
+        return lambda op: op.kind != "observe.fence" or is_fence(op.opcode)
 
     def access(self, at: View, access: Access) -> None:
         """What is left of an access."""

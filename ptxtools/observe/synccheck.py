@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import TrapKind
+from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
 
-from . import mbarriers, members
-from .thread_sync import ThreadSync
+from . import mbarriers, members, thread_sync
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ptxtools.diagnostics import Trap
     from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
     from ptxtools.machine.residents import Cta
+    from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -51,7 +52,24 @@ class SyncCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._transactions = mbarriers.Transactions(session)
-        self._thread_sync = ThreadSync(session, grid)
+        self._thread_sync = thread_sync.ThreadSync(session, grid)
+
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: accesses where there are mbarriers or other CTAs' shared memory, fences of
+        tensor memory, ends of CTAs that change their registers."""
+        kinds = {op.kind for op in program.operations()}
+        touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
+        changes = "setmaxnreg" in kinds
+
+        def matters(op: Op) -> bool:
+            if op.kind == "observe.access":
+                return touched and op.space in ("shared", "cluster", "generic")
+            if op.kind == "observe.fence":
+                return op.opcode is not None and any(map(op.opcode.has, thread_sync.FENCES))
+            return changes or op.kind != "observe.begin"
+
+        return matters
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier or do something to mbarriers."""

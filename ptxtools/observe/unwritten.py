@@ -22,6 +22,9 @@ class Unwritten:
         self._starts: list[int] = []
         self._flags: dict[int, Array] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
     def add(self, address: int, size: int) -> None:
         """A buffer that nobody has written."""
         import numpy as np

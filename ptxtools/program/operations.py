@@ -221,6 +221,12 @@ PURE = frozenset(kind for kind, row in OPERATIONS.items() if row.pure)
 READ_FIRST = frozenset(kind for kind, row in OPERATIONS.items() if row.early)
 #: Slots to slots, lane by lane.
 LANEWISE = frozenset(kind for kind, row in OPERATIONS.items() if row.lanewise)
+#: What asynchronous work comes from; nothing else announces any.
+ISSUES = frozenset(
+    kind for kind, row in OPERATIONS.items()
+    if row.runs == EVENT
+    and kind.startswith(("async.", "bulk.", "tensormap.", "clusterlaunchcontrol.", "wgmma.", "tcgen05."))
+)  # fmt: skip
 #: Accesses to memory by single lanes, each at its own address, that are done when they have run.
 LANE_ACCESS = frozenset(
     kind for kind, row in OPERATIONS.items() if row.access in ("read", "write", "atomic") and not row.warp

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NewType, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ptxtools.isa import Opcode
 
     from .details import Detail
@@ -215,6 +217,13 @@ class Program:
     optimised: bool = True
     named: dict[int, dict[str, tuple[Ref, str]]] = field(default_factory=dict)
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
+
+    def operations(self) -> Iterator[Op]:
+        """All operations, those at the ends of blocks included."""
+        for block in self.blocks:
+            yield from block.ops
+            if block.terminator.op is not None:
+                yield block.terminator.op
 
     @property
     def declared_shared(self) -> int:

@@ -29,6 +29,8 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from ptxtools.diagnostics.findings import Finding
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
@@ -112,7 +114,7 @@ class Device:
         self.runtime = Runtime(self)
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
-        self._programs: dict[tuple[int, str], Program] = {}
+        self._programs: dict[tuple[int, str, Hashable], Program] = {}
         self._launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
@@ -162,12 +164,20 @@ class Device:
 
     def program(self, module: Loadable, kernel: Kernel) -> Program:
         """The kernel lowered for this device, and cached. Raises `PtxError`."""
-        key = (id(module), kernel.name)
+        key = (id(module), kernel.name, self._observed_state())
         program = self._programs.get(key)
         if program is None:
             program = self._lowered(module, kernel)
             self._programs[key] = program
         return program
+
+    def _observed_state(self) -> Hashable:
+        """What the events in programs depend on, beside the programs."""
+        if not self._events:
+            return None
+        from ptxtools.machine import observers
+
+        return observers.state_of(observers.classes_of(self.checks), self)
 
     def _lowered(self, module: Loadable, kernel: Kernel) -> Program:
         image, events = self.load(module), self._events
@@ -183,7 +193,12 @@ class Device:
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
             apart_registers=not observers.REGISTERS.isdisjoint(events),
         )  # fmt: skip
-        program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
+        program = module.lower(kernel.name, image, variant)
+        if variant.apart_registers and not observers.touches(events, program):
+            variant = replace(variant, apart_registers=False)  # nothing to be told of any register
+            program = module.lower(kernel.name, image, variant)
+        told = [*observers.classes_of(self.checks), *self.observers]
+        program = instrument(program, observers.interests_of(told, program, self))
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 
         def with_names() -> Program:
