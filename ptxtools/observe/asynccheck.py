@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.machine.filters import NOBODY
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Look
 from ptxtools.program.operations import ISSUES, OPERATIONS, fenced
@@ -58,6 +59,10 @@ class AsyncCheck:
             return proxies or (works and op.kind == "observe.in_flight")
 
         return matters
+
+    def passing(self, op: Op) -> int | None:
+        """Registers matter to the lanes that run an instruction."""
+        return NOBODY if op.kind == "observe.in_flight" else None
 
     # --- work ---------------------------------------------------------------------------------------------------------
 

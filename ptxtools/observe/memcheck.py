@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.filters import Bounds, stretches
+from ptxtools.machine.launch import local_bytes
 from ptxtools.program.details import Look
 from ptxtools.program.layout import LOCAL_GAP
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Op, Ref
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
     from ptxtools.program.program import Program
     from ptxtools.sim.device import Grid
@@ -101,13 +103,13 @@ class MemCheck:
                     at.set_values(ref, _poisoned(ref.type), spoiled)
         return bad
 
-    def filter(self, at: View) -> Bounds:
+    def filter(self, launch: Launch) -> Bounds:
         """Accesses in one allocation, or in variables; heap blocks come and go, and are asked for."""
         known = list(zip(self._first.tolist(), self._after.tolist(), strict=True))
         reads = {
             "global": stretches(known),
             "shared": stretches(_runs(self._valid)),
-            "local": stretches(_between(self._gaps[0], at.local_bytes)),
+            "local": stretches(_between(self._gaps[0], local_bytes(launch))),
         }
         return Bounds(reads, {**reads, "global": stretches(self._read_only.without_constants(known))}, self._asks)
 

@@ -198,7 +198,9 @@ class Device:
             variant = replace(variant, apart_registers=False)  # nothing to be told of any register
             program = module.lower(kernel.name, image, variant)
         told = [*observers.classes_of(self.checks), *self.observers]
-        program = instrument(program, observers.interests_of(told, program, self))
+        interests = observers.interests_of(told, program, self)
+        program = instrument(program, interests.values())
+        program.cache["concerned"] = {kind: interest.concerned for kind, interest in interests.items()}
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 
         def with_names() -> Program:
