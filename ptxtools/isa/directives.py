@@ -98,8 +98,7 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
         _d(".pragma", "module entry statement", (1, None), "string", "11.4.7", (2, 0)),
         _d(".abi_preserve", "func prototype", (1, 1), "int", "11.4.8", (9, 0), "sm_80", range=(0, 255)),
         _d(".abi_preserve_control", "func prototype", (1, 1), "int", "11.4.9", (9, 0), "sm_80", range=(0, 11)),
-        # Memory for each CTA, as ptxas 13.4 has it; the manual of PTX 9.0 has no section for it.
-        _d(".minperctamemory", "entry", (1, 1), "int", "11.4", (9, 4), "sm_80", range=_COUNT),
+        _d(".minperctamemory", "entry", (1, 1), "int", "11.4.10", (9, 4), "sm_80", range=_COUNT),
         # Debugging (11.5).
         _d("@@dwarf", "module", (1, None), "other", "11.5.1", (1, 2), deprecated=(2, 0)),
         _d(".section", "module", (1, None), "other", "11.5.2", (2, 0)),

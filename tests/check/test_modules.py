@@ -258,6 +258,10 @@ HEADERS = [
     ("PTX304", ".version 9.0\n.target compute_91\n.address_size 64\n"),
     ("PTX401", '.version 9.0\n.file 1 "a.cu"\n.target sm_90\n'),
     ("PTX401", '.version 9.0\n.target sm_90\n.file 1 "a.cu"\n.address_size 64\n'),
+    (
+        "PTX413",
+        ".version 9.4\n.target sm_80\n.address_size 64\n.entry k() { .reg .b32 r; mov.u32 r, %perctamemorysize; ret; }",
+    ),
     ("PTX413", ".version 9.0\n.target sm_90, debug\n.address_size 64\n"),
     ("", ".version 9.0\n.target sm_90, debug\n.address_size 64\n.section .debug_str { .b8 0 }\n"),
     ("", ".version 1.4\n.target sm_12, map_f64_to_f32\n.entry k { .reg .f64 x; add.f64 x, x, x; }"),

@@ -99,6 +99,7 @@ MODULE_LEVEL = [
     (".entry e(.param .b8 a[4353]) { ret; }", "8.1", ("sm_70",)),
     (".entry e() .blocksareclusters .reqntid 32 .reqnctapercluster 2 { ret; }", "9.0", ("sm_90",)),
     (".entry e() .minperctamemory 64 { ret; }", "9.4", ("sm_80",)),
+    (".func f() { .reg .b32 r; mov.u32 r, %perctamemorysize; ret; }", "9.4", ("sm_80",)),
     ('.file 1 "a.c", 123, 456', "3.2", ("sm_10",)),
     (DEBUG.format(".b32 -1"), "7.5", ("sm_10",)),
     (DEBUG.format("x:\n.b8 0"), "7.0", ("sm_10",)),
