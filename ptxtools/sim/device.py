@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
+    from .ctamemory import CtaMemory
     from .hostmap import HostMap
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
@@ -238,10 +239,17 @@ class Device:
         check_shared(program.declared_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
+        slices = self._cta_memory(request)
+        if slices is not None:
+            specials |= slices.specials
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
         listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
-        return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+        try:
+            return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+        finally:
+            if slices is not None:
+                self.arena.free(slices.address)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -289,6 +297,15 @@ class Device:
             * self.limits.shared_unit,
             "%current_graph_exec": 0,
         }
+
+    def _cta_memory(self, request: Request) -> CtaMemory | None:
+        """Memory for each CTA, if the kernel asks for it (`.minperctamemory`)."""
+        least = request.kernel.bounds.cta_memory
+        if not least:
+            return None
+        from .ctamemory import cta_memory
+
+        return cta_memory(self.arena, least, prod(request.grid))
 
     def _grid_workspace(self) -> int:
         """Address of the words by which the CTAs of a cooperative grid wait for each other, all zero: kernels of CUDA

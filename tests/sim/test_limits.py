@@ -180,13 +180,6 @@ def test_refused_clusters(asked, grid, bounds, limits, says) -> None:
     assert says in str(caught.value)
 
 
-def test_memory_for_each_cta_is_refused() -> None:
-    with pytest.raises(
-        LaunchError, match=r"asks for 4,096 bytes for each CTA \(\.minperctamemory\), which are not sim"
-    ):
-        check_block((32, 1, 1), Bounds(cta_memory=4096), SM_90)
-
-
 def test_shared_memory() -> None:
     check_shared(1024, 227 * KIB - 1024, SM_90)
     with pytest.raises(LaunchError, match=r"232,449 bytes of shared memory per CTA \(1 static, 232,448 dynamic\)"):
