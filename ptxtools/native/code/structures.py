@@ -109,6 +109,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
 #: filters: rows of BOUND for `AccessFilter`, null where observers are asked about each access.
+#: counters: rows that "count" operations of this worker add to.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
@@ -150,6 +151,7 @@ CTX = _structure(
     i64: texture_count
     i32: timed
     ptr: filters
+    ptr: counters
     """,
 )
 

@@ -15,7 +15,7 @@ from ptxtools.program.details import Run
 from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.semantics.algebra import Value
 
-from . import rounds
+from . import counts, rounds
 from .plain import compute
 
 #: A slot of the frame and its storage class.
@@ -43,10 +43,17 @@ def run(h: Handler) -> None:
         for move in held:
             _fill(h, move)
         rounds.begin(h, to_target=again[2])
+    steady = [step for step in steps if again is not None and counts.is_steady(step, again)]
     for step in steps:
-        _step(h, step, contents, targets)
+        if step.kind != "count":
+            _step(h, step, contents, targets)
+        elif step not in steady:
+            counts.step(h, step, contents.word(step.guard))
     if again is not None:
-        rounds.end(h, contents[again[0]], wanted=again[1])
+        words = [contents.word(step.guard) for step in steady]
+        rounds.end(h, contents[again[0]], wanted=again[1], counts=bool(steady))
+        for step, word in zip(steady, words, strict=True):
+            counts.after_rounds(h, step, word, again)
         for move in held:
             _merge(h, move, made="room")
     _unless_full(h, list(moves.values()), back=True)
@@ -134,6 +141,13 @@ class _Contents:
         """Flags that are a word."""
         self.words[number] = word
         return self.handler.code.value(f"bitcast i32 {word} to <32 x i1>")
+
+    def word(self, number: int) -> str:
+        """A predicate's flags as a word; "" for the number of none."""
+        if number < 0:
+            return ""
+        flags = self[number]
+        return self.words.get(number) or self.handler.code.value(f"bitcast <32 x i1> {flags} to i32")
 
     def _load(self, number: int, slot: Slot, storage: str) -> Value:
         e = self.handler.code
