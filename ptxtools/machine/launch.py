@@ -83,8 +83,9 @@ class Launch:
     work completes as late as allowed (with a seed: some of it); local_bytes: local memory of a thread, stack included;
     deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
     during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
-    there are none; counts: what the run has counted, a row for each of `Program.counters`; device, context: for the services of `sim` (`sim.context`); provider: loads `products`, set by the
-    engine that runs the launch.
+    there are none; counts: what the run has counted, a row for each of `Program.counters`; unfinished: warps that were
+    in the middle of a block when the run ended in a trap; device, context: for the services of `sim` (`sim.context`);
+    provider: loads `products`, set by the engine that runs the launch.
     """
 
     program: Program
@@ -109,6 +110,7 @@ class Launch:
     device: Any = None
     context: Any = None
     counts: NDArray[np.uint64] | None = None
+    unfinished: int = 1
     provider: Callable[[], Products] | None = None
     _products: Products | None = field(default=None, repr=False, compare=False)
 

@@ -219,8 +219,8 @@ class Guard(Detail):
 
 
 class Counted(Detail):
-    """What a "count" operation adds to its row (`program.Counter`). offset: of that row in bytes, in a run of the native
-    engine; elsewhere `Op.imm` has it."""
+    """What a "count" operation adds to its row (`program.Counter`). offset: of that row in bytes, in a run of the
+    native engine; elsewhere `Op.imm` has it."""
 
     what: str
     offset: int = 0

@@ -172,10 +172,12 @@ class Counter:
     some lane, these lanes, and warps of which all lanes came (of guards alone).
 
     where: index into `Program.lines`. what: "reached": lanes that come to this instruction and the ones behind it, up
-    to the next such row; or "held": of those that come to this instruction, the ones for which its guard holds."""
+    to the next such row of its function; or "held": of those that come to this instruction, the ones for which its
+    guard holds. function: number of the one that it is in."""
 
     where: int
     what: str
+    function: int
 
 
 COUNTER_WORDS = 4

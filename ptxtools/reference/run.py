@@ -9,6 +9,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from ptxtools.diagnostics import Trap
 from ptxtools.machine.arrays import quiet
 from ptxtools.machine.deadlock import above
 from ptxtools.machine.launch import Launch, Outcome
@@ -44,6 +45,9 @@ def run(launch: Launch) -> Outcome:
         with quiet():
             _Loop(machine).run()
         return Outcome(machine.instructions)
+    except Trap:
+        launch.unfinished = len(np.unique(machine.warp_of[machine.together]))
+        raise
     except KeyboardInterrupt as error:  # Ctrl-C: its cause reports where all threads were
         if error.__cause__ is not None:  # a report that was being made
             raise

@@ -177,7 +177,15 @@ class _Encoder:
         guard = (end.guard.slot | end.negated) if end.guard is not None else 0
         name, slots, imm = _WRITERS[end.kind](self, at, number, end)
         self.operations[at] = end
-        self._record(at, name, slots, guard, weight(block, number), imm, end.where if end.op is None else max(end.where, end.op.where))
+        self._record(
+            at,
+            name,
+            slots,
+            guard,
+            weight(block, number),
+            imm,
+            end.where if end.op is None else max(end.where, end.op.where),
+        )
         if result is not None:
             after = self._operation(at + 1, *result)
             self._record(after, "t_jump", self._distance(after, end.other), 0, 0, 0, end.where)

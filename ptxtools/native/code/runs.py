@@ -34,8 +34,8 @@ EVERYTHING = -1
 
 
 class Step(NamedTuple):
-    """One operation of a run, or a "count", which has neither targets nor sources. text: its opcode; guard: a number or -1; before: numbers of what a guarded step's
-    destinations held before."""
+    """One operation of a run, or a "count", which has neither targets nor sources. text: its opcode; guard: a number or
+    -1; before: numbers of what a guarded step's destinations held before."""
 
     kind: str
     text: str

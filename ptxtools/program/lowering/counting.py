@@ -30,5 +30,5 @@ def count(f: FunctionLowering) -> None:
 
 def _counter(f: FunctionLowering, what: str) -> Op:
     counters = f.linker.counters
-    counters.append(Counter(f.where, what))
+    counters.append(Counter(f.where, what, f.linker.number_of(f.function.name)))
     return Op("count", imm=_ROW * (len(counters) - 1), detail=Counted(what), where=f.where)
