@@ -384,7 +384,8 @@ class Device:
 def _check_options(given: object, *described: type) -> None:
     """Raise `LaunchError` for a value that an option cannot have."""
     for option in chain.from_iterable(map(options_of, described)):
-        problem = option.problem(getattr(given, option.name))
+        value = getattr(given, option.name)
+        problem = "" if value is option.default else option.problem(value)
         if problem:
             raise LaunchError(f"{option.name}: {problem}")
 

@@ -272,7 +272,7 @@ def constant_table(constants: list[tuple[Slot, str, int]]) -> ctypes.Array[ctype
     """Rows of (slot, kind, value), as the native code fills a frame with them."""
     table = ctypes.create_string_buffer(_CONSTANT.size * max(1, len(constants)))
     for number, (slot, storage, value) in enumerate(constants):
-        low, high = _signed(value), _signed(value >> 64)
+        low, high = _signed(value), _signed(value >> 64) if value >> 64 else 0
         _CONSTANT.pack_into(table, number * _CONSTANT.size, slot, _KINDS[storage], low, high)
     return table
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NewType, get_type_hints
 
@@ -44,6 +45,8 @@ class Structure:
     fields: dict[str, tuple[ByteOffset, str]]
     size: int
     pairs: dict[str, tuple[ByteOffset, str]] = field(default_factory=dict)
+    #: What packs some of the fields, and their order.
+    packers: dict[tuple[str, ...], tuple[struct.Struct, list[str]]] = field(default_factory=dict)
 
     def field(self, name: str) -> tuple[ByteOffset, str]:
         """Offset and IR type of a field or pair."""
@@ -67,6 +70,22 @@ class Structure:
         offset, type_ = self.fields[name]
         form = _FORMATS[type_]
         form.pack_into(memory, at + offset, value & (1 << 8 * form.size) - 1)
+
+    def fill(self, memory: Any, at: int, values: Mapping[str, int]) -> None:
+        """Set these fields and zero all others; numbers are signed, addresses are not."""
+        names = tuple(values)
+        if names not in self.packers:
+            self.packers[names] = self._packer(names)
+        form, order = self.packers[names]
+        form.pack_into(memory, at, *[values[name] for name in order])
+
+    def _packer(self, names: Sequence[str]) -> tuple[struct.Struct, list[str]]:
+        order, text, at = sorted(names, key=self.offset), "<", 0
+        for name in order:
+            offset, type_ = self.fields[name]
+            text += f"{offset - at}x{_PACKED[type_]}"
+            at = offset + _SIZES[type_]
+        return struct.Struct(f"{text}{self.size - at}x"), order
 
     def packed(self) -> struct.Struct:
         """All fields in order, which have no gaps between them: numbers are signed, addresses are not."""

@@ -54,7 +54,7 @@ class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.tables = Tables(launch, encoded)
-        self.stop, self.doomed = threading.Event(), threading.Event()
+        self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
         clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
@@ -79,7 +79,7 @@ class _GridRun:
             self.failures.insert(0, error)
         finally:
             if self.failures:
-                self.stop.set()
+                self.stop = True
             self._join()
         if self.failures:
             if isinstance(self.failures[0], KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
@@ -105,7 +105,7 @@ class _GridRun:
             if self.failures and isinstance(self.failures[0], KeyboardInterrupt):
                 raise
             self.failures.insert(0, error)
-            self.stop.set()
+            self.stop = True
             for thread in self.threads:
                 thread.join()
 
@@ -130,9 +130,8 @@ class _GridRun:
         """A worker has found that the run is over. After a deadlock the others make one more step each, so that the
         report finds them where they will wait; a limit holds at once."""
         self.hangs.append(hang)
-        self.doomed.set()
         if hang.kind == "timeout":
-            self.stop.set()
+            self.stop = True
 
     def _begin(self, first: Worker) -> bool:
         """The first worker's first step; whether that was all."""
@@ -164,8 +163,8 @@ class _GridRun:
         """Run a worker to its end, or until a limit is reached or another worker has failed."""
         try:
             steps, next_look = 0, _FIRST_LOOK
-            while not self.stop.is_set():
-                last = self.doomed.is_set()
+            while not self.stop:
+                last = bool(self.hangs)
                 if not last:
                     self._check_limits()
                 if worker.step(self._quantum(self._length(steps))):
@@ -183,14 +182,14 @@ class _GridRun:
             self._hang(hang)
         except BaseException as error:
             self.failures.append(error)
-            self.stop.set()
+            self.stop = True
             if worker.number == 0 and not isinstance(error, Exception):
                 raise
 
     def _given_up(self) -> bool:
         """Whether the run is over elsewhere. Raises `Hang` where a limit is reached."""
         self._check_limits()
-        return self.stop.is_set() or self.doomed.is_set()
+        return self.stop or bool(self.hangs)
 
     def _check_limits(self) -> None:
         deadline = self.launch.deadline

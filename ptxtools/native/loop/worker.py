@@ -143,8 +143,7 @@ class Worker:
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
             "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
         }  # fmt: skip
-        for name, value in values.items():
-            self.set(name, value)
+        CTX.fill(self.memory, 0, values)
         if launch.seed is not None:
             self._shuffle(launch.seed)
         if launch.counts is not None:
