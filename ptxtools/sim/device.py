@@ -107,9 +107,10 @@ class Device:
         self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
         self.late = self.seed is not None or "asynccheck" in self.checks
         self.observers, self.optimise = tuple(options.observers), bool(options.optimise)
+        self._interrupted = False  # whether observers are told of what happens to warps
         self._events = self._listened_to()
         # Events come one after another, in the same order each time. The reference engine has one worker.
-        one = self.late or bool(self._events) or self.engine == "reference"
+        one = self.late or self._interrupted or self.engine == "reference"
         self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
         self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
@@ -131,7 +132,9 @@ class Device:
             return frozenset()
         from ptxtools.machine import observers
 
-        return observers.events_of(self.checks, self.observers)
+        events = observers.events_of(self.checks, self.observers)
+        self._interrupted = not events <= observers.GRIDS
+        return events
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
@@ -192,7 +195,7 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
-            apart_registers=not observers.REGISTERS.isdisjoint(events),
+            apart_registers=not observers.REGISTERS.isdisjoint(events), counts="counted" in events,
         )  # fmt: skip
         program = module.lower(kernel.name, image, variant)
         if variant.apart_registers and not observers.touches(events, program):
@@ -368,7 +371,7 @@ class Device:
         context: LaunchContext,
         listeners: Listeners | None,
     ) -> RunResult:
-        from ptxtools.machine.launch import Launch
+        from ptxtools.machine.launch import Launch, no_counts
 
         started = time.monotonic()
         launch = Launch(
@@ -380,6 +383,8 @@ class Device:
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
+        if program.counters:
+            launch.counts = no_counts(program)
         try:
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
@@ -398,6 +403,8 @@ class Device:
             raise
         finally:
             if listeners is not None:
+                if launch.counts is not None:
+                    listeners.tell("counted", launch)
                 listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:
