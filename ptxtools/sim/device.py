@@ -353,10 +353,17 @@ class Device:
         trap.details += self.runtime.overwritten(self.load(module), request)
         return self.runtime.checked(trap)
 
-    def _numerics_of_chip(self) -> str:
-        """The generation of the device's tensor cores; a device without them runs no program that needs it."""
-        from ptxtools.semantics.generations import generation_of
+    def _numerics_of_chip(self, program: Program) -> str:
+        """The generation of the device's tensor cores; a device without them runs no program that needs it. Raises
+        `LaunchError` for a product on a chip of which nobody has published how it adds."""
+        from ptxtools.semantics.generations import UNKNOWN, generation_of
 
+        assert self.chip is not None
+        if self.chip.architecture in UNKNOWN and program.multiplies:
+            raise LaunchError(
+                f"the kernel multiplies matrices: how the tensor cores of {self.target} add is not published; "
+                "--numerics ieee adds in plain IEEE arithmetic"
+            )
         return generation_of(self.target) or "ieee"
 
     def _execute(
@@ -379,7 +386,7 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
+            numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
