@@ -1,8 +1,8 @@
 """Relations over the events of one execution, each as one integer.
 
 An event is a number below n, a set of events an integer with the bits of its members, a relation an integer of n rows
-of n bits: bit a * n + b is set if (a, b) is in it. So union, intersection and difference are single operations on integers,
-and composition and closure take n steps.
+of n bits: bit a * n + b is set if (a, b) is in it. So union, intersection and difference are single operations on
+integers, and composition and closure take n steps.
 """
 
 from __future__ import annotations
