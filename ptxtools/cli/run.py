@@ -26,6 +26,7 @@ from .common import (
     run_command,
     tool_version,
 )
+from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
 from .observing import watched, watching_options
 from .tracing import trace_options, traced
 
@@ -40,6 +41,7 @@ _EXAMPLES = examples(
     "ptx-run scale.ptx --grid 1 --block 32 --arg arange:f32[32] --arg f32:1.5 --save 0=out.npy",
     "ptx-run mm.ptx -k matmul --list",
     "ptx-run --launch case.toml",
+    "ptx-run --litmus mp.litmus sb.litmus --model 8.x",
     "ptx-as k.ptx -o - | ptx-run - --grid 1 --block 32 --arg fill:s32[32]=7",
 )
 
@@ -78,11 +80,12 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 
 @click.command(name="ptx-run", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Run a kernel on a simulated device.")  # fmt: skip
-@click.argument("module", required=False)
+@click.argument("modules", nargs=-1, metavar="[MODULE]")
 @click.option("-k", "--kernel", metavar="NAME", help="The entry to run: its name, mangled or as in the source, or "
               "a prefix of it; not needed if there is only one.")  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, without running one.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --list; default: text.")
+@click.option("--format", "format_", type=click.Choice(["text", "json", *FORMATS]), help="Format of --list (text or "
+              "json) and --litmus; default: text. dot and svg draw an execution, cat prints the model.")  # fmt: skip
 @flags_of(LaunchOptions)
 @click.option(
     "--arg",
@@ -106,6 +109,7 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
 @trace_options
 @watching_options
+@litmus_options
 @not_available_yet("--timeline", "--profile")
 @common_options
 def command(**options: Any) -> int:
@@ -113,6 +117,13 @@ def command(**options: Any) -> int:
 
     Prints a summary of the buffers that the kernel wrote, unless --expect or --save is given.
     """
+    modules = options.pop("modules")
+    if options["litmus"]:
+        return litmus(modules, options)
+    refuse_without_litmus(options)
+    if len(modules) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({modules[1]})")
+    options["module"] = modules[0] if modules else None
     if options["list_"]:
         return _list(options)
     if options["format_"] is not None:
