@@ -38,10 +38,13 @@ from .race_shadow import WORD, Shadow, tensor_places
 from .race_verdict import Deciders
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ptxtools.machine.claims import Claim, Span
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.residents import Cta
+    from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -74,6 +77,11 @@ class RaceCheck:
         self._clocks = Clocks(per_cta, per_cta * prod(launch.cluster))
         lanes_race = lanes_are_independent(self._target)
         self._pages = Pages(self._session, self._deciders, self._clocks, lanes_race=lanes_race)
+
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: all but those of local memory."""
+        return lambda op: op.kind != "observe.access" or op.space != "local"
 
     def _warp(self, at: View) -> Warp:
         """The warp of a view."""

@@ -15,6 +15,7 @@ from .worker import QUANTUM, Shape, Tables, Worker
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
+    from ptxtools.machine.filters import Bounds
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
@@ -54,6 +55,11 @@ class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.tables = Tables(launch, encoded)
+        self.bounds: list[Bounds] = []
+        if launch.observers is not None:
+            from . import filters
+
+            self.bounds = filters.prepare(launch, encoded)
         self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
@@ -114,6 +120,8 @@ class _GridRun:
         next garbage collection. A worker that a second Ctrl-C has left running keeps its data."""
         if not any(thread.is_alive() for thread in self.threads):
             for worker in self.workers:
+                if self.launch.counts is not None:
+                    self.launch.counts += worker.counts
                 worker.schedule.release()
                 vars(worker).clear()
         self.failures.clear()  # whose tracebacks lead here
@@ -141,6 +149,10 @@ class _GridRun:
 
     def _worker(self, number: int) -> Worker:
         worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
+        if self.bounds:
+            from . import filters
+
+            worker.filter(filters.rows_of(self.bounds, self.shape.flags))
         self.workers.append(worker)
         return worker
 
