@@ -31,7 +31,7 @@ from .observing import watched, watching_options
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
     from ptxtools.observe.trace import Trace
@@ -242,7 +242,7 @@ def _run(job: Job, options: dict[str, Any]) -> int:
         with _Ticker(options["quiet"]) as ticker:
             job.device.on_print = lambda text: _print(text, ticker)
             report = traced(options, run)
-        _write_check_report(options["check_report"], report.findings)
+        _write_check_report(options["check_report"], report.findings, report.verdict)
     except Trap as trap:
         from ptxtools.launch.checked import reported
 
@@ -264,14 +264,14 @@ def _check_report_name(path: str) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _write_check_report(path: str | None, findings: list[Finding]) -> None:
+def _write_check_report(path: str | None, findings: list[Finding], verdict: Verdict | None = None) -> None:
     if path is None:
         return
     from ptxtools.launch.checked import write_report
     from ptxtools.launch.errors import SpecError
 
     try:
-        write_report(path, findings, tool_version())
+        write_report(path, findings, tool_version(), None if verdict is None else verdict.to_json())
     except SpecError as error:
         raise Failure(str(error)) from None
 
@@ -292,6 +292,8 @@ def _show(report: Report, job: Job, options: dict[str, Any]) -> None:
     if not options["quiet"]:
         for line in report.summaries:
             click.echo(line)
+        if report.verdict is not None:
+            click.echo(f"racecheck: {report.verdict}")
     for failure in report.failures:
         sys.stderr.write(f"ptx-run: {failure[0]}\n" + "".join(f"    {line}\n" for line in failure[1:]))
     if options["verbose"]:

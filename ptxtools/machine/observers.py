@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ptxtools.diagnostics import Trap
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.program.program import Op, Program
 
     from .claims import Claim, Span
@@ -163,6 +163,9 @@ class Observer:
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy that `at` issued is about to complete `size` bytes of transactions of an mbarrier in shared memory."""
 
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        """A tcgen05.commit is about to arrive at an mbarrier in shared memory."""
+
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """An operation that is not an access of a thread (a copy, a product) is about to write shared memory. For
         mbarriers there is `arrive`."""
@@ -197,6 +200,7 @@ _OUTSIDE = WORK | {
     "tensor",
     "tensormap",
     "transacted",
+    "signalled",
     "wrote_shared",
     "wrote_local",
     "wrote_global",
@@ -254,6 +258,10 @@ class Watch(Protocol):
     @property
     def findings(self) -> list[Finding]:
         """Findings so far."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What is said of a launch without findings, if anything."""
 
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""

@@ -31,7 +31,7 @@ from .traps import locate
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.machine.observers import Listeners
@@ -52,12 +52,13 @@ _WORKSPACE_BYTES = 8
 @dataclass(slots=True)
 class RunResult:
     """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers."""
+    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race."""
 
     seconds: float = 0.0
     instructions: int = 0
     printed: str = ""
     reports: list[Finding] = field(default_factory=list)
+    verdict: Verdict | None = None
 
 
 @dataclass(slots=True, kw_only=True)
