@@ -71,6 +71,13 @@ class RaceCheck:
         """Which events of a program matter: all but those of local memory and of copies."""
         return lambda op: op.kind != "observe.access" or (op.space != "local" and op.of(Look).action != "copy")
 
+    @staticmethod
+    def trial(program: Program) -> bool:
+        """Whether a grid is first looked at without clocks."""
+        from .race_trial import possible
+
+        return possible(program)
+
     def _warp(self, at: View) -> Warp:
         """The warp of a view."""
         per_cta = warps_of(at)

@@ -72,12 +72,13 @@ class Request(RunOptions, LaunchOptions):
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that is about to run, as observers of the package see it."""
+    """A grid that is about to run, as observers of the package see it. trial: as a first look (`trial`)."""
 
     image: Image
     program: Program
     request: Request
     context: LaunchContext
+    trial: bool = False
 
 
 class Device:
@@ -240,8 +241,20 @@ class Device:
         specials = self._specials(program, request, bounds.cluster)
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
-        listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
-        return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+
+        def run(listeners: Listeners | None) -> RunResult:
+            return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+
+        if not self._events:
+            return run(None)
+        from . import trial
+
+        def observed(first: bool) -> RunResult:
+            return run(self._listeners(Grid(image, program, request, context, first), memory))
+
+        if host is None and trial.worth(self, program, request, cluster):
+            return trial.attempt(self, context, observed)
+        return observed(False)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -316,6 +329,7 @@ class Device:
 
         named = [observer for watch in grid.context.watches for observer in watch.begin(grid)]
         listeners = Listeners([*named, *self.observers])
+        listeners.trial = grid.trial
         if listeners.hear("wrote_global"):
             memory.written = partial(listeners.tell, "wrote_global")
         if listeners.hear("allows"):
