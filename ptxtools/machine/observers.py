@@ -92,6 +92,10 @@ class Observer:
         """Lanes have executed an instruction: registers hold its results. For `bra`, `brx`, `call`, `ret` and `exit`
         this comes as they jump; for `trap`, never."""
 
+    def counted(self, launch: Launch) -> None:
+        """A grid has run to its end, or to a trap: `launch.counts` says how often instructions were reached, row by row
+        of `launch.program.counters`."""
+
     def permit(self, at: View, access: Access) -> Array | None:
         """The lanes that must not make an access (flags, one for each of `access.lanes`); None: all may make it."""
 
@@ -179,12 +183,15 @@ EVENTS = tuple(name for name in vars(Observer) if not name.startswith("_"))
 LINES = frozenset({"instruction", "retired"})
 #: Events that need registers apart from one another.
 REGISTERS = frozenset({"unwritten", "in_flight"})
+#: Events of grids as a whole, which no warp waits for.
+GRIDS = frozenset({"grid_begun", "grid_ended", "counted", "trapped"})
 #: Events of asynchronous work.
 WORK = frozenset({"issued", "completed", "abandoned"})
 #: Events that are announced by services, not by operations of the program.
 _OUTSIDE = WORK | {
     "grid_begun",
     "grid_ended",
+    "counted",
     "trapped",
     "leaked",
     "tensor",
@@ -253,6 +260,9 @@ class Watch(Protocol):
 
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""
+
+    def saved(self) -> Callable[[], None]:
+        """What puts back all that is known now, if the grid runs again from the beginning (`Doubt`)."""
 
     def end(self) -> list[Finding]:
         """All findings; the launch is over."""

@@ -29,7 +29,7 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from ptxtools.diagnostics.findings import Finding
     from ptxtools.isa.chips import Chip
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
+    from .ctamemory import CtaMemory
     from .hostmap import HostMap
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
@@ -107,9 +108,10 @@ class Device:
         self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
         self.late = self.seed is not None or "asynccheck" in self.checks
         self.observers, self.optimise = tuple(options.observers), bool(options.optimise)
+        self._interrupted = False  # whether observers are told of what happens to warps
         self._events = self._listened_to()
         # Events come one after another, in the same order each time. The reference engine has one worker.
-        one = self.late or bool(self._events) or self.engine == "reference"
+        one = self.late or self._interrupted or self.engine == "reference"
         self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
         self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
@@ -131,7 +133,9 @@ class Device:
             return frozenset()
         from ptxtools.machine import observers
 
-        return observers.events_of(self.checks, self.observers)
+        events = observers.events_of(self.checks, self.observers)
+        self._interrupted = not events <= observers.GRIDS
+        return events
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
@@ -192,7 +196,7 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
-            apart_registers=not observers.REGISTERS.isdisjoint(events),
+            apart_registers=not observers.REGISTERS.isdisjoint(events), counts="counted" in events,
         )  # fmt: skip
         program = module.lower(kernel.name, image, variant)
         if variant.apart_registers and not observers.touches(events, program):
@@ -239,22 +243,33 @@ class Device:
         check_shared(program.declared_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
+        slices = self._cta_memory(request)
+        if slices is not None:
+            specials |= slices.specials
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
 
-        def run(listeners: Listeners | None) -> RunResult:
+        def run(trial: bool) -> RunResult:
+            grid = Grid(image, program, request, context, trial)
+            listeners = self._listeners(grid, memory) if self._events else None
             return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
 
-        if not self._events:
-            return run(None)
+        try:
+            return self._observed(program, request, cluster, host, context, run) if self._events else run(False)
+        finally:
+            if slices is not None:
+                self.arena.free(slices.address)
+
+    def _observed(
+        self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,
+        run: Callable[[bool], RunResult],
+    ) -> RunResult:  # fmt: skip
+        """A grid under observers; a trial comes first where it is worth while."""
         from . import trial
 
-        def observed(first: bool) -> RunResult:
-            return run(self._listeners(Grid(image, program, request, context, first), memory))
-
         if host is None and trial.worth(self, program, request, cluster):
-            return trial.attempt(self, context, observed)
-        return observed(False)
+            return trial.attempt(self, context, run)
+        return run(False)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -303,6 +318,15 @@ class Device:
             "%current_graph_exec": 0,
         }
 
+    def _cta_memory(self, request: Request) -> CtaMemory | None:
+        """Memory for each CTA, if the kernel asks for it (`.minperctamemory`)."""
+        least = request.kernel.bounds.cta_memory
+        if not least:
+            return None
+        from .ctamemory import cta_memory
+
+        return cta_memory(self.arena, least, prod(request.grid))
+
     def _grid_workspace(self) -> int:
         """Address of the words by which the CTAs of a cooperative grid wait for each other, all zero: kernels of CUDA
         C++ (`grid.sync()`) find it in %envreg1 (upper half) and %envreg2."""
@@ -347,10 +371,17 @@ class Device:
         trap.details += self.runtime.overwritten(self.load(module), request)
         return self.runtime.checked(trap)
 
-    def _numerics_of_chip(self) -> str:
-        """The generation of the device's tensor cores; a device without them runs no program that needs it."""
-        from ptxtools.semantics.generations import generation_of
+    def _numerics_of_chip(self, program: Program) -> str:
+        """The generation of the device's tensor cores; a device without them runs no program that needs it. Raises
+        `LaunchError` for a product on a chip of which nobody has published how it adds."""
+        from ptxtools.semantics.generations import UNKNOWN, generation_of
 
+        assert self.chip is not None
+        if self.chip.architecture in UNKNOWN and program.multiplies:
+            raise LaunchError(
+                f"the kernel multiplies matrices: how the tensor cores of {self.target} add is not published; "
+                "--numerics ieee adds in plain IEEE arithmetic"
+            )
         return generation_of(self.target) or "ieee"
 
     def _execute(
@@ -365,7 +396,7 @@ class Device:
         context: LaunchContext,
         listeners: Listeners | None,
     ) -> RunResult:
-        from ptxtools.machine.launch import Launch
+        from ptxtools.machine.launch import Launch, no_counts
 
         started = time.monotonic()
         launch = Launch(
@@ -373,10 +404,12 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
+            numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
+        if program.counters:
+            launch.counts = no_counts(program)
         try:
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
@@ -395,6 +428,8 @@ class Device:
             raise
         finally:
             if listeners is not None:
+                if launch.counts is not None:
+                    listeners.tell("counted", launch)
                 listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:

@@ -39,7 +39,7 @@ def attempt(device: Device, context: LaunchContext, run: Callable[[bool], RunRes
         before = bytes(memory)
     except MemoryError:
         return run(False)
-    restore = [watch.saved() for watch in context.watches if hasattr(watch, "saved")]
+    restore = [watch.saved() for watch in context.watches]
     try:
         return run(True)
     except (Doubt, MemoryError):

@@ -13,7 +13,7 @@ from typing import NewType, TypeAlias
 
 from ptxtools.native.loop.cells import Cell
 from ptxtools.program.details import Action, HostMemory, MatrixProduct, SpecialRegister, ThreadCopy
-from ptxtools.program.operations import LANE_ACCESS
+from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 
 from . import library, runs, structures
@@ -175,11 +175,18 @@ class _Encoder:
         at = self.starts[number + 1] - 1
         if result is not None:
             at -= record_count(result[1]) + 1
-        weight = len(block.ops) + (end.kind != "jump" or end.target <= number)
         guard = (end.guard.slot | end.negated) if end.guard is not None else 0
         name, slots, imm = _WRITERS[end.kind](self, at, number, end)
         self.operations[at] = end
-        self._record(at, name, slots, guard, weight, imm, end.where if end.op is None else max(end.where, end.op.where))
+        self._record(
+            at,
+            name,
+            slots,
+            guard,
+            weight(block, number),
+            imm,
+            end.where if end.op is None else max(end.where, end.op.where),
+        )
         if result is not None:
             after = self._operation(at + 1, *result)
             self._record(after, "t_jump", self._distance(after, end.other), 0, 0, 0, end.where)

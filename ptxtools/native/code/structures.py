@@ -129,6 +129,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
 #: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
 #: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS.
+#: counters: rows that "count" operations of this worker add to.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
@@ -171,6 +172,7 @@ CTX = _structure(
     i32: timed
     ptr: filters
     i64: clear_bytes owners
+    ptr: counters
     """,
 )
 

@@ -121,6 +121,8 @@ class _GridRun:
         next garbage collection. A worker that a second Ctrl-C has left running keeps its data."""
         if not any(thread.is_alive() for thread in self.threads):
             for worker in self.workers:
+                if self.launch.counts is not None:
+                    self.launch.counts += worker.counts
                 worker.schedule.release()
                 vars(worker).clear()
         self.failures.clear()  # whose tracebacks lead here

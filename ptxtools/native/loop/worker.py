@@ -11,7 +11,7 @@ from math import gcd
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.machine.launch import constants, launch_special, local_bytes
+from ptxtools.machine.launch import constants, launch_special, local_bytes, no_counts
 from ptxtools.machine.residents import Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
@@ -156,6 +156,9 @@ class Worker:
         CTX.fill(self.memory, 0, values)
         if launch.seed is not None:
             self._shuffle(launch.seed)
+        if launch.counts is not None:
+            self.counts = no_counts(launch.program)
+            self.set("counters", self.counts.__array_interface__["data"][0])
 
     def _shuffle(self, seed: int) -> None:
         """Let the native code draw warps, slices and the order of clusters from the seed."""

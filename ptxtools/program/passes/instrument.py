@@ -135,6 +135,9 @@ class _Rewriter:
                 for mark in self._wanted([_mark(op)]):
                     ops = self._cut(ops, mark)
                 continue
+            if op.kind == "count":
+                ops.append(op)
+                continue
             ops = self._touches(ops, op, op.kind)
             looks = self._wanted([_together(op), *_before(op, self._number)])
             if op.kind == "mbarrier":  # waits look again and again: they come to it once
