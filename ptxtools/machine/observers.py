@@ -234,6 +234,9 @@ class Listeners:
         self.hear_work = not WORK.isdisjoint(methods)
         #: Whether any observer wants flags beside shared memory (`residents.Cta.flags`).
         self.flags = any(getattr(observer, "FLAGS", False) for observer in self.observers)
+        self.trial = False  # the observers are those of a first look (`Doubt`)
+        #: Bytes of shared memory that have a word which says who has touched them (`filters.Bounds`); 0: none have.
+        self.owners = max((getattr(observer, "owners", 0) for observer in self.observers), default=0)
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""
@@ -265,6 +268,9 @@ class Watch(Protocol):
 
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""
+
+    def saved(self) -> Callable[[], None]:
+        """What puts back all that is known now, if the grid runs again from the beginning (`Doubt`)."""
 
     def end(self) -> list[Finding]:
         """All findings; the launch is over."""
@@ -321,6 +327,16 @@ def interests_of(observers: Iterable[object], program: Program, device: Any) -> 
         events = in_program(wants(one)) | (found[kind].events if kind in found else frozenset())
         found[kind] = Interest(events, concerned(kind, program, device))
     return found
+
+
+class Doubt(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
+    """An observer that only looks whether there is anything to look for has seen something. A class of observers that
+    has such a first look says with a static method `trial(program)` whether it is worth while."""
+
+
+def wants_trial(classes: Iterable[type], program: Program) -> bool:
+    """Whether any class of observers has a first look at a program."""
+    return any(one.trial(program) for one in classes if hasattr(one, "trial"))
 
 
 def touches(events: Iterable[str], program: Program) -> bool:

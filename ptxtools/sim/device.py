@@ -29,7 +29,7 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.isa.chips import Chip
@@ -74,12 +74,13 @@ class Request(RunOptions, LaunchOptions):
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that is about to run, as observers of the package see it."""
+    """A grid that is about to run, as observers of the package see it. trial: as a first look (`trial`)."""
 
     image: Image
     program: Program
     request: Request
     context: LaunchContext
+    trial: bool = False
 
 
 class Device:
@@ -248,12 +249,28 @@ class Device:
             specials |= slices.specials
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
-        listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
-        try:
+
+        def run(trial: bool) -> RunResult:
+            grid = Grid(image, program, request, context, trial)
+            listeners = self._listeners(grid, memory) if self._events else None
             return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+
+        try:
+            return self._observed(program, request, cluster, host, context, run) if self._events else run(False)
         finally:
             if slices is not None:
                 self.arena.free(slices.address)
+
+    def _observed(
+        self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,
+        run: Callable[[bool], RunResult],
+    ) -> RunResult:  # fmt: skip
+        """A grid under observers; a trial comes first where it is worth while."""
+        from . import trial
+
+        if host is None and trial.worth(self, program, request, cluster):
+            return trial.attempt(self, context, run)
+        return run(False)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -337,6 +354,7 @@ class Device:
 
         named = [observer for watch in grid.context.watches for observer in watch.begin(grid)]
         listeners = Listeners([*named, *self.observers])
+        listeners.trial = grid.trial
         if listeners.hear("wrote_global"):
             memory.written = partial(listeners.tell, "wrote_global")
         if listeners.hear("allows"):
