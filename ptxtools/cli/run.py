@@ -26,6 +26,7 @@ from .common import (
     run_command,
     tool_version,
 )
+from .observing import watched, watching_options
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @flags_of(DeviceOptions)
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
 @trace_options
-@not_available_yet("--timeline", "--profile", "--coverage")
+@watching_options
+@not_available_yet("--timeline", "--profile")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -216,9 +218,12 @@ def _run(job: Job, options: dict[str, Any]) -> int:
     from ptxtools.launch.errors import SpecError
 
     def run(trace: Trace | None) -> Report:
-        if trace is not None:
-            job.device.observers = (*job.device.observers, trace)
-        return run_job(job, read_input)
+        def with_observers(observers: list[object]) -> Report:
+            traces = () if trace is None else (trace,)
+            job.device.observers = (*job.device.observers, *traces, *observers)
+            return run_job(job, read_input)
+
+        return watched(options, with_observers)
 
     if options["check_report"] is not None:
         _check_report_name(options["check_report"])

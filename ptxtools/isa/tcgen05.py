@@ -236,7 +236,7 @@ def movement(context: Context) -> dict[str, int | str] | str:
     if count > 128:
         return f"'.{shape}' with '.x{repetitions}' takes {count} registers; at most 128 are allowed"
     if "spfactor" in context.mods:
-        kept = {"metadata": -(-repetitions // 32), "kept": repetitions // 2}
+        kept: dict[str, int | str] = {"metadata": -(-repetitions // 32), "kept": repetitions // 2}
         return kept if repetitions >= 4 else "a group has four elements: .x4 or more"
     if "redOp" in context.mods and repetitions < 2:
         return "a reduction needs .x2 or more"

@@ -7,9 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program, Slot
+from ptxtools.program.program import (
+    COUNTER_WORDS,
+    GRID_SHAPES,
+    LANES,
+    SLOT_BYTES,
+    FunctionCode,
+    LaunchConstant,
+    Program,
+    Slot,
+)
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from .observers import Listeners
     from .products import Products
 
@@ -71,8 +83,9 @@ class Launch:
     work completes as late as allowed (with a seed: some of it); local_bytes: local memory of a thread, stack included;
     deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
     during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
-    there are none; device, context: for the services of `sim` (`sim.context`); provider: loads `products`, set by the
-    engine that runs the launch.
+    there are none; counts: what the run has counted, a row for each of `Program.counters`; unfinished: warps that were
+    in the middle of a block when the run ended in a trap; device, context: for the services of `sim` (`sim.context`);
+    provider: loads `products`, set by the engine that runs the launch.
     """
 
     program: Program
@@ -96,6 +109,8 @@ class Launch:
     observers: Listeners | None = None
     device: Any = None
     context: Any = None
+    counts: NDArray[np.uint64] | None = None
+    unfinished: int = 1
     provider: Callable[[], Products] | None = None
     _products: Products | None = field(default=None, repr=False, compare=False)
 
@@ -114,6 +129,13 @@ class Outcome:
     lanes)."""
 
     instructions: int = 0
+
+
+def no_counts(program: Program) -> NDArray[np.uint64]:
+    """Rows for the counters of a program, all zero."""
+    import numpy as np  # a run that counts nothing starts without it
+
+    return np.zeros((len(program.counters), COUNTER_WORDS), np.uint64)
 
 
 def constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, int]]:

@@ -29,6 +29,8 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from ptxtools.diagnostics.findings import Finding
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
@@ -105,15 +107,16 @@ class Device:
         self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
         self.late = self.seed is not None or "asynccheck" in self.checks
         self.observers, self.optimise = tuple(options.observers), bool(options.optimise)
+        self._interrupted = False  # whether observers are told of what happens to warps
         self._events = self._listened_to()
         # Events come one after another, in the same order each time. The reference engine has one worker.
-        one = self.late or bool(self._events) or self.engine == "reference"
+        one = self.late or self._interrupted or self.engine == "reference"
         self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
         self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
-        self._programs: dict[tuple[int, str], Program] = {}
+        self._programs: dict[tuple[int, str, Hashable], Program] = {}
         self._launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
@@ -129,7 +132,9 @@ class Device:
             return frozenset()
         from ptxtools.machine import observers
 
-        return observers.events_of(self.checks, self.observers)
+        events = observers.events_of(self.checks, self.observers)
+        self._interrupted = not events <= observers.GRIDS
+        return events
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
@@ -163,12 +168,20 @@ class Device:
 
     def program(self, module: Loadable, kernel: Kernel) -> Program:
         """The kernel lowered for this device, and cached. Raises `PtxError`."""
-        key = (id(module), kernel.name)
+        key = (id(module), kernel.name, self._observed_state())
         program = self._programs.get(key)
         if program is None:
             program = self._lowered(module, kernel)
             self._programs[key] = program
         return program
+
+    def _observed_state(self) -> Hashable:
+        """What the events in programs depend on, beside the programs."""
+        if not self._events:
+            return None
+        from ptxtools.machine import observers
+
+        return observers.state_of(observers.classes_of(self.checks), self)
 
     def _lowered(self, module: Loadable, kernel: Kernel) -> Program:
         image, events = self.load(module), self._events
@@ -182,9 +195,16 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
-            apart_registers=not observers.REGISTERS.isdisjoint(events),
+            apart_registers=not observers.REGISTERS.isdisjoint(events), counts="counted" in events,
         )  # fmt: skip
-        program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
+        program = module.lower(kernel.name, image, variant)
+        if variant.apart_registers and not observers.touches(events, program):
+            variant = replace(variant, apart_registers=False)  # nothing to be told of any register
+            program = module.lower(kernel.name, image, variant)
+        told = [*observers.classes_of(self.checks), *self.observers]
+        interests = observers.interests_of(told, program, self)
+        program = instrument(program, interests.values())
+        program.cache["concerned"] = {kind: interest.concerned for kind, interest in interests.items()}
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 
         def with_names() -> Program:
@@ -359,7 +379,7 @@ class Device:
         context: LaunchContext,
         listeners: Listeners | None,
     ) -> RunResult:
-        from ptxtools.machine.launch import Launch
+        from ptxtools.machine.launch import Launch, no_counts
 
         started = time.monotonic()
         launch = Launch(
@@ -371,6 +391,8 @@ class Device:
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
+        if program.counters:
+            launch.counts = no_counts(program)
         try:
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
@@ -389,6 +411,8 @@ class Device:
             raise
         finally:
             if listeners is not None:
+                if launch.counts is not None:
+                    listeners.tell("counted", launch)
                 listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:
@@ -402,7 +426,8 @@ class Device:
 def _check_options(given: object, *described: type) -> None:
     """Raise `LaunchError` for a value that an option cannot have."""
     for option in chain.from_iterable(map(options_of, described)):
-        problem = option.problem(getattr(given, option.name))
+        value = getattr(given, option.name)
+        problem = "" if value is option.default else option.problem(value)
         if problem:
             raise LaunchError(f"{option.name}: {problem}")
 

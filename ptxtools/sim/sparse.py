@@ -55,12 +55,13 @@ def split(words: Array, bits: int) -> Array:
 def join(elements: Array, bits: int) -> Array:
     """Words of elements, zeros behind the last: the inverse of `split`, u32."""
     each = _WORD // bits
-    words = -(-len(elements) // each)
-    padded = np.zeros((words * each, *elements.shape[1:]), np.int64)
+    count = -(-len(elements) // each)
+    padded = np.zeros((count * each, *elements.shape[1:]), np.int64)
     padded[: len(elements)] = elements
-    parts = padded.reshape(words, each, *elements.shape[1:])
+    parts = padded.reshape(count, each, *elements.shape[1:])
     shifts = np.arange(0, _WORD, bits).reshape(1, -1, *[1] * (elements.ndim - 1))
-    return (parts << shifts).sum(axis=1).astype(np.uint32)
+    words: Array = (parts << shifts).sum(axis=1).astype(np.uint32)
+    return words
 
 
 def chosen(elements: Array, type_: ElementType, *, least: bool, magnitude: bool) -> Array:

@@ -34,6 +34,7 @@ from ptxtools.program.program import (
     is_launch_special,
 )
 
+from .counting import count
 from .registry import Unsupported, lowerer_of
 from .settle import Placed, settled
 from .values import Pointer, Values
@@ -69,6 +70,7 @@ class FunctionLowering(Values):
         self.local_variables: list[tuple[str, int, int]] = []
         self.register_bytes = 0  # slots of variables; known in the end
         self.outgoing_local: list[Op] = []  # their offset counts from the end of this function's local frame
+        self.counted: list[Op] | None = None  # the block whose beginning is counted, for `Variant.counts`
         self.problems: list[Diagnostic] = []
         self.scopes: dict[int, Names] = {}  # by line: what names mean there, for `Variant.names`
         self.owners: dict[int, int] = {}  # where slots are shared: value -> register
@@ -132,6 +134,8 @@ class FunctionLowering(Values):
                     raise Unsupported(f"guard '{guard.name}' is not a predicate register")
                 self.guard, self.negated = ref, guard.negated
             op = self.linker.read(instruction.opcode)
+            if self.linker.variant.counts:
+                count(self)
             if self.linker.variant.lines:
                 self._marked(instruction, op)
             else:
