@@ -305,12 +305,16 @@ wgmma.mma_async = $warp m64n*k16 : f16 f32 > f16 > f16; $warp m64n*k16 : f32 > b
 wgmma.mma_async.sp = $warp m64n*k32 : f16 f32 > f16 > f16; $warp m64n*k32 : f32 > bf16 > bf16
     $warp m64n*k16 : f32 > tf32 > tf32; $warp m64n*k64 : f16 f32 > e4m3 e5m2 > e4m3 e5m2
     $warp satfinite m64n*k64 : s32 > s8 u8 > s8 u8 | 615f1 4a3f9 2a9a8 408ed da8d6 f26da b56e0 6e6e2 9d0ba 64fae
+spcompress = sp::2:4 b2 b4 x1 x2 x4 x8 x16 x32 x64 : b8 b16 | fbad8
+spdecompress = sp::1:2 sp::1:4 sp::1:8 sp::1:16 sp::2:4 sp::2:8 sp::2:16 sp::4:8 sp::4:16 b2 b4 x1 x2 x4 x8 x16 x32
+        x64 : b8 b16 | 38ce8
 tcgen05 = $warp wait::ld wait::st fence::before_thread_sync fence::after_thread_sync : | 3510e 516ae
 tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit = $pair $warp shared::cta : b32; $pair $warp :
         | ec103 f9792 158e8
 tcgen05.ld = $warp 32x32b 16x64b 16x128b 16x256b 16x32bx2 $rows pack::16b : b32
-    $warp red min max abs NaN 32x32b 16x32bx2 $rows : f32; $warp red min max 32x32b 16x32bx2 $rows : s32 u32
-        | a7690 b0b53 a2d8e 16d83 c0722 1ab19
+    $warp red min max abs NaN 32x32b 16x32bx2 $rows : f32; $warp red spcompress sp::2:4 b2 min max abs NaN 32x32b x4 x8
+        x16 x32 x64 x128 : f32; $warp red min max 32x32b 16x32bx2 $rows : s32 u32
+        | a7690 b0b53 a2d8e 16d83 c0722 1ab19 ddadd a253b
 tcgen05.st = $warp 32x32b 16x64b 16x128b 16x256b 16x32bx2 $rows unpack::16b : b32 | f9002 2ae2e
 tcgen05.cp = $pair 128x128b 128x256b 32x128b 4x256b 64x128b warpx4 warpx2::01_23 warpx2::02_13 b8x16 b6x16_p32
         b4x16_p64 : | 0cafc 439e8 582e5

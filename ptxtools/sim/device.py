@@ -375,10 +375,11 @@ class Device:
     def _numerics_of_chip(self, program: Program) -> str:
         """The generation of the device's tensor cores; a device without them runs no program that needs it. Raises
         `LaunchError` for a product on a chip of which nobody has published how it adds."""
+        from ptxtools.program.operations import multiplies
         from ptxtools.semantics.generations import UNKNOWN, generation_of
 
         assert self.chip is not None
-        if self.chip.architecture in UNKNOWN and program.multiplies:
+        if self.chip.architecture in UNKNOWN and multiplies(program):
             raise LaunchError(
                 f"the kernel multiplies matrices: how the tensor cores of {self.target} add is not published; "
                 "--numerics ieee adds in plain IEEE arithmetic"
