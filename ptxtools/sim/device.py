@@ -21,7 +21,7 @@ from .arena import DEFAULT_BYTES, Allocation, Arena
 from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
-from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, limits_of, why_none
+from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, l2_bytes, limits_of, why_none
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .runtime import Runtime
@@ -184,9 +184,14 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
-            apart_registers=not observers.REGISTERS.isdisjoint(events), counts="counted" in events,
+            apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
-        program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
+        lowered = module.lower(kernel.name, image, variant)
+        if "measured" in events:
+            from ptxtools.program.passes.measure import measure
+
+            lowered = measure(lowered)
+        program = instrument(lowered, observers.in_program(events))
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 
         def with_names() -> Program:
@@ -350,7 +355,11 @@ class Device:
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
         if program.counters:
+            from ptxtools.machine.measures import Cache
+
             launch.counts = no_counts(program)
+            if "measured" in self._events:
+                launch.cache = Cache(l2_bytes(self.target))
         try:
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
@@ -371,6 +380,7 @@ class Device:
             if listeners is not None:
                 if launch.counts is not None:
                     listeners.tell("counted", launch)
+                    listeners.tell("measured", launch)
                 listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:

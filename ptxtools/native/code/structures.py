@@ -128,12 +128,13 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
 #: filters: rows of BOUND for `AccessFilter`, null where observers are asked about each access.
-#: counters: rows that "count" operations of this worker add to.
+#: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
+#: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
     "ctx",
-    512,
+    576,
     """
     i32: slice status
     i64: count
@@ -170,7 +171,9 @@ CTX = _structure(
     i64: texture_count
     i32: timed
     ptr: filters
-    ptr: counters
+    ptr: counters cached
+    ptr: dirty
+    i32: cache_mask
     """,
 )
 
