@@ -26,7 +26,7 @@ from .common import (
     run_command,
     tool_version,
 )
-from .observing import watched, watching_options
+from .observing import compare_profiles, watched, watching_options
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
@@ -106,13 +106,16 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
 @trace_options
 @watching_options
-@not_available_yet("--timeline", "--profile")
+@not_available_yet("--timeline")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
 
     Prints a summary of the buffers that the kernel wrote, unless --expect or --save is given.
     """
+    if options["profile_compare"]:
+        compare_profiles(options["profile_compare"])
+        return OK
     if options["list_"]:
         return _list(options)
     if options["format_"] is not None:

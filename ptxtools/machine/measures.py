@@ -1,14 +1,14 @@
 """What is measured of the accesses of warps: the definition, which the reference engine uses.
 
 Exact, by published rules:
-- Global memory moves in sectors of 32 bytes. A warp's access touches as many as its lanes' addresses lie in; each lane's
-  access is aligned to its size and lies in one.
-- Shared memory has 32 banks, words of 4 bytes. In one pass each bank gives one word, to any number of lanes. Accesses of 8
-  and 16 bytes are made for half and quarter warps, one after another (CUDA Programming Guide, "Shared Memory").
+- Global memory moves in sectors of 32 bytes. A warp's access touches as many as its lanes' addresses lie in; each
+  lane's access is aligned to its size and lies in one.
+- Shared memory has 32 banks, words of 4 bytes. In one pass each bank gives one word, to any number of lanes. Accesses
+  of 8 and 16 bytes are made for half and quarter warps, one after another (CUDA Programming Guide, "Shared Memory").
 
-A model, `Cache`: the L2 is direct-mapped, in sectors, empty when a grid begins, and accesses come in the order in which the
-simulator makes them. A sector that is read and not in it comes from DRAM; one that is written goes there once while it stays.
-There is no L1.
+A model, `Cache`: the L2 is direct-mapped, in sectors, empty when a grid begins, and accesses come in the order in which
+the simulator makes them. A sector that is read and not in it comes from DRAM; one that is written goes there once while
+it stays. There is no L1.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ BANKS, BANK_BYTES = 32, 4
 
 
 class Cache:
-    """The model of an L2 of so many bytes, rounded down to a power of two. cached: the sector in each place, 0 for none;
-    dirty: the one that has been written there."""
+    """The model of an L2 of so many bytes, rounded down to a power of two. cached: the sector in each place, 0 for
+    none; dirty: the one that has been written there."""
 
     def __init__(self, size: int) -> None:
         self.entries = 1 << max(1, (size // SECTOR_BYTES).bit_length() - 1)

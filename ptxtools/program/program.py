@@ -175,11 +175,14 @@ class Counter:
     "held"      of the lanes that come to this instruction, those for which its guard holds; warps of which all do
     "global"    lanes that access global memory: sectors of 32 bytes that the warps touch; those not in the model's L2
     "shared"    lanes that access shared memory: passes over the banks that the warps need; and would need at least
+    Of accesses, size: bytes of a lane; writes: they change memory.
     """
 
     where: int
     what: str
     function: int
+    size: int = 0
+    writes: bool = False
 
 
 #: Words of a row, and bytes.

@@ -205,9 +205,9 @@ def default_device(module_target: str) -> str:
     return OLDEST_DEFAULT if targets.known(name) and not targets.provides(name, OLDEST_DEFAULT) else name
 
 
-#: L2 of products, in MiB, by architecture as NVIDIA's white papers state it: Tesla V100, T4, A100, GeForce RTX 3090, RTX
-#: 4090, H100 SXM.
-_L2 = {"sm_70": 6, "sm_72": 6, "sm_75": 4, "sm_80": 40, "sm_86": 6, "sm_89": 72, "sm_90": 50}
+#: L2 of products, in MiB, by architecture as NVIDIA's white papers state it: Tesla V100, T4, A100, GeForce RTX 3090,
+#: RTX 4090, H100 SXM.
+_L2 = {"sm_70": 6, "sm_75": 4, "sm_80": 40, "sm_86": 6, "sm_89": 72, "sm_90": 50}
 _L2_OTHERS = 4
 
 

@@ -276,7 +276,7 @@ def _for_any_row(op: Op) -> Op:
     if isinstance(detail, Counted):
         return replace(op, detail=Counted(detail.what, 0))
     if isinstance(detail, Measured):
-        return replace(op, detail=Measured(*detail.values()[:-1], 0))
+        return replace(op, detail=Measured(detail.space, detail.size, detail.lanes, detail.writes, 0))
     return op
 
 

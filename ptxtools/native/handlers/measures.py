@@ -1,4 +1,4 @@
-"""Measures of accesses: sectors of global memory that a warp touches, passes that it needs over the banks of shared memory.
+"""Measures of accesses: sectors of global memory that a warp touches, passes that it needs over shared banks.
 
 `machine.measures` says what is measured, and is the same for arrays.
 """

@@ -55,5 +55,5 @@ def _measure(
     counters: list[Counter], function: int,
 ) -> Op:  # fmt: skip
     detail = Measured(space, size, lanes, writes, COUNTER_BYTES * len(counters))
-    counters.append(Counter(op.where, space, function))
+    counters.append(Counter(op.where, space, function, size, writes))
     return Op("measure", None, (), (address,), (), (type_,), op.guard, op.negated, imm, op.space, detail, op.where)
