@@ -96,6 +96,9 @@ class Observer:
         """A grid has run to its end, or to a trap: `launch.counts` says how often instructions were reached, row by row
         of `launch.program.counters`."""
 
+    def measured(self, launch: Launch) -> None:
+        """As `counted`, of a run that has measured its accesses to global and shared memory as well."""
+
     def permit(self, at: View, access: Access) -> Array | None:
         """The lanes that must not make an access (flags, one for each of `access.lanes`); None: all may make it."""
 
@@ -188,6 +191,8 @@ LINES = frozenset({"instruction", "retired"})
 REGISTERS = frozenset({"unwritten", "in_flight"})
 #: Events of grids as a whole, which no warp waits for.
 GRIDS = frozenset({"grid_begun", "grid_ended", "counted", "trapped"})
+#: Events that what lanes execute is counted for.
+COUNTS = frozenset({"counted", "measured"})
 #: Events of asynchronous work.
 WORK = frozenset({"issued", "completed", "abandoned"})
 #: Events that are announced by services, not by operations of the program.
@@ -195,6 +200,7 @@ _OUTSIDE = WORK | {
     "grid_begun",
     "grid_ended",
     "counted",
+    "measured",
     "trapped",
     "leaked",
     "tensor",

@@ -21,7 +21,7 @@ from .arena import DEFAULT_BYTES, Allocation, Arena
 from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
-from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, limits_of, why_none
+from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, l2_bytes, limits_of, why_none
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .runtime import Runtime
@@ -197,12 +197,16 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
-            apart_registers=not observers.REGISTERS.isdisjoint(events), counts="counted" in events,
+            apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
         program = module.lower(kernel.name, image, variant)
         if variant.apart_registers and not observers.touches(events, program):
             variant = replace(variant, apart_registers=False)  # nothing to be told of any register
             program = module.lower(kernel.name, image, variant)
+        if "measured" in events:
+            from ptxtools.program.passes.measure import measure
+
+            program = measure(program)
         told = [*observers.classes_of(self.checks), *self.observers]
         interests = observers.interests_of(told, program, self)
         program = instrument(program, interests.values())
@@ -411,7 +415,11 @@ class Device:
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
         if program.counters:
+            from ptxtools.machine.measures import Cache
+
             launch.counts = no_counts(program)
+            if "measured" in self._events:
+                launch.cache = Cache(l2_bytes(self.target))
         try:
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
@@ -432,6 +440,7 @@ class Device:
             if listeners is not None:
                 if launch.counts is not None:
                     listeners.tell("counted", launch)
+                    listeners.tell("measured", launch)
                 listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:

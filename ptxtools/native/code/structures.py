@@ -129,12 +129,13 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
 #: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
 #: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS.
-#: counters: rows that "count" operations of this worker add to.
+#: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
+#: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
     "ctx",
-    512,
+    576,
     """
     i32: slice status
     i64: count
@@ -172,7 +173,8 @@ CTX = _structure(
     i32: timed
     ptr: filters
     i64: clear_bytes owners
-    ptr: counters
+    ptr: counters cached dirty
+    i32: cache_mask
     """,
 )
 

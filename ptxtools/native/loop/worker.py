@@ -16,7 +16,7 @@ from ptxtools.machine.residents import Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
 from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP, Structure
-from ptxtools.program.program import RANK_SHIFT, is_launch_special
+from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
 from .polling import Hang, Polls, Watch, stuck
@@ -41,6 +41,8 @@ _NEVER = (1 << 63) - 1
 #: Host ranges that a worker remembers for `ptx_run`.
 _RANGES = 64
 
+#: Bytes before the rows of counters that native code works in (`handlers.measures.ROOM`, which loads LLVM).
+_COUNT_ROOM = 256
 _PAGE = 4096
 _spare: list[mmap.mmap] = []
 _spare_lock = threading.Lock()
@@ -72,6 +74,10 @@ class Shape:
         self.ctas = launch.grid[0] * launch.grid[1] * launch.grid[2]
         self.cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
         self.clusters = self.ctas // self.cluster
+
+
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _up(size: int, unit: int) -> int:
@@ -157,8 +163,18 @@ class Worker:
         if launch.seed is not None:
             self._shuffle(launch.seed)
         if launch.counts is not None:
-            self.counts = no_counts(launch.program)
-            self.set("counters", self.counts.__array_interface__["data"][0])
+            self._count(launch)
+
+    def _count(self, launch: Launch) -> None:
+        """Give native code rows to count in."""
+        self._counts = no_counts(launch.program, more=_COUNT_ROOM // COUNTER_BYTES)
+        self.counts = self._counts[_COUNT_ROOM // COUNTER_BYTES :]
+        self.set("counters", _address(self._counts) + _COUNT_ROOM)
+        cache = launch.cache
+        if cache is not None:
+            self.set("cached", _address(cache.cached))
+            self.set("dirty", _address(cache.dirty))
+            self.set("cache_mask", cache.entries - 1)
 
     def _shuffle(self, seed: int) -> None:
         """Let the native code draw warps, slices and the order of clusters from the seed."""
