@@ -41,6 +41,7 @@ from .residents import Cluster, Cta, Schedule, Wait
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
     from .filters import Bounds
+    from .gates import Gate
     from .launch import Launch
     from .textures import TextureTable
 
@@ -221,6 +222,9 @@ class View(ABC):
 
     def offer_filter(self, bounds: Bounds) -> None:  # noqa: B027 - others tell observers of each access
         """Let an engine that can do so make accesses within bounds without this event."""
+
+    def offer_gate(self, gate: Gate) -> None:  # noqa: B027 - others ask the gate at each instruction
+        """Let an engine that can do so count instructions and, while a gate is shut, pass them by."""
 
     def issued_by(self, warp: int) -> IssuedProducts:
         """What a warp of the CTA has issued of wgmma."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .claims import Claim, Span
     from .events import View
     from .filters import Bounds
+    from .gates import Gate
     from .launch import Launch
     from .residents import Cta
 
@@ -222,6 +223,9 @@ class Listeners:
         #: What gives the bounds within which nobody has to be told of accesses (`filters`).
         self.filter: Callable[[View], Bounds] | None = getattr(asked[0], "filter", None) if len(asked) == 1 else None
         self.bounds: Bounds | Literal[False] | None = None  # None: nobody has asked for them
+        told = [observer for observer in self.observers if not wants(observer).isdisjoint(LINES)]
+        #: What says of which instructions the only observer of instructions is told (`gates`).
+        self.gate: Gate | None = getattr(told[0], "gate", None) if len(told) == 1 else None
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""

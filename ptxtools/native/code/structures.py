@@ -330,7 +330,16 @@ class AccessFilter(NamedTuple):
     hint: int
 
 
-Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter
+class LineGate(NamedTuple):
+    """The payload of an event of instructions with a gate (`machine.gates`): the gate's state, the flag of the line,
+    and its number."""
+
+    gate: Address
+    armed: Address
+    where: int
+
+
+Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | LineGate
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
 
@@ -347,6 +356,7 @@ PAYLOADS: dict[type[Payload], Structure] = {
     WgmmaWait: _payload("wait", WgmmaWait),
     TextureFetch: _payload("fetch", TextureFetch),
     AccessFilter: _payload("access", AccessFilter),
+    LineGate: _payload("line", LineGate),
 }
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
@@ -360,6 +370,19 @@ BOUND = _structure("bound", 16, "ptr: rows\ni64: count")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
 BOUNDS = 2 * SPACE_GENERIC
+
+#: The state of a gate, and a word that it watches: `machine.gates` has the fields.
+GATE = _structure(
+    "gate",
+    80,
+    """
+    i64: count until seen
+    ptr: rows
+    i32: follow x y z warp lanes watches
+    i32: last_where last_x last_y last_z last_warp
+    """,
+)
+WATCH = _structure("watch", 24, "ptr: address\ni64: mask old")
 
 #: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
 #: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
@@ -382,7 +405,7 @@ TEXTURE = _structure(
 #: count, whether coordinates are normalized.
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
-_ALL = (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, BOUND, TEXTURE, LOOK)
+_ALL = (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, BOUND, GATE, WATCH, TEXTURE, LOOK)
 STRUCTURES = {s.name: s for s in _ALL}
 
 
@@ -392,8 +415,9 @@ def located(name: str) -> tuple[ByteOffset, str]:
     return STRUCTURES[structure].field(one)
 
 
-#: What a native service answers: the event is left to Python; done; others first, then again.
-SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)
+#: What a native service answers: the event is left to Python; done; others first, then again; done, and the lanes go on
+#: as they do behind Python: no other gets a turn.
+SERVED_NOT, SERVED_DONE, SERVED_LATER, SERVED_ON = range(4)
 
 #: `ctx.status`: nothing more to do in this warp now; its slice is used up; trap; event; host memory to be mapped.
 STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)

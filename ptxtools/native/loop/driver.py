@@ -172,6 +172,8 @@ class _GridRun:
                     return
                 if last:
                     return
+                if worker.gated and not worker.begins:
+                    continue
                 steps += 1
                 if steps >= next_look:
                     next_look = 2 * steps

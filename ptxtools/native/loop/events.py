@@ -17,6 +17,7 @@ from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 if TYPE_CHECKING:
     from ptxtools.machine.arrays import NumpyAlgebra
     from ptxtools.machine.filters import Bounds
+    from ptxtools.machine.gates import Gate
     from ptxtools.machine.textures import TextureTable
 
     from .cells import Cell
@@ -133,6 +134,11 @@ class NativeView(View):
         from .filters import offer
 
         offer(self, bounds)
+
+    def offer_gate(self, gate: Gate) -> None:
+        from .gates import offer
+
+        offer(self, gate)
 
     def issued_by(self, warp: int) -> IssuedProducts:
         state, key = self.cta.state, f"wgmma of warp {warp}"
