@@ -26,12 +26,14 @@ from .common import (
     run_command,
     tool_version,
 )
+from .debugging import debug_options, debugged
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.findings import Finding
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.observe.debug.debugger import Debugger
     from ptxtools.observe.trace import Trace
 
 _EXAMPLES = examples(
@@ -104,6 +106,7 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @flags_of(DeviceOptions)
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
 @trace_options
+@debug_options
 @not_available_yet("--timeline", "--profile", "--coverage")
 @common_options
 def command(**options: Any) -> int:
@@ -116,7 +119,7 @@ def command(**options: Any) -> int:
     if options["format_"] is not None:
         raise click.UsageError("--format requires --list")
     job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
-    return _run(job, options)
+    return debugged(options, lambda debugger: _run(job, options, debugger))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -211,20 +214,19 @@ def _list(options: dict[str, Any]) -> int:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def _run(job: Job, options: dict[str, Any]) -> int:
+def _run(job: Job, options: dict[str, Any], debugger: Debugger | None) -> int:
     from ptxtools.api import run_job
     from ptxtools.launch.errors import SpecError
 
     def run(trace: Trace | None) -> Report:
-        if trace is not None:
-            job.device.observers = (*job.device.observers, trace)
+        job.device.observers = (*job.device.observers, *(one for one in (trace, debugger) if one is not None))
         return run_job(job, read_input)
 
     if options["check_report"] is not None:
         _check_report_name(options["check_report"])
     try:
-        with _Ticker(options["quiet"]) as ticker:
-            job.device.on_print = lambda text: _print(text, ticker)
+        with _Ticker(options["quiet"] or debugger is not None) as ticker:
+            job.device.on_print = lambda text: _print(text, ticker, debugger)
             report = traced(options, run)
         _write_check_report(options["check_report"], report.findings)
     except Trap as trap:
@@ -260,8 +262,10 @@ def _write_check_report(path: str | None, findings: list[Finding]) -> None:
         raise Failure(str(error)) from None
 
 
-def _print(text: str, ticker: _Ticker) -> None:
-    """Write a kernel's output byte for byte, regardless of the terminal's encoding."""
+def _print(text: str, ticker: _Ticker, debugger: Debugger | None) -> None:
+    """Write a kernel's output byte for byte, regardless of the terminal's encoding; nothing that is only repeated."""
+    if debugger is not None and debugger.replays:
+        return
     ticker.clear()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     if sys.stdout.line_buffering:

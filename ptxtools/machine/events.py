@@ -59,6 +59,15 @@ _LANES = np.arange(LANES, dtype=np.uint32)
 LONGEST_SLEEP = 1_000_000
 
 
+def words_at(address: int, size: int) -> list[tuple[int, int]]:
+    """Bytes of host memory as aligned words of 8 bytes, each an address and a mask of its bits."""
+    found = []
+    for word in range(address & ~7, address + size, 8):
+        first, end = max(address - word, 0), min(address + size - word, 8)
+        found.append((word, (1 << 8 * end) - (1 << 8 * first)))
+    return found
+
+
 class View(ABC):
     """The lanes of a warp that stopped at an operation: operands, memory, and their place on the device.
 
@@ -82,6 +91,11 @@ class View(ABC):
     @abstractmethod
     def set_values(self, ref: Ref, values: Any, mask: int | None = None) -> None:
         """Set a slot for the lanes in `mask` (all that run the operation), from an array of its storage class."""
+
+    @abstractmethod
+    def words(self, ref: Ref, lane: int) -> list[tuple[int, int]]:
+        """Where a lane's content of a slot lies in host memory: aligned words of 8 bytes, each an address and a mask
+        of its bits."""
 
     @abstractmethod
     def local(self, lane: int, address: int, size: int) -> bytes:

@@ -108,9 +108,9 @@ class Gate:
             self.armed(at.launch.program)[at.op.where] or state.count >= state.until or changed
             or (follows and state.follow == FOLLOW_OPENS)
         )  # fmt: skip
-        if follows:
-            state.seen = state.count
         if not opens:
+            if follows:
+                state.seen = state.count
             self.passed(at)
         return opens
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program, Slot
 
 if TYPE_CHECKING:
+    from .deadlock import CtaLine, Waiting
+    from .events import View
     from .observers import Listeners
     from .products import Products
 
@@ -62,6 +64,18 @@ def _host_bytes(address: int, size: int) -> memoryview:
     return memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
 
 
+class Inspector(Protocol):
+    """What an engine tells of a grid that is stopped in an event, for debuggers and reports."""
+
+    def state(self) -> tuple[list[CtaLine], list[Waiting]]:
+        """Lines about resident CTAs and pending work, and where the lanes of each warp are. Those in the event count as
+        running somewhere."""
+
+    def view(self, cta: Dim3, warp: int, lane: int) -> View | None:
+        """A lane of a resident CTA where it waits or is about to go on, with those that are there; None: it has exited
+        or is not resident. Only for looking, and for setting registers and memory."""
+
+
 @dataclass(slots=True)
 class Launch:
     """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
@@ -72,7 +86,7 @@ class Launch:
     deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
     during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
     there are none; device, context: for the services of `sim` (`sim.context`); provider: loads `products`, set by the
-    engine that runs the launch.
+    engine that runs the launch; inspector: set by it, too.
     """
 
     program: Program
@@ -97,6 +111,7 @@ class Launch:
     device: Any = None
     context: Any = None
     provider: Callable[[], Products] | None = None
+    inspector: Inspector | None = None
     _products: Products | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -142,6 +142,9 @@ class Observer:
     def trapped(self, trap: Trap) -> None:
         """The grid ends with a trap, a deadlock or a limit."""
 
+    def found(self, at: View, lane: int, finding: Finding) -> None:
+        """A checker that looks at grids has something to report about a lane; told of equal reports once."""
+
     def leaked(self, at: View, cta: Cta, message: str) -> None:
         """A CTA has ended without giving back tensor memory; `at` is where it was allocated. Who listens reports it;
         otherwise it is a trap."""
@@ -184,6 +187,7 @@ _OUTSIDE = WORK | {
     "grid_begun",
     "grid_ended",
     "trapped",
+    "found",
     "leaked",
     "tensor",
     "tensormap",

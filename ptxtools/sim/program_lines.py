@@ -17,7 +17,7 @@ class ProgramLines:
     """Lines of one module, looked up when the first one is asked for: a run without reports pays nothing."""
 
     def __init__(self, module: Loadable) -> None:
-        self._module = module
+        self.module = module
         self._source: Source | None = None
         self._source_asked = False
         self._origins: Origins | None = None
@@ -27,7 +27,7 @@ class ProgramLines:
     def source(self) -> Source | None:
         """The text that lines refer to."""
         if not self._source_asked:
-            self._source_asked, self._source = True, self._module.source()
+            self._source_asked, self._source = True, self.module.source()
         return self._source
 
     def line_of(self, program: Program, where: int) -> tuple[str, int | None]:
@@ -43,7 +43,7 @@ class ProgramLines:
         if not 0 <= where < len(program.lines):
             return None
         if not self._origins_asked:
-            self._origins_asked, self._origins = True, self._module.origins()
+            self._origins_asked, self._origins = True, self.module.origins()
         return None if self._origins is None else self._origins.find(program.lines[where][1])
 
     def brief(self, program: Program, where: int) -> str:

@@ -64,6 +64,10 @@ class _GridRun:
         self.workers: list[Worker] = []
         self.threads: list[threading.Thread] = []
         self.tables.polls.live = self.count
+        if launch.observers is not None:
+            from .inspection import Inspection
+
+            launch.inspector = Inspection(self.workers)
 
     def run(self) -> Outcome:
         threads = self.threads
@@ -116,6 +120,7 @@ class _GridRun:
             for worker in self.workers:
                 worker.schedule.release()
                 vars(worker).clear()
+        self.launch.inspector = None
         self.failures.clear()  # whose tracebacks lead here
         self.hangs.clear()
 
