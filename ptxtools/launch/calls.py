@@ -52,12 +52,14 @@ class Call(RunOptions, LaunchOptions, _First):
 def typed_values(described: type, given: Any) -> dict[str, Any]:
     """The options (`DeviceOptions`, …) in an object, as the simulator takes them. Raises TypeError for a value of the
     wrong type, `LaunchError` for one that is no shape."""
-    return {option.name: _typed(option, getattr(given, option.name)) for option in options_of(described)}
+    values = {}
+    for option in options_of(described):
+        value = getattr(given, option.name)
+        values[option.name] = None if value is None and option.default is None else _typed(option, value)
+    return values
 
 
 def _typed(option: Option, value: Any) -> Any:
-    if value is None and option.default is None:
-        return None
     if option.kind == "shape":
         return dim3(value, option.name)
     if option.kind == "whole":

@@ -7,9 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program, Slot
+from ptxtools.program.program import (
+    COUNTER_WORDS,
+    GRID_SHAPES,
+    LANES,
+    SLOT_BYTES,
+    FunctionCode,
+    LaunchConstant,
+    Program,
+    Slot,
+)
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from .deadlock import CtaLine, Waiting
     from .events import View
     from .observers import Listeners
@@ -85,8 +97,10 @@ class Launch:
     work completes as late as allowed (with a seed: some of it); local_bytes: local memory of a thread, stack included;
     deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
     during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
-    there are none; device, context: for the services of `sim` (`sim.context`); provider: loads `products`, set by the
-    engine that runs the launch; inspector: set by it, too.
+    there are none; counts: what the run has counted, a row for each of `Program.counters`; unfinished: warps that were
+    in the middle of a block when the run ended in a trap; device, context: for the services of `sim` (`sim.context`);
+    provider: loads `products`, set by the engine that runs the launch;
+    inspector: set by it, too.
     """
 
     program: Program
@@ -110,6 +124,8 @@ class Launch:
     observers: Listeners | None = None
     device: Any = None
     context: Any = None
+    counts: NDArray[np.uint64] | None = None
+    unfinished: int = 1
     provider: Callable[[], Products] | None = None
     inspector: Inspector | None = None
     _products: Products | None = field(default=None, repr=False, compare=False)
@@ -129,6 +145,13 @@ class Outcome:
     lanes)."""
 
     instructions: int = 0
+
+
+def no_counts(program: Program) -> NDArray[np.uint64]:
+    """Rows for the counters of a program, all zero."""
+    import numpy as np  # a run that counts nothing starts without it
+
+    return np.zeros((len(program.counters), COUNTER_WORDS), np.uint64)
 
 
 def constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, int]]:

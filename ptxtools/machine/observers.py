@@ -10,9 +10,12 @@ The observers of the package, such as the run-time checkers, are provided by nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ptxtools.program.passes.instrument import REGISTERS as REGISTER_LOOKS
+from ptxtools.program.passes.instrument import Interest
 
 from .providers import observers as provided
 
@@ -20,11 +23,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ptxtools.diagnostics import Trap
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
+    from ptxtools.program.program import Op, Program
 
     from .claims import Claim, Span
     from .events import View
-    from .filters import Bounds
     from .gates import Gate
     from .launch import Launch
     from .residents import Cta
@@ -89,6 +92,10 @@ class Observer:
     def retired(self, at: View, lanes: Array) -> None:
         """Lanes have executed an instruction: registers hold its results. For `bra`, `brx`, `call`, `ret` and `exit`
         this comes as they jump; for `trap`, never."""
+
+    def counted(self, launch: Launch) -> None:
+        """A grid has run to its end, or to a trap: `launch.counts` says how often instructions were reached, row by row
+        of `launch.program.counters`."""
 
     def permit(self, at: View, access: Access) -> Array | None:
         """The lanes that must not make an access (flags, one for each of `access.lanes`); None: all may make it."""
@@ -160,6 +167,9 @@ class Observer:
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy that `at` issued is about to complete `size` bytes of transactions of an mbarrier in shared memory."""
 
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        """A tcgen05.commit is about to arrive at an mbarrier in shared memory."""
+
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """An operation that is not an access of a thread (a copy, a product) is about to write shared memory. For
         mbarriers there is `arrive`."""
@@ -180,18 +190,22 @@ EVENTS = tuple(name for name in vars(Observer) if not name.startswith("_"))
 LINES = frozenset({"instruction", "retired"})
 #: Events that need registers apart from one another.
 REGISTERS = frozenset({"unwritten", "in_flight"})
+#: Events of grids as a whole, which no warp waits for.
+GRIDS = frozenset({"grid_begun", "grid_ended", "counted", "trapped"})
 #: Events of asynchronous work.
 WORK = frozenset({"issued", "completed", "abandoned"})
 #: Events that are announced by services, not by operations of the program.
 _OUTSIDE = WORK | {
     "grid_begun",
     "grid_ended",
+    "counted",
     "trapped",
     "found",
     "leaked",
     "tensor",
     "tensormap",
     "transacted",
+    "signalled",
     "wrote_shared",
     "wrote_local",
     "wrote_global",
@@ -223,10 +237,8 @@ class Listeners:
                 methods.setdefault(name, []).append(getattr(observer, name))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
-        asked = [observer for observer in self.observers if not wants(observer).isdisjoint({"permit", "access"})]
-        #: What gives the bounds within which nobody has to be told of accesses (`filters`).
-        self.filter: Callable[[View], Bounds] | None = getattr(asked[0], "filter", None) if len(asked) == 1 else None
-        self.bounds: Bounds | Literal[False] | None = None  # None: nobody has asked for them
+        #: Whether any observer wants flags beside shared memory (`residents.Cta.flags`).
+        self.flags = any(getattr(observer, "FLAGS", False) for observer in self.observers)
         told = [observer for observer in self.observers if not wants(observer).isdisjoint(LINES)]
         #: What says of which instructions the only observer of instructions is told (`gates`).
         self.gate: Gate | None = getattr(told[0], "gate", None) if len(told) == 1 else None
@@ -255,6 +267,10 @@ class Watch(Protocol):
     def findings(self) -> list[Finding]:
         """Findings so far."""
 
+    @property
+    def verdict(self) -> Verdict | None:
+        """What is said of a launch without findings, if anything."""
+
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""
 
@@ -281,7 +297,45 @@ def makers(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
     return found
 
 
+def classes_of(names: Iterable[str]) -> list[type]:
+    """The classes of observers by name."""
+    return [provided.find(name).class_of(name) for name in names]
+
+
 def events_of(names: Iterable[str], observers: Iterable[object]) -> frozenset[str]:
     """All events that observers, some of them by name, listen to."""
-    classes = [provided.find(name).class_of(name) for name in names]
-    return frozenset[str]().union(*map(wants, [*classes, *observers]))
+    return frozenset[str]().union(*map(wants, [*classes_of(names), *observers]))
+
+
+# --- which of a program's operations they look at ---------------------------------------------------------------------
+
+
+#: What a static method `concerned(program, device)` of a class of observers gives: whether an event in the program (an
+#: operation "observe.access" and so on) can matter to it at all; None: all can. It must not keep the program alive.
+Concerned: TypeAlias = "Callable[[Op], bool] | None"
+
+
+def concerned(kind: type, program: Program, device: Any) -> Concerned:
+    """What says which events of a program can matter to a class of observers; None: all of them."""
+    says: Callable[[Program, Any], Concerned] | None = getattr(kind, "concerned", None)
+    return None if says is None else says(program, device)
+
+
+def interests_of(observers: Iterable[object], program: Program, device: Any) -> dict[type, Interest]:
+    """What observers, or classes of them, want to be told of in a program, by their class."""
+    found: dict[type, Interest] = {}
+    for one in observers:
+        kind = one if isinstance(one, type) else type(one)
+        events = in_program(wants(one)) | (found[kind].events if kind in found else frozenset())
+        found[kind] = Interest(events, concerned(kind, program, device))
+    return found
+
+
+def touches(events: Iterable[str], program: Program) -> bool:
+    """Whether a program whose registers are apart has any that those who listen to these events are told of."""
+    return any(any(find(program)) for look, find in REGISTER_LOOKS.items() if look.partition(".")[2] in events)
+
+
+def state_of(classes: Iterable[type], device: Any) -> Hashable:
+    """What `concerned` of classes depends on beside the program: their `state(device)`."""
+    return tuple(one.state(device) for one in classes if hasattr(one, "state"))

@@ -23,6 +23,8 @@ NEVER_FREED = "never-freed"
 class LeakCheck:
     """Of one launch (`machine.observers.Watch`). What was in use when it began is not its leak."""
 
+    verdict = None
+
     def __init__(self, device: Device, names: frozenset[str] = frozenset()) -> None:
         self._device = device
         self._before = {leak.address for leak in leaks(device)}

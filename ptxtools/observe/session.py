@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
-from ptxtools.diagnostics.findings import Finding, Site
+from ptxtools.diagnostics.findings import Finding, Site, Verdict
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin
@@ -30,6 +30,7 @@ class Session:
         self.left_out = 0
         self._room = _MOST
         self._known: dict[Any, Finding] = {}  # what was found before in the same launch, by key
+        self._deciders: dict[tuple[str, int | None], str] = {}
         self.lock = threading.Lock()
 
     def begin(self, grid: Grid) -> Sequence[object]:
@@ -79,6 +80,18 @@ class Session:
             found = Finding(checker, message, *who, file, line, text, source=self.source_of(program, where), **more)
             self._known[key] = found
             self.findings.append(found)
+
+    def decide(self, program: Program, where: int, what: str) -> None:
+        """Note a line that decides the order in which threads synchronise, for racecheck's verdict."""
+        file, line, _ = self.place(program, where)
+        self._deciders.setdefault((file, line), what)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """racecheck's, where it runs and has found no race."""
+        if TrapKind.RACECHECK not in self._names or any(one.checker == TrapKind.RACECHECK for one in self.findings):
+            return None
+        return Verdict.of(self._deciders)
 
     def site(
         self, program: Program, where: int, cta: tuple[int, int, int] | None = None,

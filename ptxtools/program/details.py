@@ -218,6 +218,14 @@ class Guard(Detail):
     negated: bool
 
 
+class Counted(Detail):
+    """What a "count" operation adds to its row (`program.Counter`). offset: of that row in bytes, in a run of the
+    native engine; elsewhere `Op.imm` has it."""
+
+    what: str
+    offset: int = 0
+
+
 class Touch(Detail):
     """Registers that an operation, or the end of a block, of this kind reads and writes, by their slots; of what it
     writes in order, -1 for others, with the bytes that each gets (`widths`). guard: the one

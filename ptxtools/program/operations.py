@@ -17,6 +17,7 @@ from .details import (
     Called,
     Callee,
     Constant,
+    Counted,
     Detail,
     Groups,
     Guard,
@@ -41,7 +42,7 @@ from .details import (
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
 
-    from .program import Op, Program
+    from .program import Block, Op, Program
 
 #: Who runs an operation. BLOCK: stands in a block; a native handler and a reference executor. BARRIER: of a "barrier"
 #: terminator. EVENT: of an "event" terminator; a function of `machine.events` serves it in both engines. NATIVE: made
@@ -207,6 +208,8 @@ OPERATIONS: dict[str, Operation] = {
     "observe.return": _look("guard?", Guard),
     "observe.begin": _look("", Guard),
     "observe.exit": _look("guard?", Guard),
+    # adds to the row of `Program.counters` at byte `imm`
+    "count": Operation(BLOCK, detail=(Counted,)),
     # where the lines of a program begin and end that keeps them; `passes.instrument` takes them out
     "line": Operation(MARK, detail=(Guard,)),
     "line.end": Operation(MARK, detail=(Guard,)),
@@ -221,6 +224,12 @@ PURE = frozenset(kind for kind, row in OPERATIONS.items() if row.pure)
 READ_FIRST = frozenset(kind for kind, row in OPERATIONS.items() if row.early)
 #: Slots to slots, lane by lane.
 LANEWISE = frozenset(kind for kind, row in OPERATIONS.items() if row.lanewise)
+#: What asynchronous work comes from; nothing else announces any.
+ISSUES = frozenset(
+    kind for kind, row in OPERATIONS.items()
+    if row.runs == EVENT
+    and kind.startswith(("async.", "bulk.", "tensormap.", "clusterlaunchcontrol.", "wgmma.", "tcgen05."))
+)  # fmt: skip
 #: Accesses to memory by single lanes, each at its own address, that are done when they have run.
 LANE_ACCESS = frozenset(
     kind for kind, row in OPERATIONS.items() if row.access in ("read", "write", "atomic") and not row.warp
@@ -245,6 +254,13 @@ ENDINGS: dict[str, Ending] = {
 _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
 #: Spaces that `fence.proxy.async` names, where it does not mean all of them (9.7.13.4).
 _FENCED = ("shared", "global")
+
+
+def weight(block: Block, number: int) -> int:
+    """Instructions that block `number` counts as for each of its lanes."""
+    end = block.terminator
+    counts = sum(op.kind == "count" for op in block.ops)
+    return len(block.ops) - counts + (end.kind != "jump" or end.target <= number)
 
 
 def strength(opcode: Opcode | None) -> str:

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NewType, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ptxtools.isa import Opcode
 
     from .details import Detail
@@ -166,6 +168,23 @@ def is_launch_special(name: str) -> bool:
     return name in _GRID_SPECIALS
 
 
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A row of what a run counts: `COUNTER_WORDS` words of 64 bits, of which the first three are warps that came with
+    some lane, these lanes, and warps of which all lanes came (of guards alone).
+
+    where: index into `Program.lines`. what: "reached": lanes that come to this instruction and the ones behind it, up
+    to the next such row of its function; or "held": of those that come to this instruction, the ones for which its
+    guard holds. function: number of the one that it is in."""
+
+    where: int
+    what: str
+    function: int
+
+
+COUNTER_WORDS = 4
+
+
 @dataclass(slots=True)
 class FunctionCode:
     """A lowered function: `first` its entry block; `frame_bytes` header and slots; `local_bytes` its share of the
@@ -183,6 +202,10 @@ class FunctionCode:
     variables: list[tuple[str, int, int]] = field(default_factory=list)
 
 
+#: Operations of tensor cores that add products.
+_PRODUCTS = frozenset({"mma", "wgmma.mma_async", "tcgen05.mma"})
+
+
 @dataclass(slots=True)
 class Program:
     """The complete program of a kernel. Blocks of one function are contiguous and in layout order, the entry's first.
@@ -195,7 +218,7 @@ class Program:
     shared: (name, offset, bytes) of shared variables, -1 bytes for dynamic ones; padding: bytes of `static_shared` that
     keep them apart for memcheck, and that no limit counts; optimised: values share slots, and operations that nobody
     asks for are gone; named: by index of a line, the registers that lie in slots there, with their PTX types, if the
-    variant asked for it (`Variant.names`).
+    variant asked for it (`Variant.names`); counters: the rows that its "count" operations add to (`Counter`).
     Addresses of module variables are constants of the program: they are fixed when the module is loaded on a device.
     """
 
@@ -214,12 +237,29 @@ class Program:
     padding: int = 0
     optimised: bool = True
     named: dict[int, dict[str, tuple[Ref, str]]] = field(default_factory=dict)
+    counters: list[Counter] = field(default_factory=list)
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
+
+    def operations(self) -> Iterator[Op]:
+        """All operations, those at the ends of blocks included."""
+        for block in self.blocks:
+            yield from block.ops
+            if block.terminator.op is not None:
+                yield block.terminator.op
 
     @property
     def declared_shared(self) -> int:
         """Bytes of shared variables as declared in the module."""
         return self.static_shared - self.padding
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it has an instruction of tensor cores that adds products."""
+        found: bool | None = self.cache.get("multiplies")
+        if found is None:
+            kinds = {op.kind for block in self.blocks for op in (*block.ops, block.terminator.op) if op is not None}
+            found = self.cache["multiplies"] = not kinds.isdisjoint(_PRODUCTS)
+        return found
 
     @property
     def dynamic_shared(self) -> str:

@@ -71,6 +71,7 @@ class Machine:
         self.cluster_waiting = np.zeros(count, np.bool_)
         self.cluster_where = np.zeros(count, np.int64)  # line at which it waits
         self.running = 0  # block that runs
+        self.together: Array = np.zeros(0, np.intp)  # threads that run it
         self.epoch = time.time_ns() if launch.seed is None else 0  # virtual time begins here
         self.timed = False  # a clock has been read
         self.skipped = 0  # virtual time in which nothing could run

@@ -29,13 +29,16 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics.findings import Finding
+    from collections.abc import Hashable
+
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.machine.observers import Listeners
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
+    from .ctamemory import CtaMemory
     from .hostmap import HostMap
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
@@ -49,12 +52,13 @@ _WORKSPACE_BYTES = 8
 @dataclass(slots=True)
 class RunResult:
     """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers."""
+    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race."""
 
     seconds: float = 0.0
     instructions: int = 0
     printed: str = ""
     reports: list[Finding] = field(default_factory=list)
+    verdict: Verdict | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,15 +108,16 @@ class Device:
         self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
         self.late = self.seed is not None or "asynccheck" in self.checks
         self.observers, self.optimise = tuple(options.observers), bool(options.optimise)
+        self._interrupted = False  # whether observers are told of what happens to warps
         self._events = self._listened_to()
         # Events come one after another, in the same order each time. The reference engine has one worker.
-        one = self.late or bool(self._events) or self.engine == "reference"
+        one = self.late or self._interrupted or self.engine == "reference"
         self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
         self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
-        self._programs: dict[tuple[int, str], Program] = {}
+        self._programs: dict[tuple[int, str, Hashable], Program] = {}
         self._launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
@@ -128,7 +133,9 @@ class Device:
             return frozenset()
         from ptxtools.machine import observers
 
-        return observers.events_of(self.checks, self.observers)
+        events = observers.events_of(self.checks, self.observers)
+        self._interrupted = not events <= observers.GRIDS
+        return events
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
@@ -162,12 +169,20 @@ class Device:
 
     def program(self, module: Loadable, kernel: Kernel) -> Program:
         """The kernel lowered for this device, and cached. Raises `PtxError`."""
-        key = (id(module), kernel.name)
+        key = (id(module), kernel.name, self._observed_state())
         program = self._programs.get(key)
         if program is None:
             program = self._lowered(module, kernel)
             self._programs[key] = program
         return program
+
+    def _observed_state(self) -> Hashable:
+        """What the events in programs depend on, beside the programs."""
+        if not self._events:
+            return None
+        from ptxtools.machine import observers
+
+        return observers.state_of(observers.classes_of(self.checks), self)
 
     def _lowered(self, module: Loadable, kernel: Kernel) -> Program:
         image, events = self.load(module), self._events
@@ -181,9 +196,16 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
-            apart_registers=not observers.REGISTERS.isdisjoint(events),
+            apart_registers=not observers.REGISTERS.isdisjoint(events), counts="counted" in events,
         )  # fmt: skip
-        program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
+        program = module.lower(kernel.name, image, variant)
+        if variant.apart_registers and not observers.touches(events, program):
+            variant = replace(variant, apart_registers=False)  # nothing to be told of any register
+            program = module.lower(kernel.name, image, variant)
+        told = [*observers.classes_of(self.checks), *self.observers]
+        interests = observers.interests_of(told, program, self)
+        program = instrument(program, interests.values())
+        program.cache["concerned"] = {kind: interest.concerned for kind, interest in interests.items()}
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 
         def with_names() -> Program:
@@ -221,10 +243,17 @@ class Device:
         check_shared(program.declared_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
+        slices = self._cta_memory(request)
+        if slices is not None:
+            specials |= slices.specials
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
         listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
-        return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+        try:
+            return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+        finally:
+            if slices is not None:
+                self.arena.free(slices.address)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -273,6 +302,15 @@ class Device:
             "%current_graph_exec": 0,
         }
 
+    def _cta_memory(self, request: Request) -> CtaMemory | None:
+        """Memory for each CTA, if the kernel asks for it (`.minperctamemory`)."""
+        least = request.kernel.bounds.cta_memory
+        if not least:
+            return None
+        from .ctamemory import cta_memory
+
+        return cta_memory(self.arena, least, prod(request.grid))
+
     def _grid_workspace(self) -> int:
         """Address of the words by which the CTAs of a cooperative grid wait for each other, all zero: kernels of CUDA
         C++ (`grid.sync()`) find it in %envreg1 (upper half) and %envreg2."""
@@ -316,10 +354,17 @@ class Device:
         trap.details += self.runtime.overwritten(self.load(module), request)
         return self.runtime.checked(trap)
 
-    def _numerics_of_chip(self) -> str:
-        """The generation of the device's tensor cores; a device without them runs no program that needs it."""
-        from ptxtools.semantics.generations import generation_of
+    def _numerics_of_chip(self, program: Program) -> str:
+        """The generation of the device's tensor cores; a device without them runs no program that needs it. Raises
+        `LaunchError` for a product on a chip of which nobody has published how it adds."""
+        from ptxtools.semantics.generations import UNKNOWN, generation_of
 
+        assert self.chip is not None
+        if self.chip.architecture in UNKNOWN and program.multiplies:
+            raise LaunchError(
+                f"the kernel multiplies matrices: how the tensor cores of {self.target} add is not published; "
+                "--numerics ieee adds in plain IEEE arithmetic"
+            )
         return generation_of(self.target) or "ieee"
 
     def _execute(
@@ -334,7 +379,7 @@ class Device:
         context: LaunchContext,
         listeners: Listeners | None,
     ) -> RunResult:
-        from ptxtools.machine.launch import Launch
+        from ptxtools.machine.launch import Launch, no_counts
 
         started = time.monotonic()
         launch = Launch(
@@ -342,10 +387,12 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
+            numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
+        if program.counters:
+            launch.counts = no_counts(program)
         try:
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
@@ -364,6 +411,8 @@ class Device:
             raise
         finally:
             if listeners is not None:
+                if launch.counts is not None:
+                    listeners.tell("counted", launch)
                 listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:
@@ -377,7 +426,8 @@ class Device:
 def _check_options(given: object, *described: type) -> None:
     """Raise `LaunchError` for a value that an option cannot have."""
     for option in chain.from_iterable(map(options_of, described)):
-        problem = option.problem(getattr(given, option.name))
+        value = getattr(given, option.name)
+        problem = "" if value is option.default else option.problem(value)
         if problem:
             raise LaunchError(f"{option.name}: {problem}")
 

@@ -13,7 +13,7 @@ from typing import NewType, TypeAlias
 
 from ptxtools.native.loop.cells import Cell
 from ptxtools.program.details import Action, HostMemory, MatrixProduct, SpecialRegister, ThreadCopy
-from ptxtools.program.operations import LANE_ACCESS
+from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 
 from . import library, runs, structures
@@ -61,6 +61,7 @@ class Encoded:
     calls: bool
     cells: dict[int, Cell]
     run: Callable[[int], int]
+    filtered: bool = False  # the cells of observers' events have been filled
 
 
 def encode(program: Program, *, host: bool = False, everywhere: bool = False, numerics: str = "ieee") -> Encoded:
@@ -174,11 +175,18 @@ class _Encoder:
         at = self.starts[number + 1] - 1
         if result is not None:
             at -= record_count(result[1]) + 1
-        weight = len(block.ops) + (end.kind != "jump" or end.target <= number)
         guard = (end.guard.slot | end.negated) if end.guard is not None else 0
         name, slots, imm = _WRITERS[end.kind](self, at, number, end)
         self.operations[at] = end
-        self._record(at, name, slots, guard, weight, imm, end.where if end.op is None else max(end.where, end.op.where))
+        self._record(
+            at,
+            name,
+            slots,
+            guard,
+            weight(block, number),
+            imm,
+            end.where if end.op is None else max(end.where, end.op.where),
+        )
         if result is not None:
             after = self._operation(at + 1, *result)
             self._record(after, "t_jump", self._distance(after, end.other), 0, 0, 0, end.where)
@@ -265,7 +273,7 @@ def constant_table(constants: list[tuple[Slot, str, int]]) -> ctypes.Array[ctype
     """Rows of (slot, kind, value), as the native code fills a frame with them."""
     table = ctypes.create_string_buffer(_CONSTANT.size * max(1, len(constants)))
     for number, (slot, storage, value) in enumerate(constants):
-        low, high = _signed(value), _signed(value >> 64)
+        low, high = _signed(value), _signed(value >> 64) if value >> 64 else 0
         _CONSTANT.pack_into(table, number * _CONSTANT.size, slot, _KINDS[storage], low, high)
     return table
 

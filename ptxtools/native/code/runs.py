@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ptxtools.program.details import Detail, Run
+from ptxtools.program.details import Counted, Detail, Run
 from ptxtools.program.operations import ENDINGS, LANEWISE
 from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Slot, Terminator
 
@@ -34,8 +34,8 @@ EVERYTHING = -1
 
 
 class Step(NamedTuple):
-    """One operation of a run. text: its opcode; guard: a number or -1; before: numbers of what a guarded step's
-    destinations held before."""
+    """One operation of a run, or a "count", which has neither targets nor sources. text: its opcode; guard: a number or
+    -1; before: numbers of what a guarded step's destinations held before."""
 
     kind: str
     text: str
@@ -59,7 +59,7 @@ def form_runs(program: Program, *, everywhere: bool) -> list[list[Op]]:
     budget = MOST_FUSED
     for number in worth:
         stretches = list(_stretches(bodies[number]))
-        fused = sum(end - start for start, end in stretches)
+        fused = sum(map(_work, (op for start, end in stretches for op in bodies[number][start:end])))
         if not fused or fused > budget:
             continue
         budget -= fused
@@ -94,12 +94,18 @@ def _stretches(ops: list[Op]) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(ops):
         run = _GrowingRun()
-        end = start
-        while end < len(ops) and end - start < MOST_STEPS and run.add(ops[end]):
+        end, work = start, 0
+        while end < len(ops) and work + _work(ops[end]) <= MOST_STEPS and run.add(ops[end]):
+            work += _work(ops[end])
             end += 1
-        if end - start > 1:
+        if work > 1:
             yield start, end
         start = max(end, start + 1)
+
+
+def _work(op: Op) -> int:
+    """What an operation adds to a run's length: those that count do nothing for the kernel."""
+    return int(op.kind != "count")
 
 
 # --- one run ----------------------------------------------------------------------------------------------------------
@@ -118,7 +124,7 @@ class _GrowingRun:
 
     def add(self, op: Op) -> bool:
         """Add an operation; False if it cannot be part of this run."""
-        if op.kind not in LANEWISE or not self._clean(op):
+        if (op.kind not in LANEWISE and op.kind != "count") or not self._clean(op):
             return False
         guard = self._source(op.guard) if op.guard is not None else -1
         types = op.src_types or tuple(ref.type if ref else "" for ref in op.src)
@@ -132,7 +138,10 @@ class _GrowingRun:
         types = op.dst_types or tuple(ref.type if ref else "" for ref in op.dst)
         targets = tuple(self._target(ref, t) for ref, t in zip(op.dst, types, strict=False))
         text = op.opcode.text if op.opcode is not None else ""
-        self.steps.append(Step(op.kind, text, op.detail, targets, sources, guard, op.negated, before))
+        detail = op.detail
+        if isinstance(detail, Counted):
+            detail = Counted(detail.what, op.imm)
+        self.steps.append(Step(op.kind, text, detail, targets, sources, guard, op.negated, before))
         return True
 
     def _clean(self, op: Op) -> bool:

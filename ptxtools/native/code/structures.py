@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NewType, get_type_hints
 
@@ -44,6 +45,8 @@ class Structure:
     fields: dict[str, tuple[ByteOffset, str]]
     size: int
     pairs: dict[str, tuple[ByteOffset, str]] = field(default_factory=dict)
+    #: What packs some of the fields, and their order.
+    packers: dict[tuple[str, ...], tuple[struct.Struct, list[str]]] = field(default_factory=dict)
 
     def field(self, name: str) -> tuple[ByteOffset, str]:
         """Offset and IR type of a field or pair."""
@@ -67,6 +70,22 @@ class Structure:
         offset, type_ = self.fields[name]
         form = _FORMATS[type_]
         form.pack_into(memory, at + offset, value & (1 << 8 * form.size) - 1)
+
+    def fill(self, memory: Any, at: int, values: Mapping[str, int]) -> None:
+        """Set these fields and zero all others; numbers are signed, addresses are not."""
+        names = tuple(values)
+        if names not in self.packers:
+            self.packers[names] = self._packer(names)
+        form, order = self.packers[names]
+        form.pack_into(memory, at, *[values[name] for name in order])
+
+    def _packer(self, names: Sequence[str]) -> tuple[struct.Struct, list[str]]:
+        order, text, at = sorted(names, key=self.offset), "<", 0
+        for name in order:
+            offset, type_ = self.fields[name]
+            text += f"{offset - at}x{_PACKED[type_]}"
+            at = offset + _SIZES[type_]
+        return struct.Struct(f"{text}{self.size - at}x"), order
 
     def packed(self) -> struct.Struct:
         """All fields in order, which have no gaps between them: numbers are signed, addresses are not."""
@@ -108,7 +127,9 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
-#: filters: rows of BOUND for `AccessFilter`, null where observers are asked about each access.
+#: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
+#: shared memory and what is kept beside it.
+#: counters: rows that "count" operations of this worker add to.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
@@ -150,6 +171,8 @@ CTX = _structure(
     i64: texture_count
     i32: timed
     ptr: filters
+    i64: clear_bytes
+    ptr: counters
     """,
 )
 
@@ -313,8 +336,8 @@ class AccessFilter(NamedTuple):
     """The payload of an event before an access. size: bytes of a lane; low: bits of an address that must be 0; imm: is
     added to addresses. slot: of addresses, 32 bits wide if narrow, NO_SLOT for imm alone; guard: a predicate, or
     NO_SLOT, whose bits `turned` changes; permit: the predicate that says who makes the access, or NO_SLOT. lanes: that
-    give addresses; space: SPACE_*; writes: 0 or 1; hint: row that was right the last time, which native code
-    changes."""
+    give addresses; space: SPACE_*; writes, reads: 0 or 1, an atomic does both; tables: which of the worker's have a
+    say, a bit each; hint0 and so on: by table, the row that was right the last time, which native code changes."""
 
     size: Long
     low: Long
@@ -327,7 +350,12 @@ class AccessFilter(NamedTuple):
     lanes: int
     space: int
     writes: bool
-    hint: int
+    reads: bool
+    tables: int
+    hint0: int = 0
+    hint1: int = 0
+    hint2: int = 0
+    hint3: int = 0
 
 
 class LineGate(NamedTuple):
@@ -339,7 +367,18 @@ class LineGate(NamedTuple):
     where: int
 
 
-Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | LineGate
+class MeetingFilter(NamedTuple):
+    """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
+    on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts."""
+
+    guard: Slot
+    turned: int
+    rule: int
+    members: Slot
+    counts: Slot
+
+
+Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
 
@@ -356,6 +395,7 @@ PAYLOADS: dict[type[Payload], Structure] = {
     WgmmaWait: _payload("wait", WgmmaWait),
     TextureFetch: _payload("fetch", TextureFetch),
     AccessFilter: _payload("access", AccessFilter),
+    MeetingFilter: _payload("meeting", MeetingFilter),
     LineGate: _payload("line", LineGate),
 }
 
@@ -364,12 +404,18 @@ TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
 #: Rows of a table of tables, in which a descriptor is looked for from its hash on.
 TABLES = 64
 
-#: Where accesses of one sort may lie without anybody being asked: count rows of two i64, first byte and the one after
-#: the last, ascending and apart. A worker has BOUNDS of them: space by space one for reads and one for writes.
+#: Where accesses of one sort may lie without an observer being asked: count rows of ROW, ascending and apart. flags:
+#: where those of its bytes are, of shared memory the distance from there; 0: all are set.
 BOUND = _structure("bound", 16, "ptr: rows\ni64: count")
+ROW = _structure("row", 24, "i64: first after flags")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
-BOUNDS = 2 * SPACE_GENERIC
+#: The table of an observer. flagged: bytes have flags; bounds: the first of six BOUNDs, space by space one for reads
+#: and one for writes.
+FILTER = _structure("filter", 112, "i32: flagged unused\ni64: more bounds")
+assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
+#: Tables of a worker that one access can ask, as many as it has hints.
+TABLES_ASKED = 4
 
 #: The state of a gate, and a word that it watches: `machine.gates` has the fields.
 GATE = _structure(
@@ -405,7 +451,10 @@ TEXTURE = _structure(
 #: count, whether coordinates are normalized.
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
-_ALL = (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, BOUND, GATE, WATCH, TEXTURE, LOOK)
+_ALL = (
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, GATE, WATCH,
+    TEXTURE, LOOK,
+)  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 
 

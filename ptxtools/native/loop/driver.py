@@ -15,6 +15,7 @@ from .worker import QUANTUM, Shape, Tables, Worker
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
+    from ptxtools.machine.filters import Bounds
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
@@ -54,7 +55,12 @@ class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.tables = Tables(launch, encoded)
-        self.stop, self.doomed = threading.Event(), threading.Event()
+        self.bounds: list[Bounds] = []
+        if launch.observers is not None:
+            from . import filters
+
+            self.bounds = filters.prepare(launch, encoded)
+        self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
         clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
@@ -83,7 +89,7 @@ class _GridRun:
             self.failures.insert(0, error)
         finally:
             if self.failures:
-                self.stop.set()
+                self.stop = True
             self._join()
         if self.failures:
             if isinstance(self.failures[0], KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
@@ -109,7 +115,7 @@ class _GridRun:
             if self.failures and isinstance(self.failures[0], KeyboardInterrupt):
                 raise
             self.failures.insert(0, error)
-            self.stop.set()
+            self.stop = True
             for thread in self.threads:
                 thread.join()
 
@@ -118,6 +124,8 @@ class _GridRun:
         next garbage collection. A worker that a second Ctrl-C has left running keeps its data."""
         if not any(thread.is_alive() for thread in self.threads):
             for worker in self.workers:
+                if self.launch.counts is not None:
+                    self.launch.counts += worker.counts
                 worker.schedule.release()
                 vars(worker).clear()
         self.launch.inspector = None
@@ -133,9 +141,8 @@ class _GridRun:
         """A worker has found that the run is over. After a deadlock the others make one more step each, so that the
         report finds them where they will wait; a limit holds at once."""
         self.hangs.append(hang)
-        self.doomed.set()
         if hang.kind == "timeout":
-            self.stop.set()
+            self.stop = True
 
     def _begin(self, first: Worker) -> bool:
         """The first worker's first step; whether that was all."""
@@ -147,6 +154,10 @@ class _GridRun:
 
     def _worker(self, number: int) -> Worker:
         worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
+        if self.bounds:
+            from . import filters
+
+            worker.filter(filters.rows_of(self.bounds, self.shape.flags))
         self.workers.append(worker)
         return worker
 
@@ -167,8 +178,8 @@ class _GridRun:
         """Run a worker to its end, or until a limit is reached or another worker has failed."""
         try:
             steps, next_look = 0, _FIRST_LOOK
-            while not self.stop.is_set():
-                last = self.doomed.is_set()
+            while not self.stop:
+                last = bool(self.hangs)
                 if not last:
                     self._check_limits()
                 if worker.step(self._quantum(self._length(steps))):
@@ -188,14 +199,14 @@ class _GridRun:
             self._hang(hang)
         except BaseException as error:
             self.failures.append(error)
-            self.stop.set()
+            self.stop = True
             if worker.number == 0 and not isinstance(error, Exception):
                 raise
 
     def _given_up(self) -> bool:
         """Whether the run is over elsewhere. Raises `Hang` where a limit is reached."""
         self._check_limits()
-        return self.stop.is_set() or self.doomed.is_set()
+        return self.stop or bool(self.hangs)
 
     def _check_limits(self) -> None:
         deadline = self.launch.deadline

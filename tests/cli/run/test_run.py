@@ -478,10 +478,11 @@ def test_help_names_what_is_built_and_nothing_else(run) -> None:
         "--max-instructions",
         "--list",
         "--trace",
+        "--coverage",
         "Examples:",
     ):
         assert option in text
-    for option in ("--timeline", "--profile", "--coverage"):
+    for option in ("--timeline", "--profile"):
         assert option not in text
     assert run("--version").out.startswith("ptx-run ")
 
