@@ -26,6 +26,7 @@ from .common import (
     run_command,
     tool_version,
 )
+from .debugging import debug_options, debugged
 from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
 from .observing import compare_profiles, watched, watching_options
 from .tracing import trace_options, traced
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.observe.debug.debugger import Debugger
     from ptxtools.observe.trace import Trace
 
 _EXAMPLES = examples(
@@ -108,6 +110,7 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @flags_of(DeviceOptions)
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
 @trace_options
+@debug_options
 @watching_options
 @litmus_options
 @not_available_yet("--timeline")
@@ -132,7 +135,7 @@ def command(**options: Any) -> int:
     if options["format_"] is not None:
         raise click.UsageError("--format requires --list")
     job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
-    return _run(job, options)
+    return debugged(options, lambda debugger: _run(job, options, debugger))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -227,14 +230,14 @@ def _list(options: dict[str, Any]) -> int:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def _run(job: Job, options: dict[str, Any]) -> int:
+def _run(job: Job, options: dict[str, Any], debugger: Debugger | None) -> int:
     from ptxtools.api import run_job
     from ptxtools.launch.errors import SpecError
 
     def run(trace: Trace | None) -> Report:
         def with_observers(observers: list[object]) -> Report:
-            traces = () if trace is None else (trace,)
-            job.device.observers = (*job.device.observers, *traces, *observers)
+            own = (one for one in (trace, debugger) if one is not None)
+            job.device.observers = (*job.device.observers, *own, *observers)
             return run_job(job, read_input)
 
         return watched(options, with_observers)
@@ -242,8 +245,8 @@ def _run(job: Job, options: dict[str, Any]) -> int:
     if options["check_report"] is not None:
         _check_report_name(options["check_report"])
     try:
-        with _Ticker(options["quiet"]) as ticker:
-            job.device.on_print = lambda text: _print(text, ticker)
+        with _Ticker(options["quiet"] or debugger is not None) as ticker:
+            job.device.on_print = lambda text: _print(text, ticker, debugger)
             report = traced(options, run)
         _write_check_report(options["check_report"], report.findings, report.verdict)
     except Trap as trap:
@@ -279,8 +282,10 @@ def _write_check_report(path: str | None, findings: list[Finding], verdict: Verd
         raise Failure(str(error)) from None
 
 
-def _print(text: str, ticker: _Ticker) -> None:
-    """Write a kernel's output byte for byte, regardless of the terminal's encoding."""
+def _print(text: str, ticker: _Ticker, debugger: Debugger | None) -> None:
+    """Write a kernel's output byte for byte, regardless of the terminal's encoding; nothing that is only repeated."""
+    if debugger is not None and debugger.replays:
+        return
     ticker.clear()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     if sys.stdout.line_buffering:

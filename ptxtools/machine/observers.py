@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from .claims import Claim, Span
     from .events import View
+    from .gates import Gate
     from .launch import Launch
     from .residents import Cta
 
@@ -151,6 +152,9 @@ class Observer:
     def trapped(self, trap: Trap) -> None:
         """The grid ends with a trap, a deadlock or a limit."""
 
+    def found(self, at: View, lane: int, finding: Finding) -> None:
+        """A checker that looks at grids has something to report about a lane; told of equal reports once."""
+
     def leaked(self, at: View, cta: Cta, message: str) -> None:
         """A CTA has ended without giving back tensor memory; `at` is where it was allocated. Who listens reports it;
         otherwise it is a trap."""
@@ -202,6 +206,7 @@ _OUTSIDE = WORK | {
     "counted",
     "measured",
     "trapped",
+    "found",
     "leaked",
     "tensor",
     "tensormap",
@@ -243,6 +248,9 @@ class Listeners:
         self.trial = False  # the observers are those of a first look (`Doubt`)
         #: Bytes of shared memory that have a word which says who has touched them (`filters.Bounds`); 0: none have.
         self.owners = max((getattr(observer, "owners", 0) for observer in self.observers), default=0)
+        told = [observer for observer in self.observers if not wants(observer).isdisjoint(LINES)]
+        #: What says of which instructions the only observer of instructions is told (`gates`).
+        self.gate: Gate | None = getattr(told[0], "gate", None) if len(told) == 1 else None
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""

@@ -65,10 +65,13 @@ class Session:
         self, view: View, lane: int, checker: str, message: str, key: Any, details: tuple[str, ...] = (), **more: Any
     ) -> None:
         """Note a finding; of one `key` the first, and how often it came. more: further fields of `Finding`."""
+        before = len(self.findings)
         self.report_at(
             view.launch.program, view.op.where, view.cta.place, view.thread(lane), checker, message, key,
             details=details, **more,
         )  # fmt: skip
+        if len(self.findings) > before and view.launch.observers is not None:
+            view.launch.observers.tell("found", view, lane, self.findings[-1])
 
     def report_at(
         self,

@@ -360,6 +360,15 @@ class AccessFilter(NamedTuple):
     hint3: int = 0
 
 
+class LineGate(NamedTuple):
+    """The payload of an event of instructions with a gate (`machine.gates`): the gate's state, the flag of the line,
+    and its number."""
+
+    gate: Address
+    armed: Address
+    where: int
+
+
 class MeetingFilter(NamedTuple):
     """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts."""
@@ -371,7 +380,7 @@ class MeetingFilter(NamedTuple):
     counts: Slot
 
 
-Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter
+Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
 
@@ -389,6 +398,7 @@ PAYLOADS: dict[type[Payload], Structure] = {
     TextureFetch: _payload("fetch", TextureFetch),
     AccessFilter: _payload("access", AccessFilter),
     MeetingFilter: _payload("meeting", MeetingFilter),
+    LineGate: _payload("line", LineGate),
 }
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
@@ -418,6 +428,19 @@ WRITTEN_GLOBAL, SEVERAL_GLOBAL = -1 << 31, (1 << 31) - 1
 #: Tables of a worker that one access can ask, as many as it has hints.
 TABLES_ASKED = 4
 
+#: The state of a gate, and a word that it watches: `machine.gates` has the fields.
+GATE = _structure(
+    "gate",
+    80,
+    """
+    i64: count until seen
+    ptr: rows
+    i32: follow x y z warp lanes watches
+    i32: last_where last_x last_y last_z last_warp
+    """,
+)
+WATCH = _structure("watch", 24, "ptr: address\ni64: mask old")
+
 #: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
 #: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
 #: start, end: device addresses; then strides in bytes; border_*: values (f64); load_*: functions that load a channel of
@@ -440,22 +463,9 @@ TEXTURE = _structure(
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 _ALL = (
-    CTX,
-    CTA,
-    WARP,
-    RECORD,
-    FUNCTION,
-    CONSTANT,
-    EVENT,
-    *PAYLOADS.values(),
-    TABLE,
-    FILTER,
-    BOUND,
-    ROW,
-    OWNERS,
-    TEXTURE,
-    LOOK,
-)
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, GATE, WATCH,
+    TEXTURE, LOOK,
+)  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 
 
@@ -465,8 +475,9 @@ def located(name: str) -> tuple[ByteOffset, str]:
     return STRUCTURES[structure].field(one)
 
 
-#: What a native service answers: the event is left to Python; done; others first, then again.
-SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)
+#: What a native service answers: the event is left to Python; done; others first, then again; done, and the lanes go on
+#: as they do behind Python: no other gets a turn.
+SERVED_NOT, SERVED_DONE, SERVED_LATER, SERVED_ON = range(4)
 
 #: `ctx.status`: nothing more to do in this warp now; its slice is used up; trap; event; host memory to be mapped.
 STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)

@@ -71,6 +71,10 @@ class _GridRun:
         self.workers: list[Worker] = []
         self.threads: list[threading.Thread] = []
         self.tables.polls.live = self.count
+        if launch.observers is not None:
+            from .inspection import Inspection
+
+            launch.inspector = Inspection(self.workers)
 
     def run(self) -> Outcome:
         threads = self.threads
@@ -125,6 +129,7 @@ class _GridRun:
                     self.launch.counts += worker.counts
                 worker.schedule.release()
                 vars(worker).clear()
+        self.launch.inspector = None
         self.failures.clear()  # whose tracebacks lead here
         self.hangs.clear()
 
@@ -184,6 +189,8 @@ class _GridRun:
                     return
                 if last:
                     return
+                if worker.gated and not worker.begins:
+                    continue
                 steps += 1
                 if steps >= next_look:
                     next_look = 2 * steps

@@ -130,6 +130,10 @@ class Worker:
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
         self.watch = Watch(self, tables.polls)
+        #: A gated run is the same however often Python is called: its steps are the parts of whole quanta. begins: the
+        #: next one is the first of a quantum.
+        self.gated = launch.observers is not None and launch.observers.gate is not None
+        self.begins = True
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 
     def _fill(self, tables: Tables, slots: int) -> None:
@@ -234,8 +238,11 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def step(self, quantum: int) -> bool:
-        """Run for a while; true when this worker has nothing left to do. Raises `Trap` and `Hang`."""
-        self.set("quantum", quantum)
+        """Run for a quantum of records, or for the first part of it; true when this worker has nothing left to do.
+        Raises `Trap` and `Hang`."""
+        if self.begins or not self.gated:
+            self.set("quantum", quantum)
+            self.begins = False
         finished = self._step()
         if self.dead is not None:
             raise self.dead
@@ -247,6 +254,7 @@ class Worker:
             if answer == structures.RUN_FINISHED:
                 return True
             if answer == structures.RUN_QUANTUM:
+                self.begins = True
                 return False
             if answer == structures.RUN_TRAP:
                 raise self.trap()
