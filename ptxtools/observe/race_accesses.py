@@ -15,6 +15,7 @@ from .race_shadow import WORD
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -108,6 +109,7 @@ def lanes_are_independent(target: str) -> bool:
     return not digits or int(digits) >= _INDEPENDENT
 
 
-def warps_of(view: View) -> int:
-    x, y, z = view.launch.block
+def warps_of(launch: Launch) -> int:
+    """Warps of a CTA."""
+    x, y, z = launch.block
     return -(-x * y * z // LANES)

@@ -24,6 +24,7 @@ from .details import (
     HostMemory,
     Look,
     MatrixProduct,
+    Measured,
     Meeting,
     Multicast,
     NamedOperands,
@@ -217,8 +218,9 @@ OPERATIONS: dict[str, Operation] = {
     "observe.return": _look("guard?", Guard),
     "observe.begin": _look("", Guard),
     "observe.exit": _look("guard?", Guard),
-    # adds to the row of `Program.counters` at byte `imm`
+    # they add to rows of `Program.counters`
     "count": Operation(BLOCK, detail=(Counted,)),
+    "measure": Operation(BLOCK, "", "address?", detail=(Measured,)),
     # where the lines of a program begin and end that keeps them; `passes.instrument` takes them out
     "line": Operation(MARK, detail=(Guard,)),
     "line.end": Operation(MARK, detail=(Guard,)),
@@ -239,6 +241,8 @@ ISSUES = frozenset(
     if row.runs == EVENT
     and kind.startswith(("async.", "bulk.", "tensormap.", "clusterlaunchcontrol.", "wgmma.", "tcgen05."))
 )  # fmt: skip
+#: They count what others do, and are no work of the kernel.
+COUNTS = frozenset({"count", "measure"})
 #: Accesses to memory by single lanes, each at its own address, that are done when they have run.
 LANE_ACCESS = frozenset(
     kind for kind, row in OPERATIONS.items() if row.access in ("read", "write", "atomic") and not row.warp
@@ -277,7 +281,7 @@ def multiplies(program: Program) -> bool:
 def weight(block: Block, number: int) -> int:
     """Instructions that block `number` counts as for each of its lanes."""
     end = block.terminator
-    counts = sum(op.kind == "count" for op in block.ops)
+    counts = sum(op.kind in COUNTS for op in block.ops)
     return len(block.ops) - counts + (end.kind != "jump" or end.target <= number)
 
 
@@ -303,6 +307,14 @@ def access_bytes(op: Op) -> int:
     if OPERATIONS[op.kind].warp:
         return 16
     return sum(max(1, bits_of(type_) // 8) for type_ in op.dst_types or op.src_types[1:])
+
+
+def access_lanes(op: Op) -> int:
+    """The number of lanes whose addresses count; for matrices of a warp, one for each row (9.7.14.5.15)."""
+    if not OPERATIONS[op.kind].warp or op.opcode is None:
+        return 32
+    matrices = next((n for n in (1, 2, 4) if op.opcode.has(f"x{n}")), 4)
+    return min(32, matrices * (16 if op.opcode.has("m16n16") else 8))
 
 
 # --- whether operations are as their rows say -------------------------------------------------------------------------
