@@ -36,6 +36,7 @@ _SETS = {
     "space": "const global local param param::entry param::func shared shared::cta shared::cluster",
     "shared": "shared shared::cta shared::cluster",
     "hint": "L2::cache_hint",
+    "override": "override::global_address override::global_dim override::global_dim_stride",
     "cache": "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate "
     "L2::evict_first L2::evict_last L2::evict_normal L2::64B L2::128B L2::256B $hint",
     "vector": "v2 v4 v8",
@@ -189,7 +190,7 @@ prefetchu = L1 : | 42d38
 applypriority = global L2::evict_normal : | 6f376
 discard = global L2 : | 6770d
 createpolicy = L2 L2::evict_first L2::evict_last L2::evict_normal L2::evict_unchanged cvt fractional global range : b64
-        | 18827 fef48 12679 f29cc
+        | 18827 fef48 a656d f29cc
 mapa getctarank = shared::cluster : u32 u64 | f7479 0d7a1
 alloca stacksave stackrestore = : u32 u64 | 8dc84 fad72 8e4b7
 fence membar = acq_rel acquire release sc alias async async::generic tensormap::generic proxy mbarrier_init gl $scope
@@ -224,22 +225,24 @@ cp.async = ca cg global shared shared::cta L2::64B L2::128B L2::256B $hint : | 2
 cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk.commit_group = | 38b30 48eca 4e295 43b93
 cp.async.bulk.wait_group = read : | 3d464
 cp.async.mbarrier.arrive = noinc shared shared::cta : b64 | c5cc0
-cp.async.bulk = bulk_group $complete cp_mask ignore_oob $multicast global shared::cta shared::cluster $hint weak :
-    bulk_group $complete cp_mask ignore_oob $multicast global shared::cta shared::cluster $hint relaxed $scope
-        : b128 | 2d464 9eb85 03b1e 0b125 a3626 b6bb1 06731 a69b6 36b60 454fc
-cp.async.bulk.tensor = bulk_group $complete $multicast global shared::cta shared::cluster $hint $pair $axes
-        $boxes : | 43e4e 089d9 a54c4
+cp.async.bulk = bulk_group $complete mbarrier::report::disabled cp_mask ignore_oob $multicast global shared::cta
+        shared::cluster $hint weak :
+    bulk_group $complete mbarrier::report::disabled cp_mask ignore_oob $multicast global shared::cta shared::cluster
+        $hint relaxed $scope
+        : b128 | 47878 c7ede d4f6f 86aa9 b11cb 8acbd 06731 a69b6 36b60 454fc
+cp.async.bulk.tensor = bulk_group $complete mbarrier::report::disabled $multicast global shared::cta shared::cluster
+        $hint $pair $axes $boxes $override : | 24c1d b254d 7c0a7
 cp.async.bulk.prefetch = L2 L2::evict_last global $hint : | 7e961 208ec
-cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes : | 0b416 7cbab
+cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes $override : | d7d9d f947e
 applypriority.async.bulk = bulk_group L2::evict_normal global : | f4c84
-applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w : | 1b098
+applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w $override : | 9d291
 cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
     $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | 297eb fed7d eb01c fcf6b 5c9b7 1d6b9 8f9ed ad542 1270f
-cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs :
-        | d5fef
+cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs
+        $override : | 291a0
 red.async = $strong mmio global shared::cluster $complete add min max inc dec : u32
     $strong mmio global shared::cluster $complete add min max : s32
     $strong mmio global shared::cluster $complete add : s64 u64; $strong shared::cluster $complete $bool : b32
