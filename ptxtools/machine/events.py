@@ -40,7 +40,6 @@ from .residents import Cluster, Cta, Schedule, Wait
 
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
-    from .filters import Bounds
     from .launch import Launch
     from .textures import TextureTable
 
@@ -218,9 +217,6 @@ class View(ABC):
 
     def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
         """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""
-
-    def offer_filter(self, bounds: Bounds) -> None:  # noqa: B027 - others tell observers of each access
-        """Let an engine that can do so make accesses within bounds without this event."""
 
     def issued_by(self, warp: int) -> IssuedProducts:
         """What a warp of the CTA has issued of wgmma."""

@@ -91,10 +91,6 @@ def access(view: View) -> None:
     for part in parts:
         if part.space != "param":
             listeners.tell("access", view, part)
-    if listeners.bounds is None:
-        listeners.bounds = listeners.filter(view) if listeners.filter is not None else False
-    if listeners.bounds:
-        view.offer_filter(listeners.bounds)
 
 
 def _tell(view: View, event: str) -> None:

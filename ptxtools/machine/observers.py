@@ -10,9 +10,12 @@ The observers of the package, such as the run-time checkers, are provided by nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ptxtools.program.passes.instrument import REGISTERS as REGISTER_LOOKS
+from ptxtools.program.passes.instrument import Interest
 
 from .providers import observers as provided
 
@@ -21,10 +24,10 @@ if TYPE_CHECKING:
 
     from ptxtools.diagnostics import Trap
     from ptxtools.diagnostics.findings import Finding
+    from ptxtools.program.program import Op, Program
 
     from .claims import Claim, Span
     from .events import View
-    from .filters import Bounds
     from .launch import Launch
     from .residents import Cta
 
@@ -231,10 +234,8 @@ class Listeners:
                 methods.setdefault(name, []).append(getattr(observer, name))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
-        asked = [observer for observer in self.observers if not wants(observer).isdisjoint({"permit", "access"})]
-        #: What gives the bounds within which nobody has to be told of accesses (`filters`).
-        self.filter: Callable[[View], Bounds] | None = getattr(asked[0], "filter", None) if len(asked) == 1 else None
-        self.bounds: Bounds | Literal[False] | None = None  # None: nobody has asked for them
+        #: Whether any observer wants flags beside shared memory (`residents.Cta.flags`).
+        self.flags = any(getattr(observer, "FLAGS", False) for observer in self.observers)
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""
@@ -286,7 +287,45 @@ def makers(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
     return found
 
 
+def classes_of(names: Iterable[str]) -> list[type]:
+    """The classes of observers by name."""
+    return [provided.find(name).class_of(name) for name in names]
+
+
 def events_of(names: Iterable[str], observers: Iterable[object]) -> frozenset[str]:
     """All events that observers, some of them by name, listen to."""
-    classes = [provided.find(name).class_of(name) for name in names]
-    return frozenset[str]().union(*map(wants, [*classes, *observers]))
+    return frozenset[str]().union(*map(wants, [*classes_of(names), *observers]))
+
+
+# --- which of a program's operations they look at ---------------------------------------------------------------------
+
+
+#: What a static method `concerned(program, device)` of a class of observers gives: whether an event in the program (an
+#: operation "observe.access" and so on) can matter to it at all; None: all can. It must not keep the program alive.
+Concerned: TypeAlias = "Callable[[Op], bool] | None"
+
+
+def concerned(kind: type, program: Program, device: Any) -> Concerned:
+    """What says which events of a program can matter to a class of observers; None: all of them."""
+    says: Callable[[Program, Any], Concerned] | None = getattr(kind, "concerned", None)
+    return None if says is None else says(program, device)
+
+
+def interests_of(observers: Iterable[object], program: Program, device: Any) -> dict[type, Interest]:
+    """What observers, or classes of them, want to be told of in a program, by their class."""
+    found: dict[type, Interest] = {}
+    for one in observers:
+        kind = one if isinstance(one, type) else type(one)
+        events = in_program(wants(one)) | (found[kind].events if kind in found else frozenset())
+        found[kind] = Interest(events, concerned(kind, program, device))
+    return found
+
+
+def touches(events: Iterable[str], program: Program) -> bool:
+    """Whether a program whose registers are apart has any that those who listen to these events are told of."""
+    return any(any(find(program)) for look, find in REGISTER_LOOKS.items() if look.partition(".")[2] in events)
+
+
+def state_of(classes: Iterable[type], device: Any) -> Hashable:
+    """What `concerned` of classes depends on beside the program: their `state(device)`."""
+    return tuple(one.state(device) for one in classes if hasattr(one, "state"))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.program.details import Look
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 
 from . import race_reports
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
     from ptxtools.machine.residents import Cta
+    from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -63,6 +65,11 @@ class RaceCheck:
         self._guesses: dict[Any, Callable[[], None]] = {}  # by who read, and where
         self._confirmed: set[Any] = set()
         self._lanes_race = lanes_are_independent(grid.image.target)
+
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: all but those of local memory and of copies."""
+        return lambda op: op.kind != "observe.access" or (op.space != "local" and op.of(Look).action != "copy")
 
     def _warp(self, at: View) -> Warp:
         """The warp of a view."""

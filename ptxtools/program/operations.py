@@ -228,6 +228,12 @@ READ_FIRST = frozenset(kind for kind, row in OPERATIONS.items() if row.early)
 LANEWISE = frozenset(kind for kind, row in OPERATIONS.items() if row.lanewise)
 #: They count what others do, and are no work of the kernel.
 COUNTS = frozenset({"count", "measure"})
+#: What asynchronous work comes from; nothing else announces any.
+ISSUES = frozenset(
+    kind for kind, row in OPERATIONS.items()
+    if row.runs == EVENT
+    and kind.startswith(("async.", "bulk.", "tensormap.", "clusterlaunchcontrol.", "wgmma.", "tcgen05."))
+)  # fmt: skip
 #: Accesses to memory by single lanes, each at its own address, that are done when they have run.
 LANE_ACCESS = frozenset(
     kind for kind, row in OPERATIONS.items() if row.access in ("read", "write", "atomic") and not row.warp

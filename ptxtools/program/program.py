@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NewType, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ptxtools.isa import Opcode
 
     from .details import Detail
@@ -207,6 +209,10 @@ class FunctionCode:
     variables: list[tuple[str, int, int]] = field(default_factory=list)
 
 
+#: Operations of tensor cores that add products.
+_PRODUCTS = frozenset({"mma", "wgmma.mma_async", "tcgen05.mma"})
+
+
 @dataclass(slots=True)
 class Program:
     """The complete program of a kernel. Blocks of one function are contiguous and in layout order, the entry's first.
@@ -241,10 +247,26 @@ class Program:
     counters: list[Counter] = field(default_factory=list)
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
 
+    def operations(self) -> Iterator[Op]:
+        """All operations, those at the ends of blocks included."""
+        for block in self.blocks:
+            yield from block.ops
+            if block.terminator.op is not None:
+                yield block.terminator.op
+
     @property
     def declared_shared(self) -> int:
         """Bytes of shared variables as declared in the module."""
         return self.static_shared - self.padding
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it has an instruction of tensor cores that adds products."""
+        found: bool | None = self.cache.get("multiplies")
+        if found is None:
+            kinds = {op.kind for block in self.blocks for op in (*block.ops, block.terminator.op) if op is not None}
+            found = self.cache["multiplies"] = not kinds.isdisjoint(_PRODUCTS)
+        return found
 
     @property
     def dynamic_shared(self) -> str:

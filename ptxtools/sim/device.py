@@ -29,6 +29,8 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from ptxtools.diagnostics.findings import Finding
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
+    from .ctamemory import CtaMemory
     from .hostmap import HostMap
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
@@ -113,7 +116,7 @@ class Device:
         self.runtime = Runtime(self)
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
-        self._programs: dict[tuple[int, str], Program] = {}
+        self._programs: dict[tuple[int, str, Hashable], Program] = {}
         self._launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
@@ -165,12 +168,20 @@ class Device:
 
     def program(self, module: Loadable, kernel: Kernel) -> Program:
         """The kernel lowered for this device, and cached. Raises `PtxError`."""
-        key = (id(module), kernel.name)
+        key = (id(module), kernel.name, self._observed_state())
         program = self._programs.get(key)
         if program is None:
             program = self._lowered(module, kernel)
             self._programs[key] = program
         return program
+
+    def _observed_state(self) -> Hashable:
+        """What the events in programs depend on, beside the programs."""
+        if not self._events:
+            return None
+        from ptxtools.machine import observers
+
+        return observers.state_of(observers.classes_of(self.checks), self)
 
     def _lowered(self, module: Loadable, kernel: Kernel) -> Program:
         image, events = self.load(module), self._events
@@ -186,12 +197,18 @@ class Device:
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
             apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
-        lowered = module.lower(kernel.name, image, variant)
+        program = module.lower(kernel.name, image, variant)
+        if variant.apart_registers and not observers.touches(events, program):
+            variant = replace(variant, apart_registers=False)  # nothing to be told of any register
+            program = module.lower(kernel.name, image, variant)
         if "measured" in events:
             from ptxtools.program.passes.measure import measure
 
-            lowered = measure(lowered)
-        program = instrument(lowered, observers.in_program(events))
+            program = measure(program)
+        told = [*observers.classes_of(self.checks), *self.observers]
+        interests = observers.interests_of(told, program, self)
+        program = instrument(program, interests.values())
+        program.cache["concerned"] = {kind: interest.concerned for kind, interest in interests.items()}
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 
         def with_names() -> Program:
@@ -229,10 +246,17 @@ class Device:
         check_shared(program.declared_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
+        slices = self._cta_memory(request)
+        if slices is not None:
+            specials |= slices.specials
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
         listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
-        return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+        try:
+            return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+        finally:
+            if slices is not None:
+                self.arena.free(slices.address)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -281,6 +305,15 @@ class Device:
             "%current_graph_exec": 0,
         }
 
+    def _cta_memory(self, request: Request) -> CtaMemory | None:
+        """Memory for each CTA, if the kernel asks for it (`.minperctamemory`)."""
+        least = request.kernel.bounds.cta_memory
+        if not least:
+            return None
+        from .ctamemory import cta_memory
+
+        return cta_memory(self.arena, least, prod(request.grid))
+
     def _grid_workspace(self) -> int:
         """Address of the words by which the CTAs of a cooperative grid wait for each other, all zero: kernels of CUDA
         C++ (`grid.sync()`) find it in %envreg1 (upper half) and %envreg2."""
@@ -324,10 +357,17 @@ class Device:
         trap.details += self.runtime.overwritten(self.load(module), request)
         return self.runtime.checked(trap)
 
-    def _numerics_of_chip(self) -> str:
-        """The generation of the device's tensor cores; a device without them runs no program that needs it."""
-        from ptxtools.semantics.generations import generation_of
+    def _numerics_of_chip(self, program: Program) -> str:
+        """The generation of the device's tensor cores; a device without them runs no program that needs it. Raises
+        `LaunchError` for a product on a chip of which nobody has published how it adds."""
+        from ptxtools.semantics.generations import UNKNOWN, generation_of
 
+        assert self.chip is not None
+        if self.chip.architecture in UNKNOWN and program.multiplies:
+            raise LaunchError(
+                f"the kernel multiplies matrices: how the tensor cores of {self.target} add is not published; "
+                "--numerics ieee adds in plain IEEE arithmetic"
+            )
         return generation_of(self.target) or "ieee"
 
     def _execute(
@@ -350,7 +390,7 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
+            numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip

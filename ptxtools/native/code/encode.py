@@ -61,6 +61,7 @@ class Encoded:
     calls: bool
     cells: dict[int, Cell]
     run: Callable[[int], int]
+    filtered: bool = False  # the cells of observers' events have been filled
 
 
 def encode(program: Program, *, host: bool = False, everywhere: bool = False, numerics: str = "ieee") -> Encoded:

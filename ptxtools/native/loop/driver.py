@@ -15,6 +15,7 @@ from .worker import QUANTUM, Shape, Tables, Worker
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
+    from ptxtools.machine.filters import Bounds
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
@@ -54,6 +55,11 @@ class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.tables = Tables(launch, encoded)
+        self.bounds: list[Bounds] = []
+        if launch.observers is not None:
+            from . import filters
+
+            self.bounds = filters.prepare(launch, encoded)
         self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
@@ -143,6 +149,10 @@ class _GridRun:
 
     def _worker(self, number: int) -> Worker:
         worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
+        if self.bounds:
+            from . import filters
+
+            worker.filter(filters.rows_of(self.bounds, self.shape.flags))
         self.workers.append(worker)
         return worker
 

@@ -16,7 +16,6 @@ from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
 if TYPE_CHECKING:
     from ptxtools.machine.arrays import NumpyAlgebra
-    from ptxtools.machine.filters import Bounds
     from ptxtools.machine.textures import TextureTable
 
     from .cells import Cell
@@ -129,11 +128,6 @@ class NativeView(View):
 
         offer(self, textures)
 
-    def offer_filter(self, bounds: Bounds) -> None:
-        from .filters import offer
-
-        offer(self, bounds)
-
     def issued_by(self, warp: int) -> IssuedProducts:
         state, key = self.cta.state, f"wgmma of warp {warp}"
         found: IssuedProducts | None = state.get(key)
@@ -234,6 +228,8 @@ class Residents:
         running = worker.field(at, CTA, "state") == 1
         worker.set_field(at, CTA, "external", running)
         cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at)
+        if worker.shape.flags:
+            cta.flags = np.frombuffer(worker.memory, np.bool_, worker.shape.shared, start + worker.shape.flags)
         cta.ended = not running
         return cta
 

@@ -58,7 +58,10 @@ class Shape:
         self.shared = launch.program.static_shared + launch.dynamic_shared
         self.local = local_bytes(launch)
         self.frames = frame_area(launch.program, self.local)
-        self.warps_offset = _up(CTA.size + self.shared + 64, 64)
+        #: Bytes from shared memory to the flags that observers keep of it; 0: there are none.
+        self.flags = _up(self.shared + 64, 64) if launch.observers is not None and launch.observers.flags else 0
+        self.clear = self.flags + self.shared
+        self.warps_offset = _up(CTA.size + self.clear + 64, 64)
         self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
         self.local_warp = 32 * self.local
@@ -145,7 +148,8 @@ class Worker:
             "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster,
             "warps_offset": shape.warps_offset,
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
-            "shared_bytes": shape.shared, "frame_limit": shape.frames, "local_bytes": shape.local,
+            "shared_bytes": shape.shared, "clear_bytes": shape.clear, "frame_limit": shape.frames,
+            "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
             "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
         }  # fmt: skip
@@ -200,7 +204,7 @@ class Worker:
         self.set("texture_count", count)
 
     def filter(self, bounds: tuple[Any, list[Any]]) -> None:
-        """Let native services pass accesses by: rows of BOUND, and what they point to (`filters.rows_of`)."""
+        """Let native services pass accesses by: rows of FILTER, and what they point to (`filters.rows_of`)."""
         self.bounds = bounds  # alive as long as native code may read them
         self.set("filters", bounds[0].__array_interface__["data"][0])
 
