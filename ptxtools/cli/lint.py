@@ -34,6 +34,7 @@ _EXAMPLES = examples(
     "ptx-lint --format sarif kernel.ptx > findings.sarif",
     "ptx-lint --select PTX1,PTX2 --strict kernel.ptx",
     "ptx-lint --exclude third_party build     # all *.ptx and *.ptxo below build",
+    "ptx-lint --reformat kernel.ptx           # --check-format: only say which files differ",
     "ptx-lint --explain PTX301",
 )
 
@@ -53,6 +54,8 @@ _EXAMPLES = examples(
 @click.option("--exit-zero", is_flag=True, default=None, help="Exit with 0 despite findings.")
 @click.option("--fix", is_flag=True, help="Apply safe fixes to the files.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, without changing it.")
+@click.option("--reformat", is_flag=True, help="Write the files in the canonical layout; with --diff, only show it.")
+@click.option("--check-format", is_flag=True, help="Print which files --reformat would change; exit with 1 if any.")
 @click.option("--requirements", is_flag=True, help="Print the lowest .version and targets that accept each file.")
 @click.option("--statistics", is_flag=True, help="Print counts per code instead of findings.")
 @click.option(
@@ -73,6 +76,13 @@ def command(**options: Any) -> int:
     settings = SettingsFinder(options)
     names, failures = _files(input_names(options["files"]), settings)
     format_ = settings.format(names)
+    if options["reformat"] or options["check_format"]:
+        from .formatting import reformat_files
+
+        if options["fix"] or options["requirements"] or options["statistics"]:
+            raise click.UsageError("--reformat and --check-format go with no --fix, --requirements or --statistics")
+        how = "diff" if options["diff"] else "check" if options["check_format"] else "write"
+        return reformat_files(names, settings, failures, how, options["color"])
     if options["requirements"]:
         from .requirements import print_requirements
 
