@@ -56,6 +56,7 @@ _EXAMPLES = examples(
 @click.option("--diff", is_flag=True, help="Show what --fix would change, without changing it.")
 @click.option("--reformat", is_flag=True, help="Write the files in the canonical layout; with --diff, only show it.")
 @click.option("--check-format", is_flag=True, help="Print which files --reformat would change; exit with 1 if any.")
+@click.option("--baseline", metavar="FILE", help="Only count findings that FILE does not have; it is made if missing.")
 @click.option("--requirements", is_flag=True, help="Print the lowest .version and targets that accept each file.")
 @click.option("--statistics", is_flag=True, help="Print counts per code instead of findings.")
 @click.option(
@@ -84,6 +85,8 @@ def command(**options: Any) -> int:
         how = "diff" if options["diff"] else "check" if options["check_format"] else "write"
         return reformat_files(names, settings, failures, how, options["color"])
     if options["requirements"]:
+        if format_ in ("gitlab", "junit"):
+            raise click.UsageError(f"--requirements supports text, json, sarif and github, not {format_}")
         from .requirements import print_requirements
 
         return print_requirements(names, options["stdin_filename"] or STDIN_NAME, options["color"], format_, failures)
@@ -105,7 +108,14 @@ def command(**options: Any) -> int:
         names = [name for name in names if name != STDIN]
         if not names and not failures:
             return status
-    reports = lint_all([(name, settings.for_file(name)) for name in names], options)
+    files = [(name, settings.for_file(name)) for name in names]
+    reports = lint_all(files, options)
+    if options["baseline"]:
+        from .baseline import without_known
+
+        reports, made = without_known(reports, [of for _, of in files], options["baseline"])
+        if made >= 0:
+            sys.stderr.write(f"{options['baseline']}: made, with {made} finding{'' if made == 1 else 's'}\n")
     from .reporting import print_reports
 
     return max(status, print_reports(reports, options, format_, failures))
