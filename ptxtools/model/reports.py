@@ -20,7 +20,8 @@ def summary(outcomes: Outcomes) -> str:
     """One line: the verdict, and on what it rests."""
     parts = [outcomes.test.name]
     if outcomes.test.condition is not None:
-        parts[0] += ": " + ("ok" if outcomes.holds else "FAILED")
+        verdict = "undecided" if not outcomes.conclusive else "ok" if outcomes.holds else "FAILED"
+        parts[0] += f": {verdict}"
         parts.append(f"{'allowed' if outcomes.allowed else 'forbidden'} ({outcomes.observation.lower()})")
     parts.append(f"{_count(outcomes.executions, 'execution')}, {_count(len(outcomes.states), 'state')}")
     parts.append(f"model {outcomes.version}")

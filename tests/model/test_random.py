@@ -98,3 +98,14 @@ def test_later_models_allow_less_where_program_order_counts():
 def test_an_unknown_model_is_an_error():
     with pytest.raises(ValueError, match="unknown memory model"):
         run(read(texts(5, 1, 2, 2)[0]), "7.0")
+
+
+def test_counting_ends():
+    """What is not decided by then is said to be undecided."""
+    threads = " | ".join(f"P{n}@cta {n},gpu 0" for n in range(3))
+    adds = " | ".join(["atom.relaxed.gpu.add r0, x, 1"] * 3)
+    text = f"PTX t\n{{ x=0; }}\n{threads} ;\n{adds} ;\n"
+    outcomes = run(read(text + "~exists (x == 2)"), most=4)
+    assert outcomes.incomplete and not outcomes.conclusive and outcomes.executions == 5
+    assert run(read(text + "exists (x == 3)"), most=4).conclusive
+    assert run(read(text + "~exists (x == 2)"), most=6).conclusive
