@@ -1,7 +1,7 @@
 """All executions of a litmus test that a model allows.
 
-The search chooses, for each combination of paths, the Fence-SC order, then the order of morally strong writes, then what
-each read reads from. Every relation of the model grows with these choices, so that an
+The search chooses, for each combination of paths, the Fence-SC order, then the order of morally strong writes, then
+what each read reads from. Every relation of the model grows with these choices, so that an
 axiom that is broken once stays broken: after each choice the axioms are checked, and the branch is left if one fails.
 Values follow from reads-from: a path whose conditions cannot hold is left as well.
 """
@@ -265,9 +265,7 @@ class _Search:
         self.open = left
         return True
 
-    def _candidates(
-        self, check: Callable[[], bool], before: list[_Choice] | None = None
-    ) -> list[_Choice] | None:
+    def _candidates(self, check: Callable[[], bool], before: list[_Choice] | None = None) -> list[_Choice] | None:
         """For each read and piece of memory the writes that it may read from when nothing else is known: those that
         pass a check when only this is chosen. None if a read has none."""
         found = []
@@ -351,7 +349,7 @@ class _Search:
             self.x.changed(ORDER)
 
     def _caused_writes(self) -> list[tuple[int, int]]:
-        """Without the axiom Coherence: the pairs of writes that causality relates, and that may be ordered either way."""
+        """Without the axiom Coherence: pairs of writes that causality relates, and that may be ordered either way."""
         if self.chosen.without != "Coherence":
             return []
         cause, overlap, writes = self.chosen.cause.rows(self.x), self.x.given["overlap"], self.x.sets["W"]
