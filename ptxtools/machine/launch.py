@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ptxtools.program.program import (
     COUNTER_WORDS,
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from .deadlock import CtaLine, Waiting
+    from .events import View
     from .measures import Cache
     from .observers import Listeners
     from .products import Products
@@ -75,6 +77,18 @@ def _host_bytes(address: int, size: int) -> memoryview:
     return memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
 
 
+class Inspector(Protocol):
+    """What an engine tells of a grid that is stopped in an event, for debuggers and reports."""
+
+    def state(self) -> tuple[list[CtaLine], list[Waiting]]:
+        """Lines about resident CTAs and pending work, and where the lanes of each warp are. Those in the event count as
+        running somewhere."""
+
+    def view(self, cta: Dim3, warp: int, lane: int) -> View | None:
+        """A lane of a resident CTA where it waits or is about to go on, with those that are there; None: it has exited
+        or is not resident. Only for looking, and for setting registers and memory."""
+
+
 @dataclass(slots=True)
 class Launch:
     """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
@@ -87,7 +101,8 @@ class Launch:
     there are none; counts: what the run has counted, a row for each of `Program.counters`; cache: the model
     of the L2, if accesses are measured; unfinished: warps that were
     in the middle of a block when the run ended in a trap; device, context: for the services of `sim` (`sim.context`);
-    provider: loads `products`, set by the engine that runs the launch.
+    provider: loads `products`, set by the engine that runs the launch;
+    inspector: set by it, too.
     """
 
     program: Program
@@ -115,6 +130,7 @@ class Launch:
     cache: Cache | None = None
     unfinished: int = 1
     provider: Callable[[], Products] | None = None
+    inspector: Inspector | None = None
     _products: Products | None = field(default=None, repr=False, compare=False)
 
     @property

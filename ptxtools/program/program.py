@@ -209,10 +209,6 @@ class FunctionCode:
     variables: list[tuple[str, int, int]] = field(default_factory=list)
 
 
-#: Operations of tensor cores that add products.
-_PRODUCTS = frozenset({"mma", "wgmma.mma_async", "tcgen05.mma"})
-
-
 @dataclass(slots=True)
 class Program:
     """The complete program of a kernel. Blocks of one function are contiguous and in layout order, the entry's first.
@@ -258,15 +254,6 @@ class Program:
     def declared_shared(self) -> int:
         """Bytes of shared variables as declared in the module."""
         return self.static_shared - self.padding
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether it has an instruction of tensor cores that adds products."""
-        found: bool | None = self.cache.get("multiplies")
-        if found is None:
-            kinds = {op.kind for block in self.blocks for op in (*block.ops, block.terminator.op) if op is not None}
-            found = self.cache["multiplies"] = not kinds.isdisjoint(_PRODUCTS)
-        return found
 
     @property
     def dynamic_shared(self) -> str:

@@ -29,9 +29,9 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.machine.observers import Listeners
@@ -52,12 +52,13 @@ _WORKSPACE_BYTES = 8
 @dataclass(slots=True)
 class RunResult:
     """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers."""
+    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race."""
 
     seconds: float = 0.0
     instructions: int = 0
     printed: str = ""
     reports: list[Finding] = field(default_factory=list)
+    verdict: Verdict | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,12 +74,13 @@ class Request(RunOptions, LaunchOptions):
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that is about to run, as observers of the package see it."""
+    """A grid that is about to run, as observers of the package see it. trial: as a first look (`trial`)."""
 
     image: Image
     program: Program
     request: Request
     context: LaunchContext
+    trial: bool = False
 
 
 class Device:
@@ -251,12 +253,28 @@ class Device:
             specials |= slices.specials
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
-        listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
-        try:
+
+        def run(trial: bool) -> RunResult:
+            grid = Grid(image, program, request, context, trial)
+            listeners = self._listeners(grid, memory) if self._events else None
             return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+
+        try:
+            return self._observed(program, request, cluster, host, context, run) if self._events else run(False)
         finally:
             if slices is not None:
                 self.arena.free(slices.address)
+
+    def _observed(
+        self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,
+        run: Callable[[bool], RunResult],
+    ) -> RunResult:  # fmt: skip
+        """A grid under observers; a trial comes first where it is worth while."""
+        from . import trial
+
+        if host is None and trial.worth(self, program, request, cluster):
+            return trial.attempt(self, context, run)
+        return run(False)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -340,6 +358,7 @@ class Device:
 
         named = [observer for watch in grid.context.watches for observer in watch.begin(grid)]
         listeners = Listeners([*named, *self.observers])
+        listeners.trial = grid.trial
         if listeners.hear("wrote_global"):
             memory.written = partial(listeners.tell, "wrote_global")
         if listeners.hear("allows"):
@@ -360,10 +379,11 @@ class Device:
     def _numerics_of_chip(self, program: Program) -> str:
         """The generation of the device's tensor cores; a device without them runs no program that needs it. Raises
         `LaunchError` for a product on a chip of which nobody has published how it adds."""
+        from ptxtools.program.operations import multiplies
         from ptxtools.semantics.generations import UNKNOWN, generation_of
 
         assert self.chip is not None
-        if self.chip.architecture in UNKNOWN and program.multiplies:
+        if self.chip.architecture in UNKNOWN and multiplies(program):
             raise LaunchError(
                 f"the kernel multiplies matrices: how the tensor cores of {self.target} add is not published; "
                 "--numerics ieee adds in plain IEEE arithmetic"

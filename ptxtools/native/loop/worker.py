@@ -15,7 +15,7 @@ from ptxtools.machine.launch import constants, launch_special, local_bytes, no_c
 from ptxtools.machine.residents import Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
-from ptxtools.native.code.structures import CTA, CTX, WARP, Structure
+from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP, Structure
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
@@ -61,6 +61,11 @@ class Shape:
         #: Bytes from shared memory to the flags that observers keep of it; 0: there are none.
         self.flags = _up(self.shared + 64, 64) if launch.observers is not None and launch.observers.flags else 0
         self.clear = self.flags + self.shared
+        #: Bytes from shared memory to the words that say who has touched it, a header before them; 0: there are none.
+        self.owners = 0
+        if launch.observers is not None and launch.observers.owners:
+            self.owners = _up(self.clear + 64, 64)
+            self.clear = self.owners + OWNERS.size + 4 * self.shared // launch.observers.owners
         self.warps_offset = _up(CTA.size + self.clear + 64, 64)
         self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
@@ -128,6 +133,10 @@ class Worker:
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
         self.watch = Watch(self, tables.polls)
+        #: A gated run is the same however often Python is called: its steps are the parts of whole quanta. begins: the
+        #: next one is the first of a quantum.
+        self.gated = launch.observers is not None and launch.observers.gate is not None
+        self.begins = True
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 
     def _fill(self, tables: Tables, slots: int) -> None:
@@ -151,7 +160,8 @@ class Worker:
             "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster,
             "warps_offset": shape.warps_offset,
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
-            "shared_bytes": shape.shared, "clear_bytes": shape.clear, "frame_limit": shape.frames,
+            "shared_bytes": shape.shared, "clear_bytes": shape.clear, "owners": shape.owners,
+            "frame_limit": shape.frames,
             "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
             "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
@@ -231,8 +241,11 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def step(self, quantum: int) -> bool:
-        """Run for a while; true when this worker has nothing left to do. Raises `Trap` and `Hang`."""
-        self.set("quantum", quantum)
+        """Run for a quantum of records, or for the first part of it; true when this worker has nothing left to do.
+        Raises `Trap` and `Hang`."""
+        if self.begins or not self.gated:
+            self.set("quantum", quantum)
+            self.begins = False
         finished = self._step()
         if self.dead is not None:
             raise self.dead
@@ -244,6 +257,7 @@ class Worker:
             if answer == structures.RUN_FINISHED:
                 return True
             if answer == structures.RUN_QUANTUM:
+                self.begins = True
                 return False
             if answer == structures.RUN_TRAP:
                 raise self.trap()
