@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
@@ -38,7 +39,26 @@ class Session:
         """New checkers for a grid. memcheck comes first: it says which accesses are made at all."""
         self._places, self._room = grid.context.places, _MOST
         self._layout = grid.image, grid.request.kernel, grid.request.params
-        return [class_of(name)(self, grid) for name in _CHECKERS if name in self._names]
+        return [class_of(name, trial=grid.trial)(self, grid) for name in _CHECKERS if name in self._names]
+
+    def saved(self) -> Callable[[], None]:
+        """What puts back all that is known now."""
+        known = {name: copy(value) for name, value in vars(self).items() if isinstance(value, list | dict | int)}
+        counts = [(finding, finding.count) for finding in self.findings]
+        flags = []
+        if TrapKind.INITCHECK in self._names:
+            from .unwritten import unwritten_of
+
+            flags = [(flags, flags.copy()) for flags in unwritten_of(self.device).flags()]
+
+        def put_back() -> None:
+            vars(self).update(known)
+            for finding, count in counts:
+                finding.count = count
+            for now, before in flags:
+                now[:] = before
+
+        return put_back
 
     @property
     def allocations(self) -> Allocations:
@@ -54,10 +74,13 @@ class Session:
         self, view: View, lane: int, checker: str, message: str, key: Any, details: tuple[str, ...] = (), **more: Any
     ) -> None:
         """Note a finding; of one `key` the first, and how often it came. more: further fields of `Finding`."""
+        before = len(self.findings)
         self.report_at(
             view.launch.program, view.op.where, view.cta.place, view.thread(lane), checker, message, key,
             details=details, **more,
         )  # fmt: skip
+        if len(self.findings) > before and view.launch.observers is not None:
+            view.launch.observers.tell("found", view, lane, self.findings[-1])
 
     def report_at(
         self,
@@ -165,6 +188,10 @@ _CHECKERS: dict[str, Callable[[], type]] = {
 }
 
 
-def class_of(name: str) -> type:
-    """The class of a checker that looks at grids. It takes the session, and the grid."""
+def class_of(name: str, *, trial: bool = False) -> type:
+    """The class of a checker that looks at grids. It takes the session, and the grid. trial: for a first look."""
+    if trial and name == TrapKind.RACECHECK:
+        from .race_trial import RaceTrial
+
+        return RaceTrial
     return _CHECKERS[name]()
