@@ -21,14 +21,13 @@ from .common import (
     common_options,
     examples,
     input_names,
-    not_available_yet,
     read_input,
     run_command,
     tool_version,
 )
 from .debugging import debug_options, debugged
 from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
-from .observing import watched, watching_options
+from .observing import compare_profiles, watched, watching_options
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
@@ -113,7 +112,6 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @debug_options
 @watching_options
 @litmus_options
-@not_available_yet("--timeline", "--profile")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
@@ -127,6 +125,9 @@ def command(**options: Any) -> int:
     if len(modules) > 1:
         raise click.UsageError(f"Got unexpected extra argument ({modules[1]})")
     options["module"] = modules[0] if modules else None
+    if options["profile_compare"]:
+        compare_profiles(options["profile_compare"])
+        return OK
     if options["list_"]:
         return _list(options)
     if options["format_"] is not None:

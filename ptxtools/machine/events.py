@@ -107,6 +107,11 @@ class View(ABC):
     def hold(self, wait: Wait) -> None:
         """Keep the lanes of a wait at this operation."""
 
+    @property
+    def time(self) -> int:
+        """Virtual time in nanoseconds."""
+        return self.schedule.now()
+
     @abstractmethod
     def thread(self, lane: int) -> tuple[int, int, int]:
         """%tid of a lane."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from .deadlock import CtaLine, Waiting
     from .events import View
+    from .measures import Cache
     from .observers import Listeners
     from .products import Products
 
@@ -97,7 +98,8 @@ class Launch:
     work completes as late as allowed (with a seed: some of it); local_bytes: local memory of a thread, stack included;
     deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
     during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
-    there are none; counts: what the run has counted, a row for each of `Program.counters`; unfinished: warps that were
+    there are none; counts: what the run has counted, a row for each of `Program.counters`; cache: the model
+    of the L2, if accesses are measured; unfinished: warps that were
     in the middle of a block when the run ended in a trap; device, context: for the services of `sim` (`sim.context`);
     provider: loads `products`, set by the engine that runs the launch;
     inspector: set by it, too.
@@ -125,6 +127,7 @@ class Launch:
     device: Any = None
     context: Any = None
     counts: NDArray[np.uint64] | None = None
+    cache: Cache | None = None
     unfinished: int = 1
     provider: Callable[[], Products] | None = None
     inspector: Inspector | None = None
@@ -147,11 +150,11 @@ class Outcome:
     instructions: int = 0
 
 
-def no_counts(program: Program) -> NDArray[np.uint64]:
-    """Rows for the counters of a program, all zero."""
+def no_counts(program: Program, more: int = 0) -> NDArray[np.uint64]:
+    """Rows for the counters of a program, all zero, behind some more."""
     import numpy as np  # a run that counts nothing starts without it
 
-    return np.zeros((len(program.counters), COUNTER_WORDS), np.uint64)
+    return np.zeros((more + len(program.counters), COUNTER_WORDS), np.uint64)
 
 
 def constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, int]]:

@@ -1,7 +1,7 @@
 """All executions of a litmus test that a model allows.
 
-The search chooses, for each combination of paths, the Fence-SC order, then what each read reads from, then the order of
-those morally strong writes that causality leaves open. Every relation of the model grows with these choices, so that an
+The search chooses, for each combination of paths, the Fence-SC order, then the order of morally strong writes, then
+what each read reads from. Every relation of the model grows with these choices, so that an
 axiom that is broken once stays broken: after each choice the axioms are checked, and the branch is left if one fails.
 Values follow from reads-from: a path whose conditions cannot hold is left as well.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import TypeAlias
 
 from . import DEFAULT_MODEL
 from . import relations as algebra
@@ -187,6 +188,10 @@ def _searches(test: Test, chosen: Model, paths: Paths, axioms: Sequence[Axiom]) 
             yield _Search(test, found, chosen, axioms, paths, initial)
 
 
+#: A read, a piece of memory, and the writes that it may read this piece from.
+_Choice: TypeAlias = tuple[int, int, list[int]]
+
+
 class _Search:
     """The executions of one combination of paths. leaves: how many it has found."""
 
@@ -199,7 +204,7 @@ class _Search:
         n = x.n
         for name in ("rf", "sc", "ordered"):
             x.given[name] = [0] * n
-        strong = chosen.morally_strong.rows(x)
+        strong = self.strong = chosen.morally_strong.rows(x)
         writes = x.sets["W"]
         self.open = [(a, b) for a, b in algebra.pairs(strong) if a < b and writes >> a & 1 and writes >> b & 1]
         self.fences = [(a, b) for a, b in found.fences if strong[a] >> b & 1]
@@ -209,33 +214,70 @@ class _Search:
         self.parts: list[Rows] = [[0] * n for _ in found.pieces] if mixed else []
         x.parts = list(zip(self.parts, found.writers, strict=True)) if mixed else []
         self.sources: dict[tuple[int, int], int] = {}
-        self.conditions: list[tuple[int, object, bool, int]] = []
+        #: For each thread the reads all of whose pieces have a source.
+        self.chosen_reads = [0] * len(found.paths)
         self.known: dict[int, int | None] = {}
 
     # --- the search ---
 
     def states(self) -> Iterator[dict[str, int]]:
         """The final states of all executions; one execution may have several, if writes race."""
-        candidates = self._candidates()
+        candidates = self._candidates(self._possible)
+        if candidates is None or not self._order_by_itself():
+            return
+        candidates = self._candidates(self._allowed, candidates)
         if candidates is None:
             return
         for _ in self._fence_orders(0):
-            for _ in self._reads(0, candidates):
-                for _ in self._write_orders():
-                    self.leaves += 1
-                    yield from self._final_states()
+            for _ in self._write_orders(self.open):
+                for _ in self._reads(0, candidates):
+                    for _ in self._write_orders(self._caused_writes()):
+                        self.leaves += 1
+                        yield from self._final_states()
 
     def _allowed(self) -> bool:
         return all(axiom.allows(self.x) for axiom in self.axioms)
 
-    def _candidates(self) -> list[tuple[int, int, list[int]]] | None:
-        """For each read and piece of memory the writes that it may read from when nothing else is known."""
-        found = []
-        for read, piece in self.found.slots:
-            writes = []
-            for write in algebra.members(self.found.writers[piece] & ~(1 << read)):
-                self._set(read, piece, write)
+    def _order_by_itself(self) -> bool:
+        """Order those pairs of writes that only one order is possible for when nothing else is known: of one thread,
+        for instance. False if there is none."""
+        given, left = self.x.given["ordered"], []
+        follows = self.x.given["po"] if any(axiom.name == "SC-per-Location" for axiom in self.axioms) else None
+        for a, b in self.open:
+            if follows is not None and follows[a] >> b & 1:  # which spares two checks
+                given[a] |= 1 << b
+                continue
+            possible = []
+            for early, late in ((a, b), (b, a)):
+                given[early] |= 1 << late
+                self.x.changed(ORDER)
                 if self._allowed():
+                    possible.append((early, late))
+                given[early] &= ~(1 << late)
+            self.x.changed(ORDER)
+            if not possible:
+                return False
+            if len(possible) == 1:
+                given[possible[0][0]] |= 1 << possible[0][1]
+            else:
+                left.append((a, b))
+        self.x.changed(ORDER)
+        self.open = left
+        return True
+
+    def _candidates(self, check: Callable[[], bool], before: list[_Choice] | None = None) -> list[_Choice] | None:
+        """For each read and piece of memory the writes that it may read from when nothing else is known: those that
+        pass a check when only this is chosen. None if a read has none."""
+        found = []
+        all_ = before or [
+            (read, piece, list(algebra.members(self.found.writers[piece] & ~(1 << read))))
+            for read, piece in self.found.slots
+        ]  # fmt: skip
+        for read, piece, possible in all_:
+            writes = []
+            for write in possible:
+                self._set(read, piece, write)
+                if check():
                     writes.append(write)
                 self._clear(read, piece, write)
             if not writes:
@@ -248,16 +290,20 @@ class _Search:
         if self.parts:
             self.parts[piece][write] |= 1 << read
         self.sources[read, piece] = write
-        self.x.changed(CHOICE)
+        node = self.found.nodes[read]
+        if all((read, other) in self.sources for other in node.pieces):
+            self.chosen_reads[node.thread] |= 1 << node.at
+        self.x.changed(CHOICE if self.strong[write] >> read & 1 else ORDER)
 
     def _clear(self, read: int, piece: int, write: int) -> None:
         del self.sources[read, piece]
         if self.parts:
             self.parts[piece][write] &= ~(1 << read)
-        others = self.found.nodes[read].pieces
-        if not any(self.sources.get((read, other)) == write for other in others):
+        node = self.found.nodes[read]
+        self.chosen_reads[node.thread] &= ~(1 << node.at)
+        if not any(self.sources.get((read, other)) == write for other in node.pieces):
             self.x.given["rf"][write] &= ~(1 << read)
-        self.x.changed(CHOICE)
+        self.x.changed(CHOICE if self.strong[write] >> read & 1 else ORDER)
 
     def _fence_orders(self, at: int) -> Iterator[None]:
         """Every direction of each pair of morally strong fence.sc (8.9.3), as an acyclic relation."""
@@ -274,7 +320,7 @@ class _Search:
             order[early] &= ~(1 << late)
             self.x.changed(CHOICE)
 
-    def _reads(self, at: int, candidates: list[tuple[int, int, list[int]]]) -> Iterator[None]:
+    def _reads(self, at: int, candidates: list[_Choice]) -> Iterator[None]:
         if at == len(candidates):
             if self._possible():
                 yield
@@ -286,10 +332,10 @@ class _Search:
                 yield from self._reads(at + 1, candidates)
             self._clear(read, piece, write)
 
-    def _write_orders(self) -> Iterator[None]:
-        """Every direction of each pair of morally strong writes that causality leaves open (8.9.6)."""
+    def _write_orders(self, pairs: list[tuple[int, int]]) -> Iterator[None]:
+        """Every direction of each pair of writes that nothing orders yet (8.9.6)."""
         order = self.chosen.coherence.rows(self.x)
-        pair = next(((a, b) for a, b in self._orderable() if not (order[a] >> b & 1 or order[b] >> a & 1)), None)
+        pair = next(((a, b) for a, b in pairs if not (order[a] >> b & 1 or order[b] >> a & 1)), None)
         if pair is None:
             yield
             return
@@ -298,17 +344,17 @@ class _Search:
             given[early] |= 1 << late
             self.x.changed(ORDER)
             if self._allowed():
-                yield from self._write_orders()
+                yield from self._write_orders(pairs)
             given[early] &= ~(1 << late)
             self.x.changed(ORDER)
 
-    def _orderable(self) -> list[tuple[int, int]]:
-        """The pairs of writes that the coherence order must relate and causality has not ordered."""
+    def _caused_writes(self) -> list[tuple[int, int]]:
+        """Without the axiom Coherence: pairs of writes that causality relates, and that may be ordered either way."""
         if self.chosen.without != "Coherence":
-            return self.open
+            return []
         cause, overlap, writes = self.chosen.cause.rows(self.x), self.x.given["overlap"], self.x.sets["W"]
         caused = [(a, b) for a, b in algebra.pairs(algebra.common(cause, overlap)) if writes >> a & writes >> b & 1]
-        return self.open + caused
+        return caused
 
     # --- values ---
 
@@ -317,6 +363,8 @@ class _Search:
         self.known = {}
         for index, path in enumerate(self.found.paths):
             for value, wanted in path.conditions:
+                if value.needs & ~self.chosen_reads[index]:
+                    continue
                 reads = self._read_values(index, path, value.needs)
                 if reads is not None and bool(value.of(reads)) != wanted:
                     return False

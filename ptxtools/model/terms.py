@@ -4,8 +4,8 @@
     cause = base | (observation >> base)
 
 `|`, `&`, `-` are those of sets, `a >> b` is composition (cat: a;b), `~a` the inverse, `on(S)` the identity on a set
-([S]), `S * T` the product. A term knows when its value is fixed: by the program (PROGRAM), by the choice of what reads
-read and of the order of fences (CHOICE), or by the coherence order as well (ORDER). Values of an earlier time are kept.
+([S]), `S * T` the product. A term knows when its value is fixed: by the program (PROGRAM), by what is observed and how
+fences are ordered (CHOICE), or by all reads and the order of writes (ORDER). Values of an earlier time are kept.
 """
 
 from __future__ import annotations
@@ -141,6 +141,22 @@ class Given(Term):
 
     def cat(self, inner: bool = False) -> str:
         return self.name
+
+
+class Early(Term):
+    """A term whose value changes at fewer times than its parts: whoever changes them says so."""
+
+    def __init__(self, time: int, term: Term) -> None:
+        self.time, self.term = time, term
+
+    def compute(self, x: Structure) -> Rows:
+        return self.term.compute(x)
+
+    def proof(self, x: Structure, a: int, b: int) -> list[Step]:
+        return self.term.proof(x, a, b)
+
+    def cat(self, inner: bool = False) -> str:
+        return self.term.cat(inner)
 
 
 class Named(Term):

@@ -83,6 +83,13 @@ class RaceCheck:
         """Which events of a program matter: all but those of local memory."""
         return lambda op: op.kind != "observe.access" or op.space != "local"
 
+    @staticmethod
+    def trial(program: Program) -> bool:
+        """Whether a grid is first looked at without clocks."""
+        from .race_trial import possible
+
+        return possible(program)
+
     def _warp(self, at: View) -> Warp:
         """The warp of a view."""
         return self._clocks.warp(at.cluster.number, at.cta.rank * self._clocks.per_cta + at.warp)

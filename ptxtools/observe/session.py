@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin
     from ptxtools.machine.events import View
     from ptxtools.program.program import Program
+    from ptxtools.sim.allocations import Allocations
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.program_lines import ProgramLines
 
@@ -36,7 +38,34 @@ class Session:
     def begin(self, grid: Grid) -> Sequence[object]:
         """New checkers for a grid. memcheck comes first: it says which accesses are made at all."""
         self._places, self._room = grid.context.places, _MOST
-        return [class_of(name)(self, grid) for name in _CHECKERS if name in self._names]
+        self._layout = grid.image, grid.request.kernel, grid.request.params
+        return [class_of(name, trial=grid.trial)(self, grid) for name in _CHECKERS if name in self._names]
+
+    def saved(self) -> Callable[[], None]:
+        """What puts back all that is known now."""
+        known = {name: copy(value) for name, value in vars(self).items() if isinstance(value, list | dict | int)}
+        counts = [(finding, finding.count) for finding in self.findings]
+        flags = []
+        if TrapKind.INITCHECK in self._names:
+            from .unwritten import unwritten_of
+
+            flags = [(flags, flags.copy()) for flags in unwritten_of(self.device).flags()]
+
+        def put_back() -> None:
+            vars(self).update(known)
+            for finding, count in counts:
+                finding.count = count
+            for now, before in flags:
+                now[:] = before
+
+        return put_back
+
+    @property
+    def allocations(self) -> Allocations:
+        """What lies in global memory now."""
+        from ptxtools.sim.allocations import Allocations
+
+        return Allocations(self.device, *self._layout)
 
     def end(self) -> list[Finding]:
         return self.findings
@@ -159,6 +188,10 @@ _CHECKERS: dict[str, Callable[[], type]] = {
 }
 
 
-def class_of(name: str) -> type:
-    """The class of a checker that looks at grids. It takes the session, and the grid."""
+def class_of(name: str, *, trial: bool = False) -> type:
+    """The class of a checker that looks at grids. It takes the session, and the grid. trial: for a first look."""
+    if trial and name == TrapKind.RACECHECK:
+        from .race_trial import RaceTrial
+
+        return RaceTrial
     return _CHECKERS[name]()

@@ -128,13 +128,14 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
 #: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
-#: shared memory and what is kept beside it.
-#: counters: rows that "count" operations of this worker add to.
+#: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS.
+#: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
+#: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
     "ctx",
-    512,
+    576,
     """
     i32: slice status
     i64: count
@@ -171,8 +172,9 @@ CTX = _structure(
     i64: texture_count
     i32: timed
     ptr: filters
-    i64: clear_bytes
-    ptr: counters
+    i64: clear_bytes owners
+    ptr: counters cached dirty
+    i32: cache_mask
     """,
 )
 
@@ -410,10 +412,19 @@ BOUND = _structure("bound", 16, "ptr: rows\ni64: count")
 ROW = _structure("row", 24, "i64: first after flags")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
-#: The table of an observer. flagged: bytes have flags; bounds: the first of six BOUNDs, space by space one for reads
-#: and one for writes.
-FILTER = _structure("filter", 112, "i32: flagged unused\ni64: more bounds")
+#: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, each for
+#: so many as the logarithms say, of global and shared memory; bounds: the first of six BOUNDs, space by space one for
+#: reads and one for writes.
+FILTER = _structure("filter", 112, "i32: flagged owned global shared\ni64: bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
+#: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
+#: barrier; epoch: how many the whole CTA has passed. A word: the epoch above `EPOCH_SHIFT`, then who: 0: nobody; a
+#: thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read. Those of global
+#: memory have no epoch.
+OWNERS = _structure("owners", 64, "i32: came epoch")
+EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 12, 1 << 11, (1 << 11) - 1
+MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
+WRITTEN_GLOBAL, SEVERAL_GLOBAL = -1 << 31, (1 << 31) - 1
 #: Tables of a worker that one access can ask, as many as it has hints.
 TABLES_ASKED = 4
 
@@ -452,8 +463,8 @@ TEXTURE = _structure(
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 _ALL = (
-    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, GATE, WATCH,
-    TEXTURE, LOOK,
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, GATE,
+    WATCH, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

@@ -43,7 +43,8 @@ def run(launch: Launch) -> Outcome:
 def _encoded(launch: Launch) -> Encoded:
     """The tables of the program, made when it is first launched like this."""
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
-    key = f"native{'-host' * host}{'-many' * many}-{launch.numerics}"
+    trial = launch.observers is not None and launch.observers.trial  # whose events have other filters
+    key = f"native{'-host' * host}{'-many' * many}{'-trial' * trial}-{launch.numerics}"
     encoded = launch.program.cache.get(key)
     if encoded is None:
         encoded = encode(launch.program, host=host, everywhere=many, numerics=launch.numerics)
@@ -161,7 +162,7 @@ class _GridRun:
         if self.bounds:
             from . import filters
 
-            worker.filter(filters.rows_of(self.bounds, self.shape.flags))
+            worker.filter(filters.rows_of(self.bounds, self.shape.flags, self.shape.owners))
         self.workers.append(worker)
         return worker
 

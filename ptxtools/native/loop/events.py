@@ -74,6 +74,13 @@ class NativeView(View):
     def algebra(self) -> NumpyAlgebra:
         return algebra()
 
+    @property
+    def time(self) -> int:
+        """What the warp has executed in this slice is not in the worker's clock yet."""
+        left = self.worker.get("slice")
+        used = self.worker.get("given") - (left - (left >> 31 << 32))
+        return self.schedule.now() + max(0, used) * self.worker.nanoseconds
+
     # --- operands -----------------------------------------------------------------------------------------------------
 
     def values(self, ref: Ref) -> Any:
@@ -237,7 +244,7 @@ class Residents:
         gx, gy, _ = worker.launch.grid
         running = worker.field(at, CTA, "state") == 1
         worker.set_field(at, CTA, "external", running)
-        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at)
+        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at, worker.field(at, CTA, "smid"))
         if worker.shape.flags:
             cta.flags = np.frombuffer(worker.memory, np.bool_, worker.shape.shared, start + worker.shape.flags)
         cta.ended = not running
