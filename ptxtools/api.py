@@ -374,7 +374,7 @@ def _origins(data: bytes, name: str) -> Origins | None:
     return origins_of(parsed(data, name)[0][0])
 
 
-def litmus(text: str, *, model: str = "8.x", unroll: int = 3, name: str = "<memory>") -> Outcomes:
+def litmus(text: str, *, model: str = "8.x", unroll: int = 2, name: str = "<memory>") -> Outcomes:
     """What the memory consistency model (8) allows of a litmus test, in the format that `ptx-run --litmus` reads.
 
     model: "6.0", "7.5" or "8.x"; unroll: how often one instruction is executed before a path is given up. Raises

@@ -26,7 +26,7 @@ def litmus_options(command: Any) -> Any:
     """Add the options to a command."""
     for add in (
         click.option("--unroll", type=click.IntRange(1, 64), help="How often --litmus executes an instruction; "
-                     "default: 3."),
+                     "default: 2."),
         click.option("--model", type=click.Choice(MODELS), help=f"The manual's version that --litmus follows; "
                      f"default: {DEFAULT_MODEL}."),
         click.option("--litmus", is_flag=True, help="The arguments are litmus tests, or folders of them: say what the "

@@ -1,4 +1,4 @@
-"""Options of `ptx-run` that watch a run and write what they saw to files: `--coverage` and `--profile`."""
+"""Options of `ptx-run` that watch a run and write what they saw to files: `--coverage`, `--profile`, `--timeline`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -35,6 +35,9 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "metavar": "[FILE]", "multiple": True, "is_flag": False, "flag_value": STDIN,
         "help": "Count instructions, divergence, sectors, bank conflicts and registers by line: a table on standard "
         "output, or in FILE: .html, .json, .txt. May be repeated."}),
+    ("--timeline", "timeline", {
+        "metavar": "FILE.json", "help": "Write when warps run, wait and issue asynchronous work, for Perfetto; - for "
+        "standard output."}),
     ("--profile-compare", "profile_compare", {
         "metavar": "A.json B.json", "nargs": 2, "help": "Show what differs between two profiles; runs nothing."}),
 )  # fmt: skip
@@ -52,7 +55,7 @@ def watched(options: dict[str, Any], run: Callable[[list[object]], T]) -> T:
     interrupted."""
     observers: list[object] = []
     writes: list[Write] = []
-    for begin in (_coverage, _profile):
+    for begin in (_coverage, _profile, _timeline):
         begin(options, observers, writes)
     try:
         return run(observers)
@@ -157,17 +160,49 @@ def compare_profiles(paths: tuple[str, str]) -> None:
     write_text(STDIN, comparison(*found))
 
 
+# --- timelines --------------------------------------------------------------------------------------------------------
+
+
+def _timeline(options: dict[str, Any], observers: list[object], writes: list[Write]) -> None:
+    path = options["timeline"]
+    if path is None:
+        return
+    from shutil import copyfileobj
+    from tempfile import TemporaryFile
+
+    from ptxtools.observe.timeline import Timeline
+
+    kept = TemporaryFile()  # noqa: SIM115 - until it has been copied; the run is too long to keep it in memory
+    timeline = Timeline(lambda text: kept.write(text.encode("utf-8", "surrogateescape")))
+    observers.append(timeline)
+
+    def write() -> None:
+        with kept:
+            timeline.close()
+            kept.seek(0)
+            write_with(path, lambda file: copyfileobj(kept, file))
+
+    writes.append(write)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
 def write_text(path: str, text: str) -> None:
     """Write a file whole; - is standard output. Raises `Failure`."""
+    write_with(path, lambda file: file.write(text.encode("utf-8", "surrogateescape")))
+
+
+def write_with(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    """The same, by a function that gets the open file."""
     from ptxtools.files.writing import reason, write_whole
 
-    data = text.encode("utf-8", "surrogateescape")
     if path == STDIN:
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        write(sys.stdout.buffer)
         sys.stdout.flush()
         return
     try:
-        write_whole(path, lambda file: file.write(data))
+        write_whole(path, write)
     except OSError as error:
         raise Failure(f"cannot write {path}: {reason(error)}") from None

@@ -21,7 +21,6 @@ from .common import (
     common_options,
     examples,
     input_names,
-    not_available_yet,
     read_input,
     run_command,
     tool_version,
@@ -113,7 +112,6 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @debug_options
 @watching_options
 @litmus_options
-@not_available_yet("--timeline")
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.

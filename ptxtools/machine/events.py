@@ -40,7 +40,6 @@ from .residents import Cluster, Cta, Schedule, Wait
 
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
-    from .gates import Gate
     from .launch import Launch
     from .textures import TextureTable
 
@@ -107,6 +106,11 @@ class View(ABC):
     @abstractmethod
     def hold(self, wait: Wait) -> None:
         """Keep the lanes of a wait at this operation."""
+
+    @property
+    def time(self) -> int:
+        """Virtual time in nanoseconds."""
+        return self.schedule.now()
 
     @abstractmethod
     def thread(self, lane: int) -> tuple[int, int, int]:
@@ -232,9 +236,6 @@ class View(ABC):
 
     def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
         """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""
-
-    def offer_gate(self, gate: Gate) -> None:  # noqa: B027 - others ask the gate at each instruction
-        """Let an engine that can do so count instructions and, while a gate is shut, pass them by."""
 
     def issued_by(self, warp: int) -> IssuedProducts:
         """What a warp of the CTA has issued of wgmma."""

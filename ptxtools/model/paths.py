@@ -27,7 +27,7 @@ from .programs import (
 from .words import refuse
 
 #: How often one instruction of a thread is executed before a path is given up.
-DEFAULT_UNROLL = 3
+DEFAULT_UNROLL = 2
 #: Paths of one thread that are followed.
 MOST_PATHS = 20_000
 #: Addresses of locations are this far apart.

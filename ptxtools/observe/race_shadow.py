@@ -19,7 +19,7 @@ Array: TypeAlias = npt.NDArray[Any]
 PAGE = 4096
 WORD = 4
 #: Tensor memory as a flat memory: lanes in groups of 16, each with a word for a column.
-_GROUPS, _GROUP, _COLUMNS = 8, 16, 512
+_GROUPS, GROUP, _COLUMNS = 8, 16, 512
 #: Columns of the last write: its warp, that warp's time (0: never), lane (-1: the warp as a whole), line, scope of a
 #: strong access (0: weak), its sort (0: a store, else an atomic; a positive number: one whose order does not matter
 #: among its like), and what it stored (-1: not known).
@@ -99,11 +99,11 @@ class Shadow:
 def tensor_places(span: Span) -> tuple[Array, int]:
     """Starts of the pieces of tensor memory in a span, in a flat memory, and their size."""
     columns = np.arange(span.start, span.end)
-    groups = [n for n in range(_GROUPS) if span.lanes >> _GROUP * n & (1 << _GROUP) - 1]
+    groups = [n for n in range(_GROUPS) if span.lanes >> GROUP * n & (1 << GROUP) - 1]
     places = (np.array(groups, np.int64)[:, None] * _COLUMNS + columns).ravel() * WORD
     return places, WORD
 
 
 def tensor_column(place: int) -> tuple[int, int]:
     """First lane and column of such a piece."""
-    return place // WORD // _COLUMNS * _GROUP, place // WORD % _COLUMNS
+    return place // WORD // _COLUMNS * GROUP, place // WORD % _COLUMNS

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Special registers whose values depend on when and where a thread runs (10).
 _SREGS = ("%clock", "%globaltimer", "%smid", "%warpid", "%pm")
-#: Operations whose results do.
-_KINDS = {"activemask": "activemask", "clusterlaunchcontrol.try_cancel": "clusterlaunchcontrol.try_cancel"}
+#: Instructions whose results do.
+_INSTRUCTIONS = frozenset({"activemask", "clusterlaunchcontrol"})
 
 
 class Deciders:
@@ -46,8 +46,8 @@ class Deciders:
     def _look(self, op: Op) -> None:
         if op.kind == "sreg" and op.of(SpecialRegister).name.startswith(_SREGS):
             self.decide(op.where, op.of(SpecialRegister).name)
-        elif op.kind in _KINDS:
-            self.decide(op.where, _KINDS[op.kind])
+        elif op.opcode is not None and op.opcode.family in _INSTRUCTIONS and op.kind.startswith(op.opcode.family):
+            self.decide(op.where, op.kind)
 
     def decide(self, where: int, what: str) -> None:
         """This line decides an order."""

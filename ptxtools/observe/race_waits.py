@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ptxtools.program import effects
 from ptxtools.program.details import Action
-from ptxtools.program.operations import PURE
+from ptxtools.program.operations import OPERATIONS, PURE
 from ptxtools.program.passes.colouring import bits, block_liveness
 from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref
 
@@ -38,7 +38,7 @@ def _waits(program: Program) -> Iterator[tuple[int, int, Op]]:
 
 
 def _is_wait(op: Op) -> bool:
-    return op.kind in ("mbarrier", "mbarrier.slow") and "_wait" in op.of(Action).name
+    return OPERATIONS[op.kind].seen == "mbarrier" and "_wait" in op.of(Action).name
 
 
 class _Walk:

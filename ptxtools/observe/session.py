@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin
     from ptxtools.machine.events import View
     from ptxtools.program.program import Program
+    from ptxtools.sim.allocations import Allocations
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.program_lines import ProgramLines
 
@@ -37,6 +38,7 @@ class Session:
     def begin(self, grid: Grid) -> Sequence[object]:
         """New checkers for a grid. memcheck comes first: it says which accesses are made at all."""
         self._places, self._room = grid.context.places, _MOST
+        self._layout = grid.image, grid.request.kernel, grid.request.params
         return [class_of(name, trial=grid.trial)(self, grid) for name in _CHECKERS if name in self._names]
 
     def saved(self) -> Callable[[], None]:
@@ -57,6 +59,13 @@ class Session:
                 now[:] = before
 
         return put_back
+
+    @property
+    def allocations(self) -> Allocations:
+        """What lies in global memory now."""
+        from ptxtools.sim.allocations import Allocations
+
+        return Allocations(self.device, *self._layout)
 
     def end(self) -> list[Finding]:
         return self.findings

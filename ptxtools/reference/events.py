@@ -123,7 +123,7 @@ class Residents:
         m = self.m
         start = slot * m.shared_stride
         shared = m.shared.bytes.data[start : start + m.shared_bytes]
-        cta = Cta(cluster, rank, m.cta_coordinates(slot), int(m.cta_of_slot[slot]), shared, slot)
+        cta = Cta(cluster, rank, m.cta_coordinates(slot), int(m.cta_of_slot[slot]), shared, slot, slot % m.launch.sms)
         cta.ended = not m.alive(slot)
         return cta
 

@@ -463,8 +463,8 @@ TEXTURE = _structure(
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 _ALL = (
-    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, GATE, WATCH,
-    TEXTURE, LOOK,
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, GATE,
+    WATCH, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

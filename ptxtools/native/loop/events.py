@@ -16,7 +16,6 @@ from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
 if TYPE_CHECKING:
     from ptxtools.machine.arrays import NumpyAlgebra
-    from ptxtools.machine.gates import Gate
     from ptxtools.machine.textures import TextureTable
 
     from .cells import Cell
@@ -74,6 +73,13 @@ class NativeView(View):
     @property
     def algebra(self) -> NumpyAlgebra:
         return algebra()
+
+    @property
+    def time(self) -> int:
+        """What the warp has executed in this slice is not in the worker's clock yet."""
+        left = self.worker.get("slice")
+        used = self.worker.get("given") - (left - (left >> 31 << 32))
+        return self.schedule.now() + max(0, used) * self.worker.nanoseconds
 
     # --- operands -----------------------------------------------------------------------------------------------------
 
@@ -138,11 +144,6 @@ class NativeView(View):
         from ptxtools.native.textures.offer import offer
 
         offer(self, textures)
-
-    def offer_gate(self, gate: Gate) -> None:
-        from .gates import offer
-
-        offer(self, gate)
 
     def issued_by(self, warp: int) -> IssuedProducts:
         state, key = self.cta.state, f"wgmma of warp {warp}"
@@ -243,7 +244,7 @@ class Residents:
         gx, gy, _ = worker.launch.grid
         running = worker.field(at, CTA, "state") == 1
         worker.set_field(at, CTA, "external", running)
-        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at)
+        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at, worker.field(at, CTA, "smid"))
         if worker.shape.flags:
             cta.flags = np.frombuffer(worker.memory, np.bool_, worker.shape.shared, start + worker.shape.flags)
         cta.ended = not running

@@ -114,6 +114,9 @@ def _special(launch: Launch, name: str) -> int:
 class Worker:
     """Runs its share of the CTAs of a launch."""
 
+    #: Of virtual time, for each record.
+    nanoseconds = NANOSECONDS
+
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
         self.memory, slots = _resident_memory(shape.slot, slots, shape.cluster)

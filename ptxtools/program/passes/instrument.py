@@ -309,7 +309,7 @@ def _access(op: Op, function: int) -> Op | None:
     if op.space == "param":
         return None
     detail = Look(OPERATIONS[op.kind].access, access_bytes(op), op.negated, access_lanes(op), function)
-    stored = slice(1, None) if op.kind == "st" else slice(0)
+    stored = slice(1, None) if OPERATIONS[op.kind].access == "write" else slice(0)
     src = (op.src[0], op.guard, *op.src[stored])
     types = (op.src_types[0], "pred", *op.src_types[stored])
     return Op(
