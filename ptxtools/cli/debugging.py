@@ -39,6 +39,9 @@ def debugged(options: dict[str, Any], run: Callable[[Debugger | None], int]) -> 
         return run(None)
     if options["debug"] and options["dap"] is not None:
         raise click.UsageError("--debug and --dap exclude each other")
+    for name in ("trace", "timeline"):  # they write as the run goes on, and could not take it back
+        if options[name] is not None:
+            raise click.UsageError(f"--{name} cannot be written while a debugger goes back and on")
     if options["dap"] in (None, STDIN) and STDIN in (options["module"], options["launch_file"]):
         raise click.UsageError("the debugger reads standard input: name the file")
     from ptxtools.observe.debug import timeline

@@ -34,6 +34,8 @@ def module(tmp_path: Path) -> str:
         (["-", "--debug"], "the debugger reads standard input: name the file"),
         (["-", "--dap"], "the debugger reads standard input: name the file"),
         (["k.ptx", "--debug", "--dap"], "--debug and --dap exclude each other"),
+        (["k.ptx", "--debug", "--trace", "t"], "--trace cannot be written while a debugger goes back and on"),
+        (["k.ptx", "--dap", "--timeline", "t"], "--timeline cannot be written while a debugger goes back and on"),
         (["k.ptx", "--dap", "x"], "'x' is no port"),
         (["k.ptx", "--dap", "70000"], "'70000' is no port"),
     ],
