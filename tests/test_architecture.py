@@ -33,7 +33,8 @@ STANDS_ON = {
     "launch": ("observe", "files"),
     "pages": ("syntax", "linter", "container"),
     "api": ("pages", "inputs", "launch", "native", "reference"),
-    "cli": ("api",),
+    "editor": ("pages",),
+    "cli": ("api", "editor"),
 }
 
 
