@@ -31,8 +31,9 @@ SPACES = ("global", "shared", "local")
 #: When an event needs nobody (`passing`), all of these together. WHOLE: all threads of the warp come; NAMED: the member
 #: masks of those that come (the last source) have all threads of the warp; COUNTED: thread counts (source 1) are
 #: multiples of 32, and not more than the CTA has threads, in whole warps; UNIFORM: all lanes that are there come, or
-#: none. In any case it does where no lane comes, and where that is NOBODY nowhere else.
-ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY = 0, 1, 2, 4, 8, 16
+#: none. In any case it does where no lane comes, and where that is NOBODY nowhere else. COMES: threads that come to
+#: barriers of the whole CTA are counted; with the last one another epoch begins (`Bounds.owners`).
+ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES = 0, 1, 2, 4, 8, 16, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,18 @@ class Bounds:
     flagged: the observer keeps a flag for each byte of a stretch: reads and atomics pass where all are set, and writes
     set them. Shared memory has them beside it (`residents.Cta.flags`), and only that of the own CTA is passed; those of
     other stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
+
+    owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
+    kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
+    written and it only reads. All threads of a CTA that meet at a barrier begin to share its shared memory anew. The
+    words begin as zeros.
     """
 
     reads: dict[str, Array]
     writes: dict[str, Array]
     asks: Callable[[Op], bool]
     flagged: bool = False
+    owners: tuple[int, int] | None = None
 
 
 #: Bytes behind flags that can be read.
@@ -77,7 +84,8 @@ class Filters:
         self._accesses: list[tuple[Callable[[Op], bool] | None, int | None]] = []
         self._others = []
         for observer in listeners.observers:
-            matters, events = concerned.get(type(observer)), wants(observer)
+            kind = next((kind for kind in type(observer).__mro__ if kind in concerned), object)
+            matters, events = concerned.get(kind), wants(observer)
             if not events.isdisjoint({"permit", "access"}):
                 give: Callable[[Launch], Bounds] | None = getattr(observer, "filter", None)
                 self._accesses.append((matters, None if give is None else len(self.tables)))

@@ -164,7 +164,10 @@ def line(view: View) -> None:
     if listeners.hear("retired"):
         running = view.cta.state.setdefault(_RUNNING, {})
         running[view.warp] = running.get(view.warp, 0) & ~view.mask | _mask(lanes)
-    listeners.tell("instruction", view, lanes)
+    if listeners.gate is not None:
+        view.offer_gate(listeners.gate)
+    if listeners.gate is None or listeners.gate.comes(view):
+        listeners.tell("instruction", view, lanes)
 
 
 @serves("observe.retired")

@@ -35,6 +35,7 @@ class Cta:
     number: int
     shared: memoryview
     handle: Any = None  # the engine's name for it
+    sm: int = 0  # that holds it
     state: dict[str, Any] = field(default_factory=dict)
     at_end: list[Callable[[], None]] = field(default_factory=list)  # called when the CTA's last thread has exited
     ended: bool = False

@@ -33,6 +33,10 @@ class Unwritten:
         insort(self._starts, address)
         self._flags[address] = np.zeros(size + FLAGS_BEHIND, np.bool_)[:size]
 
+    def flags(self) -> list[Array]:
+        """The flags of all such buffers, to be changed in place."""
+        return list(self._flags.values())
+
     def places(self) -> list[tuple[int, int, int]]:
         """Of each such buffer, ascending: first byte, the one behind the last, host address of the flags."""
         found = ((start, self._flags[start]) for start in self._starts)

@@ -219,11 +219,22 @@ class Guard(Detail):
 
 
 class Counted(Detail):
-    """What a "count" operation adds to its row (`program.Counter`). offset: of that row in bytes, in a run of the
-    native engine; elsewhere `Op.imm` has it."""
+    """What a "count" operation adds to a row (`program.Counter`): that of byte `row` of all of them."""
 
     what: str
-    offset: int = 0
+    row: int
+
+
+class Measured(Detail):
+    """What a "measure" operation finds out about an access, for the row at byte `row`. space: "global" or "shared", the
+    only lanes that it looks at; size: bytes of each of them; lanes: that many give addresses; writes: the access
+    changes memory."""
+
+    space: str
+    size: int
+    lanes: int
+    writes: bool
+    row: int
 
 
 class Touch(Detail):

@@ -170,19 +170,26 @@ def is_launch_special(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A row of what a run counts: `COUNTER_WORDS` words of 64 bits, of which the first three are warps that came with
-    some lane, these lanes, and warps of which all lanes came (of guards alone).
+    """A row of what a run counts: words of 64 bits. The first are warps that came with some lane, and these lanes.
 
-    where: index into `Program.lines`. what: "reached": lanes that come to this instruction and the ones behind it, up
-    to the next such row of its function; or "held": of those that come to this instruction, the ones for which its
-    guard holds. function: number of the one that it is in."""
+    where: index into `Program.lines`. function: number of the one that it is in. what, and the words behind:
+    "reached"   lanes that come to this instruction and the ones behind it, up to the next such row of its function
+    "held"      of the lanes that come to this instruction, those for which its guard holds; warps of which all do
+    "global"    lanes that access global memory: sectors of 32 bytes that the warps touch; those not in the model's L2
+    "shared"    lanes that access shared memory: passes over the banks that the warps need; and would need at least
+    Of accesses, size: bytes of a lane; writes: they change memory.
+    """
 
     where: int
     what: str
     function: int
+    size: int = 0
+    writes: bool = False
 
 
+#: Words of a row, and bytes.
 COUNTER_WORDS = 4
+COUNTER_BYTES = 8 * COUNTER_WORDS
 
 
 @dataclass(slots=True)
@@ -200,10 +207,6 @@ class FunctionCode:
     constants: list[tuple[Slot, str, int]]
     launch_constants: list[LaunchConstant] = field(default_factory=list)
     variables: list[tuple[str, int, int]] = field(default_factory=list)
-
-
-#: Operations of tensor cores that add products.
-_PRODUCTS = frozenset({"mma", "wgmma.mma_async", "tcgen05.mma"})
 
 
 @dataclass(slots=True)
@@ -251,15 +254,6 @@ class Program:
     def declared_shared(self) -> int:
         """Bytes of shared variables as declared in the module."""
         return self.static_shared - self.padding
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether it has an instruction of tensor cores that adds products."""
-        found: bool | None = self.cache.get("multiplies")
-        if found is None:
-            kinds = {op.kind for block in self.blocks for op in (*block.ops, block.terminator.op) if op is not None}
-            found = self.cache["multiplies"] = not kinds.isdisjoint(_PRODUCTS)
-        return found
 
     @property
     def dynamic_shared(self) -> str:

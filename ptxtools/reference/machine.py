@@ -132,11 +132,14 @@ class Machine:
             self._registers[key] = array
         return array
 
+    def arrays(self, ref: Ref) -> Any:
+        """Content of a slot for all threads, in its storage class; of 128 bits two arrays."""
+        array = self._constants[self.function].get(ref.slot)
+        return self._array(ref.slot, ref.type) if array is None else array
+
     def read(self, ref: Ref, threads: Threads) -> Any:
         """Content of a slot, in its storage class."""
-        array = self._constants[self.function].get(ref.slot)
-        if array is None:
-            array = self._array(ref.slot, ref.type)
+        array = self.arrays(ref)
         if isinstance(array, tuple):
             return (array[0][threads], array[1][threads])
         return array[threads]

@@ -41,6 +41,10 @@ _CLOCK = 64
 def run(launch: Launch) -> Outcome:
     """Run a grid. Raises `Trap`."""
     machine = Machine(launch)
+    if launch.observers is not None:
+        from .inspection import Inspection
+
+        launch.inspector = Inspection(machine)
     try:
         with quiet():
             _Loop(machine).run()
@@ -53,6 +57,7 @@ def run(launch: Launch) -> Outcome:
             raise
         raise error from interrupted(_STOPPED, machine, kind="interrupted")
     finally:
+        launch.inspector = None
         machine.schedule.release()
         vars(machine).clear()  # cycles would keep the device's memory until the next garbage collection
 

@@ -21,7 +21,7 @@ from .arena import DEFAULT_BYTES, Allocation, Arena
 from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
-from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, limits_of, why_none
+from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, l2_bytes, limits_of, why_none
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .runtime import Runtime
@@ -29,9 +29,9 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.machine.observers import Listeners
@@ -52,12 +52,13 @@ _WORKSPACE_BYTES = 8
 @dataclass(slots=True)
 class RunResult:
     """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers."""
+    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race."""
 
     seconds: float = 0.0
     instructions: int = 0
     printed: str = ""
     reports: list[Finding] = field(default_factory=list)
+    verdict: Verdict | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,12 +74,13 @@ class Request(RunOptions, LaunchOptions):
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that is about to run, as observers of the package see it."""
+    """A grid that is about to run, as observers of the package see it. trial: as a first look (`trial`)."""
 
     image: Image
     program: Program
     request: Request
     context: LaunchContext
+    trial: bool = False
 
 
 class Device:
@@ -195,12 +197,16 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
-            apart_registers=not observers.REGISTERS.isdisjoint(events), counts="counted" in events,
+            apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
         program = module.lower(kernel.name, image, variant)
         if variant.apart_registers and not observers.touches(events, program):
             variant = replace(variant, apart_registers=False)  # nothing to be told of any register
             program = module.lower(kernel.name, image, variant)
+        if "measured" in events:
+            from ptxtools.program.passes.measure import measure
+
+            program = measure(program)
         told = [*observers.classes_of(self.checks), *self.observers]
         interests = observers.interests_of(told, program, self)
         program = instrument(program, interests.values())
@@ -247,12 +253,28 @@ class Device:
             specials |= slices.specials
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
-        listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
-        try:
+
+        def run(trial: bool) -> RunResult:
+            grid = Grid(image, program, request, context, trial)
+            listeners = self._listeners(grid, memory) if self._events else None
             return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+
+        try:
+            return self._observed(program, request, cluster, host, context, run) if self._events else run(False)
         finally:
             if slices is not None:
                 self.arena.free(slices.address)
+
+    def _observed(
+        self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,
+        run: Callable[[bool], RunResult],
+    ) -> RunResult:  # fmt: skip
+        """A grid under observers; a trial comes first where it is worth while."""
+        from . import trial
+
+        if host is None and trial.worth(self, program, request, cluster):
+            return trial.attempt(self, context, run)
+        return run(False)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -336,6 +358,7 @@ class Device:
 
         named = [observer for watch in grid.context.watches for observer in watch.begin(grid)]
         listeners = Listeners([*named, *self.observers])
+        listeners.trial = grid.trial
         if listeners.hear("wrote_global"):
             memory.written = partial(listeners.tell, "wrote_global")
         if listeners.hear("allows"):
@@ -356,10 +379,11 @@ class Device:
     def _numerics_of_chip(self, program: Program) -> str:
         """The generation of the device's tensor cores; a device without them runs no program that needs it. Raises
         `LaunchError` for a product on a chip of which nobody has published how it adds."""
+        from ptxtools.program.operations import multiplies
         from ptxtools.semantics.generations import UNKNOWN, generation_of
 
         assert self.chip is not None
-        if self.chip.architecture in UNKNOWN and program.multiplies:
+        if self.chip.architecture in UNKNOWN and multiplies(program):
             raise LaunchError(
                 f"the kernel multiplies matrices: how the tensor cores of {self.target} add is not published; "
                 "--numerics ieee adds in plain IEEE arithmetic"
@@ -391,7 +415,11 @@ class Device:
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
         if program.counters:
+            from ptxtools.machine.measures import Cache
+
             launch.counts = no_counts(program)
+            if "measured" in self._events:
+                launch.cache = Cache(l2_bytes(self.target))
         try:
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
@@ -412,6 +440,7 @@ class Device:
             if listeners is not None:
                 if launch.counts is not None:
                     listeners.tell("counted", launch)
+                    listeners.tell("measured", launch)
                 listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:

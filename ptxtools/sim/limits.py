@@ -204,3 +204,14 @@ def default_device(module_target: str) -> str:
     """The device that a module runs on unless told otherwise: its own target, or sm_75 for older ones."""
     name = targets.canonical(module_target) or OLDEST_DEFAULT
     return OLDEST_DEFAULT if targets.known(name) and not targets.provides(name, OLDEST_DEFAULT) else name
+
+
+#: L2 of products, in MiB, by architecture as NVIDIA's white papers state it: Tesla V100, T4, A100, GeForce RTX 3090,
+#: RTX 4090, H100 SXM.
+_L2 = {"sm_70": 6, "sm_75": 4, "sm_80": 40, "sm_86": 6, "sm_89": 72, "sm_90": 50}
+_L2_OTHERS = 4
+
+
+def l2_bytes(target: str) -> int:
+    """Bytes of L2 for the model of caches; 4 MiB for chips that are not in the table."""
+    return _L2.get(target.rstrip("af"), _L2_OTHERS) << 20

@@ -17,7 +17,7 @@ class ProgramLines:
     """Lines of one module, looked up when the first one is asked for: a run without reports pays nothing."""
 
     def __init__(self, module: Loadable) -> None:
-        self._module = module
+        self.module = module
         self._source: Source | None = None
         self._source_asked = False
         self._origins: Origins | None = None
@@ -27,12 +27,12 @@ class ProgramLines:
     def source(self) -> Source | None:
         """The text that lines refer to."""
         if not self._source_asked:
-            self._source_asked, self._source = True, self._module.source()
+            self._source_asked, self._source = True, self.module.source()
         return self._source
 
     def bodies(self) -> list[Body]:
         """The functions of the module, with their instructions."""
-        return self._module.bodies()
+        return self.module.bodies()
 
     def line_at(self, start: int) -> tuple[str, int | None]:
         """File and line of the PTX where a span starts; "" and None if unknown."""
@@ -42,7 +42,7 @@ class ProgramLines:
     def origin_at(self, start: int) -> Origin | None:
         """The source location of what starts there, if the module has it (`.loc`, 11.5.4)."""
         if not self._origins_asked:
-            self._origins_asked, self._origins = True, self._module.origins()
+            self._origins_asked, self._origins = True, self.module.origins()
         return None if self._origins is None else self._origins.find(start)
 
     def line_of(self, program: Program, where: int) -> tuple[str, int | None]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ptxtools.program.details import Counted, Detail, Run
+from ptxtools.program.details import Detail, Run
 from ptxtools.program.operations import ENDINGS, LANEWISE
 from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Slot, Terminator
 
@@ -138,10 +138,7 @@ class _GrowingRun:
         types = op.dst_types or tuple(ref.type if ref else "" for ref in op.dst)
         targets = tuple(self._target(ref, t) for ref, t in zip(op.dst, types, strict=False))
         text = op.opcode.text if op.opcode is not None else ""
-        detail = op.detail
-        if isinstance(detail, Counted):
-            detail = Counted(detail.what, op.imm)
-        self.steps.append(Step(op.kind, text, detail, targets, sources, guard, op.negated, before))
+        self.steps.append(Step(op.kind, text, op.detail, targets, sources, guard, op.negated, before))
         return True
 
     def _clean(self, op: Op) -> bool:

@@ -128,13 +128,14 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
 #: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
-#: shared memory and what is kept beside it.
-#: counters: rows that "count" operations of this worker add to.
+#: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS.
+#: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
+#: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
     "ctx",
-    512,
+    576,
     """
     i32: slice status
     i64: count
@@ -171,8 +172,9 @@ CTX = _structure(
     i64: texture_count
     i32: timed
     ptr: filters
-    i64: clear_bytes
-    ptr: counters
+    i64: clear_bytes owners
+    ptr: counters cached dirty
+    i32: cache_mask
     """,
 )
 
@@ -358,6 +360,15 @@ class AccessFilter(NamedTuple):
     hint3: int = 0
 
 
+class LineGate(NamedTuple):
+    """The payload of an event of instructions with a gate (`machine.gates`): the gate's state, the flag of the line,
+    and its number."""
+
+    gate: Address
+    armed: Address
+    where: int
+
+
 class MeetingFilter(NamedTuple):
     """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts."""
@@ -369,7 +380,7 @@ class MeetingFilter(NamedTuple):
     counts: Slot
 
 
-Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter
+Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
 
@@ -387,6 +398,7 @@ PAYLOADS: dict[type[Payload], Structure] = {
     TextureFetch: _payload("fetch", TextureFetch),
     AccessFilter: _payload("access", AccessFilter),
     MeetingFilter: _payload("meeting", MeetingFilter),
+    LineGate: _payload("line", LineGate),
 }
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
@@ -400,12 +412,34 @@ BOUND = _structure("bound", 16, "ptr: rows\ni64: count")
 ROW = _structure("row", 24, "i64: first after flags")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
-#: The table of an observer. flagged: bytes have flags; bounds: the first of six BOUNDs, space by space one for reads
-#: and one for writes.
-FILTER = _structure("filter", 112, "i32: flagged unused\ni64: more bounds")
+#: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, each for
+#: so many as the logarithms say, of global and shared memory; bounds: the first of six BOUNDs, space by space one for
+#: reads and one for writes.
+FILTER = _structure("filter", 112, "i32: flagged owned global shared\ni64: bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
+#: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
+#: barrier; epoch: how many the whole CTA has passed. A word: the epoch above `EPOCH_SHIFT`, then who: 0: nobody; a
+#: thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read. Those of global
+#: memory have no epoch.
+OWNERS = _structure("owners", 64, "i32: came epoch")
+EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 12, 1 << 11, (1 << 11) - 1
+MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
+WRITTEN_GLOBAL, SEVERAL_GLOBAL = -1 << 31, (1 << 31) - 1
 #: Tables of a worker that one access can ask, as many as it has hints.
 TABLES_ASKED = 4
+
+#: The state of a gate, and a word that it watches: `machine.gates` has the fields.
+GATE = _structure(
+    "gate",
+    80,
+    """
+    i64: count until seen
+    ptr: rows
+    i32: follow x y z warp lanes watches
+    i32: last_where last_x last_y last_z last_warp
+    """,
+)
+WATCH = _structure("watch", 24, "ptr: address\ni64: mask old")
 
 #: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
 #: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
@@ -428,7 +462,10 @@ TEXTURE = _structure(
 #: count, whether coordinates are normalized.
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
-_ALL = (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, TEXTURE, LOOK)
+_ALL = (
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, GATE,
+    WATCH, TEXTURE, LOOK,
+)  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 
 
@@ -438,8 +475,9 @@ def located(name: str) -> tuple[ByteOffset, str]:
     return STRUCTURES[structure].field(one)
 
 
-#: What a native service answers: the event is left to Python; done; others first, then again.
-SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)
+#: What a native service answers: the event is left to Python; done; others first, then again; done, and the lanes go on
+#: as they do behind Python: no other gets a turn.
+SERVED_NOT, SERVED_DONE, SERVED_LATER, SERVED_ON = range(4)
 
 #: `ctx.status`: nothing more to do in this warp now; its slice is used up; trap; event; host memory to be mapped.
 STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ptxtools.native.code.handler import Handler
 
-from . import atomics, copies, counts, matrix, mbarrier, memory, plain, products, run, special, warp
+from . import atomics, copies, counts, matrix, mbarrier, measures, memory, plain, products, run, special, warp
 
 KINDS: dict[str, Callable[[Handler], None]] = {
     "alu": plain.alu,
@@ -16,6 +16,7 @@ KINDS: dict[str, Callable[[Handler], None]] = {
     "barrier_result": plain.barrier_result,
     "fence": plain.fence,
     "count": counts.count,
+    "measure": measures.measure,
     "run": run.run,
     "sreg": special.special_register,
     "ld": memory.load,

@@ -18,16 +18,21 @@ _Words = tuple[str, str, str]
 
 def count(h: Handler) -> None:
     """The lanes that run this operation are counted."""
-    row = h.code.value(f"getelementptr i8, ptr {h.code.field('ctx.counters')}, i64 {h.code.field('rec.imm')}")
+    row = row_of(h)
     whole = _flag(h, h.code.value("icmp eq i32 %m, %mask"))
-    _add(h, row, h.op.of(Counted), ("1", _lanes(h, "%m"), whole))
+    _add(h, row, h.op.of(Counted), ("1", lanes_of(h, "%m"), whole))
     h.go_on()
+
+
+def row_of(h: Handler) -> str:
+    """Address of the row that the record names."""
+    return h.code.value(f"getelementptr i8, ptr {h.code.field('ctx.counters')}, i32 {h.code.field('rec.extra')}")
 
 
 def step(h: Handler, done: Step, word: Callable[[int], str]) -> None:
     """A count in a run. word: the 32 flags of a guard."""
     if done.guard < 0:
-        words = ("1", _lanes(h, "%m"), "1")
+        words = ("1", lanes_of(h, "%m"), "1")
     else:
         words = _of_flags(h, _held(h, word(done.guard), done.negated))
     _add(h, _row(h, done), _detail(done), words)
@@ -60,7 +65,7 @@ class RoundCounts:
         """Behind `%rounds` rounds, in which all lanes went back, and a last one; last: flags of guards in that one."""
         e = self.handler.code
         rounds = e.value("add i64 %rounds, 1")
-        lanes = _lanes(self.handler, "%m")
+        lanes = lanes_of(self.handler, "%m")
         whole = (rounds, e.value(f"mul i64 {rounds}, {lanes}"), rounds)
         for done in self.steps:
             if done.guard < 0:
@@ -95,7 +100,7 @@ def _held(h: Handler, word: str, negated: bool) -> str:
 
 def _of_flags(h: Handler, counted: str) -> _Words:
     some = _flag(h, h.code.value(f"icmp ne i32 {counted}, 0"))
-    return some, _lanes(h, counted), _flag(h, h.code.value(f"icmp eq i32 {counted}, %m"))
+    return some, lanes_of(h, counted), _flag(h, h.code.value(f"icmp eq i32 {counted}, %m"))
 
 
 def _detail(done: Step) -> Counted:
@@ -104,10 +109,10 @@ def _detail(done: Step) -> Counted:
 
 
 def _row(h: Handler, done: Step) -> str:
-    return h.code.value(f"getelementptr i8, ptr {h.code.field('ctx.counters')}, i64 {_detail(done).offset}")
+    return h.code.value(f"getelementptr i8, ptr {h.code.field('ctx.counters')}, i64 {_detail(done).row}")
 
 
-def _lanes(h: Handler, mask: str) -> str:
+def lanes_of(h: Handler, mask: str) -> str:
     number = h.code.call("llvm.ctpop.i32", "i32", [("i32", mask)])
     return h.code.value(f"zext i32 {number} to i64")
 
@@ -117,7 +122,12 @@ def _flag(h: Handler, flag: str) -> str:
 
 
 def _add(h: Handler, row: str, detail: Counted, words: _Words) -> None:
-    for number, word in enumerate(words if detail.what == "held" else words[:2]):
+    add(h, row, words if detail.what == "held" else words[:2])
+
+
+def add(h: Handler, row: str, words: Sequence[str]) -> None:
+    """Add words (i64) to the first ones of a row."""
+    for number, word in enumerate(words):
         place = h.code.value(f"getelementptr i64, ptr {row}, i64 {number}") if number else row
         old = h.code.value(f"load i64, ptr {place}")
         h.code.line(f"store i64 {h.code.value(f'add i64 {old}, {word}')}, ptr {place}")

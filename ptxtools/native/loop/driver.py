@@ -43,7 +43,8 @@ def run(launch: Launch) -> Outcome:
 def _encoded(launch: Launch) -> Encoded:
     """The tables of the program, made when it is first launched like this."""
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
-    key = f"native{'-host' * host}{'-many' * many}-{launch.numerics}"
+    trial = launch.observers is not None and launch.observers.trial  # whose events have other filters
+    key = f"native{'-host' * host}{'-many' * many}{'-trial' * trial}-{launch.numerics}"
     encoded = launch.program.cache.get(key)
     if encoded is None:
         encoded = encode(launch.program, host=host, everywhere=many, numerics=launch.numerics)
@@ -70,6 +71,10 @@ class _GridRun:
         self.workers: list[Worker] = []
         self.threads: list[threading.Thread] = []
         self.tables.polls.live = self.count
+        if launch.observers is not None:
+            from .inspection import Inspection
+
+            launch.inspector = Inspection(self.workers)
 
     def run(self) -> Outcome:
         threads = self.threads
@@ -124,6 +129,7 @@ class _GridRun:
                     self.launch.counts += worker.counts
                 worker.schedule.release()
                 vars(worker).clear()
+        self.launch.inspector = None
         self.failures.clear()  # whose tracebacks lead here
         self.hangs.clear()
 
@@ -152,7 +158,7 @@ class _GridRun:
         if self.bounds:
             from . import filters
 
-            worker.filter(filters.rows_of(self.bounds, self.shape.flags))
+            worker.filter(filters.rows_of(self.bounds, self.shape.flags, self.shape.owners))
         self.workers.append(worker)
         return worker
 
@@ -183,6 +189,8 @@ class _GridRun:
                     return
                 if last:
                     return
+                if worker.gated and not worker.begins:
+                    continue
                 steps += 1
                 if steps >= next_look:
                     next_look = 2 * steps

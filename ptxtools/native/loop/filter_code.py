@@ -1,33 +1,33 @@
-"""Native services before events that are looked at, as text (`code.notation`): whether anybody has to be told.
+"""Native service before an access that is looked at, as text (`code.notation`): whether anybody has to be told.
 
-Of an access: the addresses of the lanes whose guard holds, then table by table the stretches that they lie in, and the
-flags of their bytes. Of another event: who comes.
+The addresses of the lanes whose guard holds; then, table by table, the stretches that they lie in, and what is kept of
+their bytes (`filter_flags`, `filter_owners`). Other events: `filter_meetings`.
 """
 
 from __future__ import annotations
 
-from ptxtools.machine import filters
 from ptxtools.native.code.emitter import expand, module_of
 from ptxtools.program.program import OFFSET_MASK
 
-ACCESS, MEETING = "filter_access", "filter_meeting"
+from . import filter_meetings
+from .filter_flags import FLAGS, GATHER
+from .filter_owners import OWNERS, SCATTER
+
+ACCESS, MEETING = "filter_access", filter_meetings.NAME
 
 
 def module(attributes: str) -> str:
     """The services as LLVM IR."""
-    return module_of([expand(_ACCESS), expand(_MEETING)], "", attributes)
+    return module_of([expand(_ACCESS), expand(filter_meetings.TEXT)], "", attributes)
 
 
 #: Bits of a generic address that are the place in its window.
 _INSIDE = (1 << 56) - 1
-_GATHER, _GATHERED = "llvm.masked.gather.v32i32.v32p0", "<32 x ptr> align 1 %word.ptrs"
-#: Flags of four bytes that are all set.
-_ALL_SET = 0x01010101
-
 _ACCESS = f"""
 declare i32 @llvm.cttz.i32(i32, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare <32 x i32> @{_GATHER}(<32 x ptr>, <32 x i1>, <32 x i32>)
+declare <32 x i32> @{GATHER}(<32 x ptr>, <32 x i1>, <32 x i32>)
+declare void @{SCATTER}(<32 x i32>, <32 x ptr>, <32 x i1>)
 declare i64 @llvm.vector.reduce.or.v32i64(<32 x i64>)
 service @{ACCESS} {{
   %filters = get ctx.filters
@@ -219,7 +219,9 @@ found:
   %group = and i32 %left, %inside.bits
   %others = xor i32 %inside.bits, -1
   %rest = and i32 %left, %others
-  %plain = icmp eq i32 %flagged, 0
+  %owned = get filter.owned of %filter
+  %any.kept = or i32 %flagged, %owned
+  %plain = icmp eq i32 %any.kept, 0
   br i1 %plain, label %passed, label %flag
 flag:
   %flags.row = get row.flags of %row.p
@@ -227,56 +229,11 @@ flag:
   br i1 %unflagged, label %passed, label %flags
 flags:
   %flags.base = add i64 %flags.row, %flags.from
-  br i1 %own.cta, label %words, label %ask
-words:                                            ; four flags at a time
-  %word.at = phi i64 [ 0, %flags ], [ %word.next, %words ]
-  %set = phi <32 x i1> [ splat (i1 true), %flags ], [ %set.now, %words ]
-  %word.base = add i64 %flags.base, %word.at
-  %word.base.all = splat64 %word.base
-  %word.places = add <32 x i64> %distance, %word.base.all
-  %word.ptrs = inttoptr <32 x i64> %word.places to <32 x ptr>
-  %group.lanes = lanes %group
-  %word = call <32 x i32> @{_GATHER}({_GATHERED}, <32 x i1> %group.lanes, <32 x i32> zeroinitializer)
-  %word.next = add i64 %word.at, 4
-  %word.left = sub i64 %size, %word.at
-  %word.whole = icmp uge i64 %word.left, 4
-  %word.bits64 = shl i64 %word.left, 3
-  %word.bits = trunc i64 %word.bits64 to i32
-  %word.bits.low = and i32 %word.bits, 31
-  %word.bit = shl i32 1, %word.bits.low
-  %word.part = sub i32 %word.bit, 1
-  %word.mask = select i1 %word.whole, i32 -1, i32 %word.part
-  %word.full = and i32 %word.mask, {_ALL_SET}
-  %word.mask.all = splat32 %word.mask
-  %word.full.all = splat32 %word.full
-  %word.masked = and <32 x i32> %word, %word.mask.all
-  %word.set = icmp eq <32 x i32> %word.masked, %word.full.all
-  %set.now = and <32 x i1> %set, %word.set
-  %word.more = icmp ult i64 %word.next, %size
-  br i1 %word.more, label %words, label %judge
-judge:
-  %set.bits = bits %set.now
-  %set.own = and i32 %set.bits, %group
-  %set.all = icmp eq i32 %set.own, %group
-  br i1 %set.all, label %passed, label %unset
-unset:
-  %reads = get access.reads
-  %must = icmp ne i32 %reads, 0
-  br i1 %must, label %ask, label %mark
-mark:
-  br label %mark.one
-mark.one:
-  %mark.left = phi i32 [ %group, %mark ], [ %mark.rest, %mark.one ]
-  %mark.lane = call i32 @llvm.cttz.i32(i32 %mark.left, i1 true)
-  %mark.distance = extractelement <32 x i64> %distance, i32 %mark.lane
-  %mark.at = add i64 %mark.distance, %flags.base
-  %mark.p = inttoptr i64 %mark.at to ptr
-  call void @llvm.memset.p0.i64(ptr %mark.p, i8 1, i64 %size, i1 false)
-  %mark.less = sub i32 %mark.left, 1
-  %mark.rest = and i32 %mark.left, %mark.less
-  %mark.done = icmp eq i32 %mark.rest, 0
-  br i1 %mark.done, label %passed, label %mark.one
-passed:
+  br i1 %own.cta, label %kept.own, label %ask
+kept.own:
+  %is.owned = icmp ne i32 %owned, 0
+  br i1 %is.owned, label %owner, label %words
+{FLAGS}{OWNERS}passed:
   %through = icmp eq i32 %rest, 0
   br i1 %through, label %judged, label %next
 judged:
@@ -305,89 +262,4 @@ done:
 ask:
   ret i32 SERVED_NOT
 }}
-"""
-
-
-#: Whether all threads of the warp come, and what else the rule asks for.
-_MEETING = f"""
-service @{MEETING} {{
-  %g.slot = get meeting.guard
-  %free = icmp slt i32 %g.slot, 0
-  br i1 %free, label %who, label %held
-held:
-  %g.p = getelementptr i8, ptr %fp, i32 %g.slot
-  %g.bits = load i32, ptr %g.p
-  %turned = get meeting.turned
-  %g.now = xor i32 %g.bits, %turned
-  br label %who
-who:
-  %held.now = phi i32 [ -1, %0 ], [ %g.now, %held ]
-  %m = and i32 %held.now, %mask
-  %nobody = icmp eq i32 %m, 0
-  br i1 %nobody, label %done, label %some
-some:
-  %rule = get meeting.rule
-  %nobody.rule = and i32 %rule, {filters.NOBODY}
-  %welcome = icmp eq i32 %nobody.rule, 0
-  br i1 %welcome, label %warp.whole, label %ask
-warp.whole:
-  %threads = get ctx.threads
-  %id = get warp.id
-  %before = shl i32 %id, 5
-  %ours = sub i32 %threads, %before
-  %full = icmp uge i32 %ours, 32
-  %ours.low = and i32 %ours, 31
-  %bit = shl i32 1, %ours.low
-  %part = sub i32 %bit, 1
-  %everybody = select i1 %full, i32 -1, i32 %part
-  %all = icmp eq i32 %m, %everybody
-  %whole = and i32 %rule, {filters.WHOLE}
-  %any = icmp eq i32 %whole, 0
-  %whole.ok = or i1 %all, %any
-  br i1 %whole.ok, label %uniform, label %ask
-uniform:
-  %uniform.rule = and i32 %rule, {filters.UNIFORM}
-  %mixed = icmp eq i32 %uniform.rule, 0
-  %same = icmp eq i32 %m, %mask
-  %uniform.ok = or i1 %same, %mixed
-  br i1 %uniform.ok, label %named, label %ask
-named:
-  %on = lanes %m
-  %named.rule = and i32 %rule, {filters.NAMED}
-  %unnamed = icmp eq i32 %named.rule, 0
-  br i1 %unnamed, label %counted, label %members
-members:
-  %members.slot = get meeting.members
-  %members.p = getelementptr i8, ptr %fp, i32 %members.slot
-  %masks = load <32 x i32>, ptr %members.p, align 64
-  %everybody.all = splat32 %everybody
-  %masks.own = and <32 x i32> %masks, %everybody.all
-  %complete = icmp eq <32 x i32> %masks.own, %everybody.all
-  %complete.on = and <32 x i1> %complete, %on
-  %complete.bits = bits %complete.on
-  %members.ok = icmp eq i32 %complete.bits, %m
-  br i1 %members.ok, label %counted, label %ask
-counted:
-  %counted.rule = and i32 %rule, {filters.COUNTED}
-  %uncounted = icmp eq i32 %counted.rule, 0
-  br i1 %uncounted, label %done, label %counts
-counts:                                           ; whole warps, at least one
-  %counts.slot = get meeting.counts
-  %counts.p = getelementptr i8, ptr %fp, i32 %counts.slot
-  %each = load <32 x i32>, ptr %counts.p, align 64
-  %warps = get ctx.warps
-  %warps.all = splat32 %warps
-  %turned32 = call <32 x i32> @llvm.fshr.v32i32(<32 x i32> %each, <32 x i32> %each, <32 x i32> splat (i32 5))
-  %less = sub <32 x i32> %turned32, splat (i32 1)
-  %right = icmp ult <32 x i32> %less, %warps.all
-  %right.on = and <32 x i1> %right, %on
-  %right.bits = bits %right.on
-  %counts.ok = icmp eq i32 %right.bits, %m
-  br i1 %counts.ok, label %done, label %ask
-done:
-  ret i32 SERVED_DONE
-ask:
-  ret i32 SERVED_NOT
-}}
-declare <32 x i32> @llvm.fshr.v32i32(<32 x i32>, <32 x i32>, <32 x i32>)
 """

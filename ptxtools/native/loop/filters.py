@@ -16,7 +16,7 @@ import numpy as np
 
 from ptxtools.machine.filters import COUNTED, NAMED, SPACES, Bounds, Filters
 from ptxtools.native.code import structures
-from ptxtools.native.code.structures import BOUND, FILTER, NO_SLOT, ROW, AccessFilter, Long, MeetingFilter
+from ptxtools.native.code.structures import BOUND, FILTER, NO_SLOT, OWNERS, ROW, AccessFilter, Long, MeetingFilter
 from ptxtools.program.details import Guard, Look, Meeting, Touch
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Op, Ref, Slot
 
@@ -55,18 +55,19 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
     return found.tables
 
 
-def rows_of(tables: list[Bounds], flags: int) -> tuple[Array, list[Array]]:
-    """Rows of FILTER, and the arrays that they point to. flags: bytes from shared memory to its flags."""
+def rows_of(tables: list[Bounds], flags: int, owners: int) -> tuple[Array, list[Array]]:
+    """Rows of FILTER, and the arrays that they point to. flags, owners: bytes from shared memory to those of it."""
     kept = []
     rows = np.zeros((len(tables), FILTER.size // 8), np.uint64)
     for row, bounds in zip(rows, tables, strict=True):
-        row[0] = bounds.flagged
+        head = bounds.flagged, bounds.owners is not None, *(max(1, n).bit_length() - 1 for n in bounds.owners or (1, 1))
+        row[:2] = np.array(head, np.uint32).view(np.uint64)
         for number, space in enumerate(SPACES):
             for writes, of in enumerate((bounds.reads, bounds.writes)):
                 places = np.array(of[space], np.uint64)
                 assert places.shape[1:] == (ROW.size // 8,)
-                if bounds.flagged and space == "shared":
-                    places[:, 2] = flags
+                if space == "shared" and (bounds.flagged or bounds.owners):
+                    places[:, 2] = flags if bounds.flagged else owners + OWNERS.size
                 kept.append(places)
                 at = (FILTER.offset("bounds") + BOUND.size * (2 * number + writes)) // 8
                 row[at : at + 2] = places.__array_interface__["data"][0], len(places)

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxtools.program.details import Counted
-from ptxtools.program.program import COUNTER_WORDS, Counter, Op
+from ptxtools.program.program import COUNTER_BYTES, Counter, Op
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
-
-_ROW = 8 * COUNTER_WORDS
 
 
 def count(f: FunctionLowering) -> None:
@@ -31,4 +29,4 @@ def count(f: FunctionLowering) -> None:
 def _counter(f: FunctionLowering, what: str) -> Op:
     counters = f.linker.counters
     counters.append(Counter(f.where, what, f.linker.number_of(f.function.name)))
-    return Op("count", imm=_ROW * (len(counters) - 1), detail=Counted(what), where=f.where)
+    return Op("count", detail=Counted(what, COUNTER_BYTES * (len(counters) - 1)), where=f.where)

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ptxtools.program.details import Action, Called, Guard, Look, Meeting, ThreadCopy, Touch
-from ptxtools.program.operations import LANE_ACCESS, OPERATIONS, access_bytes
+from ptxtools.program.operations import COUNTS, LANE_ACCESS, OPERATIONS, access_bytes, access_lanes
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
@@ -135,7 +135,7 @@ class _Rewriter:
                 for mark in self._wanted([_mark(op)]):
                     ops = self._cut(ops, mark)
                 continue
-            if op.kind == "count":
+            if op.kind in COUNTS:
                 ops.append(op)
                 continue
             ops = self._touches(ops, op, op.kind)
@@ -308,8 +308,8 @@ def _access(op: Op, function: int) -> Op | None:
     """The look at a memory access; parameters are not looked at."""
     if op.space == "param":
         return None
-    detail = Look(OPERATIONS[op.kind].access, access_bytes(op), op.negated, _lanes(op), function)
-    stored = slice(1, None) if op.kind == "st" else slice(0)
+    detail = Look(OPERATIONS[op.kind].access, access_bytes(op), op.negated, access_lanes(op), function)
+    stored = slice(1, None) if OPERATIONS[op.kind].access == "write" else slice(0)
     src = (op.src[0], op.guard, *op.src[stored])
     types = (op.src_types[0], "pred", *op.src_types[stored])
     return Op(
@@ -329,14 +329,6 @@ def _copy(op: Op, function: int) -> list[Op | None]:
                 space=op.space, detail=Look("read", made.size, op.negated, 32, function),
                 where=op.where)  # fmt: skip
     return [source, target]
-
-
-def _lanes(op: Op) -> int:
-    """The number of lanes whose addresses count; for matrices of a warp, one for each row (9.7.14.5.15)."""
-    if not OPERATIONS[op.kind].warp or op.opcode is None:
-        return 32
-    matrices = next((n for n in (1, 2, 4) if op.opcode.has(f"x{n}")), 4)
-    return min(32, matrices * (16 if op.opcode.has("m16n16") else 8))
 
 
 def _meeting(op: Op, kind: str, guard: Ref | None, negated: bool) -> Op | None:

@@ -16,7 +16,7 @@ from ptxtools.semantics.types import bits_of
 from .colouring import bits, block_liveness
 
 #: Operations whose registers are in use when they have executed, and the names of those operands.
-IN_FLIGHT = {"wgmma.mma_async": ("d", "a"), "tcgen05.ld": ("r", "redval")}
+IN_FLIGHT = {"wgmma.mma_async": ("d", "a"), "tcgen05.ld": ("r", "mdata", "cdata", "redval")}
 #: For a register that nobody asked about.
 _OTHER = Slot(-1)
 #: Their results are as little written as what they read.
