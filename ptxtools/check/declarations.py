@@ -11,6 +11,7 @@ from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
 from . import codes
+from .availability import lack
 from .context import Context
 from .refused import check_sizes, check_variable_name
 from .values import OPAQUE, Scope
@@ -37,6 +38,7 @@ _MAX_NUMBER = (1 << 32) - 1
 #: Types that an address, or a byte of one, can initialise.
 _ADDRESSES, _MASKED = ("u32", "u64"), ("u8", "u32", "u64")
 _CALLED = {"func": "a function", "entry": "a kernel"}
+_MANAGED = ".managed"
 #: Linkage added after PTX 1.0.
 _DATED = frozenset({"weak", "common"})
 
@@ -74,6 +76,21 @@ def check_constant_space(context: Context, variables: Iterable[Variable]) -> Non
             message = f"the .const variables up to '{v.name}' take {used} bytes; at most {_CONSTANT_BYTES} are allowed"
             context.report(codes.TOO_LARGE, message, v.name_span, section="5.1.3")
             return
+
+
+def check_unnamed(context: Context, unnamed: Iterable[tuple[Variable, bool]]) -> None:
+    """Declarations without a name, and ranges of none (5.4.1): ptxas looks at what is written, and drops them."""
+    for v, in_function in unnamed:
+        _shape(context, v)
+        if v.type != "pred":
+            check_type(context, v)
+        check_alignment(context, v.align, v)
+        if v.bank is not None:
+            refuse_banks(context, v.span)
+        if in_function:
+            _in_function(context, v)
+        what = f"'{v.name}<0>' declares nothing" if v.name else "a declaration without a name"
+        context.tolerate(what, v.name_span if v.name else v.span, section="5.4.1", help=("remove it",))
 
 
 def same_declarator(earlier: object, later: Variable) -> bool:
@@ -135,7 +152,7 @@ def _in_function(context: Context, v: Variable) -> None:
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.3")
     if v.space == "param" and context.declared.version >= _LISTS_SINCE:
         context.require("a .param variable in a body", (Need((), (2, 0), ()),), v.name_span, "5.1.6.4")
-    if v.space == "param" and v.vector > 1:
+    if v.space == "param" and v.vector > 1 and not v.dims:
         message = f"'{v.name}': .param cannot contain vectors"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.6")
     if v.space == "param" and v.type == "f16x2" and not v.dims:
@@ -247,10 +264,24 @@ def _linkage(context: Context, v: Variable) -> None:
         message = f"'{v.name}': textures, samplers and surfaces cannot be .common"
         context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
     if v.linkage in _DATED:
-        context.require_directive(f".{v.linkage}", context.word(v.span, f".{v.linkage}"))
+        _dated(context, v)
     if v.linkage == "extern" and v.init is not None:
         message = f"'{v.name}' is defined elsewhere (.extern): it has no initialiser here"
         context.report(codes.INITIALISER_PLACE, message, v.name_span, section="11.6.1")
+
+
+def _dated(context: Context, v: Variable) -> None:
+    """`.weak` and `.common` came later; ptxas has .common on every target."""
+    from ptxtools.isa.directives import DIRECTIVES
+
+    name, span = f".{v.linkage}", context.word(v.span, f".{v.linkage}")
+    early = lack(name, (Need((), DIRECTIVES[name].ptx, ()),), context.declared)
+    needs = Need((), DIRECTIVES[name].ptx, (DIRECTIVES[name].target,))
+    late = lack(name, (needs,), context.declared)
+    if context.gathered is None and v.linkage == "common" and late and not early:
+        context.tolerate(f"{name} ({context.declared})", span, section="11.6.4")
+    else:
+        context.require_directive(name, span)
 
 
 def _attributes(context: Context, v: Variable) -> None:
@@ -261,6 +292,9 @@ def _attributes(context: Context, v: Variable) -> None:
         info = ATTRIBUTES.get(attribute)
         if info is None:
             context.report(codes.ATTRIBUTE, f"unknown attribute '{attribute}'", v.name_span, section="5.4.8")
+        elif v.space not in info.places and attribute == _MANAGED and _is_range(context, v):
+            message = f"attribute {attribute} of a range in .{v.space}"
+            context.tolerate(message, v.name_span, section="5.4.8", help=("remove it: it has no effect",))
         elif v.space not in info.places:
             message = f"'{v.name}': attribute {attribute} is for .global variables"
             context.report(codes.ATTRIBUTE, message, v.name_span, section="5.4.8")
@@ -269,6 +303,11 @@ def _attributes(context: Context, v: Variable) -> None:
             context.report(codes.ATTRIBUTE, message, v.name_span, section="5.4.8")
         else:
             require_attribute(context, info, v.name_span)
+
+
+def _is_range(context: Context, v: Variable) -> bool:
+    """Whether `d<4>` declares the variable: ptxas does not look at the attributes of a range."""
+    return v.count is not None or context.text[v.name_span[1] :].lstrip()[:1] == "<"
 
 
 def require_attribute(context: Context, info: AttributeInfo, span: Span) -> None:

@@ -32,6 +32,8 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope:
         yield Problem(codes.OPERAND_KIND, message, 1, None, ("copy vectors by mov.v2 or mov.v4",), "9.7.9.4")
     if op.name == "createpolicy" and op.has("range"):
         yield from _sizes(operands)
+    if op.name == "alloca" and len(operands) == 3 and isinstance(operands[2], Immediate):
+        yield from _alignment(operands[2].value)
     if op.family == "tex":
         yield from _depth(op, operands)
     if (
@@ -50,6 +52,12 @@ def _sizes(operands: Sequence[Operand]) -> Iterator[Problem]:
     if len(sizes) == 2 and sizes[0] > sizes[1]:
         message = f"the primary size, {sizes[0]}, exceeds the total size, {sizes[1]}"
         yield Problem(codes.CONSTANT_RANGE, message, 2, None, (), "9.7.9.18")
+
+
+def _alignment(value: int) -> Iterator[Problem]:
+    """The alignment of an allocation is a power of two (9.7.17.3)."""
+    if value & (value - 1):
+        yield Problem(codes.CONSTANT_RANGE, f"the alignment is {value}; it must be a power of two", 2)
 
 
 def _narrow(op: Opcode, source: Operand, scope: Scope) -> Iterator[Problem]:
