@@ -24,11 +24,9 @@ from conformance import fresh  # noqa: E402
 from conformance.oracle import release_of, releases  # noqa: E402
 from conformance.record import Record, read_all  # noqa: E402
 from conformance.replay import Deviation, Difference, deviations, differences, tolerated  # noqa: E402
-from sweep_ptxas import FRESH, ask, ask_again  # noqa: E402
+from sweep_ptxas import FRESH, FRESH_REVIEWED, ask, ask_again  # noqa: E402
 
 DATA = ROOT / "testdata" / "conformance"
-#: Differences that only fresh probes have shown: as the lists beside it.
-FRESH_REVIEWED = DATA / "deviations" / "fresh"
 #: Probes that are asked in one go.
 _PART = 24_000
 

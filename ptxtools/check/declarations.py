@@ -1,4 +1,4 @@
-"""Variables: where each space, type, shape, alignment, attribute and initialiser is allowed (5.1, 5.2, 5.4)."""
+"""Variables: where each space, type, shape, alignment and attribute is allowed (5.1, 5.2, 5.4)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import NO_SPAN, Span
-from ptxtools.ir.nodes import Function, Immediate, Initializer, Member, SymbolValue, Variable
+from ptxtools.ir.nodes import Variable
 from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
 from . import codes
 from .availability import lack
 from .context import Context
+from .initialisers import check_initialiser
 from .refused import check_sizes, check_variable_name
 from .values import OPAQUE, Scope
 
@@ -30,14 +31,10 @@ _LISTS_SINCE = (1, 4)
 BANK, _LAST_BANK = "a constant bank", 10
 #: Bytes of constant memory that a module declares (5.1.3).
 _CONSTANT_BYTES = 65536
-_INITIALISED = frozenset({"global", "const"})
 _MAX_VECTOR_BITS = 128
 _MAX_PARAM_ALIGNMENT = 128
 #: Alignments and numbers of registers have 32 bits.
 _MAX_NUMBER = (1 << 32) - 1
-#: Types that an address, or a byte of one, can initialise.
-_ADDRESSES, _MASKED = ("u32", "u64"), ("u8", "u32", "u64")
-_CALLED = {"func": "a function", "entry": "a kernel"}
 _MANAGED = ".managed"
 #: Linkage added after PTX 1.0.
 _DATED = frozenset({"weak", "common"})
@@ -58,7 +55,7 @@ def check_variable(context: Context, variable: Variable, scope: Scope, *, in_fun
     if variable.attributes:
         _attributes(context, variable)
     if variable.init is not None:
-        _initialiser(context, variable, scope)
+        check_initialiser(context, variable, scope)
 
 
 def check_constant_space(context: Context, variables: Iterable[Variable]) -> None:
@@ -313,104 +310,3 @@ def _is_range(context: Context, v: Variable) -> bool:
 def require_attribute(context: Context, info: AttributeInfo, span: Span) -> None:
     """Check the version and target that an attribute needs."""
     context.require(f"attribute {info.name}", (Need((), info.ptx, (info.target,)),), span, "5.4.8")
-
-
-# --- initialisers (5.4.4) ---------------------------------------------------------------------------------------------
-
-
-def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
-    if v.linkage == "extern":
-        return
-    if v.type in OPAQUE:
-        if not _names_members(v.init, len(v.dims)):
-            message = f"'{v.name}': a .{v.type} is initialised by members in braces, such as {{width = 16}}"
-            context.report(codes.INITIALISER_TYPE, message, v.name_span, section="5.3")
-        return
-    if v.space not in _INITIALISED:
-        message = f"'{v.name}': variables in .{v.space} cannot have an initialiser"
-        context.report(codes.INITIALISER_PLACE, message, v.name_span, section="5.4.4")
-        return
-    if v.type in ("f16", "f16x2") and v.init != []:
-        message = f"'{v.name}': a .{v.type} variable cannot have an initialiser"
-        context.report(
-            codes.INITIALISER_TYPE, message, v.name_span, help=("declare it as .b16 or .b32",), section="5.4.4"
-        )
-        return
-    shape = (*v.dims, v.vector) if v.vector > 1 else v.dims
-    assert v.init is not None
-    _Values(context, v, scope).check(v.init, shape)
-
-
-def _names_members(init: Initializer | None, depth: int) -> bool:
-    """Whether the initialiser of an opaque variable has only named members in its braces (of each element)."""
-    if not isinstance(init, list):
-        return False
-    return all(isinstance(part, Member) or (depth > 0 and _names_members(part, depth - 1)) for part in init)
-
-
-class _Values:
-    """The values of one initialiser; only the first error of each kind is reported."""
-
-    def __init__(self, context: Context, variable: Variable, scope: Scope) -> None:
-        self.context, self.variable, self.scope = context, variable, scope
-        self.said: set[str] = set()
-
-    def check(self, init: Initializer, shape: tuple[int | None, ...]) -> None:
-        waiting: list[tuple[Initializer, tuple[int | None, ...]]] = [(init, shape)]
-        while waiting:
-            part, dims = waiting.pop()
-            if isinstance(part, list):
-                if not dims:
-                    self._say(codes.INITIALISER_TYPE, "braces around the value of a scalar")
-                elif dims[0] is not None and len(part) > dims[0]:
-                    self._say(codes.INITIALISER_COUNT, f"{len(part)} values for {dims[0]} elements")
-                elif len(dims) == 1 and self.variable.vector > 1 and len(part) < self.variable.vector:
-                    self._say(codes.INITIALISER_COUNT, f"{len(part)} values for a vector of {self.variable.vector}")
-                else:
-                    waiting.extend((inner, dims[1:]) for inner in part)
-            elif dims:
-                self._say(codes.INITIALISER_COUNT, "a single value where a list in braces is required")
-            else:
-                self._value(part)
-
-    def _value(self, part: Initializer) -> None:
-        info = TYPES[self.variable.type]
-        if isinstance(part, Immediate):
-            whole = part.type in ("s64", "u64")
-            if whole == (info.kind == "float"):
-                # ptxas initialises an untyped variable with the bits of a floating-point constant.
-                if not (info.kind == "bits" and not whole):
-                    what = "an integer" if whole else "a floating-point"
-                    self._say(codes.INITIALISER_TYPE, f"{what} constant initialises a .{self.variable.type}")
-            elif not whole and info.kind == "int":
-                self._say(codes.INITIALISER_TYPE, f"a floating-point constant initialises a .{self.variable.type}")
-        elif isinstance(part, SymbolValue):
-            self._symbol(part)
-
-    def _symbol(self, part: SymbolValue) -> None:
-        if part.generic:
-            self.context.require_addition("generic() in an initialiser", self.variable.name_span)
-        if part.mask is not None:
-            self.context.require_addition("a mask in an initialiser", self.variable.name_span)
-        symbol = self.scope.lookup(part.name)
-        span = self.context.word(self.variable.span, part.name)
-        if symbol is None:
-            message = f"'{part.name}' is not declared before this initialiser"
-            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
-        elif isinstance(symbol, Variable) and symbol.space not in _INITIALISED:
-            message = f"'{part.name}' is in .{symbol.space}: only addresses in .global and .const can initialise"
-            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
-        elif not isinstance(symbol, (Variable, Function)):
-            message = f"'{part.name}' has no address"
-            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
-        elif self.variable.type not in (_ADDRESSES if part.mask is None else _MASKED):
-            self._say(codes.INITIALISER_TYPE, f"an address does not fit a .{self.variable.type}")
-        else:
-            what = _CALLED[symbol.kind] if isinstance(symbol, Function) else "a variable"
-            self.context.require_addition(f"the address of {what} as an initial value", span)
-
-    def _say(self, code: str, message: str) -> None:
-        if code not in self.said:
-            self.said.add(code)
-            v = self.variable
-            self.context.report(code, f"'{v.name}': {message}", v.name_span, section="5.4.4")

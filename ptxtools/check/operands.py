@@ -241,16 +241,15 @@ class _Fit(VectorFit):
         )  # fmt: skip
 
     def _is_sum(self, operand: SymbolOffset, spec: OperandSpec) -> bool:
-        """Whether ptxas adds a register and a constant: of 32 bits, also for 16, or of 64 in mov."""
+        """Whether ptxas adds a register and a constant: integers of 32 or 64 bits; 16 bits are cut from 32."""
         found, info = self.scope.resolve(operand.name), TYPES.get(spec.type or "")
         if self.op.family in _NO_SUM or self.op.name == "red.async" or self.op.section.startswith(_VIDEO):
             return False
         if found.kind != "reg" or found.vector or found.role or info is None or not {"imm", "reg"} <= spec.kinds:
             return False
-        wide = info.bits == 64 and self.op.family == "mov"
         have = TYPES[found.type]
         integers = {info.kind, have.kind} <= {"int", "bits"}
-        fits = have.bits == info.bits if wide else have.bits == 32 and info.bits in (16, 32)
+        fits = (have.bits, info.bits) in ((32, 32), (64, 64), (32, 16))
         return spec.role == "src" and not spec.vector and integers and fits
 
     def _constant(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:

@@ -143,7 +143,8 @@ def test_operands_that_ptxas_takes(text: str, codes: list[str]) -> None:
 
 @pytest.mark.parametrize(("text", "codes"), [
     ("add.u16 %h1, %h1, %r1+1;", ["PTX610"]), ("add.u16 %h1, %h1, %rd1+1;", ["PTX203"]),
-    ("add.u64 %rd1, %rd1, %r1+1;", ["PTX203"]), ("add.f64 %fd1, %fd1, %r1+1;", ["PTX203"]),
+    ("st.u64 [%rd1], %rd2+1;", ["PTX610"]), ("add.u64 %rd1, %rd1, %r1+1;", ["PTX203"]),
+    ("add.f64 %fd1, %fd1, %r1+1;", ["PTX203"]),
     ("stmatrix.sync.aligned.m8n8.x2.shared.b16 [s], {%tid.x, %r1};", ["PTX610"]),
     ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0, %r1}, {%tid.x}, {%r0}, {%r0, %r1};", ["PTX251"]),
     ("alloca.u64 %rd1, %rd2, 16;", []), ("alloca.u64 %rd1, %rd2, 24;", ["PTX225"]),
@@ -154,33 +155,37 @@ def test_sums_special_registers_and_alignments(text: str, codes: list[str]) -> N
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_a_sum_of_32_bits_is_cut_to_16(engine: str) -> None:
+def test_sums_of_32_and_64_bits(engine: str) -> None:
+    """Of 32 bits, 16 are cut off where a shorter operand is wanted."""
     text = """.version 9.0
 .target sm_90
 .address_size 64
 .entry k(.param .u64 out)
 {
-    .reg .b64 d, a; .reg .b32 t, u; .reg .b16 h; .reg .pred p;
+    .reg .b64 d, a, b; .reg .b32 t; .reg .b16 h; .reg .pred p;
     ld.param.u64 d, [out];
     mov.u32 t, %tid.x;
-    mul.wide.u32 a, t, 4;
+    mul.wide.u32 a, t, 16;
     add.u64 d, d, a;
     mad.lo.u32 t, t, 70000, 65530;
     setp.gt.s16 p, t+1, 0;
     selp.s16 h, 7, t+9, p;
-    cvt.u32.u16 u, h;
-    st.global.b32 [d], u;
+    cvt.u64.u16 b, h;
+    st.global.u64 [d], b;
+    and.b64 a, a, a+16;
+    st.global.u64 [d+8], a+0x7fffffff;
     ret;
 }
 """
     with pytest.warns(ptxtools.PtxWarning):
         module = ptxtools.loads(text)
-    out = np.zeros(32, np.uint32)
+    out = np.zeros((32, 2), np.uint64)
     ptxtools.Device("sm_90", engine=engine).launch(module["k"], 1, 32, [out])
     values = [70000 * lane + 65530 for lane in range(32)]
     positive = [0 < (value + 1) % 65536 < 32768 for value in values]
     assert 5 < sum(positive) < 27
-    assert out.tolist() == [7 if good else (v + 9) % 65536 for v, good in zip(values, positive, strict=True)]
+    assert out[:, 0].tolist() == [7 if good else (v + 9) % 65536 for v, good in zip(values, positive, strict=True)]
+    assert out[:, 1].tolist() == [(16 * lane & 16 * lane + 16) + 0x7FFFFFFF for lane in range(32)]
 
 
 @pytest.mark.parametrize(("module", "codes"), [
