@@ -83,7 +83,7 @@ DEVICES = ("sm_100a", "sm_120a")
 
 
 def device_of(opcode: str) -> str | None:
-    """The device that a form is measured on; None for a form of chips that are not simulated, which nothing can run."""
+    """The device that a form is measured on; None for a form of sm_107 alone, which no class has."""
     needs = isa.resolve(opcode).requirements
     return next((name for name in DEVICES if all(provides_any(name, need.targets) for need in needs)), None)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ptxtools.launch.runner import Report
     from ptxtools.machine.observers import Maker
     from ptxtools.machine.providers import Engine
+    from ptxtools.model.executions import Outcomes
     from ptxtools.sim.device import RunResult
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
@@ -371,6 +372,18 @@ def _origins(data: bytes, name: str) -> Origins | None:
     if b".loc" not in data:
         return None
     return origins_of(parsed(data, name)[0][0])
+
+
+def litmus(text: str, *, model: str = "8.x", unroll: int = 2, name: str = "<memory>") -> Outcomes:
+    """What the memory consistency model (8) allows of a litmus test, in the format that `ptx-run --litmus` reads.
+
+    model: "6.0", "7.5" or "8.x"; unroll: how often one instruction is executed before a path is given up. Raises
+    PtxError for a malformed test, ValueError for an unknown model.
+    """
+    from .model.executions import run
+    from .model.litmus import read_litmus
+
+    return run(read_litmus(Source(text, name)), model, unroll)
 
 
 def ptx_run(

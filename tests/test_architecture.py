@@ -24,6 +24,7 @@ STANDS_ON = {
     "linter.rules": ("linter",),
     "container": ("ir",),
     "inputs": ("syntax", "container"),
+    "model": ("syntax",),
     "program": ("ir", "semantics"),
     "machine": ("program",),
     "native": ("machine",),
@@ -32,7 +33,7 @@ STANDS_ON = {
     "observe": ("sim",),
     "launch": ("observe", "files"),
     "pages": ("syntax", "linter", "container"),
-    "api": ("pages", "inputs", "launch", "native", "reference"),
+    "api": ("pages", "inputs", "model", "launch", "native", "reference"),
     "cli": ("api",),
 }
 

@@ -38,6 +38,7 @@ STATUSES = {
     "RESUME_SAME": ("go on with the same CTA", "`run_ctas`"),
     "SERVED_NOT": ("a native service leaves the event to Python", "`t_event`: STATUS_EVENT"),
     "SERVED_DONE": ("the event is done", "`t_event`: goes on after it"),
+    "SERVED_ON": ("it is done; nobody else gets a turn", "`t_event`: as behind Python"),
     "SERVED_LATER": ("the lanes have to wait a little", "`t_event`: other lanes and warps first, then the event again"),
     "TRAP_INSTRUCTION": ("the instruction `trap`", ""),
     "TRAP_ADDRESS": ("memory that is not there: `stop_address`", ""),

@@ -1,8 +1,8 @@
 """Rebuild the pages of docs/ that are made from the code.
 
-Usage: python tools/make_docs.py [--check]
+Usage: python tools/make_docs.py [--check] [PAGE ...]
 
---check: write nothing; exit with 1 when a page is not up to date.
+--check: write nothing; exit with 1 when a page is not up to date. PAGE: only these, such as docs/rules.md.
 """
 
 from __future__ import annotations
@@ -44,12 +44,18 @@ def pages() -> dict[str, Callable[[], str]]:
 def main() -> int:
     stale = []
     wanted = pages()
+    named = [name for name in sys.argv[1:] if name != "--check"]
+    unknown = [name for name in named if name not in wanted]
+    if unknown:
+        print(f"no page of these is made from the code: {', '.join(unknown)}", file=sys.stderr)
+        return 2
     for name in [str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "isa").glob("*.md")]:
-        if name not in wanted:
+        if name not in wanted and not named:
             stale.append(name)
             if "--check" not in sys.argv:
                 (ROOT / name).unlink()
-    for name, make in wanted.items():
+    for name in named or wanted:
+        make = wanted[name]
         path, text = ROOT / name, make()
         if path.exists() and path.read_text("utf-8") == text:
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from itertools import islice
 
@@ -56,10 +55,9 @@ def opcodes(form: Form) -> Iterator[isa.Opcode]:
     for at, element in enumerate(required or [None]):
         for value in element.values if element else ("",):
             atoms = [value if index == at and element else atom for index, atom in enumerate(usual)]
-            try:
-                yield isa.resolve(".".join([form.family, *atoms]))
-            except isa.OpcodeError:
-                continue
+            op = isa.declared(".".join([form.family, *atoms]))
+            if op is not None:
+                yield op
 
 
 @cache
@@ -83,7 +81,7 @@ def _provides(target: str, op: isa.Opcode) -> bool:
 
 
 def _accepted(lines: list[str]) -> bool:
-    module = parse("\n".join(lines), cache=False).module
+    module = parse("\n".join(lines)).module
     try:
         lower(module, "k", lambda name: 4096)
     except PtxError:
@@ -322,8 +320,9 @@ def _with(form: Form, at: int, value: str) -> Iterator[isa.Opcode]:
     for varied in kept:
         for other in form.elements[varied].values:
             chosen = {n: form.elements[n].values[0] for n in kept} | {varied: other} | {at: value}
-            with suppress(isa.OpcodeError):
-                yield isa.resolve(".".join([form.family, *(chosen[n] for n in kept)]))
+            op = isa.declared(".".join([form.family, *(chosen[n] for n in kept)]))
+            if op is not None:
+                yield op
 
 
 def _which(form: Form, refused: list[isa.Opcode], known: list[isa.Opcode]) -> str:

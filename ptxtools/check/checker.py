@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from ptxtools.diagnostics import Diagnostic, Severity
 from ptxtools.ir.nodes import Alias, Directive, File, Function, Item, Loc, Module, Pragma, Section, Variable
+from ptxtools.isa.directives import SOURCES
 
 from . import codes
 from .context import Context, Enough, Gathered
@@ -74,6 +75,10 @@ def _walk(context: Context) -> None:
             debugging.section(item)
         elif isinstance(item, Directive) and item.name == "@@DWARF":
             debugging.dwarf(item)
+        elif isinstance(item, Directive) and item.name == SOURCES:
+            debugging.sources(item)
+        elif isinstance(item, Directive):
+            context.report(codes.DIRECTIVE_PLACE, f"{item.name} is not allowed at module level", item.span)
         elif isinstance(item, Loc):
             message = ".loc is not allowed at module level; it belongs in a function body"
             context.report(codes.DIRECTIVE_PLACE, message, item.span, section="11.5.4")
@@ -90,11 +95,12 @@ def _function(context: Context, function: Function, scope: Scope, bodies: BodyCh
         from .directives import check_directives
 
         check_directives(context, function.kind, function.name, function.directives, len(function.returns))
-        if function.kind == "entry" and function.body is None:
-            first = function.directives[0]
-            message = (
-                f"{getattr(first, 'name', '.pragma')} belongs to the definition of a kernel, not to its declaration"
-            )
+        misplaced = function.directives
+        if function.kind == "func":  # other directives may stand in a declaration
+            misplaced = [item for item in misplaced if getattr(item, "name", "") == ".language"]
+        if function.body is None and misplaced:
+            first, what = misplaced[0], "a kernel" if function.kind == "entry" else "a function"
+            message = f"{getattr(first, 'name', '.pragma')} belongs to the definition of {what}, not to its declaration"
             context.report(codes.DIRECTIVE_PLACE, message, first.span, section="11.2.1")
     earlier = scope.own(function.name)
     if isinstance(earlier, Function):

@@ -76,6 +76,14 @@ class Debugging:
             self._names.append((item.function_name, item.span))
         self._places.add(place)
 
+    def sources(self, item: Directive) -> None:
+        """Source text of an intermediate language: an earlier `.file` names each file of it."""
+        self.context.require_directive(item.name, self.context.word(item.span, item.name))
+        for number in item.args[1::3]:
+            if number not in self._files:
+                message = f"no earlier .file has the number {number}"
+                self.context.report(codes.UNDECLARED, message, item.span, section="11.5.6", subjects=(str(number),))
+
     def section(self, section: Section) -> None:
         """A section: its values fit their types, and its labels are unique."""
         self._labels.add(section.name)

@@ -7,17 +7,22 @@ from collections.abc import Sequence
 from ptxtools.diagnostics import Span
 from ptxtools.ir.nodes import Directive, Pragma
 from ptxtools.isa import Need
-from ptxtools.isa.directives import DIRECTIVES, PRAGMAS, DirectiveInfo
+from ptxtools.isa.directives import DIRECTIVES, LANGUAGES, LOC_INTERMEDIATE, PRAGMAS, DirectiveInfo
 
 from . import codes
 from .context import Context
 
 #: Directives that ptxas refuses without the others; for others a missing partner is only a hazard.
 _STRICT = frozenset({".blocksareclusters"})
+#: Given twice, ptxas refuses them.
+_ONCE = frozenset({".noreturn", ".language"})
 #: Counts of registers, not of threads; and CTAs of a cluster and bytes of a CTA, where 0 has no effect.
 _MAY_BE_ZERO = frozenset(
-    {".abi_preserve", ".abi_preserve_control", ".reqnctapercluster", ".maxclusterrank", ".minperctamemory"}
-)
+    {
+        ".abi_preserve", ".abi_preserve_control", ".reqnctapercluster", ".maxclusterrank", ".minperctamemory",
+        LOC_INTERMEDIATE,
+    }
+)  # fmt: skip
 
 _PLACES = {
     "entry": "an .entry",
@@ -60,7 +65,7 @@ def check_directives(
         if item.name in _STRICT and missing:
             message = f"{item.name} requires {' and '.join(missing)}"
             context.report(codes.DIRECTIVE_LACKS, message, item.span, section=info.section)
-        if item.name == ".noreturn" and sum(other.name == item.name for other in found) > 1:
+        if item.name in _ONCE and sum(other.name == item.name for other in found) > 1:
             context.report(codes.DIRECTIVE_CONFLICT, f"{item.name} is given twice", item.span, section=info.section)
             break
         if item.name == ".noreturn" and results:
@@ -122,7 +127,10 @@ def _is_number(text: str, least: int) -> bool:
 
 def check_statement_directive(context: Context, item: Directive) -> None:
     """A directive inside a body."""
-    _placed(context, item, "statement")
+    info = _placed(context, item, "statement")
+    if info is not None:
+        _arguments(context, item, info)
+        context.require_directive(item.name, item.span)
 
 
 def _placed(context: Context, item: Directive, place: str) -> DirectiveInfo | None:
@@ -159,7 +167,16 @@ def _arguments(context: Context, item: Directive, info: DirectiveInfo) -> None:
         if info.kind == "int" and not isinstance(value, int):
             message = f"{item.name} takes numbers, found '{value}'"
             context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)
-        elif isinstance(value, int) and info.range is not None and value > info.range[1]:
+        elif info.kind == "language" and isinstance(value, str) and value.strip('"').lower() not in LANGUAGES:
+            message = f"{item.name} takes numbers and the names of languages, found {value}"
+            help = (f"the languages are {', '.join(sorted(LANGUAGES))}",)
+            context.report(codes.DIRECTIVE_VALUE, message, item.span, help=help, section=info.section)
+        elif (
+            isinstance(value, int)
+            and info.range is not None
+            and not info.range[0] <= value <= info.range[1]
+            and (value > 0 or info.kind != "int")
+        ):
             message = f"{item.name} must be at most {info.range[1]}, found {value}"
             context.report(codes.DIRECTIVE_VALUE, message, item.span, section=info.section)
         elif isinstance(value, int) and info.kind == "int" and value <= 0 and item.name not in _MAY_BE_ZERO:

@@ -63,6 +63,7 @@ class BodyChecker:
         self.context = context
         #: Whether functions may have mixed values of .cta_group.
         self._groups = not context.text or "cta_group::2" in context.text
+        self._cta_memory = not context.text or "%perctamemory" in context.text
         self._verdicts: dict[tuple[object, ...], int] = {}
         self._last: Variable | None = None
         #: Of the statements: "kernel" in the body of an entry.
@@ -89,6 +90,10 @@ class BodyChecker:
             from .groups import check_groups
 
             check_groups(self.context, function)
+        if self._cta_memory and function.kind == "entry":
+            from .ctamemory import check_cta_memory
+
+            check_cta_memory(self.context, function)
 
     def _open(self, body: ScopeNode, names: Scope) -> None:
         """Labels are visible in their whole scope; everything else from its declaration on."""

@@ -75,9 +75,13 @@ def _report(file: tuple[str, Settings]) -> Report:
 def report_of(data: bytes, name: str, settings: Settings, started: float = 0.0) -> Report:
     label = shown(name, settings)
     findings = lint_data(data, label, settings)
+    return Report(label, findings, fails(findings, settings), "", time.perf_counter() - started)
+
+
+def fails(findings: Sequence[Diagnostic], settings: Settings) -> bool:
+    """Whether findings affect the status."""
     counting = settings.strict or any(finding.severity is Severity.ERROR for finding in findings)
-    fails = bool(findings) and counting and not settings.exit_zero
-    return Report(label, findings, fails, "", time.perf_counter() - started)
+    return bool(findings) and counting and not settings.exit_zero
 
 
 def shown(name: str, settings: Settings) -> str:

@@ -175,7 +175,7 @@ def exit_status(command: click.Command, name: str, arguments: Sequence[str] | No
             result = command.main(given, prog_name=name, standalone_mode=False)
             return result if isinstance(result, int) else OK
         except BaseException as error:
-            return _report(error, name)
+            return report_failure(error, name)
 
 
 _plain_warning = warnings.showwarning
@@ -197,7 +197,7 @@ def _stopped(error: BaseException | None) -> Trap | None:
     return error
 
 
-def _report(error: BaseException, name: str) -> int:
+def report_failure(error: BaseException, name: str) -> int:
     """Print the error message; returns the exit status."""
     if isinstance(error, SystemExit) and "PacifyFlush" in type(sys.stdout).__name__:  # click's mark of a closed pipe
         error = BrokenPipeError()

@@ -34,6 +34,7 @@ _EXAMPLES = examples(
     "ptx-lint --format sarif kernel.ptx > findings.sarif",
     "ptx-lint --select PTX1,PTX2 --strict kernel.ptx",
     "ptx-lint --exclude third_party build     # all *.ptx and *.ptxo below build",
+    "ptx-lint --reformat kernel.ptx           # --check-format: only say which files differ",
     "ptx-lint --explain PTX301",
 )
 
@@ -53,6 +54,9 @@ _EXAMPLES = examples(
 @click.option("--exit-zero", is_flag=True, default=None, help="Exit with 0 despite findings.")
 @click.option("--fix", is_flag=True, help="Apply safe fixes to the files.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, without changing it.")
+@click.option("--reformat", is_flag=True, help="Write the files in the canonical layout; with --diff, only show it.")
+@click.option("--check-format", is_flag=True, help="Print which files --reformat would change; exit with 1 if any.")
+@click.option("--baseline", metavar="FILE", help="Only count findings that FILE does not have; it is made if missing.")
 @click.option("--requirements", is_flag=True, help="Print the lowest .version and targets that accept each file.")
 @click.option("--statistics", is_flag=True, help="Print counts per code instead of findings.")
 @click.option(
@@ -73,7 +77,16 @@ def command(**options: Any) -> int:
     settings = SettingsFinder(options)
     names, failures = _files(input_names(options["files"]), settings)
     format_ = settings.format(names)
+    if options["reformat"] or options["check_format"]:
+        from .formatting import reformat_files
+
+        if options["fix"] or options["requirements"] or options["statistics"]:
+            raise click.UsageError("--reformat and --check-format go with no --fix, --requirements or --statistics")
+        how = "diff" if options["diff"] else "check" if options["check_format"] else "write"
+        return reformat_files(names, settings, failures, how, options["color"])
     if options["requirements"]:
+        if format_ in ("gitlab", "junit"):
+            raise click.UsageError(f"--requirements supports text, json, sarif and github, not {format_}")
         from .requirements import print_requirements
 
         return print_requirements(names, options["stdin_filename"] or STDIN_NAME, options["color"], format_, failures)
@@ -95,7 +108,14 @@ def command(**options: Any) -> int:
         names = [name for name in names if name != STDIN]
         if not names and not failures:
             return status
-    reports = lint_all([(name, settings.for_file(name)) for name in names], options)
+    files = [(name, settings.for_file(name)) for name in names]
+    reports = lint_all(files, options)
+    if options["baseline"]:
+        from .baseline import without_known
+
+        reports, made = without_known(reports, [of for _, of in files], options["baseline"])
+        if made >= 0:
+            sys.stderr.write(f"{options['baseline']}: made, with {made} finding{'' if made == 1 else 's'}\n")
     from .reporting import print_reports
 
     return max(status, print_reports(reports, options, format_, failures))

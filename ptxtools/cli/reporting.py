@@ -23,6 +23,8 @@ def print_reports(reports: list[Report], options: dict[str, Any], format_: str, 
         sys.stdout.write(_statistics(findings, format_))
     elif format_ == "sarif":
         sys.stdout.write(_sarif(findings, unreadable))
+    elif format_ == "junit":
+        sys.stdout.write(_junit(reports, unreadable))
     else:
         _PRINTERS[format_](findings, style)
         if format_ == "text" and findings and not options["quiet"]:
@@ -62,10 +64,23 @@ def _sarif(findings: list[Diagnostic], failures: Sequence[Unreadable]) -> str:
     return to_sarif(findings, describe, tool_version(), failures) + "\n"
 
 
+def _print_gitlab(findings: list[Diagnostic], _: Style) -> None:
+    from ptxtools.diagnostics.services import to_gitlab
+
+    sys.stdout.write(to_gitlab(findings) + "\n")
+
+
+def _junit(reports: Sequence[Report], failures: Sequence[Unreadable]) -> str:
+    from ptxtools.diagnostics.services import to_junit
+
+    return to_junit([(report.name, report.findings) for report in reports if not report.failure], failures) + "\n"
+
+
 _PRINTERS: dict[str, Callable[[list[Diagnostic], Style], None]] = {
     "text": _print_text,
     "json": _print_json,
     "github": _print_github,
+    "gitlab": _print_gitlab,
 }
 
 

@@ -21,17 +21,20 @@ from .common import (
     common_options,
     examples,
     input_names,
-    not_available_yet,
     read_input,
     run_command,
     tool_version,
 )
+from .debugging import debug_options, debugged
+from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
+from .observing import compare_profiles, watched, watching_options
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.observe.debug.debugger import Debugger
     from ptxtools.observe.trace import Trace
 
 _EXAMPLES = examples(
@@ -39,6 +42,7 @@ _EXAMPLES = examples(
     "ptx-run scale.ptx --grid 1 --block 32 --arg arange:f32[32] --arg f32:1.5 --save 0=out.npy",
     "ptx-run mm.ptx -k matmul --list",
     "ptx-run --launch case.toml",
+    "ptx-run --litmus mp.litmus sb.litmus --model 8.x",
     "ptx-as k.ptx -o - | ptx-run - --grid 1 --block 32 --arg fill:s32[32]=7",
 )
 
@@ -77,11 +81,12 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 
 @click.command(name="ptx-run", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
                short_help="Run a kernel on a simulated device.")  # fmt: skip
-@click.argument("module", required=False)
+@click.argument("modules", nargs=-1, metavar="[MODULE]")
 @click.option("-k", "--kernel", metavar="NAME", help="The entry to run: its name, mangled or as in the source, or "
               "a prefix of it; not needed if there is only one.")  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, without running one.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --list; default: text.")
+@click.option("--format", "format_", type=click.Choice(["text", "json", *FORMATS]), help="Format of --list (text or "
+              "json) and --litmus; default: text. dot and svg draw an execution, cat prints the model.")  # fmt: skip
 @flags_of(LaunchOptions)
 @click.option(
     "--arg",
@@ -104,19 +109,31 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @flags_of(DeviceOptions)
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
 @trace_options
-@not_available_yet("--timeline", "--profile", "--coverage")
+@debug_options
+@watching_options
+@litmus_options
 @common_options
 def command(**options: Any) -> int:
     """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
 
     Prints a summary of the buffers that the kernel wrote, unless --expect or --save is given.
     """
+    modules = options.pop("modules")
+    if options["litmus"]:
+        return litmus(modules, options)
+    refuse_without_litmus(options)
+    if len(modules) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({modules[1]})")
+    options["module"] = modules[0] if modules else None
+    if options["profile_compare"]:
+        compare_profiles(options["profile_compare"])
+        return OK
     if options["list_"]:
         return _list(options)
     if options["format_"] is not None:
         raise click.UsageError("--format requires --list")
     job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
-    return _run(job, options)
+    return debugged(options, lambda debugger: _run(job, options, debugger))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -211,22 +228,25 @@ def _list(options: dict[str, Any]) -> int:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def _run(job: Job, options: dict[str, Any]) -> int:
+def _run(job: Job, options: dict[str, Any], debugger: Debugger | None) -> int:
     from ptxtools.api import run_job
     from ptxtools.launch.errors import SpecError
 
     def run(trace: Trace | None) -> Report:
-        if trace is not None:
-            job.device.observers = (*job.device.observers, trace)
-        return run_job(job, read_input)
+        def with_observers(observers: list[object]) -> Report:
+            own = (one for one in (trace, debugger) if one is not None)
+            job.device.observers = (*job.device.observers, *own, *observers)
+            return run_job(job, read_input)
+
+        return watched(options, with_observers)
 
     if options["check_report"] is not None:
         _check_report_name(options["check_report"])
     try:
-        with _Ticker(options["quiet"]) as ticker:
-            job.device.on_print = lambda text: _print(text, ticker)
+        with _Ticker(options["quiet"] or debugger is not None) as ticker:
+            job.device.on_print = lambda text: _print(text, ticker, debugger)
             report = traced(options, run)
-        _write_check_report(options["check_report"], report.findings)
+        _write_check_report(options["check_report"], report.findings, report.verdict)
     except Trap as trap:
         from ptxtools.launch.checked import reported
 
@@ -248,20 +268,22 @@ def _check_report_name(path: str) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _write_check_report(path: str | None, findings: list[Finding]) -> None:
+def _write_check_report(path: str | None, findings: list[Finding], verdict: Verdict | None = None) -> None:
     if path is None:
         return
     from ptxtools.launch.checked import write_report
     from ptxtools.launch.errors import SpecError
 
     try:
-        write_report(path, findings, tool_version())
+        write_report(path, findings, tool_version(), None if verdict is None else verdict.to_json())
     except SpecError as error:
         raise Failure(str(error)) from None
 
 
-def _print(text: str, ticker: _Ticker) -> None:
-    """Write a kernel's output byte for byte, regardless of the terminal's encoding."""
+def _print(text: str, ticker: _Ticker, debugger: Debugger | None) -> None:
+    """Write a kernel's output byte for byte, regardless of the terminal's encoding; nothing that is only repeated."""
+    if debugger is not None and debugger.replays:
+        return
     ticker.clear()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     if sys.stdout.line_buffering:
@@ -276,6 +298,8 @@ def _show(report: Report, job: Job, options: dict[str, Any]) -> None:
     if not options["quiet"]:
         for line in report.summaries:
             click.echo(line)
+        if report.verdict is not None:
+            click.echo(f"racecheck: {report.verdict}")
     for failure in report.failures:
         sys.stderr.write(f"ptx-run: {failure[0]}\n" + "".join(f"    {line}\n" for line in failure[1:]))
     if options["verbose"]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ptxtools.linter.config import Config
     from ptxtools.linter.discovery import Exclusion
 
-FORMATS = ("text", "json", "sarif", "github")
+FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit")
 
 
 class Settings(NamedTuple):

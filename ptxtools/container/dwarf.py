@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ptxtools.ir import DataLine, File, Function, Label, Loc, Scope, Section, Statement
+from ptxtools.ir import DataLine, Directive, File, Function, Label, Loc, Scope, Section, Statement
+from ptxtools.isa.directives import LOC_INTERMEDIATE, SOURCES
 
 from .code import ordinals
 from .refs import renamed_function
@@ -49,7 +50,7 @@ def _merge_files(items_of: list[list[Any]]) -> None:
 
 
 def _with_files(item: Any, numbers: dict[int, int]) -> Any:
-    if isinstance(item, Loc):
+    if isinstance(item, (Loc, Directive)):
         return _moved_loc(item, numbers)
     if not isinstance(item, Function) or item.body is None:
         return item
@@ -61,7 +62,7 @@ def _with_files(item: Any, numbers: dict[int, int]) -> Any:
 def _moved_scope(scope: Scope, numbers: dict[int, int]) -> Scope:
     items: list[Statement] = []
     for item in scope.items:
-        if isinstance(item, Loc):
+        if isinstance(item, (Loc, Directive)):
             item = _moved_loc(item, numbers)
         elif isinstance(item, Scope):
             item = _moved_scope(item, numbers)
@@ -69,7 +70,17 @@ def _moved_scope(scope: Scope, numbers: dict[int, int]) -> Scope:
     return Scope(items, scope.span)
 
 
-def _moved_loc(loc: Loc, numbers: dict[int, int]) -> Loc:
+#: Where the arguments of a directive have numbers of files: the first of them, and the distance to the next.
+_FILES = {LOC_INTERMEDIATE: (0, 3), SOURCES: (1, 3)}
+
+
+def _moved_loc(loc: Loc | Directive, numbers: dict[int, int]) -> Loc | Directive:
+    if isinstance(loc, Directive):
+        args = list(loc.args)
+        if loc.name in _FILES:
+            first, step = _FILES[loc.name]
+            args[first::step] = [numbers.get(arg, arg) if isinstance(arg, int) else arg for arg in args[first::step]]
+        return replace(loc, args=tuple(args))
     at = loc.inlined_at
     if at is not None:
         at = (numbers.get(at[0], at[0]), at[1], at[2])

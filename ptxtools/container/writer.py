@@ -6,10 +6,11 @@ import struct
 from typing import Any
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
-from ptxtools.ir import Alias, File, Function, Label, Loc, Module, Scope, Section, Statement, Variable
+from ptxtools.ir import Alias, Directive, File, Function, Item, Label, Loc, Module, Scope, Section, Statement, Variable
 from ptxtools.ir.collector import CollectorOff
 from ptxtools.ir.references import local_names
 from ptxtools.ir.sections import section_image, section_labels
+from ptxtools.isa.directives import LOC_INTERMEDIATE, SOURCES
 
 from . import elf, note
 from .code import ENTRY, HAS_BODY, Body, CodeWriter, ordinals
@@ -40,13 +41,16 @@ def write(module: Module, *, debug: bool = False, strip_debug: bool = False, com
         fail(UNWRITABLE, f"the module cannot be written: {error}", module.source.name if module.source else "<module>")
 
 
+def _is_location(item: Item | Statement) -> bool:
+    """Whether it only says where code comes from."""
+    return isinstance(item, Loc) or (isinstance(item, Directive) and item.name in (LOC_INTERMEDIATE, SOURCES))
+
+
 def without_debug(module: Module) -> Module:
     """A copy without `.loc`, `.file` and DWARF sections; everything else is shared."""
 
     def strip(scope: Scope) -> Scope:
-        items: list[Statement] = [
-            strip(i) if isinstance(i, Scope) else i for i in scope.items if not isinstance(i, Loc)
-        ]
+        items: list[Statement] = [strip(i) if isinstance(i, Scope) else i for i in scope.items if not _is_location(i)]
         return Scope(items, scope.span)
 
     kept: list[Any] = []
@@ -54,7 +58,11 @@ def without_debug(module: Module) -> Module:
         if isinstance(item, Function) and item.body is not None:
             item = Function(item.kind, item.name, item.params, item.returns, item.directives, strip(item.body),
                             item.linkage, item.attributes, item.variadic, item.span, item.name_span)  # fmt: skip
-        if not isinstance(item, (File, Loc)) and not (isinstance(item, Section) and item.name.startswith(".debug")):
+        if (
+            not isinstance(item, File)
+            and not _is_location(item)
+            and not (isinstance(item, Section) and item.name.startswith(".debug"))
+        ):
             kept.append(item)
     return Module(kept, module.source)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,43 @@ class Finding:
             "address": self.address, "space": self.space, "allocation": self.allocation,
             "details": list(self.details), "help": self.help, "count": self.count,
         }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What racecheck says of a launch without races. decided_by: file, line and sort of what decides an order; nothing:
+    there are no races in any schedule."""
+
+    decided_by: tuple[tuple[str, int | None, str], ...] = ()
+
+    @classmethod
+    def of(cls, lines: Mapping[tuple[str, int | None], str]) -> Verdict:
+        """From lines, by file and number."""
+        return cls(tuple((*place, lines[place]) for place in sorted(lines, key=lambda one: (one[0], one[1] or 0))))
+
+    @classmethod
+    def joined(cls, verdicts: Sequence[Verdict | None]) -> Verdict | None:
+        """That of several launches: None if one of them has none."""
+        if not verdicts or None in verdicts:
+            return None
+        return cls.of({(file, line): what for one in verdicts if one for file, line, what in one.decided_by})
+
+    def __str__(self) -> str:
+        if not self.decided_by:
+            return "race-free in every schedule of this launch"
+        lines = [f"line {line} ({what})" for _, line, what in self.decided_by]
+        more = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+        verb = "decides" if len(lines) == 1 else "decide"
+        return f"race-free in this schedule; {', '.join(lines[:_SHOWN])}{more} {verb} the order"
+
+    def to_json(self) -> dict[str, Any]:
+        """The object "racecheck"."""
+        name = "this-schedule" if self.decided_by else "every-schedule"
+        return {"verdict": name, "decided_by": [line for _, line, _ in self.decided_by]}
+
+
+#: Lines of a verdict that are shown.
+_SHOWN = 4
 
 
 def _who(at: Finding | Site) -> tuple[tuple[str, Coordinates | None], ...]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from .diagnostic import Diagnostic, Fix
+from .fingerprints import fingerprints
 from .source import Source, Span
 from .text import headline, notes
 
@@ -44,7 +43,7 @@ def to_sarif(
     invocation: dict[str, Any] = {"executionSuccessful": not failures}
     if failures:
         invocation["toolExecutionNotifications"] = [_notification(name, why) for name, why in failures]
-    prints = _fingerprints(diagnostics)
+    prints = fingerprints(diagnostics)
     results = [_result(d, index[d.code], mark) for d, mark in zip(diagnostics, prints, strict=True)]
     return log_of(driver, invocation, results)
 
@@ -106,19 +105,6 @@ def _fix(fix: Fix, source: Source, name: str) -> dict[str, Any]:
 def _region(source: Source, span: Span) -> dict[str, int]:
     (line, column), (end_line, end_column) = map(source.position, span)
     return {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
-
-
-def _fingerprints(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    """Identify findings even after lines are inserted before them, by code, target and the words of the line; a number
-    distinguishes findings that share all of these in a file, in order."""
-    seen: Counter[tuple[str, str]] = Counter()
-    found = []
-    for d in diagnostics:
-        words = " ".join(d.source.line(d.line).split()) if d.source else ""
-        key = sha256("\0".join((d.code, d.target or "", words)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        seen[d.file, key] += 1
-        found.append(f"{key}:{seen[d.file, key]}")
-    return found
 
 
 def artifact(name: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import directives, errors, registers, spaces, targets, types
     from .errors import OpcodeError
     from .form import Form
-    from .opcode import Need, Opcode, forms, pages, resolve, slack
+    from .opcode import Need, Opcode, declared, forms, pages, resolve, slack
     from .patterns import OperandSpec
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Opcode",
     "OpcodeError",
     "OperandSpec",
+    "declared",
     "directives",
     "errors",
     "forms",
@@ -40,6 +41,7 @@ _HOME = {
     "OperandSpec": "patterns",
     "forms": "opcode",
     "pages": "opcode",
+    "declared": "opcode",
     "resolve": "opcode",
     "slack": "opcode",
 }

@@ -129,18 +129,20 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     needs => ptx 7.0, sm_80
 
 # 9.7.9.25.4.1 cp.async.bulk
-    cp.async.bulk{.weak}.dst.src.completion_mechanism{.cache_hint}  $copy, [mbar]@shared::cta, $policy;
-    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.cache_hint}.type  $copy, [mbar]@shared::cta, $policy;
-    cp.async.bulk{.weak}.dst.src.completion_mechanism.ignore_oob{.cache_hint}
+    cp.async.bulk{.weak}.dst.src.completion_mechanism{.report}{.cache_hint}
+        $copy, [mbar]@shared::cta, $policy;
+    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.report}{.cache_hint}.type
+        $copy, [mbar]@shared::cta, $policy;
+    cp.async.bulk{.weak}.dst.src.completion_mechanism{.report}.ignore_oob{.cache_hint}
         $copy, $outside, [mbar]@shared::cta, $policy;
-    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism.ignore_oob{.cache_hint}.type
+    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.report}.ignore_oob{.cache_hint}.type
         $copy, $outside, [mbar]@shared::cta, $policy;
     .dst = { .shared::cta };
     .src = { .global };
     .completion_mechanism = { .mbarrier::complete_tx::bytes };
-    cp.async.bulk{.weak}.dst.src.completion_mechanism{.multicast}{.cache_hint}
+    cp.async.bulk{.weak}.dst.src.completion_mechanism{.report}{.multicast}{.cache_hint}
         $copy, [mbar]@shared::cluster, $mask, $policy;
-    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.multicast}{.cache_hint}.type
+    cp.async.bulk{.sem.scope}.dst.src.completion_mechanism{.report}{.multicast}{.cache_hint}.type
         $copy, [mbar]@shared::cluster, $mask, $policy;
     .dst = { .shared::cluster };
     .src = { .global };
@@ -161,7 +163,13 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
     .sem   = { .relaxed };
     .scope = { .cta, .cluster, .gpu, .sys };
     .type  = { .b128 };
+    .report = {
+        .mbarrier::report::disabled, .mbarrier::report::validity::per_16bytes::80000000,
+        .mbarrier::report::validity::per_16bytes::8000, .mbarrier::report::validity::per_16bytes::80,
+        .mbarrier::report::validity::per_16bytes::8, .mbarrier::report::validity::per_element::ff
+    };
     needs                  => ptx 8.0, sm_90
+    needs .report          => ptx 9.4, sm_107f
     needs dst=.shared::cta => ptx 8.6
     needs .cp_mask         => ptx 8.6, sm_100
     needs .ignore_oob      => ptx 9.2

@@ -56,6 +56,9 @@ def _d(
     )  # fmt: skip
 
 
+#: Directives of an intermediate language between the source language and PTX (11.5.5, 11.5.6).
+LOC_INTERMEDIATE, SOURCES = ".loc_intermediate", ".nv_intermediate_source_section"
+
 _COUNT = (0, 2**32 - 1)
 _DIM = (1, 2**32 - 1)
 
@@ -98,13 +101,14 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
         _d(".pragma", "module entry statement", (1, None), "string", "11.4.7", (2, 0)),
         _d(".abi_preserve", "func prototype", (1, 1), "int", "11.4.8", (9, 0), "sm_80", range=(0, 255)),
         _d(".abi_preserve_control", "func prototype", (1, 1), "int", "11.4.9", (9, 0), "sm_80", range=(0, 11)),
-        # Memory for each CTA, as ptxas 13.4 has it; the manual of PTX 9.0 has no section for it.
-        _d(".minperctamemory", "entry", (1, 1), "int", "11.4", (9, 4), "sm_80", range=_COUNT),
+        _d(".minperctamemory", "entry", (1, 1), "int", "11.4.10", (9, 4), "sm_80", range=_COUNT),
         # Debugging (11.5).
         _d("@@dwarf", "module", (1, None), "other", "11.5.1", (1, 2), deprecated=(2, 0)),
         _d(".section", "module", (1, None), "other", "11.5.2", (2, 0)),
         _d(".file", "module", (2, 4), "other", "11.5.3"),
         _d(".loc", "statement", (3, None), "other", "11.5.4"),
+        _d(LOC_INTERMEDIATE, "statement", (3, 3), "int", "11.5.5", (9, 4), range=_COUNT),
+        _d(SOURCES, "module", (0, None), "other", "11.5.6", (9, 4)),
         # Linking (11.6).
         _d(".extern", "module statement", (1, 1), "declaration", "11.6.1"),
         _d(".visible", "module", (1, 1), "declaration", "11.6.2"),
@@ -118,8 +122,16 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
            excludes=(".reqnctapercluster",)),
         _d(".blocksareclusters", "entry", (0, 0), "", "11.7.4", (9, 0), "sm_90",
            wants=(".reqntid", ".reqnctapercluster")),
+        # Miscellaneous (11.8). ptxas 13.2 takes it at 9.2 already; the manual says 9.3.
+        _d(".language", "entry func", (1, None), "language", "11.8.2", (9, 2), range=(0, 10)),
     )
 }  # fmt: skip
+
+
+#: What `.language` may name, in any case (11.8.2).
+LANGUAGES = frozenset(
+    {"unknown", "ptx", "nvvm", "cuda c++", "cuda c++ tile", "tile ir", "python-cutile", "fortran", "optix"}
+)
 
 
 class AttributeInfo(NamedTuple):

@@ -1,7 +1,7 @@
 """9.7.10.5 of PTX 9.3: copies and reductions over a fabric that connects devices."""
 
 PAGES = """
-let handle = [leId, dataOff:u64]@fabric
+let handle = [leId, dataOff:u64(reg)]@fabric
 let policy = cache_policy:u64(reg imm) if .L2::cache_hint
 
 # 9.7.10.5.1 fabric.try_get
@@ -19,7 +19,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     fabric.try_put.async{.multimem}.src.chunks.report{.cache_hint}{.cp_mask}.sem.scope.b128
         $handle, [src]@src, size:u32, [bar]@src, $policy, byteMask:u16 if .cp_mask;
     fabric.try_put.async{.multimem}.src.chunks.report.counted{.cache_hint}.sem.scope.b128
-        [leId, dataOff:u64, counterOff:u64]@fabric, [src]@src, size:u32, [bar]@src, $policy;
+        [leId, dataOff:u64(reg), counterOff:u64(reg)]@fabric, [src]@src, size:u32, [bar]@src, $policy;
     .src     = { .shared::cta };
     .chunks  = { .mbarrier::complete_tx::16B };
     .report  = { .mbarrier::report::fabric };
@@ -83,6 +83,32 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     first .async
     needs => ptx 9.3, sm_100
     needs .acc_prec | .e4m3,.e5m2 => narrow
+
+# 9.7.10.5.10 fabric.try_atom
+    fabric.try_atom.async.dst.chunks.report{.cache_hint}.sem.scope.op.type
+        $handle, [old]@dst, [src]@dst, [bar]@dst, $policy;
+    .op   = { .add };
+    .type = { .u32, .u64, .f16x2, .bf16x2, .f32, .f64 };
+    fabric.try_atom.async.dst.chunks.report{.cache_hint}.sem.scope.op.type
+        $handle, [old]@dst, [src]@dst, [bar]@dst, $policy;
+    .op   = { .min, .max };
+    .type = { .u32, .s32, .u64, .s64, .f16x2, .bf16x2 };
+    fabric.try_atom.async.dst.chunks.report{.cache_hint}.sem.scope.op.type
+        $handle, [old]@dst, [src]@dst, [bar]@dst, $policy;
+    .op   = { .and, .or, .xor };
+    .type = { .b32, .b64 };
+    fabric.try_atom.async.dst.chunks.report{.cache_hint}.sem.scope.op.type
+        $handle, [old]@dst, [src]@dst, [bar]@dst, $policy;
+    .op   = { .exch, .cas };
+    .type = { .b32, .b64, .b128 };
+    .dst    = { .shared::cta };
+    .chunks = { .mbarrier::complete_tx::16B };
+    .report = { .mbarrier::report::fabric };
+    .cache_hint = { .L2::cache_hint };
+    .sem    = { .relaxed };
+    .scope  = { .sys };
+    first .async
+    needs => ptx 9.4, sm_100
 
 # 9.7.10.5.5 fabric.submit
     fabric.submit{.op_restrict};

@@ -91,6 +91,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "shr": ("logic",),
     "sin": ("floating",),
     "slct": ("comparison",),
+    "spcompress": ("sparse",),
+    "spdecompress": ("sparse",),
     "sqrt": ("floating",),
     "st": ("movement", "asynchronous"),
     "stackrestore": ("stack",),

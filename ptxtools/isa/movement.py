@@ -201,7 +201,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
         [a], primary_size:u32(reg imm low 0..4294967295), total_size:u32;
     createpolicy.fractional.primary{.secondary}.b64      =cache_policy:u64{, fraction:f32};
     createpolicy.range.fabric.primary{.secondary}.b64    =cache_policy:u64,
-        [leId, dataOff:u64]@fabric, primary_size:u32(reg imm low 0..4294967295), total_size:u32;
+        [leId, dataOff:u64(reg)]@fabric, primary_size:u32(reg imm low 0..4294967295), total_size:u32;
     .primary   = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
     .secondary = { .L2::evict_first, .L2::evict_unchanged };
     createpolicy.cvt.L2.b64                              =cache_policy:u64, access_property:u64;

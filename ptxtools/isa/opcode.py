@@ -155,6 +155,13 @@ def resolve(text: str) -> Opcode:
     return found
 
 
+def declared(text: str) -> Opcode | None:
+    """The opcode that `text` spells as the manual has it; None, at less cost than an error of `resolve`, if no form
+    fits."""
+    found = _resolved.get(text) or _by_forms(text)
+    return found if isinstance(found, Opcode) and text not in _slack else None
+
+
 def slack(text: str) -> Slack | None:
     """What ptxas overlooks in an opcode that has been resolved; None if the manual has it."""
     return _slack.get(text)

@@ -27,7 +27,7 @@ n(imm low 0..3)  only the bits that the type holds count: 0x100000001 is 1 (4.5.
 [a](unified)     may be written `[a].unified` where the space is global or generic
 e:u32(braced)    `{r}` stands for `r`: so it is where a slot that tells the count is missing, unless it is "flat"
 {, c}            may be missing
-pol:b64 if .level::cache_hint    written if and only if the condition holds
+pol:b64 if .level::cache_hint    written if and only if the condition holds; parts of an address may have one, too
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ class Pattern:
     )  # fmt: skip
 
     def __init__(self, text: str, first: bool, default_type: str | None) -> None:
-        text, _, condition = text.partition(" if ")
+        inside = text.find("]") + 1  # the parts of an address have conditions of their own
+        before, _, condition = text[inside:].partition(" if ")
+        text = text[:inside] + before
         self.condition = Condition(condition) if condition else None
         self.optional = text[0] == "?"
         out = text.lstrip("? ").startswith("=")

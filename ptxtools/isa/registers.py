@@ -65,6 +65,8 @@ def _build() -> dict[str, SpecialRegister]:
         one("%aggr_smem_size", "u32", (), (8, 1), "sm_90", "10.31"),
         one("%dynamic_smem_size", "u32", (), (4, 1), "sm_20", "10.32"),
         one("%current_graph_exec", "u64", (), (8, 0), "sm_50", "10.33"),
+        one("%perctamemoryoffset", "u64", (), (9, 4), "sm_80", "10.34"),
+        one("%perctamemorysize", "u32", (), (9, 4), "sm_80", "10.35"),
     ]
     for section, relation in enumerate(("eq", "le", "lt", "ge", "gt"), 18):
         registers.append(one(f"%lanemask_{relation}", "u32", (), (2, 0), "sm_20", f"10.{section}"))

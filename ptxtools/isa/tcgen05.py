@@ -37,13 +37,21 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     tcgen05.ld.red.sync.aligned.shape.num.redOp.type
         =r:type*registers~(whole), =redval:type~(braced), [taddr]@tmem, immHalfSplitoff:u32(imm);
     .shape = { .16x32bx2 };
+    tcgen05.ld.spcompress.sync.aligned.shape.num.redOp.spfactor{.abs}.f32.b2
+        =mdata:b32*metadata(whole), =cdata:b32*kept(whole), [taddr]@tmem;
+    .shape = { .32x32b };
+    tcgen05.ld.red.spcompress.sync.aligned.shape.num.redOp.spfactor{.abs}{.NaN}.f32.b2
+        =mdata:b32*metadata(whole), =cdata:b32*kept(whole), =redval:b32(braced), [taddr]@tmem;
+    .shape = { .32x32b };
+    .spfactor = { .sp::2:4 };
     .num   = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
     .redOp = { .min, .max };
     .type  = { .u32, .s32 };
-    first .red
+    first .red .spcompress
     rule movement
     needs => ptx 8.6, tcgen05
     needs .red => ptx 8.8, tcgen05_reduction
+    needs .spcompress => ptx 9.4, sm_107a
 
 # 9.7.16.8.4 tcgen05.st
     tcgen05.st.sync.aligned.shape.num{.unpack}.b32               [taddr]@tmem, r:b32*registers;
@@ -227,6 +235,9 @@ def movement(context: Context) -> dict[str, int | str] | str:
     count = _PER_REPETITION[shape] * repetitions
     if count > 128:
         return f"'.{shape}' with '.x{repetitions}' takes {count} registers; at most 128 are allowed"
+    if "spfactor" in context.mods:
+        kept: dict[str, int | str] = {"metadata": -(-repetitions // 32), "kept": repetitions // 2}
+        return kept if repetitions >= 4 else "a group has four elements: .x4 or more"
     if "redOp" in context.mods and repetitions < 2:
         return "a reduction needs .x2 or more"
     return {"registers": count}

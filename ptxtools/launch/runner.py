@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
@@ -58,6 +58,15 @@ class Report:
     results: list[RunResult] = field(default_factory=list)
     failure: LaunchError | Trap | Finding | None = None
     findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """That of racecheck on all launches."""
+        if all(result.verdict is None for result in self.results):
+            return None
+        from ptxtools.diagnostics.findings import Verdict
+
+        return Verdict.joined([result.verdict for result in self.results])
 
     @property
     def printed(self) -> bytes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.program.operations import ISSUES
 from ptxtools.program.program import OFFSET_MASK
 
 from .residents import Cta
@@ -123,6 +124,7 @@ def announce(
     listeners = view.launch.observers
     if listeners is None or not listeners.hear_work:
         return None
+    assert view.op.kind in ISSUES, f"'{view.op.kind}' is not in the table of what issues work"
     claim = Claim(view, lane, text, tuple(spans()), pipe, listeners)
     listeners.tell("issued", claim)
     return claim

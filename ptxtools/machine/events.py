@@ -40,7 +40,7 @@ from .residents import Cluster, Cta, Schedule, Wait
 
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
-    from .filters import Bounds
+    from .gates import Gate
     from .launch import Launch
     from .textures import TextureTable
 
@@ -56,6 +56,15 @@ _MASK64 = (1 << 64) - 1
 _LANES = np.arange(LANES, dtype=np.uint32)
 #: nanosleep sleeps for a millisecond at most (9.7.19.2).
 LONGEST_SLEEP = 1_000_000
+
+
+def words_at(address: int, size: int) -> list[tuple[int, int]]:
+    """Bytes of host memory as aligned words of 8 bytes, each an address and a mask of its bits."""
+    found = []
+    for word in range(address & ~7, address + size, 8):
+        first, end = max(address - word, 0), min(address + size - word, 8)
+        found.append((word, (1 << 8 * end) - (1 << 8 * first)))
+    return found
 
 
 class View(ABC):
@@ -83,6 +92,11 @@ class View(ABC):
         """Set a slot for the lanes in `mask` (all that run the operation), from an array of its storage class."""
 
     @abstractmethod
+    def words(self, ref: Ref, lane: int) -> list[tuple[int, int]]:
+        """Where a lane's content of a slot lies in host memory: aligned words of 8 bytes, each an address and a mask
+        of its bits."""
+
+    @abstractmethod
     def local(self, lane: int, address: int, size: int) -> bytes:
         """Bytes of a lane's local memory; the caller has checked the bounds."""
 
@@ -93,6 +107,11 @@ class View(ABC):
     @abstractmethod
     def hold(self, wait: Wait) -> None:
         """Keep the lanes of a wait at this operation."""
+
+    @property
+    def time(self) -> int:
+        """Virtual time in nanoseconds."""
+        return self.schedule.now()
 
     @abstractmethod
     def thread(self, lane: int) -> tuple[int, int, int]:
@@ -219,8 +238,8 @@ class View(ABC):
     def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
         """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""
 
-    def offer_filter(self, bounds: Bounds) -> None:  # noqa: B027 - others tell observers of each access
-        """Let an engine that can do so make accesses within bounds without this event."""
+    def offer_gate(self, gate: Gate) -> None:  # noqa: B027 - others ask the gate at each instruction
+        """Let an engine that can do so count instructions and, while a gate is shut, pass them by."""
 
     def issued_by(self, warp: int) -> IssuedProducts:
         """What a warp of the CTA has issued of wgmma."""

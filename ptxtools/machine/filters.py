@@ -1,8 +1,9 @@
-"""Filters: what lets an engine pass events by that an observer would have nothing to say about.
+"""Filters: what lets an engine pass events by that no observer would have anything to say about.
 
-An observer that decides about accesses may have one method more, `filter(at)`, which gives `Bounds`: where accesses lie
-that it would allow without a word, and without noting anything. An engine may then make those without telling it. The
-observer is told of all others, and of all where somebody else listens to accesses as well.
+An observer that decides about accesses may have one method more, `filter(launch)`, which gives `Bounds`: where accesses
+lie that it would allow without a word. Of the other events, `passing(op)` says when it would do nothing. An engine may
+then go on without telling it. It is told of all others; and where several listen, all are told unless all would have
+nothing to say.
 """
 
 from __future__ import annotations
@@ -13,15 +14,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from .observers import wants
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ptxtools.program.program import Op
 
+    from .launch import Launch
+    from .observers import Listeners
+
 Array: TypeAlias = "npt.NDArray[Any]"
 
 #: State spaces in which accesses can be bounded.
 SPACES = ("global", "shared", "local")
+#: When an event needs nobody (`passing`), all of these together. WHOLE: all threads of the warp come; NAMED: the member
+#: masks of those that come (the last source) have all threads of the warp; COUNTED: thread counts (source 1) are
+#: multiples of 32, and not more than the CTA has threads, in whole warps; UNIFORM: all lanes that are there come, or
+#: none. In any case it does where no lane comes, and where that is NOBODY nowhere else. COMES: threads that come to
+#: barriers of the whole CTA are counted; with the last one another epoch begins (`Bounds.owners`).
+ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES = 0, 1, 2, 4, 8, 16, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +44,73 @@ class Bounds:
     reads, writes: by state space (`SPACES`) the stretches of addresses, `stretches`; of shared memory offsets in any
     CTA of the cluster. An atomic counts as a write. asks: whether all accesses of an operation are told of; it depends
     on nothing but the program.
+
+    flagged: the observer keeps a flag for each byte of a stretch: reads and atomics pass where all are set, and writes
+    set them. Shared memory has them beside it (`residents.Cta.flags`), and only that of the own CTA is passed; those of
+    other stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
+
+    owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
+    kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
+    written and it only reads. All threads of a CTA that meet at a barrier begin to share its shared memory anew. The
+    words begin as zeros.
     """
 
     reads: dict[str, Array]
     writes: dict[str, Array]
     asks: Callable[[Op], bool]
+    flagged: bool = False
+    owners: tuple[int, int] | None = None
 
 
-def stretches(places: Iterable[tuple[int, int]]) -> Array:
-    """Stretches (first byte, byte after the last), ascending, as an array of n x 2 (u64). Each ends where the next
-    begins, if not before; empty ones are left out."""
-    rows = [(first, after) for first, after in places if first < after]
-    found = np.array(rows, np.uint64).reshape(-1, 2)
+#: Bytes behind flags that can be read.
+FLAGS_BEHIND = 4
+
+
+def stretches(places: Iterable[tuple[int, int] | tuple[int, int, int]]) -> Array:
+    """Stretches (first byte, byte after the last, address of flags or 0), ascending, as an array of n x 3 (u64). Each
+    ends where the next begins, if not before; empty ones are left out."""
+    rows = [(first, after, *(flags or (0,))) for first, after, *flags in places if first < after]
+    found = np.array(rows, np.uint64).reshape(-1, 3)
     found[:-1, 1] = np.minimum(found[:-1, 1], found[1:, 0])
     return found
+
+
+class Filters:
+    """Those of the observers of a launch. tables: bounds of accesses, by number."""
+
+    def __init__(self, listeners: Listeners, launch: Launch) -> None:
+        concerned = launch.program.cache.get("concerned", {})
+        self.tables: list[Bounds] = []
+        self._accesses: list[tuple[Callable[[Op], bool] | None, int | None]] = []
+        self._others = []
+        for observer in listeners.observers:
+            kind = next((kind for kind in type(observer).__mro__ if kind in concerned), object)
+            matters, events = concerned.get(kind), wants(observer)
+            if not events.isdisjoint({"permit", "access"}):
+                give: Callable[[Launch], Bounds] | None = getattr(observer, "filter", None)
+                self._accesses.append((matters, None if give is None else len(self.tables)))
+                if give is not None:
+                    self.tables.append(give(launch))
+            passing: Callable[[Op], int | None] | None = getattr(observer, "passing", None)
+            self._others.append((events, matters, passing))
+
+    def of_access(self, op: Op) -> int | None:
+        """Which tables decide about an access, a bit each; None: it is always told of."""
+        found = 0
+        for matters, number in self._accesses:
+            if matters is None or matters(op):
+                if number is None or self.tables[number].asks(op):
+                    return None
+                found |= 1 << number
+        return found
+
+    def of_event(self, op: Op) -> int | None:
+        """When another event needs nobody; None: never."""
+        event, found = op.kind.partition(".")[2], ALWAYS
+        for events, matters, passing in self._others:
+            if event in events and (matters is None or matters(op)):
+                rule = None if passing is None else passing(op)
+                if rule is None:
+                    return None
+                found |= rule
+        return found

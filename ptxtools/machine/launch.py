@@ -5,11 +5,26 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ptxtools.program.program import GRID_SHAPES, LANES, SLOT_BYTES, FunctionCode, LaunchConstant, Program, Slot
+from ptxtools.program.program import (
+    COUNTER_WORDS,
+    GRID_SHAPES,
+    LANES,
+    SLOT_BYTES,
+    FunctionCode,
+    LaunchConstant,
+    Program,
+    Slot,
+)
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .deadlock import CtaLine, Waiting
+    from .events import View
+    from .measures import Cache
     from .observers import Listeners
     from .products import Products
 
@@ -62,6 +77,18 @@ def _host_bytes(address: int, size: int) -> memoryview:
     return memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
 
 
+class Inspector(Protocol):
+    """What an engine tells of a grid that is stopped in an event, for debuggers and reports."""
+
+    def state(self) -> tuple[list[CtaLine], list[Waiting]]:
+        """Lines about resident CTAs and pending work, and where the lanes of each warp are. Those in the event count as
+        running somewhere."""
+
+    def view(self, cta: Dim3, warp: int, lane: int) -> View | None:
+        """A lane of a resident CTA where it waits or is about to go on, with those that are there; None: it has exited
+        or is not resident. Only for looking, and for setting registers and memory."""
+
+
 @dataclass(slots=True)
 class Launch:
     """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
@@ -71,8 +98,11 @@ class Launch:
     work completes as late as allowed (with a seed: some of it); local_bytes: local memory of a thread, stack included;
     deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
     during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
-    there are none; device, context: for the services of `sim` (`sim.context`); provider: loads `products`, set by the
-    engine that runs the launch.
+    there are none; counts: what the run has counted, a row for each of `Program.counters`; cache: the model
+    of the L2, if accesses are measured; unfinished: warps that were
+    in the middle of a block when the run ended in a trap; device, context: for the services of `sim` (`sim.context`);
+    provider: loads `products`, set by the engine that runs the launch;
+    inspector: set by it, too.
     """
 
     program: Program
@@ -96,7 +126,11 @@ class Launch:
     observers: Listeners | None = None
     device: Any = None
     context: Any = None
+    counts: NDArray[np.uint64] | None = None
+    cache: Cache | None = None
+    unfinished: int = 1
     provider: Callable[[], Products] | None = None
+    inspector: Inspector | None = None
     _products: Products | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -114,6 +148,13 @@ class Outcome:
     lanes)."""
 
     instructions: int = 0
+
+
+def no_counts(program: Program, more: int = 0) -> NDArray[np.uint64]:
+    """Rows for the counters of a program, all zero, behind some more."""
+    import numpy as np  # a run that counts nothing starts without it
+
+    return np.zeros((more + len(program.counters), COUNTER_WORDS), np.uint64)
 
 
 def constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, int]]:

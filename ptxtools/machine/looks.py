@@ -91,10 +91,6 @@ def access(view: View) -> None:
     for part in parts:
         if part.space != "param":
             listeners.tell("access", view, part)
-    if listeners.bounds is None:
-        listeners.bounds = listeners.filter(view) if listeners.filter is not None else False
-    if listeners.bounds:
-        view.offer_filter(listeners.bounds)
 
 
 def _tell(view: View, event: str) -> None:
@@ -168,7 +164,10 @@ def line(view: View) -> None:
     if listeners.hear("retired"):
         running = view.cta.state.setdefault(_RUNNING, {})
         running[view.warp] = running.get(view.warp, 0) & ~view.mask | _mask(lanes)
-    listeners.tell("instruction", view, lanes)
+    if listeners.gate is not None:
+        view.offer_gate(listeners.gate)
+    if listeners.gate is None or listeners.gate.comes(view):
+        listeners.tell("instruction", view, lanes)
 
 
 @serves("observe.retired")

@@ -10,9 +10,12 @@ The observers of the package, such as the run-time checkers, are provided by nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ptxtools.program.passes.instrument import REGISTERS as REGISTER_LOOKS
+from ptxtools.program.passes.instrument import Interest
 
 from .providers import observers as provided
 
@@ -20,11 +23,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ptxtools.diagnostics import Trap
-    from ptxtools.diagnostics.findings import Finding
+    from ptxtools.diagnostics.findings import Finding, Verdict
+    from ptxtools.program.program import Op, Program
 
     from .claims import Claim, Span
     from .events import View
-    from .filters import Bounds
+    from .gates import Gate
     from .launch import Launch
     from .residents import Cta
 
@@ -89,6 +93,13 @@ class Observer:
         """Lanes have executed an instruction: registers hold its results. For `bra`, `brx`, `call`, `ret` and `exit`
         this comes as they jump; for `trap`, never."""
 
+    def counted(self, launch: Launch) -> None:
+        """A grid has run to its end, or to a trap: `launch.counts` says how often instructions were reached, row by row
+        of `launch.program.counters`."""
+
+    def measured(self, launch: Launch) -> None:
+        """As `counted`, of a run that has measured its accesses to global and shared memory as well."""
+
     def permit(self, at: View, access: Access) -> Array | None:
         """The lanes that must not make an access (flags, one for each of `access.lanes`); None: all may make it."""
 
@@ -141,6 +152,9 @@ class Observer:
     def trapped(self, trap: Trap) -> None:
         """The grid ends with a trap, a deadlock or a limit."""
 
+    def found(self, at: View, lane: int, finding: Finding) -> None:
+        """A checker that looks at grids has something to report about a lane; told of equal reports once."""
+
     def leaked(self, at: View, cta: Cta, message: str) -> None:
         """A CTA has ended without giving back tensor memory; `at` is where it was allocated. Who listens reports it;
         otherwise it is a trap."""
@@ -155,6 +169,9 @@ class Observer:
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy that `at` issued is about to complete `size` bytes of transactions of an mbarrier in shared memory."""
+
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        """A tcgen05.commit is about to arrive at an mbarrier in shared memory."""
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """An operation that is not an access of a thread (a copy, a product) is about to write shared memory. For
@@ -176,17 +193,25 @@ EVENTS = tuple(name for name in vars(Observer) if not name.startswith("_"))
 LINES = frozenset({"instruction", "retired"})
 #: Events that need registers apart from one another.
 REGISTERS = frozenset({"unwritten", "in_flight"})
+#: Events of grids as a whole, which no warp waits for.
+GRIDS = frozenset({"grid_begun", "grid_ended", "counted", "trapped"})
+#: Events that what lanes execute is counted for.
+COUNTS = frozenset({"counted", "measured"})
 #: Events of asynchronous work.
 WORK = frozenset({"issued", "completed", "abandoned"})
 #: Events that are announced by services, not by operations of the program.
 _OUTSIDE = WORK | {
     "grid_begun",
     "grid_ended",
+    "counted",
+    "measured",
     "trapped",
+    "found",
     "leaked",
     "tensor",
     "tensormap",
     "transacted",
+    "signalled",
     "wrote_shared",
     "wrote_local",
     "wrote_global",
@@ -218,10 +243,14 @@ class Listeners:
                 methods.setdefault(name, []).append(getattr(observer, name))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
-        asked = [observer for observer in self.observers if not wants(observer).isdisjoint({"permit", "access"})]
-        #: What gives the bounds within which nobody has to be told of accesses (`filters`).
-        self.filter: Callable[[View], Bounds] | None = getattr(asked[0], "filter", None) if len(asked) == 1 else None
-        self.bounds: Bounds | Literal[False] | None = None  # None: nobody has asked for them
+        #: Whether any observer wants flags beside shared memory (`residents.Cta.flags`).
+        self.flags = any(getattr(observer, "FLAGS", False) for observer in self.observers)
+        self.trial = False  # the observers are those of a first look (`Doubt`)
+        #: Bytes of shared memory that have a word which says who has touched them (`filters.Bounds`); 0: none have.
+        self.owners = max((getattr(observer, "owners", 0) for observer in self.observers), default=0)
+        told = [observer for observer in self.observers if not wants(observer).isdisjoint(LINES)]
+        #: What says of which instructions the only observer of instructions is told (`gates`).
+        self.gate: Gate | None = getattr(told[0], "gate", None) if len(told) == 1 else None
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""
@@ -247,8 +276,15 @@ class Watch(Protocol):
     def findings(self) -> list[Finding]:
         """Findings so far."""
 
+    @property
+    def verdict(self) -> Verdict | None:
+        """What is said of a launch without findings, if anything."""
+
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""
+
+    def saved(self) -> Callable[[], None]:
+        """What puts back all that is known now, if the grid runs again from the beginning (`Doubt`)."""
 
     def end(self) -> list[Finding]:
         """All findings; the launch is over."""
@@ -273,7 +309,55 @@ def makers(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
     return found
 
 
+def classes_of(names: Iterable[str]) -> list[type]:
+    """The classes of observers by name."""
+    return [provided.find(name).class_of(name) for name in names]
+
+
 def events_of(names: Iterable[str], observers: Iterable[object]) -> frozenset[str]:
     """All events that observers, some of them by name, listen to."""
-    classes = [provided.find(name).class_of(name) for name in names]
-    return frozenset[str]().union(*map(wants, [*classes, *observers]))
+    return frozenset[str]().union(*map(wants, [*classes_of(names), *observers]))
+
+
+# --- which of a program's operations they look at ---------------------------------------------------------------------
+
+
+#: What a static method `concerned(program, device)` of a class of observers gives: whether an event in the program (an
+#: operation "observe.access" and so on) can matter to it at all; None: all can. It must not keep the program alive.
+Concerned: TypeAlias = "Callable[[Op], bool] | None"
+
+
+def concerned(kind: type, program: Program, device: Any) -> Concerned:
+    """What says which events of a program can matter to a class of observers; None: all of them."""
+    says: Callable[[Program, Any], Concerned] | None = getattr(kind, "concerned", None)
+    return None if says is None else says(program, device)
+
+
+def interests_of(observers: Iterable[object], program: Program, device: Any) -> dict[type, Interest]:
+    """What observers, or classes of them, want to be told of in a program, by their class."""
+    found: dict[type, Interest] = {}
+    for one in observers:
+        kind = one if isinstance(one, type) else type(one)
+        events = in_program(wants(one)) | (found[kind].events if kind in found else frozenset())
+        found[kind] = Interest(events, concerned(kind, program, device))
+    return found
+
+
+class Doubt(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
+    """An observer that only looks whether there is anything to look for has seen something. A class of observers that
+    has such a first look says with a static method `trial(program)` whether it is worth while."""
+
+
+def wants_trial(classes: Iterable[type], program: Program) -> bool:
+    """Whether any class of observers has a first look at a program."""
+    return any(one.trial(program) for one in classes if hasattr(one, "trial"))
+
+
+def touches(events: Iterable[str], program: Program) -> bool:
+    """Whether a program whose registers are apart has any that those who listen to these events are told of."""
+    return any(any(find(program)) for look, find in REGISTER_LOOKS.items() if look.partition(".")[2] in events)
+
+
+def state_of(classes: Iterable[type], device: Any) -> Hashable:
+    """What `concerned` of classes depends on beside the program: their `state(device)`."""
+    return tuple(one.state(device) for one in classes if hasattr(one, "state"))

@@ -52,3 +52,20 @@ def register(view: View, name: str) -> Any:
 def registers(view: View) -> dict[str, Any]:
     """All registers known here."""
     return {name: register(view, name) for name in named(view)}
+
+
+def live_bits(program: Program) -> dict[int, int]:
+    """By index of a line that the program still has operations of: bits of the registers that are needed there, without
+    predicates. Nothing for a program whose registers have no names (`provide`)."""
+    found: Any = program.named or program.cache.get(_KEY, {})
+    if callable(found):
+        found = program.cache[_KEY] = found().named
+    return {
+        where: sum(_BITS.get(ref.type, 0) for ref in {ref.slot: ref for ref, _ in names.values()}.values())
+        for where, names in found.items()
+        if names
+    }
+
+
+#: Bits of a register in each storage class; those of 16 bits take a whole one.
+_BITS = {"b16": 32, "b32": 32, "b64": 64, "b128": 128}

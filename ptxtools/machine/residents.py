@@ -35,9 +35,11 @@ class Cta:
     number: int
     shared: memoryview
     handle: Any = None  # the engine's name for it
+    sm: int = 0  # that holds it
     state: dict[str, Any] = field(default_factory=dict)
     at_end: list[Callable[[], None]] = field(default_factory=list)  # called when the CTA's last thread has exited
     ended: bool = False
+    flags: Any = None  # for an observer that keeps some (`filters.Bounds`): an array, one for each byte of `shared`
 
     @property
     def window(self) -> int:

@@ -7,14 +7,16 @@ outstanding when another instruction comes. Its spans of memory are kept until t
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.machine.filters import NOBODY
 from ptxtools.machine.residents import Cta
-from ptxtools.program.operations import OPERATIONS, fenced
+from ptxtools.program.details import Look
+from ptxtools.program.operations import ISSUES, OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .in_flight import InFlight
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.claims import Claim, Span
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
+    from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -41,6 +44,25 @@ class AsyncCheck:
         self._claims: dict[Claim, None] = {}
         self._proxies = Proxies()
         self._registers = InFlight(session)
+
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: none where no work is issued; those of memory alone where none of it goes
+        through the asynchronous proxy."""
+        kinds = {op.kind for op in program.operations()}
+        works = not kinds.isdisjoint(ISSUES)
+        proxies = any(OPERATIONS[kind].asynchronous for kind in kinds)
+
+        def matters(op: Op) -> bool:
+            if op.kind == "observe.access":
+                return works and op.space != "local" and (proxies or op.of(Look).action != "copy")
+            return proxies or (works and op.kind == "observe.in_flight")
+
+        return matters
+
+    def passing(self, op: Op) -> int | None:
+        """Registers matter to the lanes that run an instruction."""
+        return NOBODY if op.kind == "observe.in_flight" else None
 
     # --- work ---------------------------------------------------------------------------------------------------------
 

@@ -140,6 +140,10 @@ class Clocks:
         if told is not None:
             warp.take(told, lanes)
 
+    def carried(self, key: Any) -> Known:
+        """What `key` has been told."""
+        return self._carried.get(key, {})
+
     def forget(self, key: Any) -> None:
         """Nobody will take from it any more."""
         self._carried.pop(key, None)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.machine.filters import NOBODY, Bounds, stretches
 from ptxtools.machine.residents import Cta
+from ptxtools.program.details import Touch
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .registers import RegisterCheck
@@ -20,28 +22,66 @@ from .tensor import TensorCells
 from .unwritten import unwritten_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
-    from ptxtools.sim.device import Grid
+    from ptxtools.program.program import Op, Program
+    from ptxtools.sim.device import Device, Grid
 
     from .session import Session
 
 Array: TypeAlias = npt.NDArray[Any]
 
 _NAME = "initcheck"
+#: Of a stretch of memory whose accesses are all told of, in place of its flags; behind the last address.
+_ASKED, _END = -1, (1 << 64) - 1
 
 
 class InitCheck:
     """Which bytes have been written. Those of the heap are kept from launch to launch with their block."""
+
+    FLAGS = True
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._device = session.device
         self._registers = RegisterCheck(session)
         self._tensor = TensorCells(session)
+
+    @staticmethod
+    def state(device: Device) -> bool:
+        """Whether there is global memory that nobody has written."""
+        return device.runtime.used_heap is not None or bool(unwritten_of(device))
+
+    @staticmethod
+    def concerned(program: Program, device: Device) -> Callable[[Op], bool]:
+        """Which events of a program matter: accesses to global memory only where some may not have been written."""
+        unknown = InitCheck.state(device) or bool(device.runtime.calls(program))
+        return lambda op: unknown or op.kind != "observe.access" or op.space not in ("global", "const")
+
+    def filter(self, launch: Launch) -> Bounds:
+        """Accesses to what has been written; local memory, and blocks of the heap, are asked for."""
+        heap, first = self._device.runtime.used_heap, 0
+        apart: list[tuple[int, int, int]] = unwritten_of(self._device).places()
+        if heap is not None:
+            apart.append((heap.base, heap.end, _ASKED))
+        places: list[tuple[int, int, int]] = []
+        for start, end, flags in sorted(apart):
+            places += [(first, start, 0), (start, end, flags)]
+            first = end
+        places.append((first, _END, 0))
+        everywhere = stretches(place for place in places if place[2] != _ASKED)
+        shared = stretches([(0, launch.program.static_shared + launch.dynamic_shared)])
+        known = {"global": everywhere, "shared": shared, "local": stretches([])}
+        return Bounds(known, known, lambda op: False, flagged=True)
+
+    def passing(self, op: Op) -> int | None:
+        """Registers matter to the lanes that run an instruction; a guard that nobody has written, to all."""
+        touch = op.of(Touch)
+        return NOBODY if touch.guard < 0 and touch.kind != "entry" else None
 
     def access(self, at: View, access: Access) -> None:
         """Reads of bytes that nobody wrote are reported, and then count as written."""
@@ -153,7 +193,7 @@ def _local_flags(view: View, lane: int) -> Array:
 
 def shared_flags(cta: Cta) -> Array:
     """Which bytes of a CTA's shared memory have been written."""
-    if _NAME not in cta.state:
-        cta.state[_NAME] = np.zeros(len(cta.shared), np.bool_)
-    flags: Array = cta.state[_NAME]
+    if cta.flags is None:
+        cta.flags = np.zeros(len(cta.shared), np.bool_)
+    flags: Array = cta.flags
     return flags

@@ -3,7 +3,7 @@ their CTA does."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import TrapKind
@@ -23,6 +23,8 @@ NEVER_FREED = "never-freed"
 class LeakCheck:
     """Of one launch (`machine.observers.Watch`). What was in use when it began is not its leak."""
 
+    verdict = None
+
     def __init__(self, device: Device, names: frozenset[str] = frozenset()) -> None:
         self._device = device
         self._before = {leak.address for leak in leaks(device)}
@@ -32,6 +34,10 @@ class LeakCheck:
     def begin(self, grid: Grid) -> Sequence[object]:
         self._places = grid.context.places
         return (self,)
+
+    def saved(self) -> Callable[[], None]:
+        """Grids that may run again use neither the heap nor tensor memory."""
+        return lambda: None
 
     def leaked(self, at: View, cta: Cta, message: str) -> None:
         """A CTA has ended with tensor memory that it has not given back."""

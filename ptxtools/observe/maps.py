@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from ptxtools.isa import Opcode
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
     from ptxtools.sim.device import Grid
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 _NAME = "memcheck"
 _MAP = 128
+
+
+def is_fence(opcode: Opcode | None) -> bool:
+    """Whether an instruction lets copies see changed maps."""
+    return opcode is not None and opcode.has("acquire") and opcode.has("tensormap::generic")
 
 
 class Maps:
@@ -44,8 +50,7 @@ class Maps:
 
     def fence(self, at: View) -> None:
         """A fence of any sort."""
-        opcode = at.op.opcode
-        if opcode is not None and opcode.has("acquire") and opcode.has("tensormap::generic"):
+        if is_fence(at.op.opcode):
             self._now += 1
             self._fenced = self._now
 

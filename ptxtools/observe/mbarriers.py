@@ -54,7 +54,7 @@ class Transactions:
     def expect(self, view: View, lanes: Array) -> None:
         """Lanes add to what is expected."""
         amounts = view.source(1)
-        for lane, cta, offset in _each(view, lanes):
+        for lane, cta, offset in each(view, lanes):
             phase = self._phase(cta, offset)
             phase.expected.append((view.op.where, int(amounts[lane])))
             phase.program, phase.thread = view.launch.program, view.thread(lane)
@@ -123,13 +123,13 @@ def access(session: Session, view: View, access: Access) -> None:
 def _places(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:
     """A lane for each mbarrier that the operation is on."""
     seen = set()
-    for lane, cta, offset in _each(view, lanes):
+    for lane, cta, offset in each(view, lanes):
         if (cta, offset) not in seen:
             seen.add((cta, offset))
             yield lane, cta, offset
 
 
-def _each(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:
+def each(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:
     """The mbarrier of each lane; what is no mbarrier's address traps in the operation."""
     for lane, address in zip(lanes.tolist(), view.addresses()[lanes].tolist(), strict=True):
         if view.op.space == "generic" and address >> 56 != SHARED_WINDOW >> 56:

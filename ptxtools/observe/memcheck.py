@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.filters import Bounds, stretches
+from ptxtools.machine.launch import local_bytes
 from ptxtools.program.details import Look
 from ptxtools.program.layout import LOCAL_GAP
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Op, Ref
@@ -18,12 +19,16 @@ from ptxtools.sim.allocations import Allocations, beside
 from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
 
-from .maps import Maps
+from .maps import Maps, is_fence
 from .read_only import ReadOnly
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
+    from ptxtools.program.program import Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -69,6 +74,11 @@ class MemCheck:
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
 
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: all accesses, and fences of tensor maps."""
+        return lambda op: op.kind != "observe.fence" or is_fence(op.opcode)
+
     def access(self, at: View, access: Access) -> None:
         """What is left of an access."""
         self._read_only.access(at, access)
@@ -93,13 +103,13 @@ class MemCheck:
                     at.set_values(ref, _poisoned(ref.type), spoiled)
         return bad
 
-    def filter(self, at: View) -> Bounds:
+    def filter(self, launch: Launch) -> Bounds:
         """Accesses in one allocation, or in variables; heap blocks come and go, and are asked for."""
         known = list(zip(self._first.tolist(), self._after.tolist(), strict=True))
         reads = {
             "global": stretches(known),
             "shared": stretches(_runs(self._valid)),
-            "local": stretches(_between(self._gaps[0], at.local_bytes)),
+            "local": stretches(_between(self._gaps[0], local_bytes(launch))),
         }
         return Bounds(reads, {**reads, "global": stretches(self._read_only.without_constants(known))}, self._asks)
 

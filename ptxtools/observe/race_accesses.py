@@ -8,19 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.program.program import LANES
+from ptxtools.semantics import fragments
 from ptxtools.semantics.types import bits_of
 
 from .clocks import GPU, SCOPES, SYS, WEAK, Warp
 from .race_shadow import WORD
 
 if TYPE_CHECKING:
+    from ptxtools.isa.opcode import Opcode
     from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
 
 Array: TypeAlias = npt.NDArray[Any]
 
 _ALL = np.arange(LANES)
-#: Integer operations without a result, in any order of which the same is stored.
+#: Integer operations that leave the same in any order, and the types that are no integers.
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 _COMMUTING = ("add", "and", "or", "xor", "min", "max")
 #: From this architecture on lanes of a warp run independently.
@@ -43,11 +46,11 @@ def scope_of(view: View, access: Access) -> int:
 
 
 def sort_of(view: View, access: Access) -> int:
-    """0: a store; of atomics a number for integer reductions that may come in any order, -1 for others."""
+    """0: a store; of atomics a number for those of integers that leave the same in any order, -1 for others."""
     opcode = view.op.opcode
     if access.action != "atomic" or opcode is None:
         return 0
-    if view.op.kind != "observe.access" or opcode.family != "red" or any(map(opcode.has, _FLOATS)):
+    if view.op.kind != "observe.access" or any(map(opcode.has, _FLOATS)):
         return -1
     return next((1 + number for number, word in enumerate(_COMMUTING) if opcode.has(word)), -1)
 
@@ -57,6 +60,8 @@ def stored_bytes(view: View, access: Access) -> Array | None:
     types = view.op.src_types[2:]
     if access.action != "write" or view.op.kind != "observe.access" or not types:
         return None
+    if view.op.opcode is not None and view.op.opcode.family == "stmatrix":
+        return _matrix_rows(view, view.op.opcode)[access.lanes]
     columns = []
     for number, type_ in enumerate(types):
         value = view.source(2 + number)
@@ -66,6 +71,25 @@ def stored_bytes(view: View, access: Access) -> Array | None:
     words = np.concatenate(columns, axis=1)
     found: Array = words[access.lanes]
     return found if found.shape[1] == access.size else None
+
+
+def _matrix_rows(view: View, opcode: Opcode) -> Array:
+    """The rows that stmatrix stores, at the addresses of the lanes: lanes x 16 bytes (9.7.14.5.16)."""
+    places = [[_stored_at(opcode, lane, byte) for byte in range(WORD)] for lane in range(LANES)]
+    row, byte = np.moveaxis(np.array(places), -1, 0)
+    found = np.zeros((LANES, 16), np.uint8)
+    for matrix in range(len(view.op.src) - 2):
+        words = np.ascontiguousarray(view.source(2 + matrix).astype("<u4"))
+        found[8 * matrix + row, byte] = words.view(np.uint8).reshape(LANES, WORD)
+    return found
+
+
+def _stored_at(opcode: Opcode, lane: int, byte: int) -> tuple[int, int]:
+    """Row and byte in memory of a byte of a register."""
+    if opcode.has("m16n8"):
+        return fragments.byte_store_16x8(lane, byte)
+    row, column = fragments.matrix_row(lane, byte // 2, transposed=opcode.has("trans"))
+    return row, 2 * column + byte % 2
 
 
 def granules(rows: Array | None, bytes_: Array, grain: int) -> Array | None:
@@ -108,6 +132,7 @@ def lanes_are_independent(target: str) -> bool:
     return not digits or int(digits) >= _INDEPENDENT
 
 
-def warps_of(view: View) -> int:
-    x, y, z = view.launch.block
+def warps_of(launch: Launch) -> int:
+    """Warps of a CTA."""
+    x, y, z = launch.block
     return -(-x * y * z // LANES)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ptxtools.diagnostics import shown
 from ptxtools.program.program import LANES
 
 from .clocks import CLUSTER, CTA, NAMES, Clocks, Warp
+from .race_shadow import GROUP, tensor_column
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
@@ -42,26 +44,42 @@ def report(
     """What tells of a race on the byte at `place` of a CTA's shared memory, or of global memory (owner None)."""
     clocks, warp = who
     x, y, _ = view.launch.block
-    thread = LANES * (other.agent % clocks.per_cta) + other.lane
+    thread = LANES * (other.agent % clocks.per_cta) + max(0, other.lane)
     coordinates = (thread % x, thread // x % y, thread // (x * y))
     cta = _place(view, clocks, other.agent)
     near = other.agent // clocks.per_cta == warp.agent // clocks.per_cta
-    whose = f"thread ({','.join(map(str, coordinates))})"
+    whose = f"{'the warp of ' if other.lane < 0 else ''}thread ({','.join(map(str, coordinates))})"
     if not near and cta is not None:
         whose += f" of CTA ({','.join(map(str, cta))})"
     elif not near:
         whose += " of another CTA"
-    memory = f"byte {place:#x} of the shared memory of {owner}" if owner is not None else f"global byte {place:#x}"
+    memory, allocation = _memory(session, view, access.space, owner, place)
     site = session.site(view.launch.program, other.where, cta, coordinates)
     at = f" at {site.file}:{site.line}" if site.line is not None else ""
     kind, why = _why(session, view, clocks, warp, other, scope)
     message = f"race on {memory}: {access.action} here, {_DONE[other.action]} by {whose}{at}, with {why} between"
+    who_here = view.thread(view.leader if lane < 0 else lane)
     key = (view.op.where, other.where, access.action, other.action)
     return partial(
-        session.report_at, view.launch.program, view.op.where, view.cta.place, view.thread(lane), _NAME, message, key,
-        kind=kind, others=(site,), address=place, space="global" if owner is None else "shared",
+        session.report_at, view.launch.program, view.op.where, view.cta.place, who_here, _NAME, message, key,
+        kind=kind, others=(site,), address=place, space=access.space, allocation=allocation,
         help=_help(clocks, warp, other, kind),
     )  # fmt: skip
+
+
+def _memory(session: Session, view: View, space: str, owner: Cta | None, place: int) -> tuple[str, str]:
+    """Words for a byte, and for the allocation or variable that it is in."""
+    if owner is None:
+        return f"global byte {place:#x}", session.allocations.around(place)
+    if space == "tensor":
+        lane, column = tensor_column(place)
+        return f"column {column}, lanes {lane} to {lane + GROUP - 1} of the tensor memory of {owner}", ""
+    around = ""
+    for name, start, size in view.launch.program.shared:
+        extent = size if size >= 0 else len(owner.shared) - start
+        if start <= place < start + extent:
+            around = f"variable '{shown(name)}', byte {place - start:,}: {extent:,} bytes at shared {start:#x}"
+    return f"byte {place:#x} of the shared memory of {owner}", around
 
 
 def _why(session: Session, view: View, clocks: Clocks, warp: Warp, other: Other, scope: int) -> tuple[str, str]:

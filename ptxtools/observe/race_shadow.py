@@ -6,18 +6,23 @@ are indexed by granule; those of readers have a row for each warp that has read 
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from ptxtools.machine.claims import Span
 
 Array: TypeAlias = npt.NDArray[Any]
 
 PAGE = 4096
 WORD = 4
-#: Columns of the last write: its warp, that warp's time (0: never), lane, line, scope of a strong access (0: weak), its
-#: sort (0: a store, else an atomic; a positive number: one whose order does not matter among its like), and what it
-#: stored (-1: not known).
+#: Tensor memory as a flat memory: lanes in groups of 16, each with a word for a column.
+_GROUPS, GROUP, _COLUMNS = 8, 16, 512
+#: Columns of the last write: its warp, that warp's time (0: never), lane (-1: the warp as a whole), line, scope of a
+#: strong access (0: weak), its sort (0: a store, else an atomic; a positive number: one whose order does not matter
+#: among its like), and what it stored (-1: not known).
 _WRITES = {
     "writer": np.int32, "written": np.int64, "lane": np.int8, "where": np.int32, "scope": np.uint8, "sort": np.int16,
     "value": np.int64,
@@ -89,3 +94,16 @@ class Shadow:
                 mine = (mine[:, None] + np.arange(WORD)).ravel()
             found.append((number, page, inside // page.grain, mine))
         return found
+
+
+def tensor_places(span: Span) -> tuple[Array, int]:
+    """Starts of the pieces of tensor memory in a span, in a flat memory, and their size."""
+    columns = np.arange(span.start, span.end)
+    groups = [n for n in range(_GROUPS) if span.lanes >> GROUP * n & (1 << GROUP) - 1]
+    places = (np.array(groups, np.int64)[:, None] * _COLUMNS + columns).ravel() * WORD
+    return places, WORD
+
+
+def tensor_column(place: int) -> tuple[int, int]:
+    """First lane and column of such a piece."""
+    return place // WORD // _COLUMNS * GROUP, place // WORD % _COLUMNS

@@ -3,42 +3,48 @@
 Two accesses race when neither happens before the other, at least one writes, and they are not both strong with scopes
 that include each other (8.6). What happens before what: `clocks`; the last accesses: `race_shadow`; words for reports:
 `race_reports`. Lanes of a warp are ordered by bar.warp.sync and whatever orders threads, from sm_70 on. Two stores of
-the same value are no race. Copies of the asynchronous engines are not looked at.
+the same value are no race. What asynchronous work accesses counts as accessed by the thread that issues it, as it does
+so (`issued`); that the work has come to its end is for asynccheck to see. Other schedules: `race_verdict`.
 """
 
 from __future__ import annotations
 
 import weakref
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.machine.observers import Access
+from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 
-from . import race_reports
-from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Warp
+from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
 from .race_accesses import (
     covered,
     granules,
     lanes_are_independent,
-    lanes_late,
     scope_named,
     scope_of,
-    sort_of,
     stored_bytes,
     warps_of,
     words_of,
 )
-from .race_shadow import PAGE, WORD, Page, Shadow
+from .race_barriers import Barriers
+from .race_pages import Pages
+from .race_phases import Mbarriers
+from .race_shadow import WORD, Shadow, tensor_places
+from .race_verdict import Deciders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ptxtools.machine.claims import Claim, Span
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
-    from ptxtools.machine.observers import Access
     from ptxtools.machine.residents import Cta
+    from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -47,6 +53,8 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _NAME = "racecheck"
 _ALL = np.arange(LANES)
+#: Bits of an address in the shared window: rank and offset.
+_SHARED = 0xFFFF_FFFF
 #: Strengths that acquire and that release.
 _ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -57,96 +65,107 @@ class RaceCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._global = Shadow()
-        self._clocks: Clocks | None = None
-        self._passes: dict[Any, Array] = {}
-        self._swaps: set[int] = set()  # lines of compare-and-swap
-        self._guesses: dict[Any, Callable[[], None]] = {}  # by who read, and where
-        self._confirmed: set[Any] = set()
-        self._lanes_race = lanes_are_independent(grid.image.target)
+        self._target = grid.image.target
+        self._deciders = Deciders(self._session, grid.program)
+        self._mbarriers = Mbarriers(self._deciders.decide)
+        self._barriers = Barriers(self._deciders)
+        self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
+
+    def grid_begun(self, launch: Launch) -> None:
+        """Its shape is known: make the clocks of its warps."""
+        per_cta = warps_of(launch)
+        self._clocks = Clocks(per_cta, per_cta * prod(launch.cluster))
+        lanes_race = lanes_are_independent(self._target)
+        self._pages = Pages(self._session, self._deciders, self._clocks, lanes_race=lanes_race)
+
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: all but those of local memory."""
+        return lambda op: op.kind != "observe.access" or op.space != "local"
+
+    @staticmethod
+    def trial(program: Program) -> bool:
+        """Whether a grid is first looked at without clocks."""
+        from .race_trial import possible
+
+        return possible(program)
 
     def _warp(self, at: View) -> Warp:
         """The warp of a view."""
-        per_cta = warps_of(at)
-        if self._clocks is None:
-            self._clocks = Clocks(per_cta, per_cta * max(1, len(at.cluster.ctas)))
-        return self._clocks.warp(at.cluster.number, at.cta.rank * per_cta + at.warp)
+        return self._clocks.warp(at.cluster.number, at.cta.rank * self._clocks.per_cta + at.warp)
 
     # --- synchronisation ----------------------------------------------------------------------------------------------
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier: what their warp knows is known to whoever passes it with them."""
         warp = self._warp(at)
-        clocks = self._clocks
-        assert clocks is not None
         opcode = at.op.opcode
         relaxed = opcode is not None and opcode.has("relaxed")
-        for key in self._keys(at, what, lanes, arriving=True):
-            if what == "cluster wait" or (key[0] == "mbarrier" and "_wait" in what):
+        if what.startswith("mbarrier"):
+            self._arrive_at_mbarriers(at, what, lanes, warp, relaxed=relaxed)
+            return
+        for key in self._barriers.keys(at, what, lanes, arriving=True):
+            if what == "cluster wait":
                 continue
-            if not relaxed:
-                remote = key[0] == "mbarrier" and key[1] >> RANK_SHIFT not in (0, at.cta.rank)
-                if remote and opcode is not None and opcode.has("cta"):
-                    continue  # a scope that does not include who waits there
-                clocks.give(warp, key)
-            else:
-                clocks.give(warp, key, warp.fenced.get(CLUSTER) or {})
-            if key[0] in ("bar", "cluster"):
-                clocks.forget((*key[:-1], key[-1] - 2))
+            self._barriers.meet(self._clocks, at, key, warp)
+            self._clocks.give(warp, key, (warp.fenced.get(CLUSTER) or {}) if relaxed else None)
+            self._clocks.forget((*key[:-1], key[-1] - 2))
+
+    def _arrive_at_mbarriers(self, at: View, what: str, lanes: Array, warp: Warp, *, relaxed: bool) -> None:
+        """An mbarrier's init and inval are stores; what else comes must be ordered with them."""
+        stores = what.endswith((" init", " inval"))
+        addresses = at.addresses()[lanes] & np.uint64(_SHARED)
+        access = Access("shared", lanes, addresses, 8, "write" if stores else "read", "")
+        self._shared(at, access, None, WEAK if stores else SYS)
+        if "_wait" in what:
+            return
+        told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
+        opcode = at.op.opcode
+        if opcode is not None and opcode.has("cta"):  # a scope that does not include who waits elsewhere
+            ranks = addresses.astype(np.int64) >> RANK_SHIFT
+            lanes = lanes[(ranks == at.cta.rank) | (not at.launch.program.clustered)]
+        self._mbarriers.arrive(at, what, lanes, warp, told)
+        warp.tick()
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         warp = self._warp(at)
-        assert self._clocks is not None
         if what == "warp":
             masks = at.source(0)
             for mask in np.unique(masks[lanes]).tolist():
                 warp.meet(np.flatnonzero(mask >> _ALL & 1))
             self._clocks.fence(warp, CTA, lanes)
+        elif what.startswith("mbarrier"):
+            if "_wait" in what:
+                self._mbarriers.wait(at, what, lanes, warp)
         elif what not in ("arrive", "cluster arrive"):
-            for key in self._keys(at, what, lanes, arriving=False):
+            for key in self._barriers.keys(at, what, lanes, arriving=False):
                 self._clocks.take(warp, key, lanes)
-            if not what.startswith("mbarrier"):  # barriers are fences for those that they are for (9.7.13.1)
-                self._clocks.fence(warp, CLUSTER if what.startswith("cluster") else CTA, lanes)
+            # Barriers are fences for those that they are for (9.7.13.1).
+            self._clocks.fence(warp, CLUSTER if what.startswith("cluster") else CTA, lanes)
 
     def fence(self, at: View, lanes: Array) -> None:
         opcode = at.op.opcode
         if opcode is not None and not opcode.has("proxy"):
             warp = self._warp(at)
-            assert self._clocks is not None
             scope = CLUSTER if opcode.has("mbarrier_init") else scope_named(at, SYS)
             self._clocks.fence(warp, scope, lanes)
-
-    def _keys(self, view: View, what: str, lanes: Array, *, arriving: bool) -> set[Any]:
-        """What lanes meet at: a phase of a barrier, told by how often each has passed it; or an mbarrier."""
-        if what.startswith("mbarrier"):
-            return {
-                ("mbarrier", int(address) & 0xFFFF_FFFF, view.cluster.number) for address in view.addresses()[lanes]
-            }
-        cluster = what.startswith("cluster")
-        numbers = np.zeros(len(lanes), np.int64) if cluster else view.source(0)[lanes].astype(np.int64)
-        keys = set()
-        per_cta = warps_of(view)
-        for number in np.unique(numbers).tolist():
-            name = ("cluster", view.cluster.number) if cluster else ("bar", view.cluster.number, view.cta.rank, number)
-            threads = LANES * per_cta * (len(view.cluster.ctas) if cluster else 1)
-            passes = self._passes.setdefault(name, np.zeros(threads, np.int64))
-            first = LANES * (view.cta.rank * per_cta + view.warp if cluster else view.warp)
-            mine = first + lanes[numbers == number]
-            if arriving and what != "cluster wait":
-                passes[mine] += 1
-            keys |= {(*name, count) for count in np.unique(passes[mine]).tolist()}
-        return keys
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
     def access(self, at: View, access: Access) -> None:
         """Lanes access shared memory, of their CTA or another one of the cluster, or global memory."""
-        if access.action == "copy" or access.space not in ("shared", "global"):
+        if access.space not in ("shared", "global"):
             return
-        addresses = access.addresses.astype(np.int64)
-        rows = stored_bytes(at, access)
+        rows, scope = stored_bytes(at, access), scope_of(at, access)
         if access.space == "global":
-            self._access(at, access, None, self._global, access.lanes, addresses, rows)
-            return
+            places = access.addresses.astype(np.int64)
+            self._access(at, access, None, self._global, access.lanes, places, rows, scope)
+        else:
+            self._shared(at, access, rows, scope)
+
+    def _shared(self, at: View, access: Access, rows: Array | None, scope: int) -> None:
+        """The same for shared memory alone."""
+        addresses = access.addresses.astype(np.int64)
         ranks = addresses >> RANK_SHIFT
         for rank in np.unique(ranks).tolist():
             if rank >= len(at.cluster.ctas):
@@ -155,9 +174,9 @@ class RaceCheck:
             offsets = addresses & OFFSET_MASK
             mine = (ranks == rank) & (offsets + access.size <= len(owner.shared))
             if mine.any():
-                shadow = owner.state.setdefault(_NAME, Shadow())
+                shadow = owner.state.setdefault(f"{_NAME} shared", Shadow())
                 some = None if rows is None else rows[mine]
-                self._access(at, access, owner, shadow, access.lanes[mine], offsets[mine], some)
+                self._access(at, access, owner, shadow, access.lanes[mine], offsets[mine], some, scope)
 
     def _access(
         self,
@@ -168,28 +187,36 @@ class RaceCheck:
         lanes: Array,
         places: Array,
         rows: Array | None,
+        scope: int,
     ) -> None:
         warp = self._warp(at)
-        scope = scope_of(at, access)
         if access.action == "atomic" and at.op.opcode is not None and at.op.opcode.has("cas"):
-            self._swaps.add(at.op.where)
+            self._pages.swaps.add(at.op.where)
         pieces = shadow.pieces(places, access.size)
+        if scope:
+            self._look_ahead(at, access, warp, pieces, lanes)
+            self._deciders.together(at, access, places)
         if scope and access.action != "write" and shadow.messages:
             self._read_messages(at, access, warp, scope, shadow, places, lanes)
         step = access.size
         for number, page, inside, bytes_ in pieces:
             who = lanes[bytes_ // step]
             values = granules(rows, bytes_, page.grain)
-            self._page(at, access, warp, owner, (number, page), inside, who, values, scope)
-        if at.op.where in self._swaps:
-            self._confirm(warp, owner, lanes, places)
+            self._pages.look(at, access, warp, owner, (number, page), inside, who, values, scope)
+        if at.op.where in self._pages.swaps:
+            self._pages.confirm(warp, owner, lanes, places)
         if access.writes:
             self._write_messages(at, access, warp, scope, shadow, places)
+
+    def _look_ahead(self, at: View, access: Access, warp: Warp, pieces: Any, lanes: Array) -> None:
+        """Before a strong access learns anything: whether what it finds was ordered before it."""
+        for _, page, inside, bytes_ in pieces if self._deciders.reads(at, access) else ():
+            if self._pages.late(warp, page, inside, lanes[bytes_ // access.size]).any():
+                self._deciders.early(at, access)
 
     def _read_messages(
         self, at: View, access: Access, warp: Warp, scope: int, shadow: Shadow, places: Array, lanes: Array
     ) -> None:
-        assert self._clocks is not None
         acquire = access.strength in _ACQUIRES
         for word in words_of(places, access.size):
             for message in shadow.messages.get(word, ()):
@@ -197,7 +224,6 @@ class RaceCheck:
 
     def _write_messages(self, at: View, access: Access, warp: Warp, scope: int, shadow: Shadow, places: Array) -> None:
         """A strong store replaces what was told there, an atomic adds to it, a weak store ends it."""
-        assert self._clocks is not None
         if not scope and not shadow.messages:
             return
         words = words_of(places, access.size)
@@ -211,136 +237,50 @@ class RaceCheck:
             before = shadow.messages.get(word, []) if access.action == "atomic" or not whole else []
             shadow.messages[word] = [known for known in before if not covered(known, message)] + [message]
 
-    # --- one page -----------------------------------------------------------------------------------------------------
+    # --- asynchronous work --------------------------------------------------------------------------------------------
 
-    def _page(
-        self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
-        lanes: Array, values: Array | None, scope: int,
-    ) -> None:  # fmt: skip
-        number, page = which
-        clocks = self._clocks
-        assert clocks is not None
-        base = number * PAGE
-        writes, grain, now = page.writes, page.grain, warp.time
-        sort = sort_of(at, access)
-        # Against the last write.
-        written = writes["written"][inside]
-        if written.any():
-            writer, lane = writes["writer"][inside], writes["lane"][inside]
-            mine = writer == warp.agent
-            if mine.all():
-                known = warp.lanes[lanes, lane]
-            else:
-                known = np.where(mine, warp.lanes[lanes, lane], clocks.known(writer, warp.known))
-            late = (written > known) & ~(mine & (lane == lanes if self._lanes_race else True))
-            if values is not None:  # to write the same value again harms nobody
-                late &= writes["value"][inside] != values
-            if late.any():
-                needed = clocks.distance(warp, writer)
-                strong = np.minimum(writes["scope"][inside], scope) >= needed
-                racing = np.flatnonzero(late & ~strong)
-                if len(racing):
-                    one = racing[0]
-                    did = "atomic" if writes["sort"][inside[one]] else "write"
-                    other = race_reports.Other(
-                        did, int(writer[one]), int(lane[one]), int(writes["where"][inside[one]]),
-                        int(writes["scope"][inside[one]]), int(written[one]),
-                    )  # fmt: skip
-                    self._report(
-                        at, access, warp, owner, base + int(inside[one]) * grain, int(lanes[one]), other, scope
-                    )
-        if not access.writes:
-            self._note_read(at, page, warp, inside, lanes, scope, now)
+    def issued(self, claim: Claim) -> None:
+        """Work begins: the copies of cp.async are accesses, lane by lane; of all else the spans are."""
+        view = claim.view
+        if view.op.kind == "async.copy":
             return
-        if page.readers:
-            self._against_reads(at, access, warp, owner, which, inside, lanes, scope)
-        if self._lanes_race and not scope and len(inside) > 1:
-            self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
-        writes["writer"][inside], writes["written"][inside], writes["lane"][inside] = warp.agent, now, lanes
-        writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
-        writes["value"][inside] = -1 if values is None else values
+        warp = self._warp(view)
+        lane = -1 if OPERATIONS[view.op.kind].warp else claim.lane
+        for span in claim.spans:
+            self._span(view, warp, span, lane)
+        self._told[id(view)] = claim, dict(warp.known)
+        warp.tick()
 
-    def _note_read(self, at: View, page: Page, warp: Warp, inside: Array, lanes: Array, scope: int, now: int) -> None:
-        row, reads = page.row(warp.agent), page.reads
-        old = reads["lanes"][row, inside]
-        since = reads["since"][row, inside]
-        stays = since > warp.lanes.min() if self._lanes_race else np.zeros(len(inside), np.bool_)
-        reads["since"][row, inside] = np.where(stays, since, now)
-        reads["lanes"][row, inside] = np.where(stays, old, 0)
-        np.bitwise_or.at(reads["lanes"][row], inside, np.uint32(1) << lanes.astype(np.uint32))
-        reads["time"][row, inside], reads["where"][row, inside] = now, at.op.where
-        reads["scope"][row, inside] = scope
+    def completed(self, claim: Claim) -> None:
+        if self._told.get(id(claim.view), (None,))[0] is claim:
+            del self._told[id(claim.view)]
 
-    def _against_reads(
-        self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
-        lanes: Array, scope: int,
-    ) -> None:  # fmt: skip
-        number, page = which
-        assert self._clocks is not None
-        count, reads = len(page.readers), page.reads
-        agents = np.array(page.readers)
-        times = reads["time"][:count, inside]
-        known = np.maximum(self._clocks.known(agents, warp.known), self._clocks.known(agents, warp.seen))
-        late = times > known[:, None]
-        mine = np.flatnonzero(agents == warp.agent)
-        late[mine] = False
-        if len(mine) and self._lanes_race:
-            late[mine[0]] = lanes_late(warp, reads["lanes"][mine[0], inside], reads["since"][mine[0], inside], lanes)
-        if not late.any():
+    def _span(self, view: View, warp: Warp, span: Span, lane: int) -> None:
+        space = "tensor" if span.tensor else "global" if span.owner is None else "shared"
+        if span.owner is None:
+            shadow = self._global
+        else:
+            shadow = span.owner.state.setdefault(f"{_NAME} {space}", Shadow())
+        action = {"read": "read", "reduce": "write" if span.tensor else "atomic"}.get(span.kind, "write")
+        starts, size = tensor_places(span) if span.tensor else span.pieces()
+        if not len(starts):
             return
-        needed = self._clocks.distance(warp, agents)
-        racing = np.argwhere(late & ~(np.minimum(reads["scope"][:count, inside], scope) >= needed[:, None]))
-        if len(racing):
-            row, one = racing[0].tolist()
-            readers = int(reads["lanes"][row, inside[one]])
-            if page.readers[row] == warp.agent:
-                readers &= ~(1 << int(lanes[one]))
-            lane = (readers & -readers).bit_length() - 1
-            at_once = {name: int(reads[name][row, inside[one]]) for name in ("where", "scope", "time")}
-            other = race_reports.Other("read", page.readers[row], lane, *at_once.values())
-            place = number * PAGE + int(inside[one]) * page.grain
-            self._report(at, access, warp, owner, place, int(lanes[one]), other, scope)
+        access = Access(space, np.array([lane]), starts, size, action, "")
+        scope = scope_of(view, access)
+        for number, page, inside, _ in shadow.pieces(starts.astype(np.int64), size):
+            lanes = np.full(len(inside), lane)
+            self._pages.look(view, access, warp, span.owner, (number, page), inside, lanes, None, scope)
 
-    def _same_instruction(
-        self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
-        lanes: Array, values: Array | None,
-    ) -> None:  # fmt: skip
-        """Lanes of one store that store different values in one place."""
-        if values is None:
-            return
-        order = np.argsort(inside, kind="stable")
-        place, value, lane = inside[order], values[order], lanes[order]
-        twice = np.flatnonzero((place[1:] == place[:-1]) & (value[1:] != value[:-1]) & (lane[1:] != lane[:-1]))
-        if len(twice):
-            one = int(twice[0])
-            other = race_reports.Other("write", warp.agent, int(lane[one]), at.op.where, WEAK, 0)
-            number, page = which
-            self._report(
-                at, access, warp, owner, number * PAGE + int(place[one]) * page.grain, int(lane[one + 1]), other, WEAK
-            )
+    def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
+        """A copy has brought its bytes: who waits for the mbarrier knows what was known when it was issued."""
+        _, told = self._told.get(id(at), (None, self._warp(at).known))
+        self._mbarriers.tell(cta, offset, told, at.op.where)
 
-    def _report(
-        self, at: View, access: Access, warp: Warp, owner: Cta | None, place: int, lane: int,
-        other: race_reports.Other, scope: int,
-    ) -> None:  # fmt: skip
-        assert self._clocks is not None
-        tell = race_reports.report(self._session, at, access, (self._clocks, warp), owner, place, lane, other, scope)
-        here, before = (str(access.action), scope, at.op.where), (other.action, other.scope, other.where)
-        for read, change, who in (here, before, (warp.agent, lane)), (before, here, (other.agent, other.lane)):
-            if read[:2] == ("read", WEAK) and change[0] == "atomic" and change[2] in self._swaps:
-                self._guesses[*who, None if owner is None else owner.place, place // WORD] = tell
-                return
-        tell()
-
-    def _confirm(self, warp: Warp, owner: Cta | None, lanes: Array, places: Array) -> None:
-        """Lanes compare and swap: what they read before without any order was a guess, which this confirms."""
-        memory = None if owner is None else owner.place
-        for lane, place in zip(lanes.tolist(), places.tolist(), strict=True):
-            self._confirmed.add((warp.agent, lane, memory, place // WORD))
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        """What tcgen05.commit has waited for is done."""
+        warp = self._warp(at)
+        self._mbarriers.tell(cta, offset, warp.known, at.op.where, warp.known)
+        warp.tick()
 
     def grid_ended(self, launch: Launch) -> None:
-        """Reads beside a compare-and-swap that no swap of the same thread has confirmed are races."""
-        for who, tell in self._guesses.items():
-            if who not in self._confirmed:
-                tell()
-        self._guesses.clear()
+        self._pages.end()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
-from ptxtools.diagnostics.findings import Finding, Site
+from ptxtools.diagnostics.findings import Finding, Site, Verdict
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin
     from ptxtools.machine.events import View
     from ptxtools.program.program import Program
+    from ptxtools.sim.allocations import Allocations
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.program_lines import ProgramLines
 
@@ -30,12 +32,40 @@ class Session:
         self.left_out = 0
         self._room = _MOST
         self._known: dict[Any, Finding] = {}  # what was found before in the same launch, by key
+        self._deciders: dict[tuple[str, int | None], str] = {}
         self.lock = threading.Lock()
 
     def begin(self, grid: Grid) -> Sequence[object]:
         """New checkers for a grid. memcheck comes first: it says which accesses are made at all."""
         self._places, self._room = grid.context.places, _MOST
-        return [class_of(name)(self, grid) for name in _CHECKERS if name in self._names]
+        self._layout = grid.image, grid.request.kernel, grid.request.params
+        return [class_of(name, trial=grid.trial)(self, grid) for name in _CHECKERS if name in self._names]
+
+    def saved(self) -> Callable[[], None]:
+        """What puts back all that is known now."""
+        known = {name: copy(value) for name, value in vars(self).items() if isinstance(value, list | dict | int)}
+        counts = [(finding, finding.count) for finding in self.findings]
+        flags = []
+        if TrapKind.INITCHECK in self._names:
+            from .unwritten import unwritten_of
+
+            flags = [(flags, flags.copy()) for flags in unwritten_of(self.device).flags()]
+
+        def put_back() -> None:
+            vars(self).update(known)
+            for finding, count in counts:
+                finding.count = count
+            for now, before in flags:
+                now[:] = before
+
+        return put_back
+
+    @property
+    def allocations(self) -> Allocations:
+        """What lies in global memory now."""
+        from ptxtools.sim.allocations import Allocations
+
+        return Allocations(self.device, *self._layout)
 
     def end(self) -> list[Finding]:
         return self.findings
@@ -44,10 +74,13 @@ class Session:
         self, view: View, lane: int, checker: str, message: str, key: Any, details: tuple[str, ...] = (), **more: Any
     ) -> None:
         """Note a finding; of one `key` the first, and how often it came. more: further fields of `Finding`."""
+        before = len(self.findings)
         self.report_at(
             view.launch.program, view.op.where, view.cta.place, view.thread(lane), checker, message, key,
             details=details, **more,
         )  # fmt: skip
+        if len(self.findings) > before and view.launch.observers is not None:
+            view.launch.observers.tell("found", view, lane, self.findings[-1])
 
     def report_at(
         self,
@@ -76,6 +109,18 @@ class Session:
             found = Finding(checker, message, *who, file, line, text, source=self.source_of(program, where), **more)
             self._known[key] = found
             self.findings.append(found)
+
+    def decide(self, program: Program, where: int, what: str) -> None:
+        """Note a line that decides the order in which threads synchronise, for racecheck's verdict."""
+        file, line, _ = self.place(program, where)
+        self._deciders.setdefault((file, line), what)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """racecheck's, where it runs and has found no race."""
+        if TrapKind.RACECHECK not in self._names or any(one.checker == TrapKind.RACECHECK for one in self.findings):
+            return None
+        return Verdict.of(self._deciders)
 
     def site(
         self, program: Program, where: int, cta: tuple[int, int, int] | None = None,
@@ -143,6 +188,10 @@ _CHECKERS: dict[str, Callable[[], type]] = {
 }
 
 
-def class_of(name: str) -> type:
-    """The class of a checker that looks at grids. It takes the session, and the grid."""
+def class_of(name: str, *, trial: bool = False) -> type:
+    """The class of a checker that looks at grids. It takes the session, and the grid. trial: for a first look."""
+    if trial and name == TrapKind.RACECHECK:
+        from .race_trial import RaceTrial
+
+        return RaceTrial
     return _CHECKERS[name]()

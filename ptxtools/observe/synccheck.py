@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import TrapKind
+from ptxtools.machine.filters import ALWAYS, COUNTED, NAMED, UNIFORM, WHOLE
+from ptxtools.program.details import Action, Meeting
+from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
 
-from . import mbarriers, members
-from .thread_sync import ThreadSync
+from . import mbarriers, members, thread_sync
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ptxtools.diagnostics import Trap
     from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
     from ptxtools.machine.residents import Cta
+    from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -51,7 +54,44 @@ class SyncCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._transactions = mbarriers.Transactions(session)
-        self._thread_sync = ThreadSync(session, grid)
+        self._thread_sync = thread_sync.ThreadSync(session, grid)
+        self._arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in grid.program.operations())
+
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: accesses where there are mbarriers or other CTAs' shared memory, fences of
+        tensor memory, ends of CTAs that change their registers."""
+        kinds = {op.kind for op in program.operations()}
+        touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
+        changes = "setmaxnreg" in kinds
+
+        def matters(op: Op) -> bool:
+            if op.kind == "observe.access":
+                return touched and op.space in ("shared", "cluster", "generic")
+            if op.kind == "observe.fence":
+                return op.opcode is not None and any(map(op.opcode.has, thread_sync.FENCES))
+            return changes or op.kind != "observe.begin"
+
+        return matters
+
+    def passing(self, op: Op) -> int | None:
+        """Nothing is to be said of a warp that comes as a whole. What comes to a barrier natively is not noted, and
+        need not be: who leaves as a whole has come as a whole, and an arrival that is noted is a phase of its own."""
+        if isinstance(op.detail, Meeting):
+            what = op.detail.what
+            if op.kind == "observe.arrive":
+                counted = COUNTED if op.src[1] is not None else ALWAYS
+                return WHOLE | counted if what == "bar" and not self._arrives else None
+            if op.kind == "observe.leave":
+                waits = what == "warp" or (what == "bar" and _aligned(op))
+                return None if what == "cluster wait" else WHOLE if waits else ALWAYS
+        if op.kind == "observe.branch":
+            return UNIFORM
+        if op.kind != "observe.together" or (op.opcode is not None and op.opcode.family == "setmaxnreg"):
+            return None
+        if op.opcode is None or not (op.opcode.has("aligned") or op.opcode.has("sync")):
+            return ALWAYS
+        return WHOLE | (NAMED if op.opcode.family == "shfl" else ALWAYS)
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier or do something to mbarriers."""
@@ -61,7 +101,7 @@ class SyncCheck:
                 self._transactions.expect(at, lanes)
         if what.startswith("cluster"):
             self._cluster(at, what, lanes)
-            if what != "cluster arrive" or not _aligned(at):
+            if what != "cluster arrive" or not _aligned(at.op):
                 return
         elif what not in ("bar", "arrive"):
             return
@@ -81,7 +121,7 @@ class SyncCheck:
         if what not in ("bar", "cluster wait"):
             return
         cluster = what == "cluster wait"
-        if not cluster and not _aligned(at):
+        if not cluster and not _aligned(at.op):
             return
         threads = members.threads_of(at)
         for lane, number in zip(lanes.tolist(), _numbers(at, what)[lanes].tolist(), strict=True):
@@ -185,8 +225,8 @@ class SyncCheck:
                 session.report(view, int(lanes[0]), _NAME, message, (view.op.where, count))
 
 
-def _aligned(view: View) -> bool:
-    opcode = view.op.opcode
+def _aligned(op: Op) -> bool:
+    opcode = op.opcode
     return opcode is None or opcode.family == "bar" or opcode.has("aligned")
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _NAME = "synccheck"
 _KEY = "turns at tensor memory"
 _SHAPE = (128, 512)
+#: Modifiers of the two fences.
+FENCES = BEFORE, AFTER = "fence::before_thread_sync", "fence::after_thread_sync"
 
 
 @dataclass(slots=True)
@@ -65,8 +67,8 @@ class ThreadSync:
         if opcode is None or not self._wanted:
             return
         self._now += 1
-        for word, fences in (("before_thread_sync", self._before), ("after_thread_sync", self._after)):
-            if opcode.has(f"fence::{word}"):
+        for fence, fences in ((BEFORE, self._before), (AFTER, self._after)):
+            if opcode.has(fence):
                 fences[at.cta, at.warp] = self._now
 
     def used(self, at: View, lane: int, spans: Sequence[Span]) -> None:

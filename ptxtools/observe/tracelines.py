@@ -39,7 +39,7 @@ def as_text(record: Record) -> str:
     what = printable(record.text) if record.event == "instruction" else record.event
     if record.what:
         what += f" {printable(record.what)}"
-    line = f"{record.number} {who} {place}: {what}  {_lanes(record.lanes)}\n"
+    line = f"{record.number} {who} {place}: {what}  {lanes_text(record.lanes)}\n"
     if record.source:
         line += f"{_INDENT}source: {record.source}\n"
     if len(record.lanes):
@@ -71,7 +71,7 @@ def as_json(record: Record) -> str:
     return json.dumps(found, ensure_ascii=False) + "\n"
 
 
-def _lanes(lanes: Array) -> str:
+def lanes_text(lanes: Array) -> str:
     """Such as "lane 3", "lanes 0-7,9", "no lane"."""
     if not len(lanes):
         return "no lane"

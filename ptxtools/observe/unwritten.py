@@ -6,6 +6,7 @@ from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptxtools.diagnostics import TrapKind
+from ptxtools.machine.filters import FLAGS_BEHIND
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,12 +23,24 @@ class Unwritten:
         self._starts: list[int] = []
         self._flags: dict[int, Array] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
     def add(self, address: int, size: int) -> None:
         """A buffer that nobody has written."""
         import numpy as np
 
         insort(self._starts, address)
-        self._flags[address] = np.zeros(size, np.bool_)
+        self._flags[address] = np.zeros(size + FLAGS_BEHIND, np.bool_)[:size]
+
+    def flags(self) -> list[Array]:
+        """The flags of all such buffers, to be changed in place."""
+        return list(self._flags.values())
+
+    def places(self) -> list[tuple[int, int, int]]:
+        """Of each such buffer, ascending: first byte, the one behind the last, host address of the flags."""
+        found = ((start, self._flags[start]) for start in self._starts)
+        return [(start, start + len(flags), flags.__array_interface__["data"][0]) for start, flags in found]
 
     def remove(self, address: int) -> None:
         """A buffer is freed."""

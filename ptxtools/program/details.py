@@ -218,6 +218,25 @@ class Guard(Detail):
     negated: bool
 
 
+class Counted(Detail):
+    """What a "count" operation adds to a row (`program.Counter`): that of byte `row` of all of them."""
+
+    what: str
+    row: int
+
+
+class Measured(Detail):
+    """What a "measure" operation finds out about an access, for the row at byte `row`. space: "global" or "shared", the
+    only lanes that it looks at; size: bytes of each of them; lanes: that many give addresses; writes: the access
+    changes memory."""
+
+    space: str
+    size: int
+    lanes: int
+    writes: bool
+    row: int
+
+
 class Touch(Detail):
     """Registers that an operation, or the end of a block, of this kind reads and writes, by their slots; of what it
     writes in order, -1 for others, with the bytes that each gets (`widths`). guard: the one

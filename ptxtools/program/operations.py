@@ -17,12 +17,14 @@ from .details import (
     Called,
     Callee,
     Constant,
+    Counted,
     Detail,
     Groups,
     Guard,
     HostMemory,
     Look,
     MatrixProduct,
+    Measured,
     Meeting,
     Multicast,
     NamedOperands,
@@ -41,7 +43,7 @@ from .details import (
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
 
-    from .program import Op, Program
+    from .program import Block, Op, Program
 
 #: Who runs an operation. BLOCK: stands in a block; a native handler and a reference executor. BARRIER: of a "barrier"
 #: terminator. EVENT: of an "event" terminator; a function of `machine.events` serves it in both engines. NATIVE: made
@@ -72,6 +74,7 @@ class Operation(NamedTuple):
     waits: lanes may stay at it until something happens.
     seen: what an observer is shown of it: "access", "copy", "barrier", "cluster", "mbarrier", "arrive on mbarrier",
     "fence" or "". The functions that serve surfaces, multimem and st.bulk tell of their accesses themselves.
+    multiplies: tensor cores add products.
     resumes: another operation has begun it, so that observers see its end alone.
     detail: types that `Op.detail` may have; None among them: it may have none. actions: names of an `Action`.
     """
@@ -87,6 +90,7 @@ class Operation(NamedTuple):
     warp: bool = False
     waits: bool = False
     seen: str = ""
+    multiplies: bool = False
     resumes: bool = False
     detail: tuple[type[Detail] | None, ...] = (None,)
     actions: frozenset[str] = frozenset()
@@ -100,8 +104,13 @@ def _together(dst: str, src: str) -> Operation:
     return Operation(BLOCK, dst, src, warp=True)
 
 
-def _tensor(*, waits: bool = False, warp: bool = False, asynchronous: bool = False) -> Operation:
-    return Operation(EVENT, "…", "…", asynchronous=asynchronous, warp=warp, waits=waits, detail=(NamedOperands,))
+def _tensor(
+    *, waits: bool = False, warp: bool = False, asynchronous: bool = False, multiplies: bool = False
+) -> Operation:
+    return Operation(
+        EVENT, "…", "…", asynchronous=asynchronous, warp=warp, waits=waits, multiplies=multiplies,
+        detail=(NamedOperands,),
+    )  # fmt: skip
 
 
 def _bulk(*, asynchronous: bool = False) -> Operation:
@@ -139,7 +148,7 @@ OPERATIONS: dict[str, Operation] = {
     "redux": _together("result?", "value mask"),
     "activemask": _together("result?", ""),
     "elect": _together("leader? elected?", "mask"),
-    "mma": Operation(BLOCK, "d*?", "value*", warp=True, detail=(MatrixProduct,)),
+    "mma": Operation(BLOCK, "d*?", "value*", warp=True, multiplies=True, detail=(MatrixProduct,)),
     "ldmatrix": Operation(BLOCK, "result*?", "address?", "read", warp=True, seen="access"),
     "stmatrix": Operation(BLOCK, "", "address? value*", "write", warp=True, seen="access"),
     "movmatrix": _together("result?", "value"),
@@ -171,7 +180,9 @@ OPERATIONS: dict[str, Operation] = {
     "tensormap.copy": _bulk(),
     "clusterlaunchcontrol.try_cancel": Operation(EVENT, "", "response barrier", asynchronous=True,
                                                  detail=(Multicast,)),
-    "wgmma.mma_async": _tensor(warp=True, asynchronous=True),
+    "spcompress": _tensor(),
+    "spdecompress": _tensor(),
+    "wgmma.mma_async": _tensor(warp=True, asynchronous=True, multiplies=True),
     "wgmma.commit_group": _tensor(warp=True),
     "wgmma.wait_group": _tensor(waits=True, warp=True),
     "tcgen05.alloc": _tensor(waits=True, warp=True),
@@ -180,7 +191,7 @@ OPERATIONS: dict[str, Operation] = {
     "tcgen05.ld": _tensor(warp=True),
     "tcgen05.st": _tensor(warp=True),
     "tcgen05.wait": _tensor(warp=True),
-    "tcgen05.mma": _tensor(asynchronous=True),
+    "tcgen05.mma": _tensor(asynchronous=True, multiplies=True),
     "tcgen05.cp": _tensor(asynchronous=True),
     "tcgen05.shift": _tensor(),
     "tcgen05.commit": _tensor(),
@@ -207,6 +218,9 @@ OPERATIONS: dict[str, Operation] = {
     "observe.return": _look("guard?", Guard),
     "observe.begin": _look("", Guard),
     "observe.exit": _look("guard?", Guard),
+    # they add to rows of `Program.counters`
+    "count": Operation(BLOCK, detail=(Counted,)),
+    "measure": Operation(BLOCK, "", "address?", detail=(Measured,)),
     # where the lines of a program begin and end that keeps them; `passes.instrument` takes them out
     "line": Operation(MARK, detail=(Guard,)),
     "line.end": Operation(MARK, detail=(Guard,)),
@@ -221,6 +235,14 @@ PURE = frozenset(kind for kind, row in OPERATIONS.items() if row.pure)
 READ_FIRST = frozenset(kind for kind, row in OPERATIONS.items() if row.early)
 #: Slots to slots, lane by lane.
 LANEWISE = frozenset(kind for kind, row in OPERATIONS.items() if row.lanewise)
+#: What asynchronous work comes from; nothing else announces any.
+ISSUES = frozenset(
+    kind for kind, row in OPERATIONS.items()
+    if row.runs == EVENT
+    and kind.startswith(("async.", "bulk.", "tensormap.", "clusterlaunchcontrol.", "wgmma.", "tcgen05."))
+)  # fmt: skip
+#: They count what others do, and are no work of the kernel.
+COUNTS = frozenset({"count", "measure"})
 #: Accesses to memory by single lanes, each at its own address, that are done when they have run.
 LANE_ACCESS = frozenset(
     kind for kind, row in OPERATIONS.items() if row.access in ("read", "write", "atomic") and not row.warp
@@ -247,6 +269,22 @@ _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
 _FENCED = ("shared", "global")
 
 
+def multiplies(program: Program) -> bool:
+    """Whether tensor cores add products in it."""
+    found: bool | None = program.cache.get("multiplies")
+    if found is None:
+        kinds = {op.kind for block in program.blocks for op in (*block.ops, block.terminator.op) if op is not None}
+        found = program.cache["multiplies"] = any(OPERATIONS[kind].multiplies for kind in kinds)
+    return found
+
+
+def weight(block: Block, number: int) -> int:
+    """Instructions that block `number` counts as for each of its lanes."""
+    end = block.terminator
+    counts = sum(op.kind in COUNTS for op in block.ops)
+    return len(block.ops) - counts + (end.kind != "jump" or end.target <= number)
+
+
 def strength(opcode: Opcode | None) -> str:
     """Order of an access: its modifier ("relaxed", "acquire", …), "" for a weak one (8.4)."""
     return "" if opcode is None else next((word for word in _STRONG if opcode.has(word)), "")
@@ -269,6 +307,14 @@ def access_bytes(op: Op) -> int:
     if OPERATIONS[op.kind].warp:
         return 16
     return sum(max(1, bits_of(type_) // 8) for type_ in op.dst_types or op.src_types[1:])
+
+
+def access_lanes(op: Op) -> int:
+    """The number of lanes whose addresses count; for matrices of a warp, one for each row (9.7.14.5.15)."""
+    if not OPERATIONS[op.kind].warp or op.opcode is None:
+        return 32
+    matrices = next((n for n in (1, 2, 4) if op.opcode.has(f"x{n}")), 4)
+    return min(32, matrices * (16 if op.opcode.has("m16n16") else 8))
 
 
 # --- whether operations are as their rows say -------------------------------------------------------------------------

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NewType, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ptxtools.isa import Opcode
 
     from .details import Detail
@@ -166,6 +168,30 @@ def is_launch_special(name: str) -> bool:
     return name in _GRID_SPECIALS
 
 
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A row of what a run counts: words of 64 bits. The first are warps that came with some lane, and these lanes.
+
+    where: index into `Program.lines`. function: number of the one that it is in. what, and the words behind:
+    "reached"   lanes that come to this instruction and the ones behind it, up to the next such row of its function
+    "held"      of the lanes that come to this instruction, those for which its guard holds; warps of which all do
+    "global"    lanes that access global memory: sectors of 32 bytes that the warps touch; those not in the model's L2
+    "shared"    lanes that access shared memory: passes over the banks that the warps need; and would need at least
+    Of accesses, size: bytes of a lane; writes: they change memory.
+    """
+
+    where: int
+    what: str
+    function: int
+    size: int = 0
+    writes: bool = False
+
+
+#: Words of a row, and bytes.
+COUNTER_WORDS = 4
+COUNTER_BYTES = 8 * COUNTER_WORDS
+
+
 @dataclass(slots=True)
 class FunctionCode:
     """A lowered function: `first` its entry block; `frame_bytes` header and slots; `local_bytes` its share of the
@@ -195,7 +221,7 @@ class Program:
     shared: (name, offset, bytes) of shared variables, -1 bytes for dynamic ones; padding: bytes of `static_shared` that
     keep them apart for memcheck, and that no limit counts; optimised: values share slots, and operations that nobody
     asks for are gone; named: by index of a line, the registers that lie in slots there, with their PTX types, if the
-    variant asked for it (`Variant.names`).
+    variant asked for it (`Variant.names`); counters: the rows that its "count" operations add to (`Counter`).
     Addresses of module variables are constants of the program: they are fixed when the module is loaded on a device.
     """
 
@@ -214,7 +240,15 @@ class Program:
     padding: int = 0
     optimised: bool = True
     named: dict[int, dict[str, tuple[Ref, str]]] = field(default_factory=dict)
+    counters: list[Counter] = field(default_factory=list)
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
+
+    def operations(self) -> Iterator[Op]:
+        """All operations, those at the ends of blocks included."""
+        for block in self.blocks:
+            yield from block.ops
+            if block.terminator.op is not None:
+                yield block.terminator.op
 
     @property
     def declared_shared(self) -> int:

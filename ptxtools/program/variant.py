@@ -15,7 +15,8 @@ class Variant:
     "line" operations stand where instructions of the text begin and end; nothing is optimised then. names: the program
     says where registers lie (`Program.named`). apart_registers: registers share no slots, and no lane runs what its
     branch leaves out, so that observers can tell of each lane which registers it has written; fences: those of tensor
-    cores (wgmma.fence, tcgen05.fence), which order nothing here, are operations that observers see."""
+    cores (wgmma.fence, tcgen05.fence), which order nothing here, are operations that observers see; counts: "count"
+    operations say how often instructions are reached, and by which lanes (`Program.counters`)."""
 
     late: bool = False
     truncates: bool = False
@@ -25,6 +26,7 @@ class Variant:
     apart_registers: bool = False
     fences: bool = False
     names: bool = False
+    counts: bool = False
 
     @property
     def optimised(self) -> bool:

@@ -36,6 +36,14 @@ def interrupted(reason: str, m: Machine, kind: str = "timeout") -> Trap:
     return _told(m, reason, kind)
 
 
+def gathered(m: Machine) -> tuple[list[CtaLine], list[Waiting]]:
+    """Lines about resident CTAs, and where each warp is, of a run that goes on."""
+    lines: list[CtaLine] = []
+    found: list[Waiting] = []
+    _gather(m, False, lines, found)
+    return lines, found
+
+
 def _told(m: Machine, reason: str, kind: str, *, loops: bool = False) -> Trap:
     """The locations of all threads. loops: the runnable ones only poll values that never change."""
     return told(m.program, m.launch.grid, partial(_gather, m, loops), reason, kind)
@@ -59,7 +67,7 @@ def _lanes(first: int, mask: int) -> Array:
     return np.array([first + lane for lane in range(LANES) if mask >> lane & 1], np.int64)
 
 
-def _line(m: Machine, number: int) -> int:
+def line_of_block(m: Machine, number: int) -> int:
     """The line of the first operation of a block."""
     block = m.program.blocks[number]
     return next((op.where for op in block.ops if op.where >= 0), block.terminator.where)
@@ -112,7 +120,7 @@ def _running(m: Machine, found: list[Waiting], threads: Array, block: int, loops
         seen, rest = _looks(m, first, sum(1 << lane for lane in lanes.tolist()), block)
         for look in seen:
             _note(m, found, _lanes(first, look.lanes), in_loop(look, stuck=loops), look.where, runs=not loops)
-        _note(m, found, _lanes(first, rest), in_loop(None, stuck=loops), _line(m, block), runs=not loops)
+        _note(m, found, _lanes(first, rest), in_loop(None, stuck=loops), line_of_block(m, block), runs=not loops)
 
 
 def _looks(m: Machine, first: int, mask: int, block: int) -> tuple[list[Look], int]:

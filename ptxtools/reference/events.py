@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import Trap
-from ptxtools.machine.events import View, find
+from ptxtools.machine.events import View, find, words_at
 from ptxtools.machine.residents import Cluster, Cta, Wait, take_back
 from ptxtools.program.details import Callee
 from ptxtools.program.program import LANES, Op, Ref, Terminator
@@ -50,6 +50,14 @@ class ReferenceView(View):
         else:
             values = np.broadcast_to(values, LANES)[chosen]
         self.m.put(ref, values, self.everyone[chosen])
+
+    def words(self, ref: Ref, lane: int) -> list[tuple[int, int]]:
+        arrays = self.m.arrays(ref)
+        found = []
+        for array in arrays if isinstance(arrays, tuple) else (arrays,):
+            size = array.dtype.itemsize
+            found += words_at(array.__array_interface__["data"][0] + size * (self.first + lane), size)
+        return found
 
     def _place(self, lane: int, address: int) -> int:
         return (self.first + lane) * self.m.local_bytes + address
@@ -115,7 +123,7 @@ class Residents:
         m = self.m
         start = slot * m.shared_stride
         shared = m.shared.bytes.data[start : start + m.shared_bytes]
-        cta = Cta(cluster, rank, m.cta_coordinates(slot), int(m.cta_of_slot[slot]), shared, slot)
+        cta = Cta(cluster, rank, m.cta_coordinates(slot), int(m.cta_of_slot[slot]), shared, slot, slot % m.launch.sms)
         cta.ended = not m.alive(slot)
         return cta
 

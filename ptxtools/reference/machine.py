@@ -71,6 +71,7 @@ class Machine:
         self.cluster_waiting = np.zeros(count, np.bool_)
         self.cluster_where = np.zeros(count, np.int64)  # line at which it waits
         self.running = 0  # block that runs
+        self.together: Array = np.zeros(0, np.intp)  # threads that run it
         self.epoch = time.time_ns() if launch.seed is None else 0  # virtual time begins here
         self.timed = False  # a clock has been read
         self.skipped = 0  # virtual time in which nothing could run
@@ -131,11 +132,14 @@ class Machine:
             self._registers[key] = array
         return array
 
+    def arrays(self, ref: Ref) -> Any:
+        """Content of a slot for all threads, in its storage class; of 128 bits two arrays."""
+        array = self._constants[self.function].get(ref.slot)
+        return self._array(ref.slot, ref.type) if array is None else array
+
     def read(self, ref: Ref, threads: Threads) -> Any:
         """Content of a slot, in its storage class."""
-        array = self._constants[self.function].get(ref.slot)
-        if array is None:
-            array = self._array(ref.slot, ref.type)
+        array = self.arrays(ref)
         if isinstance(array, tuple):
             return (array[0][threads], array[1][threads])
         return array[threads]

@@ -9,17 +9,19 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from ptxtools.diagnostics import Trap
 from ptxtools.machine.arrays import quiet
 from ptxtools.machine.deadlock import above
 from ptxtools.machine.launch import Launch, Outcome
+from ptxtools.program.operations import weight
 from ptxtools.program.program import Op
 
-from . import clusters, compute, control, events, matrix, mbarrier, memory, warp
+from . import clusters, compute, control, counts, events, matrix, mbarrier, memory, warp
 from .deadlocks import deadlock, interrupted, looping
 from .machine import GONE, Machine
 from .registry import ENDINGS, EXECUTORS, Array, Threads
 
-_LOADED = (clusters, compute, control, events, matrix, mbarrier, memory, warp)
+_LOADED = (clusters, compute, control, counts, events, matrix, mbarrier, memory, warp)
 
 #: Backward jumps of a group of threads before others get a turn: a thread may wait for another in a loop.
 _TURN = 64
@@ -39,15 +41,23 @@ _CLOCK = 64
 def run(launch: Launch) -> Outcome:
     """Run a grid. Raises `Trap`."""
     machine = Machine(launch)
+    if launch.observers is not None:
+        from .inspection import Inspection
+
+        launch.inspector = Inspection(machine)
     try:
         with quiet():
             _Loop(machine).run()
         return Outcome(machine.instructions)
+    except Trap:
+        launch.unfinished = len(np.unique(machine.warp_of[machine.together]))
+        raise
     except KeyboardInterrupt as error:  # Ctrl-C: its cause reports where all threads were
         if error.__cause__ is not None:  # a report that was being made
             raise
         raise error from interrupted(_STOPPED, machine, kind="interrupted")
     finally:
+        launch.inspector = None
         machine.schedule.release()
         vars(machine).clear()  # cycles would keep the device's memory until the next garbage collection
 
@@ -201,14 +211,14 @@ class _Loop:
         m = self.m
         number = int(m.pc[threads[0]])
         block = m.program.blocks[number]
-        m.running = number
+        m.running, m.together = number, threads
         m.enter(number, int(m.frame[threads[0]]))
         for op in block.ops:
             chosen = self._guarded(op, threads)
             if len(chosen):
                 EXECUTORS[op.kind](m, op, chosen)
         end = block.terminator
-        m.instructions += len(threads) * (len(block.ops) + (end.kind != "jump" or end.target <= number))
+        m.instructions += len(threads) * weight(block, number)
         ENDINGS[end.kind](m, end, threads)
         self._take_turns(number, threads)
         self.steps += 1

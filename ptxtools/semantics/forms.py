@@ -36,6 +36,7 @@ _SETS = {
     "space": "const global local param param::entry param::func shared shared::cta shared::cluster",
     "shared": "shared shared::cta shared::cluster",
     "hint": "L2::cache_hint",
+    "override": "override::global_address override::global_dim override::global_dim_stride",
     "cache": "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate "
     "L2::evict_first L2::evict_last L2::evict_normal L2::64B L2::128B L2::256B $hint",
     "vector": "v2 v4 v8",
@@ -189,7 +190,7 @@ prefetchu = L1 : | 42d38
 applypriority = global L2::evict_normal : | 6f376
 discard = global L2 : | 6770d
 createpolicy = L2 L2::evict_first L2::evict_last L2::evict_normal L2::evict_unchanged cvt fractional global range : b64
-        | 18827 fef48 12679 f29cc
+        | 18827 fef48 a656d f29cc
 mapa getctarank = shared::cluster : u32 u64 | f7479 0d7a1
 alloca stacksave stackrestore = : u32 u64 | eee23 fad72 8e4b7
 fence membar = acq_rel acquire release sc alias async async::generic tensormap::generic proxy mbarrier_init gl $scope
@@ -224,22 +225,24 @@ cp.async = ca cg global shared shared::cta L2::64B L2::128B L2::256B $hint : | 2
 cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk.commit_group = | 38b30 48eca 4e295 43b93
 cp.async.bulk.wait_group = read : | 3d464
 cp.async.mbarrier.arrive = noinc shared shared::cta : b64 | c5cc0
-cp.async.bulk = bulk_group $complete cp_mask ignore_oob $multicast global shared::cta shared::cluster $hint weak :
-    bulk_group $complete cp_mask ignore_oob $multicast global shared::cta shared::cluster $hint relaxed $scope
-        : b128 | 2d464 9eb85 03b1e 0b125 a3626 b6bb1 06731 a69b6 36b60 454fc
-cp.async.bulk.tensor = bulk_group $complete $multicast global shared::cta shared::cluster $hint $pair $axes
-        $boxes : | 43e4e 089d9 a54c4
+cp.async.bulk = bulk_group $complete mbarrier::report::disabled cp_mask ignore_oob $multicast global shared::cta
+        shared::cluster $hint weak :
+    bulk_group $complete mbarrier::report::disabled cp_mask ignore_oob $multicast global shared::cta shared::cluster
+        $hint relaxed $scope
+        : b128 | 47878 c7ede d4f6f 86aa9 b11cb 8acbd 06731 a69b6 36b60 454fc
+cp.async.bulk.tensor = bulk_group $complete mbarrier::report::disabled $multicast global shared::cta shared::cluster
+        $hint $pair $axes $boxes $override : | 24c1d b254d 7c0a7
 cp.async.bulk.prefetch = L2 L2::evict_last global $hint : | 7e961 208ec
-cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes : | 0b416 7cbab
+cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes $override : | d7d9d f947e
 applypriority.async.bulk = bulk_group L2::evict_normal global : | f4c84
-applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w : | 1b098
+applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w $override : | 9d291
 cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
     $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | 297eb fed7d eb01c fcf6b 5c9b7 1d6b9 8f9ed ad542 1270f
-cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs :
-        | d5fef
+cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs
+        $override : | 291a0
 red.async = $strong mmio global shared::cluster $complete add min max inc dec : u32
     $strong mmio global shared::cluster $complete add min max : s32
     $strong mmio global shared::cluster $complete add : s64 u64; $strong shared::cluster $complete $bool : b32
@@ -305,12 +308,16 @@ wgmma.mma_async = $warp m64n*k16 : f16 f32 > f16 > f16; $warp m64n*k16 : f32 > b
 wgmma.mma_async.sp = $warp m64n*k32 : f16 f32 > f16 > f16; $warp m64n*k32 : f32 > bf16 > bf16
     $warp m64n*k16 : f32 > tf32 > tf32; $warp m64n*k64 : f16 f32 > e4m3 e5m2 > e4m3 e5m2
     $warp satfinite m64n*k64 : s32 > s8 u8 > s8 u8 | 615f1 4a3f9 2a9a8 408ed da8d6 f26da b56e0 6e6e2 9d0ba 64fae
+spcompress = sp::2:4 b2 b4 x1 x2 x4 x8 x16 x32 x64 : b8 b16 | fbad8
+spdecompress = sp::1:2 sp::1:4 sp::1:8 sp::1:16 sp::2:4 sp::2:8 sp::2:16 sp::4:8 sp::4:16 b2 b4 x1 x2 x4 x8 x16 x32
+        x64 : b8 b16 | 38ce8
 tcgen05 = $warp wait::ld wait::st fence::before_thread_sync fence::after_thread_sync : | 3510e 516ae
 tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit = $pair $warp shared::cta : b32; $pair $warp :
         | ec103 f9792 158e8
 tcgen05.ld = $warp 32x32b 16x64b 16x128b 16x256b 16x32bx2 $rows pack::16b : b32
-    $warp red min max abs NaN 32x32b 16x32bx2 $rows : f32; $warp red min max 32x32b 16x32bx2 $rows : s32 u32
-        | a7690 b0b53 a2d8e 16d83 c0722 1ab19
+    $warp red min max abs NaN 32x32b 16x32bx2 $rows : f32; $warp red spcompress sp::2:4 b2 min max abs NaN 32x32b x4 x8
+        x16 x32 x64 x128 : f32; $warp red min max 32x32b 16x32bx2 $rows : s32 u32
+        | a7690 b0b53 a2d8e 16d83 c0722 1ab19 ddadd a253b
 tcgen05.st = $warp 32x32b 16x64b 16x128b 16x256b 16x32bx2 $rows unpack::16b : b32 | f9002 2ae2e
 tcgen05.cp = $pair 128x128b 128x256b 32x128b 4x256b 64x128b warpx4 warpx2::01_23 warpx2::02_13 b8x16 b6x16_p32
         b4x16_p64 : | 0cafc 439e8 582e5

@@ -25,8 +25,9 @@ class Generation(NamedTuple):
     eight: str = ""
 
 
-#: By the architecture of the chip (`isa.chips`). Architectures that are missing have no tensor cores, or nothing is
-#: published about how they add.
+#: Architectures with tensor cores of which nobody has published how they add.
+UNKNOWN = frozenset({"rubin"})
+#: By the architecture of the chip (`isa.chips`). Other architectures that are missing have no tensor cores.
 GENERATIONS: dict[str, Generation] = {
     "volta": Generation(23, 8, quads=True),
     "turing": Generation(24, 16, quads=True),

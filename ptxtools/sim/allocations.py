@@ -58,6 +58,20 @@ class Allocations:
         """Whether these bytes are in one heap block."""
         return any(pool.holds(address, size) for pool in self.pools)
 
+    def around(self, address: int) -> str:
+        """The allocation that contains a byte, and where in it; "" for none."""
+        place = self.place(address)
+        found = [] if place is None else [(self.starts[place], self.sizes[place])]
+        names = [self._names.get(start, "an allocation") for start, _ in found]
+        for pool in self.pools:
+            blocks = [b for b in pool.live() if b.address <= address < b.address + b.size] if address in pool else []
+            found += [(b.address, b.size) for b in blocks]
+            names += ["a heap block"] * len(blocks)
+        if not found:
+            return ""
+        start, size = found[0]
+        return f"{names[0]}, byte {address - start:,}: {size:,} bytes at {start:#x}"
+
     def freed(self, address: int) -> str:
         """The freed allocation that contained an address; "" if there is none, or it was freed long ago."""
         for pool in self.pools:

@@ -100,6 +100,11 @@ class Arena:
     def _after_last(self) -> int:
         return self._starts[-1] + self._sizes[self._starts[-1]] if self._starts else self.base
 
+    @property
+    def used(self) -> int:
+        """Bytes from the first one to the end of the last allocation, and the poison behind it."""
+        return min(_round_up(self._after_last() + ZONE - self.base, PAGE), self.size)
+
     def allocate(self, size: int, alignment: int = ALIGNMENT, *, zero: bool = False) -> Allocation:
         """`size` bytes, aligned to at least 256; raises `OutOfMemory`. An allocation of 0 bytes has an address too.
 

@@ -21,7 +21,7 @@ from .arena import DEFAULT_BYTES, Allocation, Arena
 from .heap import DEFAULT_HEAP
 from .image import Image
 from .kernel import Dim3, Kernel
-from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, limits_of, why_none
+from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, l2_bytes, limits_of, why_none
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .runtime import Runtime
@@ -29,13 +29,16 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics.findings import Finding
+    from collections.abc import Callable, Hashable
+
+    from ptxtools.diagnostics.findings import Finding, Verdict
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.machine.observers import Listeners
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
+    from .ctamemory import CtaMemory
     from .hostmap import HostMap
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
@@ -49,12 +52,13 @@ _WORKSPACE_BYTES = 8
 @dataclass(slots=True)
 class RunResult:
     """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers."""
+    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race."""
 
     seconds: float = 0.0
     instructions: int = 0
     printed: str = ""
     reports: list[Finding] = field(default_factory=list)
+    verdict: Verdict | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,12 +74,13 @@ class Request(RunOptions, LaunchOptions):
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that is about to run, as observers of the package see it."""
+    """A grid that is about to run, as observers of the package see it. trial: as a first look (`trial`)."""
 
     image: Image
     program: Program
     request: Request
     context: LaunchContext
+    trial: bool = False
 
 
 class Device:
@@ -104,15 +109,16 @@ class Device:
         self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
         self.late = self.seed is not None or "asynccheck" in self.checks
         self.observers, self.optimise = tuple(options.observers), bool(options.optimise)
+        self._interrupted = False  # whether observers are told of what happens to warps
         self._events = self._listened_to()
         # Events come one after another, in the same order each time. The reference engine has one worker.
-        one = self.late or bool(self._events) or self.engine == "reference"
+        one = self.late or self._interrupted or self.engine == "reference"
         self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
         self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
-        self._programs: dict[tuple[int, str], Program] = {}
+        self._programs: dict[tuple[int, str, Hashable], Program] = {}
         self._launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
@@ -128,7 +134,9 @@ class Device:
             return frozenset()
         from ptxtools.machine import observers
 
-        return observers.events_of(self.checks, self.observers)
+        events = observers.events_of(self.checks, self.observers)
+        self._interrupted = not events <= observers.GRIDS
+        return events
 
     def _become(self, target: str) -> None:
         limits = limits_of(target)
@@ -162,12 +170,20 @@ class Device:
 
     def program(self, module: Loadable, kernel: Kernel) -> Program:
         """The kernel lowered for this device, and cached. Raises `PtxError`."""
-        key = (id(module), kernel.name)
+        key = (id(module), kernel.name, self._observed_state())
         program = self._programs.get(key)
         if program is None:
             program = self._lowered(module, kernel)
             self._programs[key] = program
         return program
+
+    def _observed_state(self) -> Hashable:
+        """What the events in programs depend on, beside the programs."""
+        if not self._events:
+            return None
+        from ptxtools.machine import observers
+
+        return observers.state_of(observers.classes_of(self.checks), self)
 
     def _lowered(self, module: Loadable, kernel: Kernel) -> Program:
         image, events = self.load(module), self._events
@@ -181,9 +197,20 @@ class Device:
         late = self.late or not observers.WORK.isdisjoint(events)
         variant = replace(
             variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
-            apart_registers=not observers.REGISTERS.isdisjoint(events),
+            apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
-        program = instrument(module.lower(kernel.name, image, variant), observers.in_program(events))
+        program = module.lower(kernel.name, image, variant)
+        if variant.apart_registers and not observers.touches(events, program):
+            variant = replace(variant, apart_registers=False)  # nothing to be told of any register
+            program = module.lower(kernel.name, image, variant)
+        if "measured" in events:
+            from ptxtools.program.passes.measure import measure
+
+            program = measure(program)
+        told = [*observers.classes_of(self.checks), *self.observers]
+        interests = observers.interests_of(told, program, self)
+        program = instrument(program, interests.values())
+        program.cache["concerned"] = {kind: interest.concerned for kind, interest in interests.items()}
         owner = weakref.ref(self)  # no cycle: programs know themselves, and would keep the device's memory
 
         def with_names() -> Program:
@@ -221,10 +248,33 @@ class Device:
         check_shared(program.declared_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
         specials = self._specials(program, request, bounds.cluster)
+        slices = self._cta_memory(request)
+        if slices is not None:
+            specials |= slices.specials
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
-        listeners = self._listeners(Grid(image, program, request, context), memory) if self._events else None
-        return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+
+        def run(trial: bool) -> RunResult:
+            grid = Grid(image, program, request, context, trial)
+            listeners = self._listeners(grid, memory) if self._events else None
+            return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+
+        try:
+            return self._observed(program, request, cluster, host, context, run) if self._events else run(False)
+        finally:
+            if slices is not None:
+                self.arena.free(slices.address)
+
+    def _observed(
+        self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,
+        run: Callable[[bool], RunResult],
+    ) -> RunResult:  # fmt: skip
+        """A grid under observers; a trial comes first where it is worth while."""
+        from . import trial
+
+        if host is None and trial.worth(self, program, request, cluster):
+            return trial.attempt(self, context, run)
+        return run(False)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -273,6 +323,15 @@ class Device:
             "%current_graph_exec": 0,
         }
 
+    def _cta_memory(self, request: Request) -> CtaMemory | None:
+        """Memory for each CTA, if the kernel asks for it (`.minperctamemory`)."""
+        least = request.kernel.bounds.cta_memory
+        if not least:
+            return None
+        from .ctamemory import cta_memory
+
+        return cta_memory(self.arena, least, prod(request.grid))
+
     def _grid_workspace(self) -> int:
         """Address of the words by which the CTAs of a cooperative grid wait for each other, all zero: kernels of CUDA
         C++ (`grid.sync()`) find it in %envreg1 (upper half) and %envreg2."""
@@ -299,6 +358,7 @@ class Device:
 
         named = [observer for watch in grid.context.watches for observer in watch.begin(grid)]
         listeners = Listeners([*named, *self.observers])
+        listeners.trial = grid.trial
         if listeners.hear("wrote_global"):
             memory.written = partial(listeners.tell, "wrote_global")
         if listeners.hear("allows"):
@@ -316,10 +376,18 @@ class Device:
         trap.details += self.runtime.overwritten(self.load(module), request)
         return self.runtime.checked(trap)
 
-    def _numerics_of_chip(self) -> str:
-        """The generation of the device's tensor cores; a device without them runs no program that needs it."""
-        from ptxtools.semantics.generations import generation_of
+    def _numerics_of_chip(self, program: Program) -> str:
+        """The generation of the device's tensor cores; a device without them runs no program that needs it. Raises
+        `LaunchError` for a product on a chip of which nobody has published how it adds."""
+        from ptxtools.program.operations import multiplies
+        from ptxtools.semantics.generations import UNKNOWN, generation_of
 
+        assert self.chip is not None
+        if self.chip.architecture in UNKNOWN and multiplies(program):
+            raise LaunchError(
+                f"the kernel multiplies matrices: how the tensor cores of {self.target} add is not published; "
+                "--numerics ieee adds in plain IEEE arithmetic"
+            )
         return generation_of(self.target) or "ieee"
 
     def _execute(
@@ -334,7 +402,7 @@ class Device:
         context: LaunchContext,
         listeners: Listeners | None,
     ) -> RunResult:
-        from ptxtools.machine.launch import Launch
+        from ptxtools.machine.launch import Launch, no_counts
 
         started = time.monotonic()
         launch = Launch(
@@ -342,10 +410,16 @@ class Device:
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
             threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=self._numerics_of_chip() if self.numerics == "chip" else self.numerics,
+            numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
+        if program.counters:
+            from ptxtools.machine.measures import Cache
+
+            launch.counts = no_counts(program)
+            if "measured" in self._events:
+                launch.cache = Cache(l2_bytes(self.target))
         try:
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
@@ -364,6 +438,9 @@ class Device:
             raise
         finally:
             if listeners is not None:
+                if launch.counts is not None:
+                    listeners.tell("counted", launch)
+                    listeners.tell("measured", launch)
                 listeners.tell("grid_ended", launch)
         found = self.runtime.overwritten(self.load(module), request)
         if found:

@@ -78,7 +78,7 @@ class Heap:
         self._arena = arena
         extent = size + _ZONE
         self.base = arena.allocate(extent, zero=True).address
-        self._end = self.base + extent
+        self.end = self.base + extent
         self._blocks: dict[int, Block] = {}
         self._freed: dict[int, Block] = {}  # those that are kept, oldest first
         self._kept = 0  # their bytes
@@ -178,7 +178,7 @@ class Heap:
         return block is not None and address + size <= block.address + block.size
 
     def __contains__(self, address: int) -> bool:
-        return self.base <= address < self._end
+        return self.base <= address < self.end
 
     def freed_at(self, address: int) -> Block | None:
         """The freed block that contained an address, while it is kept."""

@@ -11,7 +11,8 @@ Sources, by column:
   An SM hands out registers in each of its partitions; sm_1x hands them to a CTA as a whole, for pairs of warps. A CTA
   must fit as if it had warps in every partition, on sm_60 as if that had four.
 - `cluster`: CUDA Programming Guide, "Thread Block Clusters": 8 CTAs everywhere. 16 with an opt-in: Hopper and Blackwell
-  tuning guides, for sm_90 and sm_100; nothing is published for sm_101, sm_103 and sm_110, which get it too.
+  tuning guides, for sm_90 and sm_100; nothing is published for sm_101, sm_103, sm_107 and sm_110, which get it too.
+- sm_107: CUDA Programming Guide 13.4. More than 227 KiB of shared memory take a second opt-in; a launch counts as it.
 - `parameters`: PTX ISA 5.1.6.1; CUDA takes 4096 of the 4352 bytes on sm_20 to sm_62, and 32764 from sm_70 on.
 - `sms` and the products' names: NVIDIA's white papers and data sheets. They are told, never used.
 - sm_1x has grids of two dimensions (CUDA) though the PTX ISA lists a third.
@@ -161,6 +162,7 @@ _TABLE = (
     _modern("sm_100", "B200",              148,  2048,   32,  228,      16),
     _modern("sm_101", "Jetson AGX Thor",    20,  1536,   24,  228,      16),
     _modern("sm_103", "B300",              148,  2048,   32,  228,      16),
+    _modern("sm_107", "Rubin",             224,  1024,   16,  328,      16),
     _modern("sm_110", "Jetson AGX Thor",    20,  1536,   24,  228,      16),
     _modern("sm_120", "GeForce RTX 5090",  170,  1536,   24,  100,       8),
     _modern("sm_121", "DGX Spark (GB10)",   48,  1536,   24,  100,       8),
@@ -174,7 +176,6 @@ MOST_PARAMETER_BYTES = max(row.parameters for row in _TABLE)
 #: Chips that `.target` can name and that are not simulated, and why.
 WITHOUT_LIMITS = {
     "sm_82": "NVIDIA has published no chip of that compute capability",
-    "sm_107": "how its tensor cores add is not published, nor are all of its limits",
 }
 
 #: Modules for older targets run on this device unless told otherwise.
@@ -203,3 +204,14 @@ def default_device(module_target: str) -> str:
     """The device that a module runs on unless told otherwise: its own target, or sm_75 for older ones."""
     name = targets.canonical(module_target) or OLDEST_DEFAULT
     return OLDEST_DEFAULT if targets.known(name) and not targets.provides(name, OLDEST_DEFAULT) else name
+
+
+#: L2 of products, in MiB, by architecture as NVIDIA's white papers state it: Tesla V100, T4, A100, GeForce RTX 3090,
+#: RTX 4090, H100 SXM.
+_L2 = {"sm_70": 6, "sm_75": 4, "sm_80": 40, "sm_86": 6, "sm_89": 72, "sm_90": 50}
+_L2_OTHERS = 4
+
+
+def l2_bytes(target: str) -> int:
+    """Bytes of L2 for the model of caches; 4 MiB for chips that are not in the table."""
+    return _L2.get(target.rstrip("af"), _L2_OTHERS) << 20

@@ -58,6 +58,15 @@ class Contents:
     undefined: dict[str, Diagnostic] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A function's instructions: (start of the span, text, whether it has a guard). entry: it is a kernel."""
+
+    name: str
+    entry: bool
+    instructions: tuple[tuple[int, str, bool], ...]
+
+
 class Loadable(Protocol):
     """A module that can be loaded into a device."""
 
@@ -69,6 +78,9 @@ class Loadable(Protocol):
 
     def source(self) -> Source | None:
         """The text that lines of traps refer to."""
+
+    def bodies(self) -> list[Body]:
+        """The functions that have a body, in the order of the text."""
 
     def origins(self) -> Origins | None:
         """The source locations of the lines, if the module has them (11.5.4)."""

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from ptxtools.ir.origins import Origins
     from ptxtools.program.program import Program
 
-    from .loadable import Loadable
+    from .loadable import Body, Loadable
 
 
 class ProgramLines:
     """Lines of one module, looked up when the first one is asked for: a run without reports pays nothing."""
 
     def __init__(self, module: Loadable) -> None:
-        self._module = module
+        self.module = module
         self._source: Source | None = None
         self._source_asked = False
         self._origins: Origins | None = None
@@ -27,24 +27,31 @@ class ProgramLines:
     def source(self) -> Source | None:
         """The text that lines refer to."""
         if not self._source_asked:
-            self._source_asked, self._source = True, self._module.source()
+            self._source_asked, self._source = True, self.module.source()
         return self._source
+
+    def bodies(self) -> list[Body]:
+        """The functions of the module, with their instructions."""
+        return self.module.bodies()
+
+    def line_at(self, start: int) -> tuple[str, int | None]:
+        """File and line of the PTX where a span starts; "" and None if unknown."""
+        source = self.source
+        return ("", None) if source is None else (source.name_of(start), source.line_of(start))
+
+    def origin_at(self, start: int) -> Origin | None:
+        """The source location of what starts there, if the module has it (`.loc`, 11.5.4)."""
+        if not self._origins_asked:
+            self._origins_asked, self._origins = True, self.module.origins()
+        return None if self._origins is None else self._origins.find(start)
 
     def line_of(self, program: Program, where: int) -> tuple[str, int | None]:
         """File and line of the PTX at `program.lines[where]`; "" and None if unknown."""
-        source = self.source
-        if source is None or not 0 <= where < len(program.lines):
-            return "", None
-        start = program.lines[where][1]
-        return source.name_of(start), source.line_of(start)
+        return self.line_at(program.lines[where][1]) if 0 <= where < len(program.lines) else ("", None)
 
     def source_of(self, program: Program, where: int) -> Origin | None:
         """The source location of `program.lines[where]`, if the module has it (`.loc`, 11.5.4)."""
-        if not 0 <= where < len(program.lines):
-            return None
-        if not self._origins_asked:
-            self._origins_asked, self._origins = True, self._module.origins()
-        return None if self._origins is None else self._origins.find(program.lines[where][1])
+        return self.origin_at(program.lines[where][1]) if 0 <= where < len(program.lines) else None
 
     def brief(self, program: Program, where: int) -> str:
         """One of several locations in a report: `line 12`, or `line 12 (kernel.cu:33)`; "" for an unknown one."""

@@ -27,11 +27,19 @@ def ctas_per_sm(threads: int, registers: int, shared: int, limits: DeviceLimits)
 
     threads: of a CTA; registers: of a thread; shared: bytes of a CTA, static and dynamic.
     """
+    return max(1, min(ctas_by(threads, registers, shared, limits).values()))
+
+
+def ctas_by(threads: int, registers: int, shared: int, limits: DeviceLimits) -> dict[str, int]:
+    """CTAs that each resource of an SM has room for."""
     warps = -(-threads // WARP)
-    by_registers = _by_registers(warps, registers_per_thread(registers, threads, limits) * WARP, limits)
     room = _round_up(shared + limits.shared_reserved, limits.shared_unit)
-    by_shared = limits.shared // room if room else limits.ctas
-    return max(1, min(limits.ctas, limits.warps // warps, by_registers, by_shared))
+    found = {
+        "CTAs": limits.ctas,
+        "threads": limits.warps // warps,
+        "registers": _by_registers(warps, registers_per_thread(registers, threads, limits) * WARP, limits),
+    }
+    return {**found, "shared memory": limits.shared // room} if room else found
 
 
 def _by_registers(warps: int, per_warp: int, limits: DeviceLimits) -> int:

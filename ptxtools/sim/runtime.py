@@ -177,6 +177,7 @@ class Runtime:
         if context.children:
             self._run_children(module, request, host, context, result)
         result.reports = list(_heard([finding for watch in context.watches for finding in watch.end()], context))
+        result.verdict = next((watch.verdict for watch in context.watches if watch.verdict is not None), None)
         result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
     def _run_children(

@@ -19,6 +19,8 @@ HOMES: dict[str, str] = {
     "istypep": "textures.queries",
     "mbarrier.slow": "asynchronous.barriers",
     "setmaxnreg": "registers",
+    "spcompress": "sparse",
+    "spdecompress": "sparse",
     "suld": "textures.surfaces",
     "suq": "textures.queries",
     "sured": "textures.surfaces",

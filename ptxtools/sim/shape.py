@@ -52,11 +52,6 @@ def check_block(block: Dim3, bounds: Bounds, limits: DeviceLimits) -> None:
         raise LaunchError(
             f"block {show(block)} has {threads} threads; a CTA has at most {limits.cta_threads} on {limits.name}"
         )
-    if bounds.cta_memory:
-        raise LaunchError(
-            f"the kernel asks for {bounds.cta_memory:,} bytes for each CTA (.minperctamemory), which are not "
-            "simulated: where they lie is not published"
-        )
     if bounds.reqntid is not None and block != bounds.reqntid:
         raise LaunchError(f"the kernel requires a block of {show(bounds.reqntid)} (.reqntid), not {show(block)}")
     if bounds.maxntid is not None and threads > prod(bounds.maxntid):

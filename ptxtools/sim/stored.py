@@ -21,7 +21,7 @@ from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Pr
 from ptxtools.program.variant import PLAIN, Variant
 
 from .kernel import Bounds, Kernel, Parameter
-from .loadable import Contents, Link, Storage
+from .loadable import Body, Contents, Link, Storage
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Source
@@ -64,6 +64,10 @@ class StoredModule:
         if self._tree is None:
             self._tree = self._parse()
         return self._tree
+
+    def bodies(self) -> list[Body]:
+        """The functions that have a body."""
+        return self._whole().bodies()
 
     def origins(self) -> Origins | None:
         """What the lines were generated from: by the tree, if it is there already."""

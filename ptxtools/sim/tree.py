@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, Source
-from ptxtools.ir import Directive, Function, Immediate, Initializer, Member, Module, SymbolValue, Variable
+from ptxtools.ir import Directive, Function, Immediate, Initializer, Instruction, Member, Module, SymbolValue, Variable
 from ptxtools.ir.old import with_listed_parameters
 from ptxtools.ir.statics import STATIC_SPACES, module_statics
 from ptxtools.ir.symbols import module_names
@@ -17,7 +17,7 @@ from ptxtools.program.layout import Placed, function_addresses, kernel_parameter
 from ptxtools.program.variant import PLAIN, Variant
 
 from .kernel import Bounds, Dim3, Kernel, Parameter
-from .loadable import Contents, Link, Storage
+from .loadable import Body, Contents, Link, Storage
 from .textures.objects import sampler_handle
 
 if TYPE_CHECKING:
@@ -45,6 +45,21 @@ class TreeModule:
 
     def source(self) -> Source | None:
         return self.tree.source
+
+    def bodies(self) -> list[Body]:
+        from ptxtools.ir.cfg import scopes_of
+        from ptxtools.ir.text import instruction_text
+
+        source, found = self.tree.source, []
+        for function in self.tree.functions:
+            if function.body is None:
+                continue
+            rows = []
+            for instruction in (i for scope in scopes_of(function) for i in scope.items if isinstance(i, Instruction)):
+                text = (source.excerpt(instruction.span) if source else "") or instruction_text(instruction)
+                rows.append((instruction.span[0], text, instruction.guard is not None))
+            found.append(Body(function.name, function.kind == "entry", tuple(sorted(rows))))
+        return found
 
     def origins(self) -> Origins | None:
         from ptxtools.ir.origins import origins_of

@@ -125,6 +125,10 @@ class Actions:
         name, offset = p[7]
         p[0] = Loc(p[2], p[3], p[4], name, offset, (p[10], p[11], p[12]), self._whole(p))
 
+    @rule("loc : LOC_INTERMEDIATE integer integer integer")
+    def p_loc_intermediate(self, p: Any) -> None:
+        p[0] = Directive(p[1], (p[2], p[3], p[4]), self._whole(p))
+
     @rule("""section_offset : WORD | DOTWORD | WORD '+' integer | DOTWORD '+' integer""")
     def p_section_offset(self, p: Any) -> None:
         p[0] = (p[1], p[3] if len(p) > 2 else 0)
@@ -338,6 +342,14 @@ class Actions:
             raise Fault("PTX108", f"{p[1]} takes {wants}", self._span(p, 1))
         p[0] = Directive(p[1], tuple(given), self._whole(p))
 
+    @rule("tuning : LANGUAGE languages")
+    def p_tuning_language(self, p: Any) -> None:
+        p[0] = Directive(p[1], tuple(p[2]), self._whole(p))
+
+    @rule("language : STRING | integer")
+    def p_language(self, p: Any) -> None:
+        p[0] = p[1]
+
     @rule("tuning : pragma ';'")
     def p_tuning_pragma(self, p: Any) -> None:
         p[0] = p[1]
@@ -510,6 +522,7 @@ class Actions:
     @rule("""names : WORD | names ',' WORD
              strings : string | strings ',' string
              integers : integer | integers ',' integer
+             languages : language | languages ',' language
              data_values : data_value | data_values ',' data_value
              specifiers : first_specifier | specifiers specifier
              attribute_list : attribute | attribute_list ',' attribute

@@ -89,8 +89,8 @@ def t_NUMBER(t: LexToken) -> LexToken:
     return t
 
 
-# The bank of `ld.const[2].b32` is part of the opcode (5.1.3.1).
-@token(r"(?:[A-Za-z][\w$]*|[_$%][\w$]+|_)(?:(?:\.const\[\d+\])?\.\w+(?:::\w+)*)*")
+# The bank of `ld.const[2].b32` is part of the opcode (5.1.3.1), and so is the colon of `.sp::2:4`.
+@token(r"(?:[A-Za-z][\w$]*|[_$%][\w$]+|_)(?:(?:\.const\[\d+\])?\.\w+(?:::(?:\d+:\d+|\w+))*)*")
 def t_WORD(t: LexToken) -> LexToken:
     if t.value == "WARP_SZ":
         t.type = "NUMBER"

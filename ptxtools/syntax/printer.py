@@ -30,6 +30,9 @@ from ptxtools.ir import (
     Variable,
 )
 from ptxtools.ir.text import immediate_text, instruction_text, offset_text
+from ptxtools.isa.directives import LOC_INTERMEDIATE, SOURCES
+
+from .sources import sources_text
 
 
 def print_module(module: Module) -> str:
@@ -104,8 +107,12 @@ def _parameters(parameters: Iterable[Variable]) -> str:
 def _directive(directive: Directive | Pragma) -> str:
     if isinstance(directive, Pragma):
         return _pragma(directive)
+    if directive.name == SOURCES:
+        return sources_text(directive)
     if not directive.args:
         return directive.name
+    if directive.name == LOC_INTERMEDIATE:
+        return f"{directive.name} {' '.join(map(str, directive.args))}"
     return f"{directive.name} {', '.join(map(str, directive.args))}"
 
 

@@ -32,10 +32,12 @@ from ptxtools.ir import (
     Section,
     Variable,
 )
+from ptxtools.isa.directives import SOURCES
 
 from .declarations import names_nothing, single_variables
 from .faults import Fault
 from .limits import MOST_FAULTS, MOST_SCOPES
+from .sources import read_sources
 
 _TRIVIA = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+", re.ASCII)
 _DWARF = re.compile(r"@@[Dd][Ww][Aa][Rr][Ff]\b([^\n]*)", re.ASCII)
@@ -223,7 +225,10 @@ class Reader:
             self._missing_brace(at)
         elif self._section is not None and first == "." and not _DATA.match(self.text, at):
             self._end_section(at)
-        node, after = self.units.parse(self.text, at)
+        if first == "." and self.text.startswith(SOURCES, at):
+            node, after = read_sources(self.text, at)
+        else:
+            node, after = self.units.parse(self.text, at)
         self._place(node, at)
         return after
 

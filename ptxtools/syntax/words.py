@@ -28,7 +28,7 @@ TUNING = {
 }
 
 #: Directives that end with their last argument, without punctuation.
-OPEN_ENDED = frozenset({".version", ".target", ".address_size", ".file", ".loc"})
+OPEN_ENDED = frozenset({".version", ".target", ".address_size", ".file", ".loc", ".loc_intermediate"})
 
 #: The directive words that are separate tokens.
 _OWN = {
@@ -38,6 +38,8 @@ _OWN = {
     "file": "FILE",
     "section": "SECTION",
     "loc": "LOC",
+    "loc_intermediate": "LOC_INTERMEDIATE",
+    "language": "LANGUAGE",
     "pragma": "PRAGMA",
     "alias": "ALIAS",
     "entry": "ENTRY",

@@ -238,6 +238,13 @@ CALLS = [
     ("", ".func f(.param .b32 a) { .reg .u64 r; cvta.param.u64 r, a; ret;}"),
 ]
 
+SOURCES = """.nv_intermediate_source_section {
+    .code_block { .ir_name: "TileIR" .sourceFileName: 2 .source_begin
+    text
+    .source_end
+} }
+"""
+
 HEADERS = [
     ("PTX401", ".version 9.0\n.entry k() { ret; }\n"),
     ("PTX401", ".target sm_90\n.version 9.0\n.entry k() { ret; }\n"),
@@ -258,6 +265,26 @@ HEADERS = [
     ("PTX304", ".version 9.0\n.target compute_91\n.address_size 64\n"),
     ("PTX401", '.version 9.0\n.file 1 "a.cu"\n.target sm_90\n'),
     ("PTX401", '.version 9.0\n.target sm_90\n.file 1 "a.cu"\n.address_size 64\n'),
+    (
+        "PTX413",
+        ".version 9.4\n.target sm_80\n.address_size 64\n.entry k() { .reg .b32 r; mov.u32 r, %perctamemorysize; ret; }",
+    ),
+    *(
+        (code, f".version 9.4\n.target sm_80\n.address_size 64\n{text}")
+        for code, text in (
+            ("", '.entry k() .language "PTX", "cuda c++ TILE", 10, 0 { ret; }'),
+            ("PTX412", ".entry k() .language 11 { ret; }"),
+            ("PTX412", '.entry k() .language "TileIR" { ret; }'),
+            ("PTX411", ".entry k() .language 1 .language 2 { ret; }"),
+            ("PTX410", ".extern .func f() .language 1;"),
+            ("", ".func f() .language 1 { .loc_intermediate 0 0 0\n ret; }"),
+            ("PTX412", ".func f() { .loc_intermediate 0 4294967296 0\n ret; }"),
+            ("PTX410", ".loc_intermediate 1 1 1"),
+            ("", f'.file 2 "b"\n{SOURCES}'),
+            ("PTX201", f'{SOURCES}.file 2 "b"\n'),
+            ("PTX410", f".func f() {{ {SOURCES} ret; }}"),
+        )
+    ),
     ("PTX413", ".version 9.0\n.target sm_90, debug\n.address_size 64\n"),
     ("", ".version 9.0\n.target sm_90, debug\n.address_size 64\n.section .debug_str { .b8 0 }\n"),
     ("", ".version 1.4\n.target sm_12, map_f64_to_f32\n.entry k { .reg .f64 x; add.f64 x, x, x; }"),

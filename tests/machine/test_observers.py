@@ -421,4 +421,4 @@ def test_lanes_that_are_not_permitted_make_no_access(engine: str) -> None:
 def test_instrumenting_twice_is_not_needed_for_several_observers() -> None:
     program = lowered(KERNELS["barriers"][0], [only("fence"), only("arrive"), Observer()])
     assert kinds(program) == {"observe.fence", "observe.arrive"}
-    assert kinds(instrument(program, frozenset())) == kinds(program)
+    assert kinds(instrument(program, [])) == kinds(program)

@@ -14,7 +14,7 @@ from tests.sim.tensor.test_all_forms import resolved, target_of
 ENGINES = pytest.mark.parametrize("engine", ["native", "reference"])
 QUIET = ("fence", "membar", "prefetch", "prefetchu", "applypriority", "pmevent", "griddepcontrol", "createpolicy")
 
-#: Instructions of sm_107 alone, which is no device: they lower to nothing, as `cp.async.bulk.prefetch` does.
+#: Instructions of sm_107 alone, which these tests do not run: they lower to nothing, as `cp.async.bulk.prefetch` does.
 WITHOUT_DEVICE = {"applypriority.async.bulk", "applypriority.async.bulk.tensor"}
 
 KERNEL = """.version {version}
@@ -67,7 +67,7 @@ def test_values_stay(family: str, engine: str) -> None:
                     continue
                 if op.name in WITHOUT_DEVICE:
                     assert {target for need in op.requirements for target in need.targets} == {"sm_107f"}
-                    print(f"no device for {op.text}")
+                    print(f"not run: {op.text}")
                     continue
                 target = target_of(op)
                 modules.setdefault((version_of(op, target), target), []).append(statement(op))

@@ -52,6 +52,7 @@ EXPECTED: dict[str, object] = {
     "%globaltimer": (0, NUMBER), "%globaltimer_lo": (0, 1 << 32), "%globaltimer_hi": (0, 1 << 32),
     "%dynamic_smem_size": (DYNAMIC, DYNAMIC), "%total_smem_size": (DYNAMIC + STATIC, DYNAMIC + STATIC + 256),
     "%aggr_smem_size": (DYNAMIC + STATIC, DYNAMIC + STATIC + 2048), "%current_graph_exec": (0, 0),
+    "%perctamemoryoffset": (1, NUMBER), "%perctamemorysize": (1024, 1024),
     **{f"%pm{n}{suffix}": (0, NUMBER) for n in range(8) for suffix in ("", "_64")},
     **{f"%envreg{n}": (0, 0) for n in range(32)},
     **{f"%reserved_smem_offset_{part}": (0, 2048) for part in ("begin", "end", "cap", "0", "1")},
@@ -85,10 +86,11 @@ def read(engine: str, target: str, wanted: list[str], cluster: tuple[int, int, i
         to = {"u64": "mov.u64 %d1, {0};", "pred": "mov.pred %p1, {0}; selp.u64 %d1, 1, 0, %p1;"}
         moves.append(to.get(type_, f"mov.{type_} %r1, {{0}}; cvt.u64.u32 %d1, %r1;").format(name))
         moves.append(f"st.global.u64 [%out+{8 * number}], %d1;")
-    text = f""".version 8.8
+    memory = ".minperctamemory 100" if "%perctamemorysize" in wanted else ""
+    text = f""".version 9.4
 .target {target}
 .address_size 64
-.visible .entry k(.param .u64 out) {{
+.visible .entry k(.param .u64 out) {memory} {{
     .reg .b32 %r<12>; .reg .b64 %d<4>; .reg .u64 %out, %w; .reg .pred %p<2>; .shared .align 8 .b8 some[{STATIC}];
     mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ctaid.y; mad.lo.u32 %r2, %r3, {GRID[0]}, %r2; mov.u32 %r3, %tid.x;
     mov.u32 %r4, %tid.y; mov.u32 %r5, %tid.z; mad.lo.u32 %r4, %r5, {BLOCK[1]}, %r4;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import ptxtools
 from ptxtools.machine.filters import stretches
-from ptxtools.native.loop.events import NativeView
+from ptxtools.native.loop import filters
 
 from . import bugs
 from .programs import HEAP, module
@@ -95,26 +96,36 @@ def _run(table: Any, engine: str, checks: str = "memcheck") -> tuple[Any, ...]:
 
 
 def _unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(NativeView, "offer_filter", lambda view, bounds: None)
+    monkeypatch.setattr(filters, "prepare", lambda launch, encoded: [])
 
 
+@pytest.mark.parametrize("checks", ["memcheck", "memcheck,initcheck"])
 @pytest.mark.parametrize("seed", range(6))
-def test_reports_are_those_of_python_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_are_those_of_python_alone(seed: int, checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = _offsets(seed)
-    filtered = _run(table, "native")
+    filtered = _run(table, "native", checks)
     assert len(filtered[1]) > 5
-    assert filtered == _run(table, "reference")
+    assert filtered == _run(table, "reference", checks)
     _unfiltered(monkeypatch)
-    assert filtered == _run(table, "native")
+    assert filtered == _run(table, "native", checks)
 
 
-@pytest.mark.parametrize("name", ["bounds", "heap_and_uninitialised", "clusters"])
-def test_seeded_bugs_are_reported_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [pair for pair in bugs.read(bugs.FOLDER / f"{name}.bugs") if pair.checker == "memcheck"]
-    assert pairs
-    filtered = [bugs.shown(bugs.run(pair, sign, "memcheck")) for pair in pairs for sign in "-+"]
+FILTERED = ("memcheck", "initcheck", "synccheck")
+
+
+def _found(pairs: list[bugs.Pair]) -> list[str]:
+    """What checkers with filters say of bugs and of their corrections: all together, and of some also the one alone."""
+    every = [bugs.shown(bugs.run(pair, sign, ",".join(FILTERED))) for pair in pairs for sign in "-+"]
+    alone = [pair for pair in pairs if pair.checker in FILTERED]
+    return every + [bugs.shown(bugs.run(pair, "-", pair.checker)) for pair in alone]
+
+
+@pytest.mark.parametrize("path", sorted(bugs.FOLDER.glob("*.bugs")), ids=lambda path: path.stem)
+def test_seeded_bugs_are_reported_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = bugs.read(path)
+    filtered = _found(pairs)
     _unfiltered(monkeypatch)
-    assert filtered == [bugs.shown(bugs.run(pair, sign, "memcheck")) for pair in pairs for sign in "-+"]
+    assert filtered == _found(pairs)
 
 
 class _Counter:
@@ -137,15 +148,71 @@ L: mad.wide.u32 %b, %i, 4, %a; ld.global.u32 %r1, [%b]; st.global.u32 [%b], %r1;
 add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, 100; @%p bra L;"""
 
 
-def test_python_sees_each_instruction_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 4 x 2 x 200 accesses of warps the first of each instruction; in a second launch the first of all."""
+def test_python_sees_what_is_wrong_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 4 x 2 x 200 accesses of warps none that is right, in the first launch and in others."""
     counter, kernel = _Counter(monkeypatch), module(LOOP)["k"]
-    device = ptxtools.Device(checks="memcheck")
+    device = ptxtools.Device(checks="memcheck,initcheck,synccheck,asynccheck")
     words = np.zeros(64, np.uint32)
-    assert not device.launch(kernel, 4, 64, [words]).reports
-    assert counter.count == 2
-    assert not device.launch(kernel, 4, 64, [words]).reports
-    assert counter.count == 3
+    for _ in range(2):
+        assert not device.launch(kernel, 4, 64, [words]).reports
+        assert counter.count == 0
+    assert device.launch(kernel, 4, 64, [words[:48]]).reports
+    assert counter.count == 4 * 200
+
+
+#: Half of b is written by the first half of the threads, and read by the others behind a barrier and through a shuffle.
+EXCHANGE = """.shared .align 8 .b8 s[512];
+mov.u32 %r0, s; mad.lo.u32 %r0, %i, 8, %r0; st.shared.v2.u32 [%r0], {%i, %i}; bar.sync 0; bar.sync 1, 64;
+xor.b32 %r0, %r0, 256; ld.shared.u16 %h0, [%r0+2]; ld.shared.u64 %b, [%r0]; bar.warp.sync 0xffffffff;
+setp.lt.u32 %p, %i, 32; shfl.sync.bfly.b32 %r1, %i, 1, 31, 0xffffffff; vote.sync.ballot.b32 %r2, %p, 0xffffffff;
+ shl.b32 %r0, %i, 2; and.b32 %r0, %r0, 127; cvt.u64.u32 %b, %r0; add.u64 %b, %a, %b;
+@%p st.global.u32 [%b], %r1; bar.sync 0; @!%p ld.global.u32 %r1, [%b]; @!%p ld.global.u8 %h0, [%b+3];"""
+_NATIVELY = "memcheck,initcheck,synccheck,asynccheck"
+
+
+def _served(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How often Python serves each kind of event."""
+    from ptxtools.native.loop import events
+
+    counts: dict[str, int] = {}
+    found = events.find
+
+    def find(launch: Any, kind: str) -> Any:
+        counts[kind] = counts.get(kind, 0) + 1
+        return found(launch, kind)
+
+    monkeypatch.setattr(events, "find", find)
+    return counts
+
+
+@pytest.mark.parametrize("checks", [*_NATIVELY.split(","), _NATIVELY])
+def test_python_sees_nothing_of_a_kernel_that_is_right(checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, device = _served(monkeypatch), ptxtools.Device(checks=checks)
+    fresh = device.alloc(256)
+    for _ in range(2):
+        assert not device.launch(module(EXCHANGE)["k"], 3, 64, [fresh]).reports
+    assert not served
+
+
+#: Loads where 124 bytes are written, and whether they lack some.
+LOADS = {
+    "u32 %r1, [%a+120]": 0, "u32 %r1, [%a+124]": 1, "u8 %h0, [%a+123]": 0, "u8 %h0, [%a+124]": 1,
+    "u16 %h0, [%a+122]": 0, "u16 %h0, [%a+126]": 1, "u64 %c, [%a+112]": 0, "u64 %c, [%a+120]": 1,
+    "v4.u32 {%r1, %r2, %r3, %r4}, [%a+96]": 0, "v4.u32 {%r1, %r2, %r3, %r4}, [%a+112]": 1,
+    "v2.u64 {%b, %c}, [%a+144]": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+def test_bytes_that_nobody_wrote_are_found_one_by_one(filtered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not filtered:
+        _unfiltered(monkeypatch)
+    body = """mad.wide.u32 %b, %i, 4, %a; setp.lt.u32 %p, %i, 31; @%p st.global.u32 [%b], %i; bar.sync 0;
+    setp.eq.u32 %p, %i, 40; @%p ld.global."""
+    device = ptxtools.Device(checks="initcheck")
+    found = {load: device.launch(module(f"{body}{load};")["k"], 1, 64, [device.alloc(256)]).reports for load in LOADS}
+    assert {load: len(reports) for load, reports in found.items()} == LOADS
+    assert {report.thread for reports in found.values() for report in reports} == {(40, 0, 0)}
 
 
 def test_bounds_belong_to_the_launch() -> None:
@@ -179,5 +246,5 @@ def test_blocks_of_the_heap_are_asked_for() -> None:
 
 def test_stretches_end_where_the_next_begins() -> None:
     rows = stretches([(0, 16), (16, 64), (32, 48), (50, 50), (60, 70)])
-    assert rows.tolist() == [[0, 16], [16, 32], [32, 48], [60, 70]]
-    assert stretches([]).shape == (0, 2)
+    assert rows.tolist() == [[0, 16, 0], [16, 32, 0], [32, 48, 0], [60, 70, 0]]
+    assert stretches([(8, 9, 77)]).tolist() == [[8, 9, 77]] and stretches([]).shape == (0, 3)

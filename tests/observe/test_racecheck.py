@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .programs import messages, run
+from .programs import HEAD, messages, run
 
 ENGINES = ("native", "reference")
 WRITE, READ = "shl.b32 %r0, %i, 2; st.shared.u32 [%r0], %i;", "xor.b32 %r1, %r0, 128; ld.shared.u32 %r2, [%r1];"
@@ -148,3 +148,38 @@ def test_bytes_of_a_word_are_told_apart() -> None:
 
 def test_ctas_have_their_own_memory() -> None:
     assert run(f"{WRITE} {BARRIER} {READ}", "racecheck", shared=256, grid=5).reports == []
+
+
+def test_reports_name_the_memory() -> None:
+    """The variable or allocation that the byte is in, with the offset, and its space."""
+    shared = run("st.shared.u32 [4], %w;", "racecheck", shared=256).reports[0]
+    assert (shared.space, shared.allocation) == ("shared", "variable 'sh', byte 4: 256 bytes at shared 0x0")
+    one = run("st.global.u32 [%a+8], %w;", "racecheck").reports[0]
+    assert (one.space, one.allocation.split(":")[0]) == ("global", "argument 0 (a), byte 8")
+    tensor = """setp.eq.u32 %p, %w, 0; @!%p bra OTHER; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [0], 32;
+    OTHER: bar.sync 0; ld.shared.u32 %r0, [0]; mov.u32 %r1, 0; {who} @!%q bra NEXT;
+    tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {{%r1}}; tcgen05.wait::st.sync.aligned;
+    NEXT: bar.sync 0; @!%p bra DONE; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32; DONE:"""
+    head = HEAD.replace("8.0", "8.6").replace("sm_80", "sm_100a")
+    fine = tensor.format(who="setp.eq.u32 %q, %w, 4;")
+    assert run(fine, "racecheck", shared=64, head=head, threads=160).reports == []
+    both = tensor.format(who="and.b32 %r2, %w, 3; setp.eq.u32 %q, %r2, 0;")
+    found = run(both, "racecheck", shared=64, head=head, threads=160).reports
+    assert [one.space for one in found] == ["tensor"] and "lanes 0 to 15 of the tensor memory" in found[0].message
+    assert "by the warp of thread (" in found[0].message
+
+
+@pytest.mark.parametrize("form", ["m8n8.x4.shared.b16", "m8n8.x2.trans.shared.b16", "m16n8.x1.trans.shared.b8"])
+def test_equal_matrices_of_two_warps(form: str) -> None:
+    """Two warps store the same rows; then different ones, by one byte of one lane."""
+    count = int(form.split(".x")[1][0])
+    registers = ", ".join(f"%r{4 + n}" for n in range(count))
+    body = f"""shl.b32 %r0, %l, 4; mov.u32 %r1, sh; add.u32 %r0, %r0, %r1; mad.lo.u32 %r4, %l, 257, 9;
+    mov.u32 %r5, %r4; mov.u32 %r6, %l; mov.u32 %r7, 3; setp.eq.u32 %p, %i, 46; {{change}}
+    stmatrix.sync.aligned.{form} [%r0], {{{{{registers}}}}};"""
+    head = HEAD.replace("8.0", "8.6").replace("sm_80", "sm_100a")
+    assert run(body.format(change=""), "racecheck", shared=512, head=head).reports == []
+    found = run(body.format(change="@%p xor.b32 %r4, %r4, 65536;"), "racecheck", shared=512, head=head).reports
+    # Byte 2 of lane 14 (9.7.14.5.16).
+    row, byte = (5, 6) if "m8n8.x2" in form else (4, 11) if "m16n8" in form else (3, 10)
+    assert [one.address for one in found] == [(16 * row + byte) // 4 * 4]

@@ -21,7 +21,7 @@ from ptxtools.program import operations
 from ptxtools.program.details import Action, Callee, Constant, Detail, NamedOperands, SpecialRegister, ThreadCopy
 from ptxtools.program.lowering import lower
 from ptxtools.program.operations import BARRIER, BLOCK, ENDINGS, EVENT, MARK, NATIVE, OPERATIONS, Operation
-from ptxtools.program.passes.instrument import MARKS, instrument
+from ptxtools.program.passes.instrument import MARKS, Interest, instrument
 from ptxtools.program.program import Op, Program, Ref
 from ptxtools.program.variant import Variant
 from ptxtools.reference import registry, run
@@ -157,8 +157,8 @@ def variants(name: str) -> list[Program]:
     lines = lower(module(name), kernel, lambda variable: 0x10000, variant=Variant(lines=True))
     assert plain is not None
     everything, looks = frozenset(EVENTS), frozenset(EVENTS) - {"permit"}
-    seen = [instrument(late, looks), instrument(plain, everything), instrument(lines, everything)]
-    return [first, plain, late, lines, instrument(first, looks), *seen]
+    pairs = [(first, looks), (late, looks), (plain, everything), (lines, everything)]
+    return [first, plain, late, lines, *(instrument(one, [Interest(events)]) for one, events in pairs)]
 
 
 @rows("name", NAMES)

@@ -38,11 +38,8 @@ def opcodes_of(form: isa.Form) -> Iterator[Opcode]:
     seen = set()
     for values in product(*choices):
         text = ".".join([family, *(value for value in values if value is not None)])
-        try:
-            opcode = isa.resolve(text)
-        except isa.OpcodeError:
-            continue
-        if opcode.form is form and opcode.text not in seen:
+        opcode = isa.declared(text)
+        if opcode is not None and opcode.form is form and opcode.text not in seen:
             seen.add(opcode.text)
             yield opcode
 

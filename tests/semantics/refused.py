@@ -26,7 +26,7 @@ FORMS: frozenset[str] = frozenset(
 )
 #: Instructions of which no form has one.
 INSTRUCTIONS = frozenset(
-    f"fabric.{name}" for name in ("submit", "wait", "try_get", "try_put", "try_red", "try_pullred")
+    f"fabric.{name}" for name in ("submit", "wait", "try_get", "try_put", "try_red", "try_pullred", "try_atom")
 )
 #: Modifiers without one: arithmetic of four narrow floats (where it rounds is not said), and what PTX 9.4 added to
 #: tensor memory, tensor copies and policies.
@@ -34,6 +34,7 @@ _MODIFIERS = re.compile(
     r"cvt\..*\.ue5m3x2\.(f32|f16x2|bf16x2)"
     r"|(add|sub|mul|fma)\..*x4\.e\dm\dx4(\.e\dm\dx4)?"
     r"|createpolicy\.range\.fabric\..*"
+    r"|cp\.async\.bulk\..*\.mbarrier::report::validity::.*"
     r"|cp\.(reduce\.)?async\.bulk\.tensor\..*\.im2col_no_offs::w\..*"
     r"|tcgen05\.(alloc|dealloc)\..*\.exclusive\..*"
     r"|tcgen05\.commit\..*\.sync_restrict::shared::read::mma::a\..*"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import ptxtools
 from ptxtools.diagnostics import LaunchError
 from ptxtools.isa.targets import FIRST_VERSION, chip_of
-from ptxtools.semantics.generations import generation_of
+from ptxtools.semantics.generations import UNKNOWN, generation_of
 from ptxtools.sim import Device
 from ptxtools.sim.kernel import Bounds
 from ptxtools.sim.limits import LIMITS, WITHOUT_LIMITS, base_name, default_device, limits_of
@@ -52,6 +54,7 @@ PUBLISHED = {
     "sm_100": (2048, 32, 64, 64, 255, 228, 227, 128, 512, 16),
     "sm_101": (1536, 24, 64, 64, 255, 228, 227, 128, 512, 16),
     "sm_103": (2048, 32, 64, 64, 255, 228, 227, 128, 512, 16),
+    "sm_107": (1024, 16, 64, 64, 255, 328, 327, 128, 512, 16),
     "sm_110": (1536, 24, 64, 64, 255, 228, 227, 128, 512, 16),
     "sm_120": (1536, 24, 64, 64, 255, 100, 99, 128, 512, 8),
     "sm_121": (1536, 24, 64, 64, 255, 100, 99, 128, 512, 8),
@@ -99,9 +102,29 @@ def test_every_target_is_a_device_or_says_why_not() -> None:
 
 
 def test_tensor_cores_of_every_device_have_a_rule() -> None:
-    """From sm_70 on every simulated chip adds in a known way; chips before have no tensor cores."""
+    """From sm_70 on every simulated chip adds in a known way, or refuses products; older ones have no tensor cores."""
     for name, row in LIMITS.items():
-        assert (generation_of(name) is None) == (row.capability < (7, 0)), name
+        unknown = chip_of(name).architecture in UNKNOWN
+        assert (generation_of(name) is None) == (row.capability < (7, 0) or unknown), name
+        assert unknown == (name == "sm_107")
+
+
+def test_products_that_nobody_has_described() -> None:
+    """A kernel of sm_107 runs, and one with a product only in IEEE arithmetic."""
+    text = """.version 9.4
+.target sm_107a
+.address_size 64
+.visible .entry plain(.param .u64 p) { .reg .b64 a; ld.param.u64 a, [p]; st.global.u32 [a], 5; ret; }
+.visible .entry product(.param .u64 p) { .reg .b32 r<9>; .reg .b64 a; ld.param.u64 a, [p]; mov.b32 r0, 0x3c003c00;
+  mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {r1, r2}, {r0, r0}, {r0}, {r0, r0}; st.global.u32 [a], r1; ret; }"""
+    module = ptxtools.loads(text)
+    out = np.zeros(1, np.uint32)
+    ptxtools.Device("sm_107a").launch(module["plain"], 1, 1, [out])
+    assert out[0] == 5
+    with pytest.raises(LaunchError, match="how the tensor cores of sm_107a add is not published"):
+        ptxtools.Device("sm_107a").launch(module["product"], 1, 32, [out])
+    ptxtools.Device("sm_107a", numerics="ieee").launch(module["product"], 1, 32, [out])
+    assert out[0] == 0x48804880  # 9: eight products and 1
 
 
 def test_default_devices() -> None:
@@ -178,13 +201,6 @@ def test_refused_clusters(asked, grid, bounds, limits, says) -> None:
     with pytest.raises(LaunchError) as caught:
         cluster_shape(asked, grid, bounds, limits)
     assert says in str(caught.value)
-
-
-def test_memory_for_each_cta_is_refused() -> None:
-    with pytest.raises(
-        LaunchError, match=r"asks for 4,096 bytes for each CTA \(\.minperctamemory\), which are not sim"
-    ):
-        check_block((32, 1, 1), Bounds(cta_memory=4096), SM_90)
 
 
 def test_shared_memory() -> None:

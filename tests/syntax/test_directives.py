@@ -151,6 +151,8 @@ def test_unsized_last_parameter_takes_any_number_of_arguments():
         (".maxclusterrank 8", (8,)),
         (".blocksareclusters", ()),
         (".minperctamemory 64", (64,)),
+        (".language 3", (3,)),
+        ('.language "PTX", 0x5 , "Tile IR"', ('"PTX"', 5, '"Tile IR"')),
     ],
 )
 def test_tuning_directive(text, args):

@@ -37,10 +37,11 @@ Example:
 Better:
     .entry k() .reqntid 64 { ret; }
 
-# PTX413 | directive requires another | 11.1.2, 11.7.4
-What: .blocksareclusters without .reqntid and .reqnctapercluster, or .target debug without any .section.
+# PTX413 | directive requires another | 11.1.2, 11.4.10, 11.7.4
+What: .blocksareclusters without .reqntid and .reqnctapercluster, .target debug without any .section, or
+%perctamemoryoffset and %perctamemorysize in a kernel without .minperctamemory.
 Why: the first says that the launch is given in clusters, so their size must be known; the second announces DWARF
-information.
+information; a CTA has memory of its own only if the kernel asks for it.
 Example:
     .version 9.0
     .target sm_90

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import NewType, TypeAlias
 
 from ptxtools.native.loop.cells import Cell
-from ptxtools.program.details import Action, HostMemory, MatrixProduct, SpecialRegister, ThreadCopy
-from ptxtools.program.operations import LANE_ACCESS
+from ptxtools.program.details import Action, Counted, HostMemory, MatrixProduct, Measured, SpecialRegister, ThreadCopy
+from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 
 from . import library, runs, structures
@@ -61,6 +61,7 @@ class Encoded:
     calls: bool
     cells: dict[int, Cell]
     run: Callable[[int], int]
+    filtered: bool = False  # the cells of observers' events have been filled
 
 
 def encode(program: Program, *, host: bool = False, everywhere: bool = False, numerics: str = "ieee") -> Encoded:
@@ -109,11 +110,12 @@ class _Encoder:
             op = replace(op, detail=MatrixProduct(op.detail.selector, self.numerics))
         elif isinstance(op.detail, ThreadCopy) and self.host:
             op = replace(op, detail=ThreadCopy(op.detail.size, op.detail.rule, host=True))
-        key = key_of(op)
+        common = _for_any_row(op)
+        key = key_of(common)
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = name_of(key)
-            self.handlers[name] = op
+            self.handlers[name] = common
         return name, op
 
     def _result_of(self, terminator: Terminator) -> tuple[str, Op] | None:
@@ -149,7 +151,8 @@ class _Encoder:
         if op.kind == "sreg":
             imm = self.specials.setdefault(op.of(SpecialRegister).name, len(self.specials))
         self.operations[at] = op
-        self._record(at, name, slots[:OPERANDS_PER_RECORD], guard, 0, imm, op.where)
+        row = op.detail.row if isinstance(op.detail, Counted | Measured) else 0
+        self._record(at, name, slots[:OPERANDS_PER_RECORD], guard, row, imm, op.where)
         for first in range(OPERANDS_PER_RECORD, len(slots), OPERANDS_PER_RECORD):
             at += 1
             self._record(at, None, slots[first : first + OPERANDS_PER_RECORD], 0, 0, 0, op.where)
@@ -174,11 +177,18 @@ class _Encoder:
         at = self.starts[number + 1] - 1
         if result is not None:
             at -= record_count(result[1]) + 1
-        weight = len(block.ops) + (end.kind != "jump" or end.target <= number)
         guard = (end.guard.slot | end.negated) if end.guard is not None else 0
         name, slots, imm = _WRITERS[end.kind](self, at, number, end)
         self.operations[at] = end
-        self._record(at, name, slots, guard, weight, imm, end.where if end.op is None else max(end.where, end.op.where))
+        self._record(
+            at,
+            name,
+            slots,
+            guard,
+            weight(block, number),
+            imm,
+            end.where if end.op is None else max(end.where, end.op.where),
+        )
         if result is not None:
             after = self._operation(at + 1, *result)
             self._record(after, "t_jump", self._distance(after, end.other), 0, 0, 0, end.where)
@@ -259,6 +269,16 @@ _WRITERS: dict[str, Callable[[_Encoder, int, int, Terminator], tuple[str, Sequen
     kind: getattr(_Encoder, "_" + kind)
     for kind in ("jump", "branch", "switch", "exit", "ret", "call", "barrier", "trap", "brkpt", "warpsync", "event")
 }
+
+
+def _for_any_row(op: Op) -> Op:
+    """The operation without its row of counters, which the record has: handlers serve all rows."""
+    detail = op.detail
+    if isinstance(detail, Counted):
+        return replace(op, detail=Counted(detail.what, 0))
+    if isinstance(detail, Measured):
+        return replace(op, detail=Measured(detail.space, detail.size, detail.lanes, detail.writes, 0))
+    return op
 
 
 def constant_table(constants: list[tuple[Slot, str, int]]) -> ctypes.Array[ctypes.c_char]:

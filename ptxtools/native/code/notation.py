@@ -59,7 +59,8 @@ _CONSTANTS.update(
     FRAME_HEADER=FRAME_HEADER, RETURN_BLOCK=RETURN_BLOCK, RETURN_FRAME=RETURN_FRAME, STACK_POINTER=STACK_POINTER,
     WARP_BYTES=structures.WARP.size, RECORD_BYTES=RECORD_BYTES, FUN_BYTES=structures.FUNCTION.size,
     CTA_BYTES=structures.CTA.size, TAB_BYTES=structures.TABLE.size, CON_BYTES=structures.CONSTANT.size,
-    TEX_BYTES=structures.TEXTURE.size,
+    TEX_BYTES=structures.TEXTURE.size, FILTER_BYTES=structures.FILTER.size, BOUND_BYTES=structures.BOUND.size,
+    ROW_BYTES=structures.ROW.size, OWNERS_BYTES=structures.OWNERS.size,
     CODE_BASE=CODE_BASE, CODE_STEP=CODE_STEP,
     #: Records that a group may run out of its turn while other lanes of its warp wait.
     ROTATED_SLICE=512,

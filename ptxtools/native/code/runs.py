@@ -34,8 +34,8 @@ EVERYTHING = -1
 
 
 class Step(NamedTuple):
-    """One operation of a run. text: its opcode; guard: a number or -1; before: numbers of what a guarded step's
-    destinations held before."""
+    """One operation of a run, or a "count", which has neither targets nor sources. text: its opcode; guard: a number or
+    -1; before: numbers of what a guarded step's destinations held before."""
 
     kind: str
     text: str
@@ -59,7 +59,7 @@ def form_runs(program: Program, *, everywhere: bool) -> list[list[Op]]:
     budget = MOST_FUSED
     for number in worth:
         stretches = list(_stretches(bodies[number]))
-        fused = sum(end - start for start, end in stretches)
+        fused = sum(map(_work, (op for start, end in stretches for op in bodies[number][start:end])))
         if not fused or fused > budget:
             continue
         budget -= fused
@@ -94,12 +94,18 @@ def _stretches(ops: list[Op]) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(ops):
         run = _GrowingRun()
-        end = start
-        while end < len(ops) and end - start < MOST_STEPS and run.add(ops[end]):
+        end, work = start, 0
+        while end < len(ops) and work + _work(ops[end]) <= MOST_STEPS and run.add(ops[end]):
+            work += _work(ops[end])
             end += 1
-        if end - start > 1:
+        if work > 1:
             yield start, end
         start = max(end, start + 1)
+
+
+def _work(op: Op) -> int:
+    """What an operation adds to a run's length: those that count do nothing for the kernel."""
+    return int(op.kind != "count")
 
 
 # --- one run ----------------------------------------------------------------------------------------------------------
@@ -118,7 +124,7 @@ class _GrowingRun:
 
     def add(self, op: Op) -> bool:
         """Add an operation; False if it cannot be part of this run."""
-        if op.kind not in LANEWISE or not self._clean(op):
+        if (op.kind not in LANEWISE and op.kind != "count") or not self._clean(op):
             return False
         guard = self._source(op.guard) if op.guard is not None else -1
         types = op.src_types or tuple(ref.type if ref else "" for ref in op.src)

@@ -127,12 +127,15 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
-#: filters: rows of BOUND for `AccessFilter`, null where observers are asked about each access.
+#: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
+#: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS.
+#: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
+#: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
     "ctx",
-    512,
+    576,
     """
     i32: slice status
     i64: count
@@ -169,6 +172,9 @@ CTX = _structure(
     i64: texture_count
     i32: timed
     ptr: filters
+    i64: clear_bytes owners
+    ptr: counters cached dirty
+    i32: cache_mask
     """,
 )
 
@@ -332,8 +338,8 @@ class AccessFilter(NamedTuple):
     """The payload of an event before an access. size: bytes of a lane; low: bits of an address that must be 0; imm: is
     added to addresses. slot: of addresses, 32 bits wide if narrow, NO_SLOT for imm alone; guard: a predicate, or
     NO_SLOT, whose bits `turned` changes; permit: the predicate that says who makes the access, or NO_SLOT. lanes: that
-    give addresses; space: SPACE_*; writes: 0 or 1; hint: row that was right the last time, which native code
-    changes."""
+    give addresses; space: SPACE_*; writes, reads: 0 or 1, an atomic does both; tables: which of the worker's have a
+    say, a bit each; hint0 and so on: by table, the row that was right the last time, which native code changes."""
 
     size: Long
     low: Long
@@ -346,10 +352,35 @@ class AccessFilter(NamedTuple):
     lanes: int
     space: int
     writes: bool
-    hint: int
+    reads: bool
+    tables: int
+    hint0: int = 0
+    hint1: int = 0
+    hint2: int = 0
+    hint3: int = 0
 
 
-Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter
+class LineGate(NamedTuple):
+    """The payload of an event of instructions with a gate (`machine.gates`): the gate's state, the flag of the line,
+    and its number."""
+
+    gate: Address
+    armed: Address
+    where: int
+
+
+class MeetingFilter(NamedTuple):
+    """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
+    on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts."""
+
+    guard: Slot
+    turned: int
+    rule: int
+    members: Slot
+    counts: Slot
+
+
+Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
 
@@ -366,6 +397,8 @@ PAYLOADS: dict[type[Payload], Structure] = {
     WgmmaWait: _payload("wait", WgmmaWait),
     TextureFetch: _payload("fetch", TextureFetch),
     AccessFilter: _payload("access", AccessFilter),
+    MeetingFilter: _payload("meeting", MeetingFilter),
+    LineGate: _payload("line", LineGate),
 }
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
@@ -373,12 +406,40 @@ TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
 #: Rows of a table of tables, in which a descriptor is looked for from its hash on.
 TABLES = 64
 
-#: Where accesses of one sort may lie without anybody being asked: count rows of two i64, first byte and the one after
-#: the last, ascending and apart. A worker has BOUNDS of them: space by space one for reads and one for writes.
+#: Where accesses of one sort may lie without an observer being asked: count rows of ROW, ascending and apart. flags:
+#: where those of its bytes are, of shared memory the distance from there; 0: all are set.
 BOUND = _structure("bound", 16, "ptr: rows\ni64: count")
+ROW = _structure("row", 24, "i64: first after flags")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
-BOUNDS = 2 * SPACE_GENERIC
+#: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, each for
+#: so many as the logarithms say, of global and shared memory; bounds: the first of six BOUNDs, space by space one for
+#: reads and one for writes.
+FILTER = _structure("filter", 112, "i32: flagged owned global shared\ni64: bounds")
+assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
+#: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
+#: barrier; epoch: how many the whole CTA has passed. A word: the epoch above `EPOCH_SHIFT`, then who: 0: nobody; a
+#: thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read. Those of global
+#: memory have no epoch.
+OWNERS = _structure("owners", 64, "i32: came epoch")
+EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 12, 1 << 11, (1 << 11) - 1
+MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
+WRITTEN_GLOBAL, SEVERAL_GLOBAL = -1 << 31, (1 << 31) - 1
+#: Tables of a worker that one access can ask, as many as it has hints.
+TABLES_ASKED = 4
+
+#: The state of a gate, and a word that it watches: `machine.gates` has the fields.
+GATE = _structure(
+    "gate",
+    80,
+    """
+    i64: count until seen
+    ptr: rows
+    i32: follow x y z warp lanes watches
+    i32: last_where last_x last_y last_z last_warp
+    """,
+)
+WATCH = _structure("watch", 24, "ptr: address\ni64: mask old")
 
 #: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
 #: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
@@ -401,7 +462,10 @@ TEXTURE = _structure(
 #: count, whether coordinates are normalized.
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
-_ALL = (CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, BOUND, TEXTURE, LOOK)
+_ALL = (
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, GATE,
+    WATCH, TEXTURE, LOOK,
+)  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 
 
@@ -411,8 +475,9 @@ def located(name: str) -> tuple[ByteOffset, str]:
     return STRUCTURES[structure].field(one)
 
 
-#: What a native service answers: the event is left to Python; done; others first, then again.
-SERVED_NOT, SERVED_DONE, SERVED_LATER = range(3)
+#: What a native service answers: the event is left to Python; done; others first, then again; done, and the lanes go on
+#: as they do behind Python: no other gets a turn.
+SERVED_NOT, SERVED_DONE, SERVED_LATER, SERVED_ON = range(4)
 
 #: `ctx.status`: nothing more to do in this warp now; its slice is used up; trap; event; host memory to be mapped.
 STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ptxtools.native.code.handler import Handler
 
-from . import atomics, copies, matrix, mbarrier, memory, plain, products, run, special, warp
+from . import atomics, copies, counts, matrix, mbarrier, measures, memory, plain, products, run, special, warp
 
 KINDS: dict[str, Callable[[Handler], None]] = {
     "alu": plain.alu,
@@ -15,6 +15,8 @@ KINDS: dict[str, Callable[[Handler], None]] = {
     "unpack": plain.unpack,
     "barrier_result": plain.barrier_result,
     "fence": plain.fence,
+    "count": counts.count,
+    "measure": measures.measure,
     "run": run.run,
     "sreg": special.special_register,
     "ld": memory.load,

@@ -15,7 +15,7 @@ from ptxtools.program.details import Run
 from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.semantics.algebra import Value
 
-from . import rounds
+from . import counts, rounds
 from .plain import compute
 
 #: A slot of the frame and its storage class.
@@ -38,15 +38,30 @@ def run(h: Handler) -> None:
     }
     contents.homes = {slot: moves[slot][1] for key in carried for slot, _ in _parts(*key)}
     held = [moves.pop(slot) for key in carried for slot, _ in _parts(*key)]
+    counted = None
+    if again is not None and any(step.kind == "count" for step in steps):
+        counted = counts.RoundCounts(h, steps, again)
     _unless_full(h, list(moves.values()))
+    if counted is not None:
+        counted.begin()
     if again is not None:
         for move in held:
             _fill(h, move)
         rounds.begin(h, to_target=again[2])
     for step in steps:
-        _step(h, step, contents, targets)
+        if step.kind != "count":
+            _step(h, step, contents, targets)
+        elif counted is None:
+            counts.step(h, step, contents.word)
+        elif step.guard >= 0:
+            contents.word(step.guard)  # its slot may change in this round
     if again is not None:
-        rounds.end(h, contents[again[0]], wanted=again[1])
+        last = {} if counted is None else {again[0]: contents.word(again[0])}
+        if counted is not None:
+            counted.each(contents.word)
+        rounds.end(h, contents[again[0]], wanted=again[1], counts=counted is not None)
+        if counted is not None:
+            counted.end(last)
         for move in held:
             _merge(h, move, made="room")
     _unless_full(h, list(moves.values()), back=True)
@@ -134,6 +149,11 @@ class _Contents:
         """Flags that are a word."""
         self.words[number] = word
         return self.handler.code.value(f"bitcast i32 {word} to <32 x i1>")
+
+    def word(self, number: int) -> str:
+        """A predicate's flags as a word."""
+        flags = self[number]
+        return self.words.get(number) or self.handler.code.value(f"bitcast <32 x i1> {flags} to i32")
 
     def _load(self, number: int, slot: Slot, storage: str) -> Value:
         e = self.handler.code

@@ -381,8 +381,11 @@ native:
   switch i32 %answer, label %python [
     i32 SERVED_DONE, label %land
     i32 SERVED_LATER, label %later
+    i32 SERVED_ON, label %on
   ]
 {land("%block", "%step", "%mask", "land")}
+on:
+  goto %fp, %next, %mask
 later:                                            ; the warp's slice ends here, and the rest of it is not charged
   set ctx.count, %old.count
   %here = get rec.s2

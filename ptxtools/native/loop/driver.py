@@ -15,6 +15,7 @@ from .worker import QUANTUM, Shape, Tables, Worker
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
+    from ptxtools.machine.filters import Bounds
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
@@ -42,7 +43,8 @@ def run(launch: Launch) -> Outcome:
 def _encoded(launch: Launch) -> Encoded:
     """The tables of the program, made when it is first launched like this."""
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
-    key = f"native{'-host' * host}{'-many' * many}-{launch.numerics}"
+    trial = launch.observers is not None and launch.observers.trial  # whose events have other filters
+    key = f"native{'-host' * host}{'-many' * many}{'-trial' * trial}-{launch.numerics}"
     encoded = launch.program.cache.get(key)
     if encoded is None:
         encoded = encode(launch.program, host=host, everywhere=many, numerics=launch.numerics)
@@ -54,6 +56,11 @@ class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.tables = Tables(launch, encoded)
+        self.bounds: list[Bounds] = []
+        if launch.observers is not None:
+            from . import filters
+
+            self.bounds = filters.prepare(launch, encoded)
         self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
@@ -64,6 +71,10 @@ class _GridRun:
         self.workers: list[Worker] = []
         self.threads: list[threading.Thread] = []
         self.tables.polls.live = self.count
+        if launch.observers is not None:
+            from .inspection import Inspection
+
+            launch.inspector = Inspection(self.workers)
 
     def run(self) -> Outcome:
         threads = self.threads
@@ -114,8 +125,11 @@ class _GridRun:
         next garbage collection. A worker that a second Ctrl-C has left running keeps its data."""
         if not any(thread.is_alive() for thread in self.threads):
             for worker in self.workers:
+                if self.launch.counts is not None:
+                    self.launch.counts += worker.counts
                 worker.schedule.release()
                 vars(worker).clear()
+        self.launch.inspector = None
         self.failures.clear()  # whose tracebacks lead here
         self.hangs.clear()
 
@@ -141,6 +155,10 @@ class _GridRun:
 
     def _worker(self, number: int) -> Worker:
         worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
+        if self.bounds:
+            from . import filters
+
+            worker.filter(filters.rows_of(self.bounds, self.shape.flags, self.shape.owners))
         self.workers.append(worker)
         return worker
 
@@ -171,6 +189,8 @@ class _GridRun:
                     return
                 if last:
                     return
+                if worker.gated and not worker.begins:
+                    continue
                 steps += 1
                 if steps >= next_look:
                     next_look = 2 * steps

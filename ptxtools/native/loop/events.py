@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.machine.events import HANDLERS, View, find, serves
+from ptxtools.machine.events import HANDLERS, View, find, serves, words_at
 from ptxtools.machine.issued import KEYS, MARKS, IssuedProducts
 from ptxtools.machine.residents import Cluster, Cta, Wait
 from ptxtools.native.code.structures import CTA, WARP
@@ -16,7 +16,7 @@ from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
 if TYPE_CHECKING:
     from ptxtools.machine.arrays import NumpyAlgebra
-    from ptxtools.machine.filters import Bounds
+    from ptxtools.machine.gates import Gate
     from ptxtools.machine.textures import TextureTable
 
     from .cells import Cell
@@ -75,6 +75,13 @@ class NativeView(View):
     def algebra(self) -> NumpyAlgebra:
         return algebra()
 
+    @property
+    def time(self) -> int:
+        """What the warp has executed in this slice is not in the worker's clock yet."""
+        left = self.worker.get("slice")
+        used = self.worker.get("given") - (left - (left >> 31 << 32))
+        return self.schedule.now() + max(0, used) * self.worker.nanoseconds
+
     # --- operands -----------------------------------------------------------------------------------------------------
 
     def values(self, ref: Ref) -> Any:
@@ -106,6 +113,16 @@ class NativeView(View):
         word = _LANE.get(ref.type)
         return super().read(ref, lane) if word is None else int(word.unpack_from(memory, at + word.size * lane)[0])
 
+    def words(self, ref: Ref, lane: int) -> list[tuple[int, int]]:
+        at = self.worker.ctx + self.frame + ref.slot
+        if ref.type == "pred":
+            ((word, _),) = words_at(at + lane // 8, 1)
+            return [(word, 1 << 8 * (at - word) + lane)]
+        size = SLOT_BYTES[ref.type] // LANES
+        if ref.type == "b128":
+            return [*words_at(at + 8 * lane, 8), *words_at(at + SLOT_BYTES["b64"] + 8 * lane, 8)]
+        return words_at(at + size * lane, size)
+
     def block(self, slots: Any) -> Any:
         rows = np.frombuffer(self.worker.memory, np.uint32)
         return rows[(self.frame + slots)[:, None] // 4 + _BITS]
@@ -129,10 +146,10 @@ class NativeView(View):
 
         offer(self, textures)
 
-    def offer_filter(self, bounds: Bounds) -> None:
-        from .filters import offer
+    def offer_gate(self, gate: Gate) -> None:
+        from .gates import offer
 
-        offer(self, bounds)
+        offer(self, gate)
 
     def issued_by(self, warp: int) -> IssuedProducts:
         state, key = self.cta.state, f"wgmma of warp {warp}"
@@ -233,7 +250,9 @@ class Residents:
         gx, gy, _ = worker.launch.grid
         running = worker.field(at, CTA, "state") == 1
         worker.set_field(at, CTA, "external", running)
-        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at)
+        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at, worker.field(at, CTA, "smid"))
+        if worker.shape.flags:
+            cta.flags = np.frombuffer(worker.memory, np.bool_, worker.shape.shared, start + worker.shape.flags)
         cta.ended = not running
         return cta
 

@@ -20,6 +20,7 @@ from .faults import BARRIERS, cta_field, cta_of, read, thread_of, warp_field, wh
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
+    from ptxtools.machine.launch import Dim3
     from ptxtools.machine.residents import Wait
 
     from .polling import Hang
@@ -35,7 +36,23 @@ def report(workers: Sequence[Worker], hang: Hang) -> Trap:
     return told(launch.program, launch.grid, partial(_gather, workers, hang), hang.reason, hang.kind)
 
 
-def _gather(workers: Sequence[Worker], hang: Hang, lines: list[CtaLine], found: list[Waiting]) -> None:
+def gathered(workers: Sequence[Worker]) -> tuple[list[CtaLine], list[Waiting]]:
+    """Lines about resident CTAs, and where each warp is, of a run that goes on."""
+    lines: list[CtaLine] = []
+    found: list[Waiting] = []
+    _gather(workers, None, lines, found)
+    return lines, found
+
+
+def warp_of(worker: Worker, cta: Dim3, number: int) -> int | None:
+    """Address of a warp of a resident CTA; None if the worker has no such warp."""
+    for _, at in _running(worker):
+        if tuple(cta_field(at, axis) for axis in "xyz") == cta and number < worker.shape.warps:
+            return _warps(worker, at)[number]
+    return None
+
+
+def _gather(workers: Sequence[Worker], hang: Hang | None, lines: list[CtaLine], found: list[Waiting]) -> None:
     for worker in workers:
         for slot, cta in _running(worker):
             lines += _summary(worker, cta)
@@ -44,7 +61,7 @@ def _gather(workers: Sequence[Worker], hang: Hang, lines: list[CtaLine], found: 
                 lanes = warp_field(warp, "ready")
                 for wait in worker.woken.get(warp - worker.ctx, ()):  # they only poll
                     lanes &= ~_note_wait(worker, found, wait, wait.left & lanes if wait.expired else 0)
-                _running_lanes(worker, found, warp, lanes, hang.loops)
+                _running_lanes(worker, found, warp, lanes, hang is not None and hang.loops)
             if slot % worker.shape.cluster == 0:
                 lines += [(None, text) for text in pending(worker.schedule, worker.residents.known(slot))]
         for wait in worker.schedule.waits():
@@ -151,7 +168,7 @@ def _looks(worker: Worker, warp: int, block: int, lanes: int) -> tuple[list[Look
     return looks(worker.launch.program, block, lanes, rank, content, word)
 
 
-def _places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
+def places(worker: Worker, warp: int, lanes: int) -> dict[int, int]:
     """Lines at which lanes of a warp are, and which lanes are there."""
     found: dict[int, int] = {}
     together = warp_field(warp, "group") & lanes
@@ -199,7 +216,7 @@ def _note(
     """One entry for each place at which lanes are; `where`: all at this line."""
     if not lanes:
         return
-    places = _places(worker, warp, lanes) if where is None else {where: lanes}
-    for place, there in sorted(places.items()):
+    here = places(worker, warp, lanes) if where is None else {where: lanes}
+    for place, there in sorted(here.items()):
         first = thread_of(worker.launch, warp, (there & -there).bit_length() - 1)
         found.append(Waiting(cta_of(warp), warp_field(warp, "id"), there, what, place, first, runs))

@@ -146,9 +146,8 @@ barriers:                                         ; somebody arrived at a barrie
   br label %memory
 memory:
   %shared = get cta.shared
-  %bytes = get ctx.shared_bytes
-  %bytes64 = zext i32 %bytes to i64
-  call void @llvm.memset.p0.i64(ptr align 64 %shared, i8 0, i64 %bytes64, i1 false)
+  %bytes = get ctx.clear_bytes
+  call void @llvm.memset.p0.i64(ptr align 64 %shared, i8 0, i64 %bytes, i1 false)
   %count = get ctx.warps
   %count.out = sub i32 32, %count
   %ready = lshr i32 -1, %count.out

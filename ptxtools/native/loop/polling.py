@@ -162,7 +162,8 @@ class Watch:
         everything = ctas * self.bytes + memory.size
         looks = max(_LEAST, min(_MOST, _BYTES // everything))
         cost = (_ROUNDS * self.bytes + _LEAST * everything) / _SPEED + _ROUNDS * ctas * _TURN
-        spent = time.monotonic() - self.began if seed is None else quanta * _QUANTUM_SECONDS
+        timed = seed is None and not worker.gated
+        spent = time.monotonic() - self.began if timed else quanta * _QUANTUM_SECONDS
         if spent < _SHARE * cost:
             return False
         if worker.schedule.next_time() is not None:

@@ -11,12 +11,12 @@ from math import gcd
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.machine.launch import constants, launch_special, local_bytes
+from ptxtools.machine.launch import constants, launch_special, local_bytes, no_counts
 from ptxtools.machine.residents import Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
-from ptxtools.native.code.structures import CTA, CTX, WARP, Structure
-from ptxtools.program.program import RANK_SHIFT, is_launch_special
+from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP, Structure
+from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
 from .polling import Hang, Polls, Watch, stuck
@@ -41,6 +41,8 @@ _NEVER = (1 << 63) - 1
 #: Host ranges that a worker remembers for `ptx_run`.
 _RANGES = 64
 
+#: Bytes before the rows of counters that native code works in (`handlers.measures.ROOM`, which loads LLVM).
+_COUNT_ROOM = 256
 _PAGE = 4096
 _spare: list[mmap.mmap] = []
 _spare_lock = threading.Lock()
@@ -56,7 +58,15 @@ class Shape:
         self.shared = launch.program.static_shared + launch.dynamic_shared
         self.local = local_bytes(launch)
         self.frames = frame_area(launch.program, self.local)
-        self.warps_offset = _up(CTA.size + self.shared + 64, 64)
+        #: Bytes from shared memory to the flags that observers keep of it; 0: there are none.
+        self.flags = _up(self.shared + 64, 64) if launch.observers is not None and launch.observers.flags else 0
+        self.clear = self.flags + self.shared
+        #: Bytes from shared memory to the words that say who has touched it, a header before them; 0: there are none.
+        self.owners = 0
+        if launch.observers is not None and launch.observers.owners:
+            self.owners = _up(self.clear + 64, 64)
+            self.clear = self.owners + OWNERS.size + 4 * self.shared // launch.observers.owners
+        self.warps_offset = _up(CTA.size + self.clear + 64, 64)
         self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
         self.local_warp = 32 * self.local
@@ -64,6 +74,10 @@ class Shape:
         self.ctas = launch.grid[0] * launch.grid[1] * launch.grid[2]
         self.cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
         self.clusters = self.ctas // self.cluster
+
+
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _up(size: int, unit: int) -> int:
@@ -100,6 +114,9 @@ def _special(launch: Launch, name: str) -> int:
 class Worker:
     """Runs its share of the CTAs of a launch."""
 
+    #: Of virtual time, for each record.
+    nanoseconds = NANOSECONDS
+
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
         self.memory, slots = _resident_memory(shape.slot, slots, shape.cluster)
@@ -116,6 +133,10 @@ class Worker:
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
         self.watch = Watch(self, tables.polls)
+        #: A gated run is the same however often Python is called: its steps are the parts of whole quanta. begins: the
+        #: next one is the first of a quantum.
+        self.gated = launch.observers is not None and launch.observers.gate is not None
+        self.begins = True
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 
     def _fill(self, tables: Tables, slots: int) -> None:
@@ -139,13 +160,28 @@ class Worker:
             "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster,
             "warps_offset": shape.warps_offset,
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
-            "shared_bytes": shape.shared, "frame_limit": shape.frames, "local_bytes": shape.local,
+            "shared_bytes": shape.shared, "clear_bytes": shape.clear, "owners": shape.owners,
+            "frame_limit": shape.frames,
+            "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
             "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
         }  # fmt: skip
         CTX.fill(self.memory, 0, values)
         if launch.seed is not None:
             self._shuffle(launch.seed)
+        if launch.counts is not None:
+            self._count(launch)
+
+    def _count(self, launch: Launch) -> None:
+        """Give native code rows to count in."""
+        self._counts = no_counts(launch.program, more=_COUNT_ROOM // COUNTER_BYTES)
+        self.counts = self._counts[_COUNT_ROOM // COUNTER_BYTES :]
+        self.set("counters", _address(self._counts) + _COUNT_ROOM)
+        cache = launch.cache
+        if cache is not None:
+            self.set("cached", _address(cache.cached))
+            self.set("dirty", _address(cache.dirty))
+            self.set("cache_mask", cache.entries - 1)
 
     def _shuffle(self, seed: int) -> None:
         """Let the native code draw warps, slices and the order of clusters from the seed."""
@@ -181,7 +217,7 @@ class Worker:
         self.set("texture_count", count)
 
     def filter(self, bounds: tuple[Any, list[Any]]) -> None:
-        """Let native services pass accesses by: rows of BOUND, and what they point to (`filters.rows_of`)."""
+        """Let native services pass accesses by: rows of FILTER, and what they point to (`filters.rows_of`)."""
         self.bounds = bounds  # alive as long as native code may read them
         self.set("filters", bounds[0].__array_interface__["data"][0])
 
@@ -205,8 +241,11 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def step(self, quantum: int) -> bool:
-        """Run for a while; true when this worker has nothing left to do. Raises `Trap` and `Hang`."""
-        self.set("quantum", quantum)
+        """Run for a quantum of records, or for the first part of it; true when this worker has nothing left to do.
+        Raises `Trap` and `Hang`."""
+        if self.begins or not self.gated:
+            self.set("quantum", quantum)
+            self.begins = False
         finished = self._step()
         if self.dead is not None:
             raise self.dead
@@ -218,6 +257,7 @@ class Worker:
             if answer == structures.RUN_FINISHED:
                 return True
             if answer == structures.RUN_QUANTUM:
+                self.begins = True
                 return False
             if answer == structures.RUN_TRAP:
                 raise self.trap()

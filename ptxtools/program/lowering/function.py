@@ -34,6 +34,7 @@ from ptxtools.program.program import (
     is_launch_special,
 )
 
+from .counting import count
 from .registry import Unsupported, lowerer_of
 from .settle import Placed, settled
 from .values import Pointer, Values
@@ -69,6 +70,7 @@ class FunctionLowering(Values):
         self.local_variables: list[tuple[str, int, int]] = []
         self.register_bytes = 0  # slots of variables; known in the end
         self.outgoing_local: list[Op] = []  # their offset counts from the end of this function's local frame
+        self.counted: list[Op] | None = None  # the block whose beginning is counted, for `Variant.counts`
         self.problems: list[Diagnostic] = []
         self.scopes: dict[int, Names] = {}  # by line: what names mean there, for `Variant.names`
         self.owners: dict[int, int] = {}  # where slots are shared: value -> register
@@ -132,6 +134,8 @@ class FunctionLowering(Values):
                     raise Unsupported(f"guard '{guard.name}' is not a predicate register")
                 self.guard, self.negated = ref, guard.negated
             op = self.linker.read(instruction.opcode)
+            if self.linker.variant.counts:
+                count(self)
             if self.linker.variant.lines:
                 self._marked(instruction, op)
             else:
@@ -278,6 +282,8 @@ class FunctionLowering(Values):
         if 1 < bits < own:
             whole = self.special(name, register.type)
             return self.compute(f"cvt.u{bits}.u{own}", (f"u{own}",), (whole,), f"u{bits}")
+        if name == "%perctamemoryoffset":
+            return self._cta_memory()
         storage = storage_of(type_name or register.type)
         if register.component == "w":  # the fourth element of every vector is zero
             return self.constant(0, storage)
@@ -289,6 +295,24 @@ class FunctionLowering(Values):
         kind = type_name or register.type
         self.ops.append(Op("sreg", None, (ref,), (), (kind,), (), detail=SpecialRegister(name), where=self.where))
         return ref
+
+    def _cta_memory(self) -> Ref:
+        """Address of the CTA's own global memory: slices of %perctamemorysize bytes lie one behind the other, in the
+        order of the CTAs (10.34, 10.35)."""
+        kinds = ("u32", "u32", "u32")
+        number = self.special("%ctaid.z", "u32")
+        for axis in "yx":
+            number = self.compute(
+                "mad.lo.u32",
+                kinds,
+                (number, self.special(f"%nctaid.{axis}", "u32"), self.special(f"%ctaid.{axis}", "u32")),
+                "u32",
+            )
+        first = self.new("b64")
+        detail = SpecialRegister("%cta_memory")
+        self.ops.append(Op("sreg", None, (first,), (), ("u64",), (), detail=detail, where=self.where))
+        size = self.special("%perctamemorysize", "u32")
+        return self.compute("mad.wide.u32", ("u32", "u32", "u64"), (number, size, first), "u64")
 
     def address_value(self, pointer: Pointer, type_name: str | None) -> Ref:
         """An address as a value of a type's width; addresses in local memory are computed."""

@@ -25,7 +25,7 @@ from ptxtools.ir.text import instruction_text
 from ptxtools.isa.implied import reader_for
 from ptxtools.program.layout import SharedLayout, function_addresses, shared_layout
 from ptxtools.program.passes.frames import unify
-from ptxtools.program.program import SLOT_BYTES, Block, ByteOffset, FunctionCode, Program
+from ptxtools.program.program import SLOT_BYTES, Block, ByteOffset, Counter, FunctionCode, Program
 from ptxtools.program.variant import Variant
 
 from .finish import finish
@@ -53,6 +53,7 @@ class Linker:
         self.calls: list[set[int]] = []  # by function number: the functions that it may call
         self.indirect = False
         self.clustered = False
+        self.counters: list[Counter] = []
 
     # --- reaching -----------------------------------------------------------------------------------------------------
 
@@ -181,7 +182,7 @@ class Linker:
         registers = -(-max(function.register_bytes for function in lowered) // SLOT_BYTES["b32"])
         return Program(kernel.name, blocks, functions, self.lines, self.shared.size, registers, depth, frames, local,
                        self.clustered, any(map(takes_stack, self.flows)), self.shared.places,
-                       self.shared.padding, self.variant.optimised, named)  # fmt: skip
+                       self.shared.padding, self.variant.optimised, named, self.counters)  # fmt: skip
 
 
 def _symbols(instruction: Instruction) -> Iterator[str]:

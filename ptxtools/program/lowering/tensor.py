@@ -109,11 +109,20 @@ def warpgroup_fence(f: FunctionLowering, instruction: Instruction, op: Opcode) -
         f.emit(Op("fence", op))
 
 
+# --- sparse vectors ---------------------------------------------------------------------------------------------------
+
+
+@lowers("spcompress", "spdecompress")
+def sparse_vector(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """Each thread by itself."""
+    _event(f, instruction, op, op.name, collective=False)
+
+
 # --- tcgen05 ----------------------------------------------------------------------------------------------------------
 
 
 @lowers("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit", "tcgen05.ld", "tcgen05.ld.red",
-        "tcgen05.st")  # fmt: skip
+        "tcgen05.ld.spcompress", "tcgen05.ld.red.spcompress", "tcgen05.st")  # fmt: skip
 def collective(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """What a whole warp does together."""
     kind = "tcgen05.ld" if op.name.startswith("tcgen05.ld") else op.name

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ptxtools.isa import resolve
+from ptxtools.program.details import Counted
 from ptxtools.program.effects import predecessors, writes
 from ptxtools.program.operations import LANE_ACCESS, PURE
 from ptxtools.program.program import Block, Op, Ref, Terminator
@@ -94,6 +95,8 @@ def _sides(blocks: list[Block], incoming: list[list[int]], number: int) -> tuple
 
 
 def _cost(op: Op) -> int:
+    if op.kind == "count":  # of a guard: all lanes that come to it have to be known
+        return 0 if op.of(Counted).what == "reached" else LIMIT + 1
     extra = 1 if op.guard is not None else 0
     if op.kind in LANE_ACCESS:
         return 3 + extra

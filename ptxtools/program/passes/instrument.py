@@ -24,12 +24,12 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ptxtools.program.details import Action, Called, Guard, Look, Meeting, ThreadCopy, Touch
-from ptxtools.program.operations import LANE_ACCESS, OPERATIONS, access_bytes
+from ptxtools.program.operations import COUNTS, LANE_ACCESS, OPERATIONS, access_bytes, access_lanes
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
@@ -40,17 +40,27 @@ REGISTERS = {"observe.unwritten": unwritten, "observe.in_flight": in_flight}
 _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
 
 
-def instrument(program: Program, events: frozenset[str]) -> Program:
-    """The program with the events that these methods of `machine.observers.Observer` need."""
-    decided = "permit" in events
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """What somebody wants to be told of. events: names of methods of `machine.observers.Observer`; concerned: whether
+    an event that stands in the program (an "observe." operation) can matter to it; None: all of them."""
+
+    events: frozenset[str]
+    concerned: Callable[[Op], bool] | None = None
+
+
+def instrument(program: Program, interests: Iterable[Interest]) -> Program:
+    """The program with the events that matter to anybody."""
+    interests = tuple(interests)
+    decided = any("permit" in interest.events for interest in interests)
     if decided:
         program = _wider(program)
-    made = _Rewriter(program, _kinds(events), decided)
+    made = _Rewriter(program, interests, decided)
     return replace(program, blocks=made.blocks, functions=made.functions, cache={})
 
 
 def _kinds(events: frozenset[str]) -> frozenset[str]:
-    """Kinds of the operations that announce these events."""
+    """Kinds of the operations that announce these events of observers."""
     return frozenset(f"observe.{kind}" for kind, wanted in _WANTED.items() if not wanted.isdisjoint(events))
 
 
@@ -90,17 +100,19 @@ def _moved(block: Block, frame: int) -> Block:
 
 
 class _Rewriter:
-    def __init__(self, program: Program, kinds: frozenset[str], decided: bool) -> None:
-        """kinds: the events to insert; decided: events at accesses of lanes decide which lanes make them."""
+    def __init__(self, program: Program, interests: tuple[Interest, ...], decided: bool) -> None:
+        """interests: in the events to insert; decided: events at accesses of lanes decide which lanes make them."""
         self.blocks: list[Block] = []
-        self._lines, self._kinds, self._decided = program.lines, kinds, decided
+        self._lines, self._decided = program.lines, decided
+        self._interests = [(_kinds(interest.events), interest.concerned) for interest in interests]
+        kinds = frozenset[str]().union(*(kinds for kinds, _ in self._interests))
         self._starts: list[int] = []
         self._number = -1  # of the function that is being rewritten
         self._met: set[int] = set()  # lines whose mbarrier operation was there already
         self._registers = {kind: find(program) for kind, find in REGISTERS.items() if kind in kinds}
         firsts = {function.first: number for number, function in enumerate(program.functions)}
-        if "observe.begin" in kinds:  # a block of its own: loops may lead to the kernel's first one
-            begin = Op("observe.begin", detail=Guard(False), where=_first_line(program))
+        begin = Op("observe.begin", detail=Guard(False), where=_first_line(program))
+        if self._wanted([begin]):  # a block of its own: loops may lead to the kernel's first one
             self._cut([], begin)
         for place, block in enumerate(program.blocks):
             self._number = firsts.get(place, self._number)
@@ -120,8 +132,11 @@ class _Rewriter:
         ops: list[Op] = []
         for op in block.ops:
             if op.kind in MARKS:
-                if (mark := _mark(op)).kind in self._kinds:
+                for mark in self._wanted([_mark(op)]):
                     ops = self._cut(ops, mark)
+                continue
+            if op.kind in COUNTS:
+                ops.append(op)
                 continue
             ops = self._touches(ops, op, op.kind)
             looks = self._wanted([_together(op), *_before(op, self._number)])
@@ -138,7 +153,11 @@ class _Rewriter:
         self._end(ops, block.terminator)
 
     def _wanted(self, looks: Iterable[Op | None]) -> list[Op]:
-        return [look for look in looks if look is not None and look.kind in self._kinds]
+        return [
+            look for look in looks
+            if look is not None
+            and any(look.kind in kinds and (matters is None or matters(look)) for kinds, matters in self._interests)
+        ]  # fmt: skip
 
     def _deciding(self, looks: list[Op], op: Op) -> tuple[list[Op], Op]:
         """Each look permits only lanes that the one before it permitted, and the access only those of the last look."""
@@ -289,8 +308,8 @@ def _access(op: Op, function: int) -> Op | None:
     """The look at a memory access; parameters are not looked at."""
     if op.space == "param":
         return None
-    detail = Look(OPERATIONS[op.kind].access, access_bytes(op), op.negated, _lanes(op), function)
-    stored = slice(1, None) if op.kind == "st" else slice(0)
+    detail = Look(OPERATIONS[op.kind].access, access_bytes(op), op.negated, access_lanes(op), function)
+    stored = slice(1, None) if OPERATIONS[op.kind].access == "write" else slice(0)
     src = (op.src[0], op.guard, *op.src[stored])
     types = (op.src_types[0], "pred", *op.src_types[stored])
     return Op(
@@ -310,14 +329,6 @@ def _copy(op: Op, function: int) -> list[Op | None]:
                 space=op.space, detail=Look("read", made.size, op.negated, 32, function),
                 where=op.where)  # fmt: skip
     return [source, target]
-
-
-def _lanes(op: Op) -> int:
-    """The number of lanes whose addresses count; for matrices of a warp, one for each row (9.7.14.5.15)."""
-    if not OPERATIONS[op.kind].warp or op.opcode is None:
-        return 32
-    matrices = next((n for n in (1, 2, 4) if op.opcode.has(f"x{n}")), 4)
-    return min(32, matrices * (16 if op.opcode.has("m16n16") else 8))
 
 
 def _meeting(op: Op, kind: str, guard: Ref | None, negated: bool) -> Op | None:

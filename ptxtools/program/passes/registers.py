@@ -5,6 +5,7 @@ and those that asynchronous tensor instructions work on. Registers have slots of
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from ptxtools.program.details import NamedOperands, Touch
 from ptxtools.program.effects import reads, terminator_reads, writes
@@ -15,7 +16,7 @@ from ptxtools.semantics.types import bits_of
 from .colouring import bits, block_liveness
 
 #: Operations whose registers are in use when they have executed, and the names of those operands.
-IN_FLIGHT = {"wgmma.mma_async": ("d", "a"), "tcgen05.ld": ("r", "redval")}
+IN_FLIGHT = {"wgmma.mma_async": ("d", "a"), "tcgen05.ld": ("r", "mdata", "cdata", "redval")}
 #: For a register that nobody asked about.
 _OTHER = Slot(-1)
 #: Their results are as little written as what they read.
@@ -31,7 +32,8 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
         for op in block.ops:
             slots.update(reads(op))
             slots.update(writes(op))
-    live, _ = block_liveness(program.blocks, {slot for slot in slots if slot >= FRAME_HEADER})
+    blocks = [_settled(block) for block in program.blocks]
+    live, _ = block_liveness(blocks, {slot for slot in slots if slot >= FRAME_HEADER})
     found = []
     for number, function in enumerate(program.functions):
         known: set[int] = {slot for slot, *_ in function.constants}
@@ -41,6 +43,25 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
         start = {slot for slot in bits(live[function.first]) if slot not in known and slot < function.frame_bytes}
         found.append(_reached(program, number, start) if start and (number == 0 or program.max_frames) else frozenset())
     return [frozenset(map(Slot, slots)) for slots in found]
+
+
+def _settled(block: Block) -> Block:
+    """The block without reads of what the same block has written before under the same guard."""
+    known = set[tuple[int, int, bool]]()  # slots, and under which guard they have been written
+
+    def settled(op: Op) -> Op:
+        nonlocal known
+        guard, written = op.guard, writes(op)
+        held = frozenset[int]() if guard is None else {s for s, g, n in known if (g, n) == (guard.slot, op.negated)}
+        if any(ref is not None and ref.slot in held for ref in op.src):
+            op = replace(op, src=tuple(None if ref is not None and ref.slot in held else ref for ref in op.src))
+        known = {one for one in known if one[1] not in written}
+        if guard is not None and guard.slot not in written:
+            known |= {(slot, guard.slot, op.negated) for slot in written}
+        return op
+
+    ops, end = [settled(op) for op in block.ops], block.terminator
+    return Block(ops, end if end.op is None else replace(end, op=settled(end.op)))
 
 
 def _passed(program: Program) -> set[int]:

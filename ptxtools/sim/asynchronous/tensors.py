@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -48,11 +49,31 @@ def _map(view: View, operands: Operands, lane: int) -> TensorMap:
     _tell(view, lane, operands.one("tensorMap", lane), "used")
 
     def decode() -> TensorMap:
-        map_ = TensorMap.decode(data)
+        map_ = _overridden(TensorMap.decode(data), operands, lane)
         map_.check()
         return map_
 
     return _trapping(view, lane, decode)
+
+
+def _overridden(map_: TensorMap, operands: Operands, lane: int) -> TensorMap:
+    """The map with what the instruction gives in its place (9.7.10.28.5.2 of PTX 9.4): address, dimensions, strides."""
+    if not operands.has("gAddrToOverride"):
+        return map_
+    address = operands.one("gAddrToOverride", lane)
+    if address % 16:
+        raise TensorMapError(f"the address {address:#x} in place of the map's is no multiple of 16")
+    if not operands.has("tensorSizeToOverride"):
+        return dataclasses.replace(map_, address=address)
+    if any(operands.vector("tensorCoords", lane)):
+        raise TensorMapError("with dimensions in place of the map's, all coordinates must be zero")
+    shape = tuple(size & 0xFF for size in operands.vector("tensorSizeToOverride", lane))
+    upper = operands.one("tensorUpperStrideToOverride", lane) if operands.has("tensorUpperStrideToOverride") else 0
+    lower = enumerate(operands.vector("tensorLowerStrideToOverride", lane))
+    strides = tuple((low + ((upper >> 4 * place & 15) << 32)) << 4 for place, low in lower)
+    if len(shape) != map_.rank:
+        raise TensorMapError(f"{len(shape)} dimensions in place of the map's {map_.rank}")
+    return dataclasses.replace(map_, address=address, shape=shape, strides=strides)
 
 
 def _memory(view: View, lane: int) -> Memory:

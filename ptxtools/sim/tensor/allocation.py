@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptxtools.diagnostics import Cause, Trap
-from ptxtools.machine.claims import Span, announce
+from ptxtools.machine.claims import Span, announce, span_at
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
@@ -55,7 +55,11 @@ def allocate(view: View) -> None:
     if first is None:
         return
     named = view.op.of(NamedOperands)
-    view.put(number(view, "dst", view.leader), first.to_bytes(4, "little"), named.spaces["dst"], align=4)
+    address, space = number(view, "dst", view.leader), named.spaces["dst"]
+    claim = announce(view, view.leader, "tcgen05.alloc", lambda: span_at(view, view.leader, address, 4, space, "write"))
+    if claim is not None:
+        claim.end()
+    view.put(address, first.to_bytes(4, "little"), space, align=4)
 
 
 def _take(view: View, ctas: tuple[Cta, ...], count: int) -> int | None:

@@ -37,6 +37,8 @@ def _barriers(view: View, lane: int) -> list[Barrier]:
 def _issue(view: View, lane: int, barriers: list[Barrier]) -> None:
     def work() -> None:
         for barrier in barriers:
+            if view.launch.observers is not None:
+                view.launch.observers.tell("signalled", view, barrier.cta, barrier.offset)
             guarded(view, lane, barrier, barrier.arrive)
 
     issue(view, work, "tcgen05.commit")

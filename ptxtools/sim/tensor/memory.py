@@ -55,6 +55,12 @@ class TensorMemory:
         return True
 
 
+def allocated_columns(cta: Cta) -> int:
+    """Columns that a CTA has allocated."""
+    memory: TensorMemory | None = cta.state.get(_KEY)
+    return 0 if memory is None else sum(memory.allocations.values())
+
+
 def of(cta: Cta) -> TensorMemory:
     """The tensor memory of a CTA, created on first use."""
     memory: TensorMemory | None = cta.state.get(_KEY)

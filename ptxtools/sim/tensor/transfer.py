@@ -11,6 +11,7 @@ from ptxtools.machine.claims import Span, chunks, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
+from ptxtools.sim.sparse import compress_floats
 
 from . import queue, shared
 from .layout import LANES
@@ -49,7 +50,10 @@ def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
     assert op is not None
     named = view.op.of(NamedOperands)
     shape = op.mods["shape"]
-    moved = (named.results if "r" in named.results else named.sources)["r"][1]
+    if op.has("spcompress"):
+        moved = int(op.mods["num"][1:])
+    else:
+        moved = (named.results if "r" in named.results else named.sources)["r"][1]
     lanes, columns = places(shape, moved)
     address = uniform(view, "taddr")
     lane, column = split(address)
@@ -84,7 +88,12 @@ def load(view: View) -> None:
     values = cells[lanes, columns]
     if packed:
         values = values & np.uint32(0xFFFF) | cells[lanes, columns + 1] << np.uint32(16)
-    set_registers(view, "r", values)
+    if op.has("spcompress"):
+        words, kept = compress_floats(values, least=op.has("min"), magnitude=op.has("abs"))
+        set_registers(view, "mdata", words)
+        set_registers(view, "cdata", kept)
+    else:
+        set_registers(view, "r", values)
     if op.has("red"):
         set_registers(view, "redval", reduced(op, values)[None])
 

@@ -1,4 +1,4 @@
-"""What PTX 9.1 to 9.3 added to bulk copies and asynchronous stores, on both engines (9.7.9.12, 9.7.9.25)."""
+"""What PTX 9.1 to 9.4 added to bulk copies and asynchronous stores, on both engines (9.7.9.12, 9.7.9.25)."""
 
 from __future__ import annotations
 
@@ -176,3 +176,91 @@ def test_loads_of_what_nobody_writes(engine: str) -> None:
     a, b = np.array([5, 6, 0x50007], np.uint32), np.zeros(3, np.uint32)
     launch(engine, kernel(POINTERS + body, version=HEADER.replace("9.3", "9.4")), [a, b])
     assert b.tolist() == [5, 6, 7]
+
+
+# --- values in place of those of a tensor map (9.7.10.28.5.2 of PTX 9.4) ----------------------------------------------
+
+RUBIN = ".version 9.4\n.target sm_107a\n.address_size 64\n"
+OTHER = "ld.param.u64 %rd1, [b]; ld.param.u64 %rd2, [c];\n"
+PARAMS = ".param .align 64 .b8 m[128], .param .u64 b, .param .u64 c"
+MAP = "mov.u64 %rd0, m; cvta.param.u64 %rd0, %rd0;\n"
+WITHIN = "cp.async.bulk.tensor.{}d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
+BACK = f"cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%s], {{}}; {GROUP}"
+ARRIVE = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], {};\n"
+
+
+def overridden(engine: str, body: str, map_: bytes, out: Any, other: Any) -> None:
+    device = ptxtools.Device("sm_107a", engine=engine)
+    launch(engine, kernel(MAP + OTHER + body, PARAMS, version=RUBIN), [map_, out, other], device=device)
+
+
+def map_of(shape: list[int], box: list[int]) -> bytes:
+    device = ptxtools.Device("sm_107a")
+    made: bytes = device.tensormap(device.alloc(4096), type="f32", shape=shape, box=box)
+    return made
+
+
+@ENGINES
+@pytest.mark.parametrize("report", ["", ".mbarrier::report::disabled"])
+def test_another_address(engine: str, report: str) -> None:
+    """Coordinates and boxes are those of the map, elements those at the address."""
+    x, out = np.arange(64, dtype=np.float32).reshape(8, 8), np.zeros((2, 4), np.float32)
+    body = ARRIVE.format(32) + (
+        f"{WITHIN.format(2)}{report}.override::global_address [%s], [%rd0, %rd2, {{4, 3}}], [%mb];\n"
+    ) + WAIT.format(0) + BACK.format(32)  # fmt: skip
+    overridden(engine, body, map_of([8, 8], [4, 2]), out, x)
+    assert out.tolist() == x[3:5, 4:8].tolist()
+
+
+@ENGINES
+@pytest.mark.parametrize("register", ["b8", "b16"])
+def test_other_dimensions_and_strides(engine: str, register: str) -> None:
+    """A tensor of 3 x 2 x 5 in memory, where the map has 8 x 8 x 8: what is outside reads as zero."""
+    x = np.arange(1, 513, dtype=np.float32)
+    out = np.zeros((4, 4, 4), np.float32)
+    body = (
+        f".reg .{register} %n<3>; .reg .b8 %w<3>; mov.b32 %r1, 0x0203; mov.b16 %h1, 0x1105; mov.b16 %h2, 3;\n"
+        + ("mov.b16 %n0, %h2; mov.b16 %n1, 2; mov.b16 %n2, %h1;\n" if register == "b16" else
+           "cvt.u8.u16 %n0, %h2; cvt.u8.u16 %n1, 2; cvt.u8.u16 %n2, %h1;\n")
+        + ARRIVE.format(256)
+        + f"{WITHIN.format(3)}.override::global_address.override::global_dim_stride "
+        "[%s], [%rd0, %rd2, {%n0, %n1, %n2}, {%r2, %r3}, %h4, {0, 0, 0}], [%mb];\n"
+        + WAIT.format(0) + BACK.format(256)
+    )  # fmt: skip
+    body = "mov.u32 %r2, 2; mov.u32 %r3, 6; mov.b16 %h4, 0;\n" + body  # 32 and 96 bytes
+    overridden(engine, body, map_of([8, 8, 8], [4, 4, 4]), out, x)
+    for z, y, c in np.ndindex(4, 4, 4):
+        inside = c < 3 and y < 2 and z < 5
+        assert out[z, y, c] == (x[c + 8 * y + 24 * z] if inside else 0), (z, y, c)
+
+
+@ENGINES
+def test_stores_and_sums_at_another_address(engine: str) -> None:
+    y, out = np.ones(16, np.float32), np.zeros(4, np.float32)
+    body = (
+        "mov.b32 %r1, 0f40400000; st.shared.v4.b32 [%s], {%r1, %r1, %r1, %r1}; fence.proxy.async;\n"
+        "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group.override::global_address"
+        f" [%rd0, %rd2, {{4}}], [%s]; {GROUP}\n"
+        "mov.b16 %h1, 2; cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group.override::global_address"
+        f".override::global_dim [%rd0, %rd2, {{%h1}}, {{0}}], [%s]; {GROUP}"
+    )
+    overridden(engine, body, map_of([16], [4]), out, y)
+    assert y.tolist() == [3, 3, 1, 1, 4, 4, 4, 4] + [1] * 8
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    ("operands", "says"),
+    [
+        ("%rd3, {0}", "is no multiple of 16"),
+        ("%rd2, {%h1}, {4}", "all coordinates must be zero"),
+    ],
+)
+def test_wrong_values_in_place_of_the_maps(engine: str, operands: str, says: str) -> None:
+    more = ".override::global_dim" if "%h1" in operands else ""
+    body = (
+        f"add.u64 %rd3, %rd2, 8; mov.b16 %h1, 4;\n{WITHIN.format(1)}.override::global_address{more} "
+        f"[%s], [%rd0, {operands}], [%mb];"
+    )
+    with pytest.raises(ptxtools.Trap, match=says):
+        overridden(engine, body, map_of([16], [4]), np.zeros(4, np.float32), np.zeros(16, np.float32))

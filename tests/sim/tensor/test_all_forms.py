@@ -58,11 +58,9 @@ def opcodes(form: Form) -> Iterator[str]:
 def resolved(form: Form) -> dict[str, isa.Opcode]:
     found = {}
     for text in opcodes(form):
-        try:
-            op = isa.resolve(text)
-        except isa.OpcodeError:
-            continue  # combinations that the manual excludes
-        found[op.text] = op
+        op = isa.declared(text)
+        if op is not None:  # no combination that the manual excludes
+            found[op.text] = op
     return found
 
 

@@ -23,12 +23,12 @@ PRODUCTS = ("wmma.mma", "mma", "wgmma.mma_async", "tcgen05.mma")
 
 
 def multiplies(op: isa.Opcode) -> bool:
-    """Whether it is a product that PTX still has, and some simulated chip."""
+    """Whether it is a product that PTX still has, and some chip whose sums are known."""
     return op.name.startswith(PRODUCTS) and not op.removals and not unsimulated(op)
 
 
 def unsimulated(op: isa.Opcode) -> bool:
-    """Whether it needs a chip of the family of sm_107, which is not simulated."""
+    """Whether it needs a chip of the family of sm_107, of which nobody has published how it adds."""
     return any(need.targets and all(t.startswith("sm_107") for t in need.targets) for need in op.requirements)
 
 
@@ -53,7 +53,7 @@ def test_what_no_chip_runs_is_named() -> None:
     left = {(op.name, value) for form in forms for op in resolved(form).values() if op.name.startswith(PRODUCTS)
             and unsimulated(op) for value in op.mods.values() if value.startswith("collector::b") or value == "ti16"
             or "decompress" in value or "sync_restrict" in value}  # fmt: skip
-    print("products of sm_107, which is not simulated:", *sorted({value for _, value in left}))
+    print("products of sm_107, whose sums are not published:", *sorted({value for _, value in left}))
     assert {name.partition(".")[0] for name, _ in left} == {"tcgen05"}
 
 

@@ -1,0 +1,163 @@
+"""`ptx-run --debug`: the prompt, and the process that runs behind it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .common import OK, STDIN, report_failure
+
+if TYPE_CHECKING:
+    from ptxtools.observe.debug.debugger import Debugger
+    from ptxtools.observe.debug.goals import Goal, Stop
+    from ptxtools.observe.debug.timeline import Timeline
+
+_PROMPT = "(ptx) "
+#: Commands that an empty line repeats.
+_REPEATED = ("s", "n", "c", "rs", "rn", "rc", "step", "next", "continue", "reverse-")
+
+
+def debug_options(command: Any) -> Any:
+    """Add the options to a command."""
+    return click.option("--debug", is_flag=True, help="Debug it: stop at its first instruction, and read commands "
+                        "from standard input; help lists them.")(command)  # fmt: skip
+
+
+def debugged(options: dict[str, Any], run: Callable[[Debugger | None], int]) -> int:
+    """Run, under the debugger if the options say so."""
+    if not options["debug"]:
+        return run(None)
+    if options["module"] == STDIN or options["launch_file"] == STDIN:
+        raise click.UsageError("--debug reads commands from standard input: name the file")
+    from ptxtools.observe.debug import timeline
+    from ptxtools.observe.debug.debugger import Debugger, Leave
+
+    def body(moments: Timeline | None) -> int:
+        debugger = Debugger(Prompt(), moments)
+        signal.signal(signal.SIGINT, debugger.pause)
+        try:
+            return run(debugger)
+        except Leave:
+            return OK
+        except BaseException as error:
+            return report_failure(error, "ptx-run")
+
+    return timeline.run(body) if timeline.can_go_back() else body(None)
+
+
+class Prompt:
+    """Reads commands from standard input, and writes to standard output (`observe.debug.debugger.Front`)."""
+
+    def __init__(self) -> None:
+        from ptxtools.observe.debug.commands import Commands
+
+        self._commands = Commands(self._tell)
+        self._terminal = sys.stdin is not None and sys.stdin.isatty()
+        self._input, self._process = b"", os.getpid()
+        self._last = ""
+
+    def wants(self) -> bool:
+        return False
+
+    def _tell(self, line: str) -> None:
+        from ptxtools.diagnostics.text import printable
+
+        sys.stdout.write("\t".join(map(printable, line.split("\t"))) + "\n")
+
+    def stopped(self, debugger: Debugger, stop: Stop) -> tuple[Goal, bool]:
+        from ptxtools.observe.debug.debugger import Leave
+        from ptxtools.observe.debug.goals import Goal
+
+        front = debugger.session.front
+        if front.get("ended"):
+            return Goal(), False
+        self._input = front.get("input", self._input)
+        self._announce(debugger, stop)
+        while True:
+            sys.stdout.flush()
+            line = self._line(debugger)
+            if line is None:  # nobody is there any more: run to the end
+                front["ended"] = True
+                debugger.release()
+                return Goal(), False
+            if line in ("quit", "q", "exit", "kill"):
+                raise Leave
+            found = self._run(debugger, line)
+            if found is not None:
+                front["input"] = self._input
+                return found
+
+    def _announce(self, debugger: Debugger, stop: Stop) -> None:
+        from ptxtools.observe.debug.looking import where_lines
+
+        for line in stop.text.splitlines():
+            self._tell(line)
+        if debugger.at is not None:
+            for line in where_lines(debugger):
+                self._tell(line)
+            self._commands.shown(debugger)
+
+    def _run(self, debugger: Debugger, line: str) -> tuple[Goal, bool] | None:
+        from ptxtools.observe.debug.code import LocationError
+        from ptxtools.observe.debug.commands import UserError
+        from ptxtools.observe.debug.expressions import ExpressionError
+
+        if not line.strip() or line.lstrip().startswith("#"):
+            if not self._terminal or not self._last.startswith(_REPEATED):
+                return None
+            line = self._last
+        self._last = line.strip()
+        try:
+            return self._commands.run_line(debugger, line)
+        except (UserError, LocationError, ExpressionError) as error:
+            self._tell(str(error))
+            return None
+
+    # --- input --------------------------------------------------------------------------------------------------------
+
+    def _line(self, debugger: Debugger) -> str | None:
+        """A line of input without its end; None where there is none any more."""
+        if self._terminal:
+            return self._edited(debugger)
+        while b"\n" not in self._input:  # not through a buffer: another process may read what is left
+            data = os.read(0, 65536) if sys.stdin is not None else b""
+            if not data:
+                break
+            self._input += data
+        first, _, self._input = self._input.partition(b"\n")
+        if not first and not self._input:
+            return None
+        line = first.decode("utf-8", "replace").rstrip("\r")
+        sys.stdout.write(f"{_PROMPT}{line}\n")
+        return line
+
+    def _edited(self, debugger: Debugger) -> str | None:
+        """A line from the terminal, with history and completion."""
+        history = debugger.session.front.setdefault("history", [])
+        try:
+            import readline
+        except ImportError:
+            pass
+        else:
+            if self._process != os.getpid():  # an earlier moment knows nothing of what came later
+                self._process = os.getpid()
+                readline.clear_history()
+                for old in history:
+                    readline.add_history(old)
+            readline.parse_and_bind("tab: complete")
+            readline.set_completer_delims(" \t,+-*/()[]@=<>!&|")
+            readline.set_completer(
+                lambda text, n: [*self._commands.complete(debugger, text, readline.get_line_buffer()), None][n]
+            )
+        try:
+            line = input(_PROMPT)
+        except EOFError:
+            sys.stdout.write("\n")
+            return None
+        history.append(line)
+        return line

@@ -1,0 +1,208 @@
+"""Options of `ptx-run` that watch a run and write what they saw to files: `--coverage`, `--profile`, `--timeline`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from .common import STDIN, Failure, read_input
+
+if TYPE_CHECKING:
+    from ptxtools.observe.coverage import Coverage
+    from ptxtools.observe.profile import Profile
+
+T = TypeVar("T")
+#: Writes what an observer saw.
+Write = Callable[[], None]
+#: How names of profiles end.
+_PROFILES = (".html", ".htm", ".json", ".txt")
+#: Bytes of a source file that is shown beside the PTX.
+_MOST_SOURCE = 4 << 20
+
+_OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("--coverage", "coverage", {
+        "metavar": "FILE", "multiple": True,
+        "help": "Write which lines, branches and lanes were executed: LCOV; JSON if FILE ends in .json; annotated PTX "
+        "if it ends in .txt or is - for standard output. May be repeated."}),
+    ("--coverage-from", "coverage_from", {
+        "metavar": "FILE.json", "multiple": True, "help": "Add the coverage of an earlier run, written as JSON."}),
+    ("--profile", "profile", {
+        "metavar": "[FILE]", "multiple": True, "is_flag": False, "flag_value": STDIN,
+        "help": "Count instructions, divergence, sectors, bank conflicts and registers by line: a table on standard "
+        "output, or in FILE: .html, .json, .txt. May be repeated."}),
+    ("--timeline", "timeline", {
+        "metavar": "FILE.json", "help": "Write when warps run, wait and issue asynchronous work, for Perfetto; - for "
+        "standard output."}),
+    ("--profile-compare", "profile_compare", {
+        "metavar": "A.json B.json", "nargs": 2, "help": "Show what differs between two profiles; runs nothing."}),
+)  # fmt: skip
+
+
+def watching_options(command: Any) -> Any:
+    """Add the options to a command."""
+    for flag, name, how in reversed(_OPTIONS):
+        command = click.option(flag, name, **how)(command)
+    return command
+
+
+def watched(options: dict[str, Any], run: Callable[[list[object]], T]) -> T:
+    """Run with the observers that the options ask for. What they saw is written also if the run traps or is
+    interrupted."""
+    observers: list[object] = []
+    writes: list[Write] = []
+    for begin in (_coverage, _profile, _timeline):
+        begin(options, observers, writes)
+    try:
+        return run(observers)
+    finally:
+        for write in writes:
+            write()
+
+
+def _coverage(options: dict[str, Any], observers: list[object], writes: list[Write]) -> None:
+    paths, earlier = options["coverage"], options["coverage_from"]
+    if not paths:
+        if earlier:
+            raise click.UsageError("--coverage-from requires --coverage")
+        return
+    from ptxtools.observe.coverage import Coverage
+    from ptxtools.observe.coverage_files import CoverageError, add_json
+
+    coverage = Coverage()
+    for path in earlier:
+        try:
+            add_json(coverage, read_input(path))
+        except CoverageError as error:
+            raise Failure(f"{path}: {error}") from None
+    observers.append(coverage)
+    writes.extend(_writer(coverage, path, options["quiet"]) for path in paths)
+
+
+def _writer(coverage: Coverage, path: str, quiet: bool) -> Write:
+    from ptxtools.observe import coverage_files as forms
+
+    form = forms.as_lcov
+    if path == STDIN or path.endswith(".txt"):
+        form = forms.as_text
+    elif path.endswith(".json"):
+        form = forms.as_json
+
+    def write() -> None:
+        write_text(path, form(coverage))
+        if path != STDIN and not quiet:
+            sys.stderr.write(f"ptx-run: {path}: {coverage}\n")
+
+    return write
+
+
+# --- profiles ---------------------------------------------------------------------------------------------------------
+
+
+def _profile(options: dict[str, Any], observers: list[object], writes: list[Write]) -> None:
+    if not options["profile"]:
+        return
+    from ptxtools.observe.profile import Profile
+
+    for path in options["profile"]:  # not the module, which may have been meant
+        if path != STDIN and not path.endswith(_PROFILES):
+            reason = f"'{path}': FILE ends in {', '.join(_PROFILES[:-1])} or {_PROFILES[-1]}; - is standard output"
+            raise click.BadParameter(reason, param_hint="--profile")
+    profile = Profile()
+    observers.append(profile)
+    writes.extend(partial(_write_profile, profile, path) for path in options["profile"])
+
+
+def _write_profile(profile: Profile, path: str) -> None:
+    if path.endswith(".json"):
+        from ptxtools.observe.profile_figures import as_json
+
+        write_text(path, as_json(profile))
+    elif path.endswith(_PROFILES[:2]):
+        from ptxtools.observe.profile_html import as_html
+
+        write_text(path, as_html(profile, _source_lines))
+    else:
+        from .profiling import table
+
+        write_text(path, table(profile))
+
+
+def _source_lines(name: str) -> list[str] | None:
+    """The lines of a source file that a module names, if it is there and of a sensible size."""
+    from ptxtools.files.reading import read_all
+
+    try:
+        if not os.path.isfile(name) or os.path.getsize(name) > _MOST_SOURCE:
+            return None
+        with open(name, "rb") as file:
+            return read_all(file).decode("utf-8", "replace").splitlines()
+    except (OSError, ValueError):
+        return None
+
+
+def compare_profiles(paths: tuple[str, str]) -> None:
+    """Print what differs. Raises `Failure`."""
+    from ptxtools.observe.profile_figures import ProfileError, read_json
+
+    from .profiling import comparison
+
+    found = []
+    for path in paths:
+        try:
+            found.append(read_json(read_input(path)))
+        except ProfileError as error:
+            raise Failure(f"{path}: {error}") from None
+    write_text(STDIN, comparison(*found))
+
+
+# --- timelines --------------------------------------------------------------------------------------------------------
+
+
+def _timeline(options: dict[str, Any], observers: list[object], writes: list[Write]) -> None:
+    path = options["timeline"]
+    if path is None:
+        return
+    from shutil import copyfileobj
+    from tempfile import TemporaryFile
+
+    from ptxtools.observe.timeline import Timeline
+
+    kept = TemporaryFile()  # noqa: SIM115 - until it has been copied; the run is too long to keep it in memory
+    timeline = Timeline(lambda text: kept.write(text.encode("utf-8", "surrogateescape")))
+    observers.append(timeline)
+
+    def write() -> None:
+        with kept:
+            timeline.close()
+            kept.seek(0)
+            write_with(path, lambda file: copyfileobj(kept, file))
+
+    writes.append(write)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file whole; - is standard output. Raises `Failure`."""
+    write_with(path, lambda file: file.write(text.encode("utf-8", "surrogateescape")))
+
+
+def write_with(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    """The same, by a function that gets the open file."""
+    from ptxtools.files.writing import reason, write_whole
+
+    if path == STDIN:
+        sys.stdout.flush()
+        write(sys.stdout.buffer)
+        sys.stdout.flush()
+        return
+    try:
+        write_whole(path, write)
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {reason(error)}") from None

@@ -1,0 +1,153 @@
+"""The axioms of the memory consistency model, as the manual's chapter has them (8; section numbers of PTX ISA 8.x).
+
+The three models differ in what is marked "6.0", "7.5" and "8.x" below, and nowhere else:
+
+- 6.0 has no proxies and no aliases. Base causality needs a synchronisation; program order alone is no part of it, and
+  a write that a thread has observed precedes what overlaps it later in that thread.
+- 7.5 adds proxies and aliases: program order is part of base causality, and causality keeps, of base causality, only
+  what the proxies preserve.
+- 8.x adds the cluster scope, one-sided fences (`fence.acquire`, `fence.release`), `.mmio`, and barriers of a cluster.
+  Its axioms are those of 7.5.
+
+An event is an operation of 8.4. An atomic operation is one event, which reads and writes. A barrier is two events: it
+arrives, then it waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from . import DEFAULT_MODEL, MODELS
+from .terms import CHOICE, ORDER, Axiom, Early, FromReads, Given, Named, Set, on
+
+# 8.4: the types of operations. `R` are read operations (ld and atom, not red), `W` write operations, `M` both, `RMW`
+# atom and red. `F` are memory fences, which are sc, release prior operations or acquire later ones.
+M, R, W, RMW = Set("M"), Set("R"), Set("W"), Set("RMW")
+F, F_SC, F_REL, F_ACQ = Set("F"), Set("F_SC"), Set("F_REL"), Set("F_ACQ")
+RELEASE, ACQUIRE, STRONG = Set("REL"), Set("ACQ"), Set("STRONG")
+# 8.6: the proxies. `PROXY_FENCE` are fences of a single proxy, `ALIAS_FENCE` those of virtual aliases.
+GENERIC, PROXY_FENCE, ALIAS_FENCE = Set("GENERIC"), Set("PROXY_FENCE"), Set("ALIAS_FENCE")
+
+# What an execution comes with, fixed by the program …
+PROGRAM_ORDER = Given("po")  # 8.9.1
+DEPENDENCY = Given("dep", meaning="addr | data | ctrl")  # 8.10.4: from what a write's value, place or existence needs
+SCOPES_INCLUDE = Given("scopes")  # 8.5: each specifies a scope that includes the other's thread
+SAME_CTA = Given("same-cta")
+SAME_PROXY = Given("same-proxy")  # 8.6
+OVERLAP = Given("overlap")  # 8.2.1 and 8.2.2: they share bytes of memory, by whatever address
+OVERLAP_AT_ADDRESS = Given("overlap-at-address")  # 8.2.1: the same virtual address as well
+OVERLAP_COMPLETELY = Given("overlap-completely")  # the same address, and the same size
+BARRIER = Given("barrier")  # 8.9.4: from arriving at a barrier to waiting at it
+# … and what is decided at run time.
+READS_FROM = Given("rf", ORDER)  # from a write to each read that returns one of its bytes
+FENCE_SC = Given("sc", CHOICE)  # 8.9.3
+INITIAL = Given("initial")  # 8.2.6: from the initial write of memory to all other writes that overlap it
+ORDERED = Given("ordered", ORDER)  # how morally strong writes are ordered where causality leaves it open
+
+
+@dataclass(frozen=True)
+class Model:
+    """The definitions and the axioms of one version. coherence: the coherence order; cause: causality order; without:
+    the axiom that is left out, to see what it alone forbids."""
+
+    version: str
+    definitions: tuple[Named, ...]
+    axioms: tuple[Axiom, ...]
+    morally_strong: Named
+    cause: Named
+    coherence: Named
+    without: str = ""
+
+
+@cache
+def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
+    """The model of a version: "6.0", "7.5" or "8.x". without: the name of an axiom to leave out."""
+    if version not in MODELS:
+        raise ValueError(f"unknown memory model '{version}'; known: {', '.join(MODELS)}")
+    has_proxies = version != "6.0"
+    proxies: tuple[Named, ...] = ()
+
+    # 8.7: operations of one thread, or strong ones with scopes that include each other; through the same proxy (7.5);
+    # if both are memory operations, they overlap completely.
+    together = PROGRAM_ORDER | ~PROGRAM_ORDER | (on(STRONG) >> SCOPES_INCLUDE >> on(STRONG))
+    if has_proxies:
+        together = together & SAME_PROXY
+    morally_strong = Named("morally-strong", "8.7", together - ((M * M) - OVERLAP_COMPLETELY))
+
+    # 8.8: a release operation, alone or before a strong write on its location; a fence before a strong write.
+    strong_write, strong_read = W & STRONG, R & STRONG
+    on_the_location = PROGRAM_ORDER & OVERLAP_COMPLETELY
+    release = Named(
+        "release-pattern",
+        "8.8",
+        (on(W & RELEASE) >> on_the_location.maybe() >> on(strong_write))
+        | (on(F_REL) >> PROGRAM_ORDER >> on(strong_write)),
+    )
+    # An acquire operation, alone or after a strong read on its location; a strong read before a fence.
+    acquire = Named(
+        "acquire-pattern",
+        "8.8",
+        (on(strong_read) >> on_the_location.maybe() >> on(R & ACQUIRE))
+        | (on(strong_read) >> PROGRAM_ORDER >> on(F_ACQ)),
+    )
+
+    # 8.9.2: R reads from W and they are morally strong, or this through atomic operations in between: only those both
+    # read and write, so that every inner event of a chain is one.
+    observation = Named("observation", "8.9.2", Early(CHOICE, morally_strong & READS_FROM).plus())
+
+    # 8.9.4: fence.sc by the Fence-SC order; barriers; a release pattern whose write is observed by an acquire pattern,
+    # if the first operation of the one and the last operation of the other are morally strong.
+    patterns = morally_strong & (release >> observation >> acquire)
+    synchronizes = Named("synchronizes", "8.9.4", FENCE_SC | BARRIER | patterns)
+
+    # 8.9.5: causality order.
+    if has_proxies:
+        base = Named("base-causality", "8.9.5", (PROGRAM_ORDER | synchronizes).plus())
+        # A fence of the operation's own proxy, by a thread of its CTA, leads from that proxy to the generic one and
+        # back; an alias fence on the path leads from one address to another.
+        same = base & SAME_PROXY & SAME_CTA
+        leave = Named("leave-proxy", "8.6", on(GENERIC) | (on(M) >> same >> on(PROXY_FENCE)))
+        enter = Named("enter-proxy", "8.6", on(GENERIC) | (on(PROXY_FENCE) >> same >> on(M)))
+        preserved = Named(
+            "proxy-preserved-base-causality",
+            "8.9.5",
+            (on(M) >> ((OVERLAP_AT_ADDRESS & (leave >> base >> enter)) | (OVERLAP_AT_ADDRESS & same)) >> on(M))
+            | (on(M) >> (OVERLAP & (leave >> base >> on(ALIAS_FENCE) >> base >> enter)) >> on(M)),
+        )
+        cause = Named("causality", "8.9.5", preserved | (observation >> preserved))
+        sc_cause = base
+        po_overlap = PROGRAM_ORDER & OVERLAP_AT_ADDRESS & SAME_PROXY
+        proxies = (leave, enter, preserved)
+    else:
+        base = Named("base-causality", "8.9.5", (PROGRAM_ORDER.maybe() >> synchronizes >> PROGRAM_ORDER.maybe()).plus())
+        cause = Named("causality", "8.9.5", base | (observation >> (base | (PROGRAM_ORDER & OVERLAP))))
+        sc_cause = cause
+        po_overlap = PROGRAM_ORDER & OVERLAP
+
+    # 8.9.6: overlapping writes are related if they are morally strong or causality relates them; no others are, but by
+    # transitivity. 8.10.1 says that causality decides the direction.
+    caused = Named("caused", "8.10.1", OVERLAP & (on(W) >> cause >> on(W)))
+    decided = INITIAL | ORDERED if without == "Coherence" else INITIAL | ORDERED | caused
+    coherence = Named("co", "8.9.6", decided.plus())
+
+    # 8.9.7
+    from_reads = Named("fr", "8.9.7", FromReads(READS_FROM, coherence), whole=True)
+    communication = Named("communication", "8.9.7", READS_FROM | coherence | from_reads)
+
+    # 8.10
+    axioms: tuple[Axiom, ...] = (
+        Axiom("Coherence", "8.10.1", "irreflexive", coherence),
+        Axiom("Fence-SC", "8.10.2", "irreflexive", FENCE_SC >> (on(F_SC) >> sc_cause >> on(F_SC))),
+        Axiom("Single-Copy-Atomicity", "8.10.3", "empty", (morally_strong & from_reads) & ~READS_FROM),
+        Axiom("Atomicity", "8.10.3", "irreflexive", on(RMW) >> (morally_strong & from_reads) >> coherence),
+        Axiom("No-Thin-Air", "8.10.4", "acyclic", READS_FROM >> DEPENDENCY),
+        Axiom("SC-per-Location", "8.10.5", "acyclic", (morally_strong & communication) | po_overlap),
+        Axiom("Causality", "8.10.6", "irreflexive", (READS_FROM | from_reads) >> cause),
+    )
+    definitions = (morally_strong, release, acquire, observation, synchronizes, base, *proxies, cause, caused,
+                   coherence, from_reads, communication)  # fmt: skip
+    if without == "Coherence":  # then writes that causality relates are ordered either way
+        axioms = (Axiom("Coherence-Order", "8.9.6", "irreflexive", coherence), *axioms[1:])
+    axioms = tuple(axiom for axiom in axioms if axiom.name != without)
+    return Model(version, definitions, axioms, morally_strong, cause, coherence, without)

@@ -1,0 +1,29 @@
+"""The model in the cat language of herd, from the same terms that are evaluated."""
+
+from __future__ import annotations
+
+from .axioms import model
+
+_HEAD = """\
+PTX
+
+(* The memory consistency model of PTX ISA {version}, chapter 8. Printed by ptx-run --litmus --format cat.
+
+   An atomic operation is one event, in R, W and RMW; red is not in R. A barrier is an arrival and a wait.
+   Sets: M R W RMW REL ACQ STRONG (8.4); F memory fences, of these F_SC, F_REL and F_ACQ; GENERIC, PROXY_FENCE and
+   ALIAS_FENCE (8.6). Relations that come with an execution: po; dep, which is addr | data | ctrl; scopes, between
+   operations whose scopes include each other's thread (8.5); same-cta; same-proxy; overlap, overlap-at-address and
+   overlap-completely (8.2); barrier, from arrivals to waits; initial, from the initial writes; rf; sc (8.9.3); ordered,
+   the order of morally strong writes. *)
+"""
+
+
+def as_cat(version: str) -> str:
+    """The definitions and the axioms of a model, in order."""
+    chosen = model(version)
+    lines = [_HEAD.format(version=version)]
+    for definition in chosen.definitions:
+        lines += [f"(* {definition.section} *)", f"let {definition.name} = {definition.term.cat()}", ""]
+    for axiom in chosen.axioms:
+        lines += [f"(* {axiom.section} *)", f"{axiom.kind} {axiom.term.cat(True)} as {axiom.name}", ""]
+    return "\n".join(lines)

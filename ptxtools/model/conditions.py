@@ -1,0 +1,137 @@
+"""Conditions on final states: `(P0:r0 == 1 /\\ ~(x = 2))`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
+from .programs import Condition, State
+from .words import Reader, Word
+
+_SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": eq, "==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
+}  # fmt: skip
+#: Parentheses inside each other that are read.
+_DEEPEST = 60
+
+_Test = Callable[[State], bool]
+
+
+def read_condition(reader: Reader, threads: Iterable[int], locations: Iterable[str]) -> Condition:
+    """The condition that begins at the next word."""
+    start = reader.next.start
+    read = _Conditions(reader, set(threads), set(locations))
+    holds = read.implication(0)
+    end = reader.words[reader.at - 1].span[1]
+    return Condition(holds, tuple(dict.fromkeys(read.names)), " ".join(reader.source.text[start:end].split()))
+
+
+class _Conditions:
+    def __init__(self, reader: Reader, threads: set[int], locations: set[str]) -> None:
+        self.reader, self.threads, self.locations = reader, threads, locations
+        self.names: list[str] = []
+
+    def implication(self, depth: int) -> _Test:
+        left = self.disjunction(depth)
+        if self.reader.accept("=>"):
+            right = self.implication(self.deeper(depth))
+            return lambda state: not left(state) or right(state)
+        return left
+
+    def disjunction(self, depth: int) -> _Test:
+        terms = [self.conjunction(depth)]
+        while self.doubled("\\/", "|"):
+            terms.append(self.conjunction(depth))
+        return terms[0] if len(terms) == 1 else lambda state: any(term(state) for term in terms)
+
+    def conjunction(self, depth: int) -> _Test:
+        terms = [self.factor(depth)]
+        while self.doubled("/\\", "&"):
+            terms.append(self.factor(depth))
+        return terms[0] if len(terms) == 1 else lambda state: all(term(state) for term in terms)
+
+    def doubled(self, sign: str, half: str) -> bool:
+        reader = self.reader
+        if reader.accept(sign):
+            return True
+        if reader.next.text == half and reader.peek().text == half:
+            reader.take(), reader.take()
+            return True
+        return False
+
+    def deeper(self, depth: int) -> int:
+        if depth >= _DEEPEST:
+            self.reader.fail("the condition is nested too deeply")
+        return depth + 1
+
+    def factor(self, depth: int) -> _Test:
+        reader = self.reader
+        if reader.accept("~", "not", "!"):
+            inner = self.factor(self.deeper(depth))
+            return lambda state: not inner(state)
+        if reader.accept("("):
+            inner = self.implication(self.deeper(depth))
+            reader.expect(")", "after the condition")
+            return inner
+        if reader.next.text in ("true", "false") and reader.next.kind == "word":
+            value = reader.take().text == "true"
+            return lambda state: value
+        left = self.value()
+        sign = _SIGNS.get(reader.next.text)
+        if sign is None:
+            reader.fail("expected a comparison")
+        reader.take()
+        right = self.value()
+        return _compared(sign, left, right)
+
+    def value(self) -> int | str:
+        reader = self.reader
+        if reader.accept("["):
+            name = self.location(reader.name("a location"))
+            reader.expect("]", "after the location")
+            return name
+        word = reader.next
+        thread = thread_number(word)
+        if thread is not None and reader.peek().text == ":":
+            return self.register(thread)
+        if word.kind == "number" or word.text == "-":
+            return reader.number("a number")
+        reader.accept("*")
+        return self.location(reader.name("a register, a location or a number"))
+
+    def register(self, thread: int) -> str:
+        reader = self.reader
+        if thread not in self.threads:
+            reader.fail(f"there is no thread P{thread}", reader.next)
+        reader.take(), reader.take()
+        name = f"P{thread}:{reader.name('a register').text.lstrip('%')}"
+        self.names.append(name)
+        return name
+
+    def location(self, word: Word) -> str:
+        if word.text not in self.locations:
+            self.reader.fail(f"there is no location '{word.text}'", word)
+        self.names.append(word.text)
+        return word.text
+
+
+def thread_number(word: Word) -> int | None:
+    """The thread that `P1` or `1` names."""
+    named = word.kind == "word" and word.text[:1] in "PT"
+    digits = word.text[1:] if named else word.text if word.kind == "number" else ""
+    return int(digits) if digits.isdigit() and digits.isascii() and len(digits) < 6 else None
+
+
+def _compared(sign: Callable[[Any, Any], bool], left: int | str, right: int | str) -> _Test:
+    """Unsigned values compare with negative numbers as the same bits do."""
+
+    def holds(state: State) -> bool:
+        a = left if isinstance(left, int) else state[left]
+        b = right if isinstance(right, int) else state[right]
+        if sign in (eq, ne) and a != b and (a < 0) != (b < 0):
+            bits = 64 if max(a, b) >> 32 or min(a, b) < -(1 << 31) else 32
+            return bool(sign((a - b) & ((1 << bits) - 1), 0))
+        return bool(sign(a, b))
+
+    return holds

@@ -1,0 +1,44 @@
+"""What the older models have no words for. A test that uses it is refused under them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxtools.diagnostics import NO_SPAN, Diagnostic, PtxError, Span
+
+from . import MODELS
+from .programs import Barrier, Fence, Instruction, Memory, ProxyFence, Test
+
+
+def refuse_unknown(test: Test, version: str) -> None:
+    """Raises PtxError if the test needs a later model."""
+    known = MODELS.index(version)
+    found = [(what, since, span) for what, since, span in _needs(test) if MODELS.index(since) > known]
+    if found:
+        what, since, span = found[0]
+        message = f"the model of PTX {version} has no {what}; the one of {since} has"
+        raise PtxError([Diagnostic("PTX100", message, span, test.source)])
+
+
+def _needs(test: Test) -> Iterator[tuple[str, str, Span]]:
+    """(what, the first model that has it, where)."""
+    for thread in test.threads:
+        for instruction in thread.instructions:
+            for what, since in _needs_of(instruction):
+                yield what, since, instruction.span
+    if any(location.memory != location.name for location in test.locations.values()):
+        yield "aliases (8.2.2)", "7.5", NO_SPAN
+
+
+def _needs_of(instruction: Instruction) -> Iterator[tuple[str, str]]:
+    proxy = getattr(instruction, "proxy", "generic")
+    if proxy != "generic" or isinstance(instruction, ProxyFence):
+        yield "proxies (8.6)", "8.x" if proxy == "async" else "7.5"
+    if getattr(instruction, "scope", "") == "cluster":
+        yield "cluster scope (8.5)", "8.x"
+    if isinstance(instruction, Barrier) and instruction.place == "cluster":
+        yield "barriers of a cluster (8.9.4)", "8.x"
+    if isinstance(instruction, Fence) and instruction.order in ("acquire", "release"):
+        yield "one-sided fences (8.4)", "8.x"
+    if isinstance(instruction, Memory) and instruction.mmio:
+        yield "mmio operations (8.4.1)", "8.x"

@@ -1,0 +1,88 @@
+"""What instructions of litmus tests compute on integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .programs import UNTYPED, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """operands: how many; compute: from the type and the operands, the value before it is wrapped into the type."""
+
+    operands: int
+    compute: Callable[..., int]
+
+
+def _divided(_: Type, a: int, b: int) -> int:
+    """Towards zero, as 9.7.1; all ones for a division by zero, whose result 9.7.1 leaves open."""
+    if b == 0:
+        return -1
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _remainder(type_: Type, a: int, b: int) -> int:
+    return a if b == 0 else a - b * _divided(type_, a, b)
+
+
+def _shifted(type_: Type, a: int, b: int, *, left: bool) -> int:
+    amount = min(b & 0xFFFFFFFF, type_.bits)
+    return a << amount if left else a >> amount
+
+
+#: setp and the branches: 1 if it holds.
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+}  # fmt: skip
+
+
+def _compared(compare: Callable[[int, int], bool]) -> Function:
+    return Function(2, lambda _, a, b: int(compare(a, b)))
+
+
+FUNCTIONS: dict[str, Function] = {
+    "mov": Function(1, lambda _, a: a),
+    "add": Function(2, lambda _, a, b: a + b),
+    "sub": Function(2, lambda _, a, b: a - b),
+    "mul": Function(2, lambda _, a, b: a * b),
+    "div": Function(2, _divided),
+    "rem": Function(2, _remainder),
+    "and": Function(2, lambda _, a, b: a & b),
+    "or": Function(2, lambda _, a, b: a | b),
+    "xor": Function(2, lambda _, a, b: a ^ b),
+    "not": Function(1, lambda _, a: ~a),
+    "neg": Function(1, lambda _, a: -a),
+    "shl": Function(2, lambda t, a, b: _shifted(t, a, b, left=True)),
+    "shr": Function(2, lambda t, a, b: _shifted(t, a, b, left=False)),
+    "min": Function(2, lambda _, a, b: min(a, b)),
+    "max": Function(2, lambda _, a, b: max(a, b)),
+    "selp": Function(3, lambda _, a, b, p: a if p else b),
+    **{name: _compared(compare) for name, compare in COMPARISONS.items()},
+}
+
+#: atom and red (9.7.13): old value and operand to the new value.
+ATOMIC: dict[str, Function] = {
+    **{name: FUNCTIONS[name] for name in ("add", "sub", "mul", "div", "and", "or", "xor", "min", "max")},
+    "inc": Function(2, lambda _, old, limit: 0 if old >= limit else old + 1),
+    "dec": Function(2, lambda _, old, limit: limit if old == 0 or old > limit else old - 1),
+    "exch": Function(2, lambda _, old, value: value),
+    "cas": Function(2, lambda _, old, value: value),
+}
+
+_OTHER_NAMES = {"plus": "add", "minus": "sub", "mult": "mul"}
+
+
+def atomic_function(name: str) -> str:
+    """The name of an atomic operation as `ATOMIC` has it; "" if it is none."""
+    name = _OTHER_NAMES.get(name, name)
+    return name if name in ATOMIC else ""
+
+
+def computed(function: str, type_: Type | None, values: list[int], *, atomic: bool = False) -> int:
+    """The value of a function: operands and result are wrapped into the type."""
+    held = type_ or UNTYPED
+    table = ATOMIC if atomic else FUNCTIONS
+    return held.wrap(table[function].compute(held, *(held.wrap(value) for value in values)))

@@ -1,0 +1,351 @@
+"""One instruction of a litmus test, as PTX writes it (9.7) or as the public litmus suites abbreviate it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from ptxtools.diagnostics import Span
+
+from .functions import COMPARISONS, FUNCTIONS, atomic_function
+from .programs import (
+    PROXIES,
+    Address,
+    Barrier,
+    Branch,
+    Fence,
+    Guard,
+    Instruction,
+    Label,
+    Local,
+    Location,
+    Memory,
+    Operand,
+    ProxyFence,
+    Register,
+    Type,
+)
+from .words import Reader, Word
+
+#: opcode -> (kind of operation, proxy); the names other than PTX's own are those of the public suites.
+_MEMORY = {
+    "ld": ("ld", "generic"), "tld": ("ld", "texture"), "suld": ("ld", "surface"), "cold": ("ld", "constant"),
+    "ldc": ("ld", "constant"), "st": ("st", "generic"), "sust": ("st", "surface"), "atom": ("atom", "generic"),
+    "suatom": ("atom", "surface"), "red": ("red", "generic"), "sured": ("red", "surface"),
+}  # fmt: skip
+_ORDERS = {
+    "ld": ("weak", "relaxed", "acquire", "volatile", "mmio"), "st": ("weak", "relaxed", "release", "volatile", "mmio"),
+    "atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release"),
+}  # fmt: skip
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_FENCES = ("sc", "acq_rel", "acquire", "release")
+#: Modifiers without a meaning in the model: state spaces (8.3) and caches.
+_IGNORED = frozenset(("global", "shared", "shared::cta", "shared::cluster", "generic", "ca", "cg", "cs", "lu", "cv",
+                      "wb", "wt", "lo", "uni", "aligned", "noftz"))  # fmt: skip
+_TYPE = re.compile(r"([usbf])(8|16|32|64)")
+_BRANCHES = {"beq": "eq", "bne": "ne", "blt": "lt", "ble": "le", "bgt": "gt", "bge": "ge"}
+_REGISTER = re.compile(r"%.*|(?:r|rd|rs|p|f|fd)\d+")
+
+
+_T = TypeVar("_T")
+
+
+class Cells:
+    """Reads the instructions of the threads. locations: those known so far, which grow; registers: of each thread."""
+
+    def __init__(self, reader: Reader, locations: dict[str, Location], registers: dict[int, set[str]]) -> None:
+        self.reader, self.locations, self.registers = reader, locations, registers
+        self.known: set[str] = set()
+        self.start: Word = reader.next
+
+    def read(self, thread: int) -> list[Instruction]:
+        """The instructions of one cell: labels, and at most one instruction."""
+        reader = self.reader
+        found: list[Instruction] = []
+        self.known = self.registers.setdefault(thread, set())
+        while reader.next.text not in ("|", ";") and reader.next.kind != "end":
+            self.start = reader.next
+            if reader.next.kind == "word" and reader.peek().text == ":":
+                name = reader.take().text
+                reader.take()
+                found.append(Label(text=name + ":", span=self.start.span, name=name))
+                continue
+            guard = self.guard()
+            instruction = self.instruction(reader.name("an instruction"))
+            found.append(replace(instruction, guard=guard) if guard else instruction)
+            if reader.next.text not in ("|", ";"):
+                reader.fail("expected '|' or ';' after the instruction")
+        return found
+
+    # --- parts ---
+
+    def guard(self) -> Guard | None:
+        reader = self.reader
+        if not reader.accept("@"):
+            return None
+        negated = reader.accept("!") is not None
+        return Guard(self.register(reader.name("a register")), negated)
+
+    def done(self) -> dict[str, Any]:
+        """Text and span of the instruction that has been read."""
+        reader = self.reader
+        span: Span = (self.start.start, reader.words[reader.at - 1].span[1])
+        return {"text": " ".join(reader.source.text[span[0] : span[1]].split()), "span": span}
+
+    def is_register(self, name: str) -> bool:
+        return name.lstrip("%") in self.known or (name not in self.locations and bool(_REGISTER.fullmatch(name)))
+
+    def register(self, word: Word) -> str:
+        name = word.text.lstrip("%")
+        if not name:
+            self.reader.fail("expected a register", word)
+        return name
+
+    def result(self) -> str:
+        """A register that is written; `_` is none."""
+        word = self.reader.name("a register")
+        if word.text in self.locations:
+            self.reader.fail(f"'{word.text}' is a location; a register is expected", word)
+        name = self.register(word)
+        self.known.add(name)
+        return name
+
+    def location(self, word: Word) -> str:
+        self.locations.setdefault(word.text, Location(word.text))
+        return word.text
+
+    def value(self) -> Operand:
+        reader = self.reader
+        if reader.next.kind == "number" or reader.next.text == "-":
+            return reader.number("a number")
+        if reader.accept("&"):
+            return Address(self.location(reader.name("a location")))
+        word = reader.name("a register or a number")
+        if self.is_register(word.text):
+            return Register(self.register(word))
+        if word.text in self.locations:
+            return Address(word.text)
+        return reader.fail(f"unknown register '{word.text}'", word)
+
+    def values(self, count: int) -> tuple[Operand, ...]:
+        found = [self.value()]
+        while len(found) < count:
+            self.comma()
+            found.append(self.value())
+        return tuple(found)
+
+    def comma(self) -> None:
+        self.reader.expect(",", "between operands")
+
+    def place(self) -> tuple[str | Register, int]:
+        """An address: a location or a register, with or without brackets, and bytes to add."""
+        reader = self.reader
+        bracket = reader.accept("[")
+        word = reader.name("a location")
+        base: str | Register
+        base = Register(self.register(word)) if self.is_register(word.text) else self.location(word)
+        offset = 0
+        if bracket:
+            sign = reader.accept("+", "-")
+            if sign:
+                offset = reader.number("a number of bytes") * (-1 if sign.text == "-" else 1)
+            reader.expect("]", "after the address")
+        return base, offset
+
+    # --- instructions ---
+
+    def instruction(self, word: Word) -> Instruction:
+        opcode, *modifiers = word.text.split(".")
+        if opcode in _MEMORY:
+            return self.memory(word, opcode, modifiers)
+        if opcode in ("fence", "membar"):
+            return self.fence(word, opcode, modifiers)
+        if opcode in ("bar", "barrier"):
+            return self.barrier(word, opcode, modifiers)
+        if opcode in _BRANCHES:
+            values = self.values(2)
+            self.comma()
+            label = self.reader.name("a label").text
+            return Branch(label=label, function=_BRANCHES[opcode], values=values, type=None, **self.done())
+        if opcode in ("goto", "bra"):
+            label = self.reader.name("a label").text
+            return Branch(label=label, **self.done())
+        if opcode in ("exit", "ret"):
+            return Branch(label="", **self.done())
+        if opcode == "nop":
+            return Label(name="", **self.done())
+        return self.local(word, opcode, modifiers)
+
+    def type_of(self, word: Word, modifiers: list[str]) -> Type | None:
+        """The type among the modifiers, which is removed."""
+        for modifier in modifiers:
+            match = _TYPE.fullmatch(modifier)
+            if match:
+                modifiers.remove(modifier)
+                return Type(match.group(1), int(match.group(2)))
+        return None
+
+    def rest(self, word: Word, modifiers: list[str]) -> None:
+        """Refuse modifiers that nothing has taken."""
+        for modifier in modifiers:
+            if modifier not in _IGNORED:
+                self.reader.fail(f"'.{modifier}' of '{word.text}' is not modelled", word)
+
+    def memory(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
+        reader = self.reader
+        kind, proxy = _MEMORY[opcode]
+        if kind == "ld" and not modifiers and reader.peek().text == ",":
+            after = reader.peek(2)
+            if after.kind == "number" or after.text == "-" or (after.kind == "word" and self.is_register(after.text)):
+                return self.move(None)
+        type_ = self.type_of(word, modifiers)
+        mmio = "mmio" in modifiers
+        order = scope = function = ""
+        parts = 1
+        for modifier in list(modifiers):
+            if modifier in _SCOPES and not scope:
+                scope = modifier
+            elif modifier in ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc"):
+                if order and {order, modifier} != {"mmio", "relaxed"}:
+                    reader.fail(f"'{word.text}' has two memory orders", word)
+                order = modifier if order != "mmio" else order
+                if modifier not in _ORDERS[kind]:
+                    reader.fail(f"'{opcode}' has no '.{modifier}' (8.4)", word)
+            elif modifier in ("v2", "v4") and kind in ("ld", "st"):
+                parts = int(modifier[1])
+            elif kind in ("atom", "red") and not function and atomic_function(modifier):
+                function = atomic_function(modifier)
+            else:
+                continue
+            modifiers.remove(modifier)
+        self.rest(word, modifiers)
+        order, scope = self.completed(word, kind, order, scope)
+        if kind in ("atom", "red") and not function:
+            reader.fail(f"'{word.text}' names no operation", word)
+        if function and type_ is not None and type_.kind == "f" and function not in ("exch", "cas"):
+            reader.fail("floating-point arithmetic is not modelled", word)
+        if parts > 1 and type_ is None:
+            reader.fail(f"'{word.text}' needs a type", word)
+        results: tuple[str, ...] = ()
+        if kind in ("ld", "atom"):
+            results = self.several(parts, self.result) if kind == "ld" else (self.result(),)
+            self.comma()
+        if kind == "ld" and (reader.next.kind == "number" or reader.next.text == "-"):
+            if parts > 1 or order != "weak":
+                reader.fail("expected a location")
+            return Local(result=results[0], function="mov", values=self.values(1), type=type_, **self.done())
+        base, offset = self.place()
+        values: tuple[Operand, ...] = ()
+        if kind == "st":
+            self.comma()
+            values = self.several(parts, self.value)
+        elif kind != "ld":
+            self.comma()
+            values = self.values(2 if function == "cas" else 1)
+        return Memory(kind=kind, order=order, scope=scope, proxy=proxy, base=base, offset=offset, type=type_,
+                      results=results, values=values, function=function, mmio=mmio, **self.done())  # fmt: skip
+
+    def several(self, parts: int, read: Callable[[], _T]) -> tuple[_T, ...]:
+        """One operand, or as many in braces."""
+        reader = self.reader
+        found: list[_T] = []
+        if parts > 1:
+            reader.expect("{", "before the elements of a vector")
+        for part in range(parts):
+            if part:
+                self.comma()
+            found.append(read())
+        if parts > 1:
+            reader.expect("}", "after the elements of a vector")
+        return tuple(found)
+
+    def completed(self, word: Word, kind: str, order: str, scope: str) -> tuple[str, str]:
+        """Order and scope with what PTX assumes where they are absent; volatile and mmio as relaxed (8.4.1, 8.4.2)."""
+        if kind in ("atom", "red"):
+            return order or "relaxed", scope or "gpu"
+        order = order or "weak"
+        if order == "weak" and scope:
+            self.reader.fail(f"'{word.text}' is weak and has a scope", word)
+        if order == "volatile":
+            if scope:
+                self.reader.fail(f"'{word.text}' is volatile and has a scope", word)
+            return "relaxed", "sys"
+        if order == "mmio":
+            if scope != "sys":
+                self.reader.fail("'.mmio' needs '.relaxed.sys'", word)
+            return "relaxed", "sys"
+        if order != "weak" and not scope:
+            self.reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
+        return order, scope
+
+    def fence(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
+        reader = self.reader
+        if modifiers and modifiers[0] in ("proxy", "alias"):
+            proxy = modifiers[-1] if len(modifiers) == 1 else modifiers[1]
+            if proxy not in (*PROXIES, "alias") or len(modifiers) > (3 if proxy == "async" else 2):
+                reader.fail(f"'{word.text}' is not modelled", word)
+            return ProxyFence(proxy=proxy, **self.done())
+        order = "sc" if opcode == "membar" else "acq_rel"
+        scope = ""
+        for modifier in list(modifiers):
+            if modifier in _SCOPES or (modifier == "gl" and opcode == "membar"):
+                scope = "gpu" if modifier == "gl" else modifier
+            elif modifier in _FENCES and opcode == "fence":
+                order = modifier
+            else:
+                reader.fail(f"'.{modifier}' of '{word.text}' is not modelled", word)
+        if not scope:
+            reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
+        return Fence(order=order, scope=scope, **self.done())
+
+    def barrier(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
+        reader = self.reader
+        words = [modifier for modifier in modifiers if modifier != "aligned"]
+        place = "cluster" if "cluster" in words else "cta"
+        named = [modifier for modifier in words if modifier not in ("cta", "cluster")]
+        mode = named[0] if named else ""
+        if place == "cluster":
+            order = named[1] if len(named) > 1 else "release" if mode == "arrive" else "acquire"
+            allowed = {"arrive": ("release", "relaxed"), "wait": ("acquire",)}
+            if opcode != "barrier" or order not in allowed.get(mode, ()) or len(named) > 2:
+                reader.fail(f"'{word.text}' is not modelled", word)
+            return Barrier(mode=mode, place=place, ordering=order != "relaxed", **self.done())
+        if mode not in ("sync", "arrive") or len(named) > 1:
+            reader.fail(f"'{word.text}' is not modelled", word)
+        operands = [self.value()]
+        while reader.accept(","):
+            operands.append(self.value())
+        # The public suites write `bar.cta.sync INSTANCE, BARRIER, COUNT`; PTX has barrier and count.
+        names = 2 if opcode == "bar" and "cta" in words else 1
+        if len(operands) > names + 1:
+            reader.fail(f"'{word.text}' has too many operands", word)
+        count = operands[names] if len(operands) > names else None
+        return Barrier(mode=mode, place=place, numbers=tuple(operands[:names]), count=count, **self.done())
+
+    def move(self, type_: Type | None) -> Instruction:
+        result = self.result()
+        self.comma()
+        return Local(result=result, function="mov", values=self.values(1), type=type_, **self.done())
+
+    def local(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
+        type_ = self.type_of(word, modifiers)
+        if opcode in ("mov", "cvta", "cvt"):
+            self.rest(word, [m for m in modifiers if opcode == "mov" or (m != "to" and not _TYPE.fullmatch(m))])
+            return self.move(type_)
+        function = opcode
+        if opcode == "setp":
+            function = next((m for m in modifiers if m in COMPARISONS), "")
+            if not function:
+                self.reader.fail(f"'{word.text}' names no comparison", word)
+            modifiers.remove(function)
+        if function not in FUNCTIONS:
+            self.reader.fail(f"'{word.text}' is not modelled", word)
+        if type_ is not None and type_.kind == "f":
+            self.reader.fail("floating-point arithmetic is not modelled", word)
+        self.rest(word, modifiers)
+        result = self.result()
+        self.comma()
+        values = self.values(FUNCTIONS[function].operands)
+        return Local(result=result, function=function, values=values, type=type_, **self.done())

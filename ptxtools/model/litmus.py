@@ -1,0 +1,244 @@
+"""Reader of litmus tests in the format of herd: a name, initial values, a table of instructions, a condition.
+
+PTX MP
+{ x = 0; flag = 0; }
+ P0@cta 0,gpu 0           | P1@cta 1,gpu 0           ;
+ st.weak x, 1             | ld.acquire.gpu r0, flag  ;
+ st.release.gpu flag, 1   | ld.weak r1, x            ;
+~exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+
+from __future__ import annotations
+
+import re
+
+from ptxtools.diagnostics import Source
+
+from .conditions import read_condition, thread_number
+from .instructions import Cells
+from .programs import PROXIES, Address, Branch, Label, Location, Test, Thread, Type
+from .words import Reader, Word, refuse, words_of
+
+_HEAD = re.compile(r"\ufeff?(?:\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/)*(?:PTX|ptx)\b[ \t]*([^\n{\"]*)", re.DOTALL)
+_PRELUDE = re.compile(r'"[^"]*"|\(\*.*?\*\)|//[^\n]*|[^"{]', re.DOTALL)
+_C_TYPES = {
+    "int": Type("s", 32), "unsigned": Type("u", 32), "long": Type("s", 64), "int32_t": Type("s", 32),
+    "uint32_t": Type("u", 32), "int64_t": Type("s", 64), "uint64_t": Type("u", 64), "uint16_t": Type("u", 16),
+    "uint8_t": Type("u", 8),
+}  # fmt: skip
+_TYPE = re.compile(r"\.?([usbf])(8|16|32|64)")
+_SPACES = frozenset((".global", ".shared", ".const", ".reg", ".surfref", ".texref", ".conref"))
+_ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed")
+_MOST_THREADS, _MOST_INSTRUCTIONS = 16, 100
+
+
+def read_litmus(source: Source) -> Test:
+    """The test of a text. Raises PtxError with position and reason."""
+    head = _HEAD.match(source.text)
+    if head is None:
+        refuse(source, "a litmus test begins with 'PTX' and its name", (0, 1))
+    at = head.end()
+    while (match := _PRELUDE.match(source.text, at)) is not None:
+        at = match.end()
+    if at >= len(source.text) or source.text[at] != "{":
+        refuse(source, "expected '{' and initial values after the name", (max(at - 1, 0), at))
+    test = Test(head.group(1).strip() or "unnamed", source)
+    reader = Reader(source, words_of(source, at))
+    reader.take()
+    _read_initial(reader, test)
+    _read_threads(reader, test)
+    _read_rows(reader, test)
+    _read_end(reader, test)
+    return test
+
+
+# --- initial values ---------------------------------------------------------------------------------------------------
+
+
+def _read_initial(reader: Reader, test: Test) -> None:
+    aliases: list[tuple[Word, str, Word]] = []
+    while not reader.accept("}"):
+        if reader.accept(";"):
+            continue
+        _read_declaration(reader, test, aliases)
+        if reader.next.text not in (";", "}"):
+            reader.fail("expected ';' after the initial value")
+    reader.accept(";")
+    for word, proxy, other in aliases:
+        target = test.locations.setdefault(other.text, Location(other.text))
+        location = test.locations.setdefault(word.text, Location(word.text))
+        if target.memory == word.text or location is target:
+            reader.fail(f"'{word.text}' is an alias of itself", word)
+        location.memory = target.memory
+        if proxy != "generic":
+            location.virtual = target.virtual
+
+
+def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str, Word]]) -> None:
+    thread = thread_number(reader.next)
+    if thread is not None and reader.peek().text == ":":
+        reader.take(), reader.take()
+        _read_types(reader)
+        name = reader.name("a register").text.lstrip("%")
+        test.registers[f"P{thread}:{name}"] = _initial(reader, test) if reader.accept("=", "==") else 0
+        return
+    type_ = _read_types(reader)
+    bracket = reader.accept("[")
+    reader.accept("*")
+    word = reader.name("a location")
+    if bracket:
+        reader.expect("]", "after the location")
+    proxy = "generic"
+    if reader.accept("@"):
+        chosen = reader.name("a proxy")
+        proxy = chosen.text
+        if proxy not in PROXIES:
+            reader.fail(f"unknown proxy '{proxy}'", chosen, f"one of {', '.join(PROXIES)}")
+        if reader.next.text != "aliases":
+            reader.fail("expected 'aliases'")
+    if reader.accept("aliases"):
+        aliases.append((word, proxy, reader.name("a location")))
+        return
+    location = test.locations.setdefault(word.text, Location(word.text))
+    location.type = type_ or location.type
+    if reader.accept("=", "=="):
+        location.initial = _initial(reader, test)
+
+
+def _read_types(reader: Reader) -> Type | None:
+    """State spaces and a type before a name."""
+    found = None
+    while reader.next.kind == "word" and reader.peek().kind in ("word", "sign") and reader.peek().text not in "=;}@":
+        text = reader.next.text
+        match = _TYPE.fullmatch(text)
+        if match:
+            found = Type(match.group(1), int(match.group(2)))
+        elif text in _C_TYPES:
+            found = _C_TYPES[text]
+        elif text not in _SPACES:
+            return found
+        reader.take()
+    return found
+
+
+def _initial(reader: Reader, test: Test) -> int | Address:
+    if reader.next.kind == "number" or reader.next.text == "-":
+        return reader.number("a number")
+    reader.accept("&")
+    name = reader.name("a number or a location").text
+    test.locations.setdefault(name, Location(name))
+    return Address(name)
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def _read_threads(reader: Reader, test: Test) -> None:
+    while True:
+        word = reader.next
+        number = thread_number(word)
+        if number is None:
+            reader.fail("expected a thread, such as 'P0@cta 0,gpu 0'")
+        if any(thread.number == number for thread in test.threads):
+            reader.fail(f"thread P{number} is declared twice", word)
+        reader.take()
+        places = {"cta": -1, "cluster": -1, "gpu": 0}
+        if not reader.accept("@"):
+            reader.fail("expected the thread's place", help_="write 'P0@cta 0,gpu 0': it decides what scopes include")
+        while True:
+            level = reader.name("'cta', 'cluster' or 'gpu'")
+            if level.text not in places:
+                reader.fail("expected 'cta', 'cluster' or 'gpu'", level)
+            places[level.text] = reader.number("a number")
+            if not reader.accept(","):
+                break
+        if places["cta"] < 0:
+            reader.fail("the thread's place names no CTA", word)
+        if len(test.threads) == _MOST_THREADS:
+            reader.fail(f"more than {_MOST_THREADS} threads", word)
+        test.threads.append(Thread(number, places["cta"], places["cluster"], places["gpu"]))
+        if not reader.accept("|"):
+            break
+    reader.expect(";", "after the threads")
+    for name in test.registers:
+        if int(name[1:].split(":")[0]) not in {thread.number for thread in test.threads}:
+            reader.fail(f"there is no thread for the initial value of {name}")
+    for thread in test.threads:
+        for other in test.threads:
+            same = thread.gpu == other.gpu and thread.cta == other.cta
+            if same and thread.cluster != other.cluster:
+                reader.fail(f"{thread.name} and {other.name} are in one CTA and in two clusters")
+
+
+def _read_rows(reader: Reader, test: Test) -> None:
+    registers: dict[int, set[str]] = {}
+    for name in test.registers:
+        owner, register = name[1:].split(":")
+        registers.setdefault(int(owner), set()).add(register)
+    cells = Cells(reader, test.locations, registers)
+    while reader.next.kind != "end" and reader.next.text not in _ENDINGS:
+        for index, thread in enumerate(test.threads):
+            thread.instructions += cells.read(thread.number)
+            if len(thread.instructions) > _MOST_INSTRUCTIONS:
+                reader.fail(f"a thread with more than {_MOST_INSTRUCTIONS} instructions")
+            if index + 1 < len(test.threads) and not reader.accept("|"):
+                break
+        if reader.next.text == "|":
+            reader.fail("the row has more cells than there are threads")
+        reader.expect(";", "after the row")
+    for thread in test.threads:
+        _check_labels(reader, thread)
+
+
+def _check_labels(reader: Reader, thread: Thread) -> None:
+    labels: set[str] = {""}
+    for instruction in thread.instructions:
+        if isinstance(instruction, Label) and instruction.name:
+            if instruction.name in labels:
+                refuse(reader.source, f"the label '{instruction.name}' is defined twice", instruction.span)
+            labels.add(instruction.name)
+    for instruction in thread.instructions:
+        if isinstance(instruction, Branch) and instruction.label not in labels:
+            refuse(reader.source, f"{thread.name} has no label '{instruction.label}'", instruction.span)
+
+
+# --- the condition ----------------------------------------------------------------------------------------------------
+
+
+def _read_end(reader: Reader, test: Test) -> None:
+    threads = [thread.number for thread in test.threads]
+    while reader.next.kind != "end":
+        if reader.accept("locations", "observed"):
+            test.observed += _read_observed(reader, threads, test)
+        elif reader.accept("filter"):
+            test.filter = read_condition(reader, threads, test.locations)
+        else:
+            if test.condition is not None:
+                reader.fail("expected the end of the test")
+            negated = reader.accept("~", "not")
+            quantifier = reader.accept("exists") or (None if negated else reader.accept("forall"))
+            if quantifier is None:
+                reader.fail("expected 'exists', 'forall' or '~exists'")
+            test.quantifier = ("~" if negated else "") + quantifier.text
+            test.condition = read_condition(reader, threads, test.locations)
+        reader.accept(";")
+
+
+def _read_observed(reader: Reader, threads: list[int], test: Test) -> tuple[str, ...]:
+    found = []
+    reader.expect("[", "before the list")
+    while not reader.accept("]"):
+        if reader.accept(";", ","):
+            continue
+        thread = thread_number(reader.next)
+        if thread is not None and reader.peek().text == ":":
+            if thread not in threads:
+                reader.fail(f"there is no thread P{thread}")
+            reader.take(), reader.take()
+            found.append(f"P{thread}:{reader.name('a register').text.lstrip('%')}")
+            continue
+        word = reader.name("a location or a register")
+        if word.text not in test.locations:
+            reader.fail(f"there is no location '{word.text}'", word)
+        found.append(word.text)
+    return tuple(found)

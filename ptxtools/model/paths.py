@@ -1,0 +1,333 @@
+"""The paths of a thread through its program: each a list of events whose values depend on what the reads return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from .functions import computed
+from .programs import (
+    UNTYPED,
+    Address,
+    Barrier,
+    Branch,
+    Fence,
+    Guard,
+    Instruction,
+    Label,
+    Local,
+    Memory,
+    Operand,
+    ProxyFence,
+    Register,
+    Test,
+    Thread,
+    Type,
+)
+from .words import refuse
+
+#: How often one instruction of a thread is executed before a path is given up.
+DEFAULT_UNROLL = 2
+#: Paths of one thread that are followed.
+MOST_PATHS = 20_000
+#: Addresses of locations are this far apart.
+_SPACING = 1 << 16
+#: The barriers of a CTA (9.7.13.1).
+_BARRIERS = range(16)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An integer that depends on reads. needs: the events of the path that it depends on, as a set; of: computes it."""
+
+    needs: int
+    of: Callable[[Sequence[int]], int]
+
+
+def constant(number: int) -> Value:
+    return Value(0, lambda _: number)
+
+
+@dataclass(slots=True)
+class Event:
+    """An operation of a path. kind: "R" read, "W" write, "U" atomic, "F" fence, "P" proxy fence, "A" arrives at a
+    barrier, "B" waits at it. step: events of one step are not ordered by program order. needs: the reads that its
+    value, its address or its existence depend on. returns: whether an atomic operation is a read operation (8.4)."""
+
+    kind: str
+    step: int
+    instruction: Instruction
+    order: str = ""
+    scope: str = ""
+    proxy: str = "generic"
+    location: str = ""
+    offset: int = 0
+    size: int = 0
+    value: Value | None = None
+    needs: int = 0
+    returns: bool = True
+    barrier: tuple[object, ...] = ()
+    count: int | None = None
+    ordering: bool = True
+
+
+@dataclass(slots=True)
+class Path:
+    """conditions: values that must be true (not 0) or false for the thread to take this path."""
+
+    thread: Thread
+    events: list[Event] = field(default_factory=list)
+    conditions: list[tuple[Value, bool]] = field(default_factory=list)
+    registers: dict[str, Value] = field(default_factory=dict)
+    at: int = 0
+    steps: int = 0
+    visits: dict[int, int] = field(default_factory=dict)
+
+    def copy(self) -> Path:
+        return replace(self, events=list(self.events), conditions=list(self.conditions),
+                       registers=dict(self.registers), visits=dict(self.visits))  # fmt: skip
+
+    @property
+    def control(self) -> int:
+        """The reads that decided so far where the thread goes."""
+        found = 0
+        for value, _ in self.conditions:
+            found |= value.needs
+        return found
+
+
+class Paths:
+    """Follows the threads of a test. cut: whether a path was given up because of the bound `unroll`."""
+
+    def __init__(self, test: Test, unroll: int = DEFAULT_UNROLL) -> None:
+        self.test, self.unroll, self.cut = test, unroll, False
+        self.types = {name: self._natural(name) for name in test.locations}
+        names = dict.fromkeys(location.virtual for location in test.locations.values())
+        self.addresses = {name: (index + 1) * _SPACING for index, name in enumerate(names)}
+
+    def _natural(self, name: str) -> Type:
+        """The type of accesses without one: the declared one, else that of the accesses that have one."""
+        memory = self.test.locations[name].memory
+        same = [location for location in self.test.locations.values() if location.memory == memory]
+        for location in same:
+            if location.type is not None:
+                return location.type
+        names = {location.name for location in same}
+        used = {
+            i.type for thread in self.test.threads for i in thread.instructions
+            if isinstance(i, Memory) and i.base in names and i.type is not None and i.offset == 0 and len(i.results) < 2
+        }  # fmt: skip
+        return used.pop() if len(used) == 1 else UNTYPED
+
+    def address_of(self, name: str) -> int:
+        return self.addresses[self.test.locations[name].virtual]
+
+    def initial(self, number: int | Address) -> int:
+        return self.address_of(number.name) if isinstance(number, Address) else number
+
+    def of(self, thread: Thread) -> list[Path]:
+        """All paths of a thread. Raises PtxError if there are too many."""
+        start = Path(thread)
+        for name, number in self.test.registers.items():
+            owner, register = name.split(":")
+            if owner == thread.name:
+                start.registers[register] = constant(self.initial(number))
+        labels = {i.name: at for at, i in enumerate(thread.instructions) if isinstance(i, Label) and i.name}
+        labels[""] = len(thread.instructions)
+        found, stack = [], [start]
+        while stack:
+            path = stack.pop()
+            if path.at >= len(thread.instructions):
+                found.append(path)
+                if len(found) > MOST_PATHS:
+                    span = thread.instructions[0].span
+                    refuse(self.test.source, f"{thread.name} has more than {MOST_PATHS} paths", span, "lower --unroll")
+                continue
+            instruction = thread.instructions[path.at]
+            visits = path.visits[path.at] = path.visits.get(path.at, 0) + 1
+            if visits > self.unroll:
+                self.cut = True
+                continue
+            stack += reversed(list(self._guarded(path, instruction, labels)))
+        return found
+
+    # --- one instruction ---
+
+    def _guarded(self, path: Path, instruction: Instruction, labels: dict[str, int]) -> list[Path]:
+        guard: Guard | None = instruction.guard
+        if guard is None:
+            return self._executed(path, instruction, labels)
+        value = self._operand(path, Register(guard.register))
+        taken, skipped = self._fork(path, value, not guard.negated)
+        found = [] if taken is None else self._executed(taken, instruction, labels)
+        if skipped is not None:
+            skipped.at += 1
+            found.append(skipped)
+        return found
+
+    def _fork(self, path: Path, value: Value, wanted: bool) -> tuple[Path | None, Path | None]:
+        """The path on which a value is true (if `wanted`) and the one on which it is not; None where it cannot be."""
+        if not value.needs:
+            holds = bool(value.of(())) == wanted
+            return (path, None) if holds else (None, path)
+        other = path.copy()
+        path.conditions.append((value, wanted))
+        other.conditions.append((value, not wanted))
+        return path, other
+
+    def _operand(self, path: Path, operand: Operand) -> Value:
+        if isinstance(operand, int):
+            return constant(operand)
+        if isinstance(operand, Address):
+            return constant(self.address_of(operand.name))
+        return path.registers.get(operand.name) or constant(0)
+
+    def _computed(self, path: Path, function: str, type_: Type | None, operands: Sequence[Operand]) -> Value:
+        values = [self._operand(path, operand) for operand in operands]
+        needs = 0
+        for value in values:
+            needs |= value.needs
+        if not needs:
+            return constant(computed(function, type_, [value.of(()) for value in values]))
+        return Value(needs, lambda reads: computed(function, type_, [value.of(reads) for value in values]))
+
+    def _executed(self, path: Path, instruction: Instruction, labels: dict[str, int]) -> list[Path]:
+        path.at += 1
+        path.steps += 1
+        if isinstance(instruction, Memory):
+            return self._memory(path, instruction)
+        if isinstance(instruction, Barrier):
+            return self._barrier(path, instruction)
+        if isinstance(instruction, Branch):
+            if not instruction.function:
+                path.at = labels[instruction.label]
+                return [path]
+            value = self._computed(path, instruction.function, instruction.type, instruction.values)
+            taken, passed = self._fork(path, value, True)
+            if taken is not None:
+                taken.at = labels[instruction.label]
+            return [way for way in (passed, taken) if way is not None]
+        if isinstance(instruction, Local):
+            path.registers[instruction.result] = self._computed(
+                path, instruction.function, instruction.type, instruction.values
+            )
+        elif isinstance(instruction, Fence):
+            path.events.append(Event("F", path.steps, instruction, instruction.order, instruction.scope))
+        elif isinstance(instruction, ProxyFence):
+            path.events.append(Event("P", path.steps, instruction, proxy=instruction.proxy))
+        return [path]
+
+    # --- memory ---
+
+    def _memory(self, path: Path, instruction: Memory) -> list[Path]:
+        if isinstance(instruction.base, str):
+            return self._access(path, instruction, instruction.base, instruction.offset, 0)
+        base = self._operand(path, instruction.base)
+        if not base.needs:
+            address = base.of(()) + instruction.offset
+            for name, location in self.test.locations.items():
+                offset = address - self.addresses[location.virtual]
+                if location.virtual == name and 0 <= offset < _SPACING // 2:
+                    return self._access(path, instruction, name, offset, 0)
+            refuse(self.test.source, "this address is that of no location", instruction.span)
+        found = []
+        for name, location in self.test.locations.items():
+            if location.virtual == name:
+                way, here = path.copy(), self.addresses[name]
+                way.conditions.append((Value(base.needs, lambda reads, here=here: int(base.of(reads) == here)), True))  # type: ignore[misc]
+                found += self._access(way, instruction, name, instruction.offset, base.needs)
+        return found
+
+    def _access(self, path: Path, instruction: Memory, name: str, offset: int, address: int) -> list[Path]:
+        type_ = instruction.type or self.types[name]
+        size = type_.bits // 8
+        if offset < 0 or offset >= _SPACING // 2:
+            refuse(self.test.source, "the offset leads out of the location", instruction.span)
+        needs = path.control | address
+        event = Event("R", path.steps, instruction, instruction.order, instruction.scope, instruction.proxy, name,
+                      offset, size, needs=needs)  # fmt: skip
+        if instruction.kind == "ld":
+            for part, register in enumerate(instruction.results):
+                path.registers[register] = self._loaded(len(path.events), type_)
+                path.events.append(replace(event, offset=offset + part * size))
+            return [path]
+        values = [self._operand(path, operand) for operand in instruction.values]
+        if instruction.kind == "st":
+            for part, value in enumerate(values):
+                path.events.append(replace(event, kind="W", offset=offset + part * size, value=value,
+                                           needs=needs | value.needs))  # fmt: skip
+            return [path]
+        return self._atomic(path, instruction, event, type_, values)
+
+    def _loaded(self, index: int, type_: Type) -> Value:
+        return Value(1 << index, lambda reads: type_.wrap(reads[index]))
+
+    def _atomic(self, path: Path, instruction: Memory, event: Event, type_: Type, values: list[Value]) -> list[Path]:
+        index, own = len(path.events), 1 << len(path.events)
+        old, function = self._loaded(index, type_), instruction.function
+        event = replace(event, kind="U", returns=instruction.kind == "atom", needs=event.needs | values[-1].needs)
+        if function == "cas":
+            expected = values[0]
+            same = Value(own | expected.needs, lambda reads: int(type_.wrap(expected.of(reads)) == old.of(reads)))
+            done, failed = path, path.copy()
+            done.conditions.append((same, True))
+            done.events.append(replace(event, value=values[1], needs=event.needs | expected.needs | own))
+            failed.conditions.append((same, False))
+            failed.events.append(replace(event, kind="R"))
+            ways = [done, failed]
+        else:
+            operand = values[0]
+            if function == "exch":
+                event = replace(event, value=operand)
+            else:
+
+                def new(reads: Sequence[int]) -> int:
+                    return computed(function, type_, [old.of(reads), operand.of(reads)], atomic=True)
+
+                event = replace(event, value=Value(own | operand.needs, new), needs=event.needs | own)
+            path.events.append(event)
+            ways = [path]
+        for way in ways:
+            for register in instruction.results:
+                way.registers[register] = old
+        return ways
+
+    # --- barriers ---
+
+    def _barrier(self, path: Path, instruction: Barrier) -> list[Path]:
+        """A barrier that a read decides is tried as each of the CTA's barriers."""
+        thread = path.thread
+        place: tuple[object, ...]
+        if instruction.place == "cluster":
+            place = ("cluster", thread.gpu, thread.cluster if thread.cluster >= 0 else ("cta", thread.cta))
+        else:
+            place = ("cta", thread.gpu, thread.cta)
+        count = None
+        if instruction.count is not None:
+            value = self._operand(path, instruction.count)
+            if value.needs:
+                refuse(self.test.source, "a count of threads that depends on a read is not modelled", instruction.span)
+            count = value.of(())
+        ways: list[tuple[Path, tuple[object, ...]]] = [(path, place)]
+        for operand in instruction.numbers:
+            value = self._operand(path, operand)
+            if not value.needs:
+                ways = [(way, (*key, value.of(()))) for way, key in ways]
+                continue
+            more = []
+            for way, key in ways:
+                for number in _BARRIERS:
+                    other = way.copy()
+                    chosen = Value(value.needs, lambda reads, n=number, v=value: int(v.of(reads) == n))  # type: ignore[misc]
+                    other.conditions.append((chosen, True))
+                    more.append((other, (*key, number)))
+            ways = more
+        for way, key in ways:
+            event = Event("A", way.steps, instruction, barrier=key, count=count, needs=way.control,
+                          ordering=instruction.ordering)  # fmt: skip
+            if instruction.mode != "wait":
+                way.events.append(event)
+            if instruction.mode != "arrive":
+                way.steps += 1
+                way.events.append(replace(event, kind="B", step=way.steps))
+        return [way for way, _ in ways]

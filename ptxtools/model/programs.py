@@ -1,0 +1,204 @@
+"""A litmus test as a tree: locations, threads, instructions, and the condition on final states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ptxtools.diagnostics import NO_SPAN, Source, Span
+
+#: The scopes of 8.5, from the smallest.
+SCOPES = ("cta", "cluster", "gpu", "sys")
+#: The proxies of 8.6.
+PROXIES = ("generic", "surface", "texture", "constant", "async")
+
+#: The width of registers and values without a type, bits.
+DEFAULT_BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A scalar type. kind: "u", "s", "b" or "f"."""
+
+    kind: str
+    bits: int
+
+    def wrap(self, value: int) -> int:
+        """The value as the type holds it: two's complement if signed, else from 0."""
+        value &= (1 << self.bits) - 1
+        return value - (1 << self.bits) if self.kind == "s" and value >> (self.bits - 1) else value
+
+
+#: The type of what has none.
+UNTYPED = Type("s", DEFAULT_BITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of a location."""
+
+    name: str
+
+
+Operand: TypeAlias = int | Register | Address
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """@p or @!p: the instruction executes if the register is not 0, or is 0."""
+
+    register: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    text: str
+    span: Span = NO_SPAN
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory(Instruction):
+    """ld, st, atom or red. order: "weak", "relaxed", "acquire", "release" or "acq_rel"; scope: "" if weak; base and
+    offset (bytes): the address; results: registers; values: operands; function: what an atomic operation computes."""
+
+    kind: str
+    order: str
+    scope: str
+    proxy: str
+    base: str | Register
+    offset: int
+    type: Type | None
+    results: tuple[str, ...] = ()
+    values: tuple[Operand, ...] = ()
+    function: str = ""
+    mmio: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence(Instruction):
+    """A memory fence. order: "sc", "acq_rel", "acquire" or "release"."""
+
+    order: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProxyFence(Instruction):
+    """proxy: one of `PROXIES`, or "alias"."""
+
+    proxy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Barrier(Instruction):
+    """mode: "sync", "arrive" or "wait"; place: "cta" or "cluster"; numbers: what names the barrier; count: how many
+    threads take part, if given; ordering: whether it synchronises memory: a relaxed arrival does not."""
+
+    mode: str
+    place: str
+    numbers: tuple[Operand, ...] = ()
+    count: Operand | None = None
+    ordering: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local(Instruction):
+    """A computation on registers."""
+
+    result: str
+    function: str
+    values: tuple[Operand, ...]
+    type: Type | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch(Instruction):
+    """To a label: always, or if the comparison (`function`) of the two values holds."""
+
+    label: str
+    function: str = ""
+    values: tuple[Operand, ...] = ()
+    type: Type | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label(Instruction):
+    name: str
+
+
+@dataclass(slots=True)
+class Thread:
+    """cluster: -1 if the test names none; then each CTA is one of its own."""
+
+    number: int
+    cta: int
+    cluster: int
+    gpu: int
+    instructions: list[Instruction] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"P{self.number}"
+
+    def shares(self, scope: str, other: Thread) -> bool:
+        """Whether a scope of this thread includes another one (8.5)."""
+        if self is other or scope == "sys":
+            return True
+        if self.gpu != other.gpu:
+            return False
+        if scope == "gpu" or self.cta == other.cta:
+            return True
+        return scope == "cluster" and self.cluster == other.cluster >= 0
+
+
+@dataclass(slots=True)
+class Location:
+    """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has."""
+
+    name: str
+    initial: int | Address = 0
+    type: Type | None = None
+    memory: str = ""
+    virtual: str = ""
+
+    def __post_init__(self) -> None:
+        self.memory = self.memory or self.name
+        self.virtual = self.virtual or self.name
+
+
+#: What a condition reads: "P0:r1" for a register, "x" for memory.
+State: TypeAlias = Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Condition:
+    """holds: whether a final state satisfies it; names: what it reads; text: as written."""
+
+    holds: Callable[[State], bool]
+    names: tuple[str, ...]
+    text: str
+
+
+@dataclass(slots=True)
+class Test:
+    """A litmus test. quantifier: "exists", "forall" or "~exists"; "" if the test has no condition."""
+
+    __test__ = False
+
+    name: str
+    source: Source
+    locations: dict[str, Location] = field(default_factory=dict)
+    registers: dict[str, int | Address] = field(default_factory=dict)
+    threads: list[Thread] = field(default_factory=list)
+    quantifier: str = ""
+    condition: Condition | None = None
+    filter: Condition | None = None
+    observed: tuple[str, ...] = ()

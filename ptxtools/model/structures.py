@@ -1,0 +1,267 @@
+"""What a choice of paths fixes: the events of all threads, their sets, and the relations that no run changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+from . import relations as algebra
+from .paths import Event, Path
+from .programs import Instruction, Label, Test
+from .relations import Rows
+from .terms import Structure
+
+#: The instruction of the events that initialise memory.
+_START = Label(text="initial write", name="")
+
+
+@dataclass(slots=True)
+class Node:
+    """An event of an execution. thread: index of its thread, -1 for an initial write; at: its index in the path;
+    memory: the bytes it accesses; start, size: bytes; pieces: the pieces of memory that it covers."""
+
+    event: Event
+    thread: int
+    at: int
+    memory: str = ""
+    virtual: str = ""
+    pieces: tuple[int, ...] = ()
+
+    @property
+    def start(self) -> int:
+        return self.event.offset
+
+    @property
+    def end(self) -> int:
+        return self.event.offset + self.event.size
+
+    @property
+    def instruction(self) -> Instruction:
+        return self.event.instruction
+
+
+@dataclass(slots=True)
+class Skeleton:
+    """nodes: the events, initial writes first; first: the number of each path's first event; pieces: of each memory
+    object, its parts (start, end) between which no access begins or ends; slots: what reads choose: (read, piece)."""
+
+    paths: Sequence[Path]
+    nodes: list[Node]
+    first: list[int]
+    structure: Structure
+    pieces: list[tuple[str, int, int]]
+    slots: list[tuple[int, int]]
+    writers: list[int]
+    fences: list[tuple[int, int]]
+    initial: dict[str, int]
+
+
+def skeleton(test: Test, paths: Sequence[Path], initial: dict[str, int]) -> Skeleton:
+    """initial: the initial value of each memory object, as an unsigned number of its bytes."""
+    nodes: list[Node] = []
+    first: list[int] = []
+    used = {
+        test.locations[event.location].memory for path in paths for event in path.events if event.location
+    }  # fmt: skip
+    objects = [name for name in initial if name in used]
+    ends: dict[str, int] = dict.fromkeys(objects, 1)
+    for path in paths:
+        for event in path.events:
+            if event.location:
+                memory = test.locations[event.location].memory
+                ends[memory] = max(ends[memory], event.offset + event.size)
+    for name in objects:
+        event = Event("W", 0, _START, location=name, size=ends[name])
+        nodes.append(Node(event, -1, 0, name, ""))
+    for index, path in enumerate(paths):
+        first.append(len(nodes))
+        for at, event in enumerate(path.events):
+            location = test.locations.get(event.location)
+            names = (location.memory, location.virtual) if location else ("", "")
+            nodes.append(Node(event, index, at, *names))
+    pieces = _pieces(nodes, objects)
+    structure = _structure(nodes, paths)
+    writers = [
+        sum(1 << n for n, node in enumerate(nodes) if piece in node.pieces and node.event.kind in "WU")
+        for piece in range(len(pieces))
+    ]
+    slots = [(n, piece) for n, node in enumerate(nodes) if node.event.kind in "RU" for piece in node.pieces]
+    fences = [
+        (a, b) for a, b in combinations(range(len(nodes)), 2)
+        if structure.sets["F_SC"] >> a & 1 and structure.sets["F_SC"] >> b & 1
+    ]  # fmt: skip
+    return Skeleton(paths, nodes, first, structure, pieces, slots, writers, fences,
+                    {name: n for n, name in enumerate(objects)})  # fmt: skip
+
+
+def _pieces(nodes: list[Node], objects: list[str]) -> list[tuple[str, int, int]]:
+    """Cut each object where an access begins or ends, and tell each event which pieces it covers."""
+    found: list[tuple[str, int, int]] = []
+    for name in objects:
+        members = [node for node in nodes if node.memory == name]
+        cuts = sorted({place for node in members for place in (node.start, node.end)} | {0})
+        for start, end in pairwise(cuts):
+            for node in members:
+                if node.start <= start and end <= node.end:
+                    node.pieces += (len(found),)
+            found.append((name, start, end))
+    return found
+
+
+def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
+    n = len(nodes)
+    sets = dict.fromkeys(
+        ("M", "R", "W", "RMW", "F", "F_SC", "F_REL", "F_ACQ", "REL", "ACQ", "STRONG", "GENERIC", "PROXY_FENCE",
+         "ALIAS_FENCE"), 0)  # fmt: skip
+    for a, node in enumerate(nodes):
+        for name in _kinds(node):
+            sets[name] |= 1 << a
+    given: dict[str, Rows] = {
+        name: [0] * n for name in ("po", "dep", "scopes", "same-cta", "same-proxy", "overlap", "overlap-at-address",
+                                   "overlap-completely", "barrier", "initial", "rf", "sc", "ordered")
+    }  # fmt: skip
+    threads = [path.thread for path in paths]
+    for a, x in enumerate(nodes):
+        bit = 1 << a
+        for b, y in enumerate(nodes):
+            if x.memory and x.memory == y.memory and x.start < y.end and y.start < x.end:
+                given["overlap"][a] |= 1 << b
+                if x.thread < 0 <= y.thread and y.event.kind in "WU":
+                    given["initial"][a] |= 1 << b
+                if x.virtual == y.virtual:
+                    given["overlap-at-address"][a] |= 1 << b
+                    if x.start == y.start and x.end == y.end:
+                        given["overlap-completely"][a] |= 1 << b
+            if x.event.proxy == y.event.proxy:
+                given["same-proxy"][a] |= 1 << b
+            if x.thread < 0 or y.thread < 0:
+                continue
+            s, t = threads[x.thread], threads[y.thread]
+            if x.thread == y.thread and x.event.step < y.event.step:
+                given["po"][a] |= 1 << b
+            if s.shares("cta", t):
+                given["same-cta"][a] |= 1 << b
+            if x.event.scope and y.event.scope and s.shares(x.event.scope, t) and t.shares(y.event.scope, s):
+                given["scopes"][a] |= 1 << b
+            if y.event.kind in "WU" and x.thread == y.thread and y.event.needs >> x.at & 1:
+                given["dep"][a] |= 1 << b
+        given["overlap"][a] &= ~bit
+        given["overlap-at-address"][a] &= ~bit
+    return Structure(n, sets, given)
+
+
+def _kinds(node: Node) -> Iterator[str]:
+    """The sets of 8.4 that an event belongs to."""
+    event = node.event
+    if event.kind in "RWU":
+        yield "M"
+        if event.kind == "R" or (event.kind == "U" and event.returns):
+            yield "R"
+        if event.kind in "WU":
+            yield "W"
+        if event.kind == "U":
+            yield "RMW"
+        if event.order in ("relaxed", "acquire", "release", "acq_rel"):
+            yield "STRONG"
+        if event.order in ("release", "acq_rel"):
+            yield "REL"
+        if event.order in ("acquire", "acq_rel"):
+            yield "ACQ"
+    elif event.kind == "F":
+        yield from ("F", "STRONG")
+        if event.order == "sc":
+            yield "F_SC"
+        if event.order in ("sc", "acq_rel", "release"):
+            yield "F_REL"
+        if event.order in ("sc", "acq_rel", "acquire"):
+            yield "F_ACQ"
+    if event.kind == "P":
+        yield "ALIAS_FENCE" if event.proxy == "alias" else "PROXY_FENCE"
+    elif event.proxy == "generic":
+        yield "GENERIC"
+
+
+# --- barriers ---------------------------------------------------------------------------------------------------------
+
+
+def barrier_orders(found: Skeleton) -> Iterator[Rows]:
+    """Each way in which arrivals meet waits (8.9.4), as the relation "barrier". Executions in which a thread waits
+    for ever have none.
+
+    A barrier without a count waits for the threads of the CTA that use it: their k-th arrivals meet each other. One
+    with a count is complete whenever so many threads have arrived.
+    """
+    keys = dict.fromkeys((n.event.barrier, n.event.count) for n in found.nodes if n.event.kind in "AB")
+    ways: list[list[tuple[int, int]]] = [[]]
+    for key, count in keys:
+        threads = []
+        for thread in range(len(found.paths)):
+            mine = [
+                a for a, node in enumerate(found.nodes)
+                if node.thread == thread and node.event.kind in "AB"
+                and (node.event.barrier, node.event.count) == (key, count)
+            ]  # fmt: skip
+            if mine:
+                threads.append(_turns(found, mine))
+        phases = _counted(threads, count) if count is not None else _together(threads)
+        ways = [way + more for way in ways for more in phases]
+        if len(ways) > 10_000:
+            ways = ways[:10_000]
+    scopes = found.structure
+    for way in ways:
+        blocking = algebra.relation(way, scopes.n)
+        if algebra.is_acyclic(algebra.union(blocking, scopes.given["po"])):
+            yield algebra.relation([(a, b) for a, b in way if found.nodes[a].event.ordering], scopes.n)
+
+
+def _turns(found: Skeleton, events: list[int]) -> list[tuple[list[int], list[int]]]:
+    """The arrivals and waits of a thread at one barrier, one pair of lists a phase."""
+    turns: list[tuple[list[int], list[int]]] = []
+    for a in events:
+        if found.nodes[a].event.kind == "A":
+            turns.append(([a], []))
+        elif turns and not turns[-1][1]:
+            turns[-1][1].append(a)
+        else:
+            turns.append(([], [a]))  # waits without having arrived: for ever
+    return turns
+
+
+_Turn = tuple[list[int], list[int]]
+
+
+def _edges(phase: Sequence[_Turn]) -> list[tuple[int, int]]:
+    return [(a, b) for arrives, _ in phase for a in arrives for _, waits in phase for b in waits]
+
+
+def _together(threads: list[list[_Turn]]) -> list[list[tuple[int, int]]]:
+    longest = max(map(len, threads))
+    edges: list[tuple[int, int]] = []
+    for k in range(longest):
+        phase = [turns[k] for turns in threads if k < len(turns)]
+        if any(waits and not arrives for arrives, waits in phase):
+            return []
+        edges += _edges(phase)
+    return [edges]
+
+
+def _counted(threads: list[list[_Turn]], count: int) -> list[list[tuple[int, int]]]:
+    found: dict[tuple[tuple[int, int], ...], None] = {}
+    stack: list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = [((0,) * len(threads), ())]
+    seen = set(stack)
+    while stack:
+        at, edges = stack.pop()
+        ready = [t for t, turns in enumerate(threads) if at[t] < len(turns)]
+        if not any(waits for t in ready for _, waits in threads[t][at[t] :]):
+            found[edges] = None
+        for chosen in combinations(ready, count) if 0 < count <= len(ready) else ():
+            phase = [threads[t][at[t]] for t in chosen]
+            if any(waits and not arrives for arrives, waits in phase):
+                continue
+            later = tuple(k + (t in chosen) for t, k in enumerate(at))
+            state = (later, tuple(sorted((*edges, *_edges(phase)))))
+            if state not in seen:
+                seen.add(state)
+                stack.append(state)
+    return [list(edges) for edges in found]

@@ -1,0 +1,104 @@
+"""The words of a litmus test, with their positions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ptxtools.diagnostics import Diagnostic, PtxError, Source, Span
+
+_WORD = re.compile(
+    r"""(?P<skip>\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/|<<.*?>>)
+      | (?P<open>\(\*|/\*|<<)
+      | (?P<text>"[^"]*")
+      | (?P<number>0[xX][0-9a-fA-F]+[uU]?|\d+[uU]?(?![\w]))
+      | (?P<word>(?:[A-Za-z_$%]|\.(?=[A-Za-z_]))[\w$%]*(?:(?:\.|::)[\w$%]+)*)
+      | (?P<sign>/\\|\\/|[!=<>]=|=>|[-=<>~!()\[\]{},;:|@&+*])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+#: Longest test that is read, characters: a litmus test is a screen of text.
+LONGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """kind: "number", "word", "sign", "text", or "end" after the last."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def span(self) -> Span:
+        return self.start, self.start + max(len(self.text), 1)
+
+
+def refuse(source: Source, message: str, span: Span, help_: str = "") -> NoReturn:
+    raise PtxError([Diagnostic("PTX100", message, span, source, help=(help_,) if help_ else ())])
+
+
+def words_of(source: Source, start: int = 0, end: int | None = None) -> list[Word]:
+    """The words between two offsets, and an "end". Raises PtxError for what is no word."""
+    text, found, at = source.text, [], start
+    end = len(text) if end is None else end
+    if end - start > LONGEST:
+        refuse(source, f"the test has more than {LONGEST} characters", (0, 1))
+    while at < end:
+        match = _WORD.match(text, at, end)
+        if match is None or match.lastgroup == "open":
+            endless = match is not None or text[at] == '"'
+            refuse(source, "this comment or text has no end" if endless else "unexpected text", (at, at + 1))
+        if match.lastgroup != "skip":
+            found.append(Word(str(match.lastgroup), match.group(), at))
+        at = match.end()
+    found.append(Word("end", "", max(end - 1, 0)))
+    return found
+
+
+class Reader:
+    """Words one after the other."""
+
+    def __init__(self, source: Source, words: list[Word]) -> None:
+        self.source, self.words, self.at = source, words, 0
+
+    @property
+    def next(self) -> Word:
+        return self.words[self.at]
+
+    def peek(self, ahead: int = 1) -> Word:
+        return self.words[min(self.at + ahead, len(self.words) - 1)]
+
+    def take(self) -> Word:
+        word = self.words[self.at]
+        if word.kind != "end":
+            self.at += 1
+        return word
+
+    def accept(self, *texts: str) -> Word | None:
+        """The next word, if it is one of these."""
+        return self.take() if self.next.text in texts and self.next.kind in ("sign", "word") else None
+
+    def expect(self, text: str, where: str) -> Word:
+        return self.accept(text) or self.fail(f"expected '{text}' {where}")
+
+    def name(self, what: str) -> Word:
+        return self.take() if self.next.kind == "word" else self.fail(f"expected {what}")
+
+    def number(self, what: str) -> int:
+        """An integer, maybe with a sign."""
+        negative = self.accept("-") is not None
+        if self.next.kind != "number":
+            self.fail(f"expected {what}")
+        word = self.take()
+        digits = word.text.rstrip("uU")
+        if len(digits) > 40:
+            self.fail("this number is too long", word)
+        value = int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
+        return -value if negative else value
+
+    def fail(self, message: str, word: Word | None = None, help_: str = "") -> NoReturn:
+        word = word or self.next
+        found = "" if word is not self.next else ", found the end" if word.kind == "end" else f", found '{word.text}'"
+        refuse(self.source, message + found, word.span, help_)

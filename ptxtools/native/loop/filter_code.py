@@ -1,0 +1,265 @@
+"""Native service before an access that is looked at, as text (`code.notation`): whether anybody has to be told.
+
+The addresses of the lanes whose guard holds; then, table by table, the stretches that they lie in, and what is kept of
+their bytes (`filter_flags`, `filter_owners`). Other events: `filter_meetings`.
+"""
+
+from __future__ import annotations
+
+from ptxtools.native.code.emitter import expand, module_of
+from ptxtools.program.program import OFFSET_MASK
+
+from . import filter_meetings
+from .filter_flags import FLAGS, GATHER
+from .filter_owners import OWNERS, SCATTER
+
+ACCESS, MEETING = "filter_access", filter_meetings.NAME
+
+
+def module(attributes: str) -> str:
+    """The services as LLVM IR."""
+    return module_of([expand(_ACCESS), expand(filter_meetings.TEXT)], "", attributes)
+
+
+#: Bits of a generic address that are the place in its window.
+_INSIDE = (1 << 56) - 1
+_ACCESS = f"""
+declare i32 @llvm.cttz.i32(i32, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare <32 x i32> @{GATHER}(<32 x ptr>, <32 x i1>, <32 x i32>)
+declare void @{SCATTER}(<32 x i32>, <32 x ptr>, <32 x i1>)
+declare i64 @llvm.vector.reduce.or.v32i64(<32 x i64>)
+service @{ACCESS} {{
+  %filters = get ctx.filters
+  %off = icmp eq ptr %filters, null
+  br i1 %off, label %ask, label %guard
+guard:
+  %g.slot = get access.guard
+  %free = icmp slt i32 %g.slot, 0
+  br i1 %free, label %who, label %held
+held:
+  %g.p = getelementptr i8, ptr %fp, i32 %g.slot
+  %g.bits = load i32, ptr %g.p
+  %turned = get access.turned
+  %g.now = xor i32 %g.bits, %turned
+  br label %who
+who:
+  %held.now = phi i32 [ -1, %guard ], [ %g.now, %held ]
+  %rows = get access.lanes
+  %giving = and i32 %held.now, %rows
+  %m = and i32 %giving, %mask
+  %nobody = icmp eq i32 %m, 0
+  br i1 %nobody, label %good, label %where
+where:
+  %imm = get access.imm
+  %slot = get access.slot
+  %imm.all = splat64 %imm
+  %constant = icmp slt i32 %slot, 0
+  br i1 %constant, label %aligned, label %register
+register:
+  %p = getelementptr i8, ptr %fp, i32 %slot
+  %narrow = get access.narrow
+  %wide = icmp eq i32 %narrow, 0
+  br i1 %wide, label %long, label %short
+short:                                            ; a 32-bit address wraps at 32 bits
+  %imm32 = trunc i64 %imm to i32
+  %imm32.all = splat32 %imm32
+  %base32 = load <32 x i32>, ptr %p, align 64
+  %sum32 = add <32 x i32> %base32, %imm32.all
+  %sum.short = zext <32 x i32> %sum32 to <32 x i64>
+  br label %aligned
+long:
+  %base64 = load <32 x i64>, ptr %p, align 64
+  %sum.long = add <32 x i64> %base64, %imm.all
+  br label %aligned
+aligned:
+  %a = phi <32 x i64> [ %sum.short, %short ], [ %sum.long, %long ], [ %imm.all, %where ]
+  %on = lanes %m
+  %own = select <32 x i1> %on, <32 x i64> %a, <32 x i64> zeroinitializer
+  %any = call i64 @llvm.vector.reduce.or.v32i64(<32 x i64> %own)
+  %low = get access.low
+  %odd = and i64 %any, %low
+  %misaligned = icmp ne i64 %odd, 0
+  br i1 %misaligned, label %ask, label %place
+place:
+  %space = get access.space
+  %writes = get access.writes
+  %generic = icmp eq i32 %space, SPACE_GENERIC
+  br i1 %generic, label %window, label %known
+window:                                           ; all lanes in one window
+  %leader = call i32 @llvm.cttz.i32(i32 %m, i1 true)
+  %a.leader = extractelement <32 x i64> %a, i32 %leader
+  %top = lshr i64 %a.leader, 56
+  %top.all = splat64 %top
+  %tops = lshr <32 x i64> %a, splat (i64 56)
+  %same = icmp eq <32 x i64> %tops, %top.all
+  %same.bits = bits %same
+  %same.own = and i32 %same.bits, %m
+  %together = icmp eq i32 %same.own, %m
+  %simple = icmp ult i64 %top, SPACE_GENERIC
+  %one = and i1 %together, %simple
+  %space.found = trunc i64 %top to i32
+  %a.inside = and <32 x i64> %a, splat (i64 {_INSIDE})
+  br i1 %one, label %known, label %ask
+known:
+  %at = phi <32 x i64> [ %a, %place ], [ %a.inside, %window ]
+  %in = phi i32 [ %space, %place ], [ %space.found, %window ]
+  %pair = shl i32 %in, 1
+  %number = add i32 %pair, %writes
+  %number64 = zext i32 %number to i64
+  %cta = get warp.cta
+  %is.shared = icmp eq i32 %in, SPACE_SHARED
+  br i1 %is.shared, label %rank, label %table
+rank:                                             ; offsets are the same in each CTA of the cluster
+  %ranks = lshr <32 x i64> %at, splat (i64 RANK_SHIFT)
+  %ctas = get ctx.cluster_size
+  %ctas64 = zext i32 %ctas to i64
+  %ctas.all = splat64 %ctas64
+  %there = icmp ult <32 x i64> %ranks, %ctas.all
+  %there.bits = bits %there
+  %there.own = and i32 %there.bits, %m
+  %all.there = icmp eq i32 %there.own, %m
+  %window.own = get cta.window
+  %rank.own = lshr i64 %window.own, RANK_SHIFT
+  %rank.all = splat64 %rank.own
+  %here = icmp eq <32 x i64> %ranks, %rank.all
+  %here.bits = bits %here
+  %here.own = and i32 %here.bits, %m
+  %all.here = icmp eq i32 %here.own, %m
+  %offsets = and <32 x i64> %at, splat (i64 {OFFSET_MASK})
+  %shared = get cta.shared
+  %shared.at = ptrtoint ptr %shared to i64
+  br i1 %all.there, label %table, label %ask
+table:
+  %places = phi <32 x i64> [ %at, %known ], [ %offsets, %rank ]
+  %own.cta = phi i1 [ true, %known ], [ %all.here, %rank ]
+  %flags.from = phi i64 [ 0, %known ], [ %shared.at, %rank ]
+  %tables = get access.tables
+  %hints = addr access.hint0
+  %size = get access.size
+  br label %each
+each:                                             ; each table that has a say
+  %todo = phi i32 [ %tables, %table ], [ %todo.next, %noted ]
+  %done.all = icmp eq i32 %todo, 0
+  br i1 %done.all, label %good, label %one.table
+one.table:
+  %todo.less = sub i32 %todo, 1
+  %todo.next = and i32 %todo, %todo.less
+  %k = call i32 @llvm.cttz.i32(i32 %todo, i1 true)
+  %k64 = zext i32 %k to i64
+  %filter.at = mul i64 %k64, FILTER_BYTES
+  %filter = getelementptr i8, ptr %filters, i64 %filter.at
+  %flagged = get filter.flagged of %filter
+  %bounds = addr filter.bounds of %filter
+  %bound.at = mul i64 %number64, BOUND_BYTES
+  %bound = getelementptr i8, ptr %bounds, i64 %bound.at
+  %list = get bound.rows of %bound
+  %count = get bound.count of %bound
+  %empty = icmp eq i64 %count, 0
+  br i1 %empty, label %ask, label %first
+first:
+  %hint.p = getelementptr i32, ptr %hints, i64 %k64
+  %hint.first = load i32, ptr %hint.p
+  %hint64 = zext i32 %hint.first to i64
+  br label %next
+next:                                             ; the lowest lane that is left, and all in its stretch
+  %left = phi i32 [ %m, %first ], [ %rest, %passed ]
+  %hint = phi i64 [ %hint64, %first ], [ %row, %passed ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %mine = extractelement <32 x i64> %places, i32 %lane
+  %valid = icmp ult i64 %hint, %count
+  br i1 %valid, label %try, label %search
+try:
+  %try.at = mul i64 %hint, ROW_BYTES
+  %try.p = getelementptr i8, ptr %list, i64 %try.at
+  %try.first = get row.first of %try.p
+  %try.after = get row.after of %try.p
+  %not.below = icmp uge i64 %mine, %try.first
+  %below.end = icmp ult i64 %mine, %try.after
+  %try.inside = and i1 %not.below, %below.end
+  br i1 %try.inside, label %test, label %search
+search:                                           ; the last row that does not begin behind it
+  br label %halve
+halve:
+  %lo = phi i64 [ 0, %search ], [ %lo.next, %step ]
+  %hi = phi i64 [ %count, %search ], [ %hi.next, %step ]
+  %room = sub i64 %hi, %lo
+  %narrowed = icmp ule i64 %room, 1
+  br i1 %narrowed, label %test, label %step
+step:
+  %half = lshr i64 %room, 1
+  %middle = add i64 %lo, %half
+  %middle.at = mul i64 %middle, ROW_BYTES
+  %middle.p = getelementptr i8, ptr %list, i64 %middle.at
+  %middle.first = get row.first of %middle.p
+  %upper = icmp ule i64 %middle.first, %mine
+  %lo.next = select i1 %upper, i64 %middle, i64 %lo
+  %hi.next = select i1 %upper, i64 %hi, i64 %middle
+  br label %halve
+test:
+  %row = phi i64 [ %hint, %try ], [ %lo, %halve ]
+  %row.at = mul i64 %row, ROW_BYTES
+  %row.p = getelementptr i8, ptr %list, i64 %row.at
+  %row.first = get row.first of %row.p
+  %row.after = get row.after of %row.p
+  %extent = sub i64 %row.after, %row.first
+  %small = icmp ult i64 %extent, %size
+  %limit = sub i64 %extent, %size
+  %row.first.all = splat64 %row.first
+  %limit.all = splat64 %limit
+  %distance = sub <32 x i64> %places, %row.first.all
+  %inside = icmp ule <32 x i64> %distance, %limit.all
+  %inside.bits = bits %inside
+  %shifted = lshr i32 %inside.bits, %lane
+  %lane.in = trunc i32 %shifted to i1
+  %lane.out = xor i1 %lane.in, true
+  %outside = or i1 %small, %lane.out
+  br i1 %outside, label %ask, label %found
+found:
+  %group = and i32 %left, %inside.bits
+  %others = xor i32 %inside.bits, -1
+  %rest = and i32 %left, %others
+  %owned = get filter.owned of %filter
+  %any.kept = or i32 %flagged, %owned
+  %plain = icmp eq i32 %any.kept, 0
+  br i1 %plain, label %passed, label %flag
+flag:
+  %flags.row = get row.flags of %row.p
+  %unflagged = icmp eq i64 %flags.row, 0
+  br i1 %unflagged, label %passed, label %flags
+flags:
+  %flags.base = add i64 %flags.row, %flags.from
+  br i1 %own.cta, label %kept.own, label %ask
+kept.own:
+  %is.owned = icmp ne i32 %owned, 0
+  br i1 %is.owned, label %owner, label %words
+{FLAGS}{OWNERS}passed:
+  %through = icmp eq i32 %rest, 0
+  br i1 %through, label %judged, label %next
+judged:
+  %row.same = icmp eq i64 %row, %hint64
+  br i1 %row.same, label %noted, label %note
+note:
+  %row32 = trunc i64 %row to i32
+  store i32 %row32, ptr %hint.p
+  br label %noted
+noted:
+  br label %each
+good:
+  %permit = get access.permit
+  %unasked = icmp slt i32 %permit, 0
+  br i1 %unasked, label %done, label %allow
+allow:                                            ; as `machine.looks` does: of lanes that came, those that make it
+  %permit.p = getelementptr i8, ptr %fp, i32 %permit
+  %old = load i32, ptr %permit.p
+  %away = xor i32 %mask, -1
+  %kept = and i32 %old, %away
+  %new = or i32 %kept, %m
+  store i32 %new, ptr %permit.p
+  br label %done
+done:
+  ret i32 SERVED_DONE
+ask:
+  ret i32 SERVED_NOT
+}}
+"""

@@ -1,0 +1,121 @@
+"""Native service before events where lanes meet, as text (`code.notation`): whether anybody has to be told.
+
+That depends on who comes (`machine.filters`: WHOLE and so on). Threads that come to a barrier of the whole CTA are
+counted.
+"""
+
+from __future__ import annotations
+
+from ptxtools.machine import filters
+
+NAME = "filter_meeting"
+
+#: Whether all threads of the warp come, and what else the rule asks for.
+TEXT = f"""
+service @{NAME} {{
+  %g.slot = get meeting.guard
+  %free = icmp slt i32 %g.slot, 0
+  br i1 %free, label %who, label %held
+held:
+  %g.p = getelementptr i8, ptr %fp, i32 %g.slot
+  %g.bits = load i32, ptr %g.p
+  %turned = get meeting.turned
+  %g.now = xor i32 %g.bits, %turned
+  br label %who
+who:
+  %held.now = phi i32 [ -1, %0 ], [ %g.now, %held ]
+  %m = and i32 %held.now, %mask
+  %nobody = icmp eq i32 %m, 0
+  br i1 %nobody, label %done, label %some
+some:
+  %rule = get meeting.rule
+  %nobody.rule = and i32 %rule, {filters.NOBODY}
+  %welcome = icmp eq i32 %nobody.rule, 0
+  br i1 %welcome, label %warp.whole, label %ask
+warp.whole:
+  %threads = get ctx.threads
+  %id = get warp.id
+  %before = shl i32 %id, 5
+  %ours = sub i32 %threads, %before
+  %full = icmp uge i32 %ours, 32
+  %ours.low = and i32 %ours, 31
+  %bit = shl i32 1, %ours.low
+  %part = sub i32 %bit, 1
+  %everybody = select i1 %full, i32 -1, i32 %part
+  %all = icmp eq i32 %m, %everybody
+  %whole = and i32 %rule, {filters.WHOLE}
+  %any = icmp eq i32 %whole, 0
+  %whole.ok = or i1 %all, %any
+  br i1 %whole.ok, label %uniform, label %ask
+uniform:
+  %uniform.rule = and i32 %rule, {filters.UNIFORM}
+  %mixed = icmp eq i32 %uniform.rule, 0
+  %same = icmp eq i32 %m, %mask
+  %uniform.ok = or i1 %same, %mixed
+  br i1 %uniform.ok, label %named, label %ask
+named:
+  %on = lanes %m
+  %named.rule = and i32 %rule, {filters.NAMED}
+  %unnamed = icmp eq i32 %named.rule, 0
+  br i1 %unnamed, label %counted, label %members
+members:
+  %members.slot = get meeting.members
+  %members.p = getelementptr i8, ptr %fp, i32 %members.slot
+  %masks = load <32 x i32>, ptr %members.p, align 64
+  %everybody.all = splat32 %everybody
+  %masks.own = and <32 x i32> %masks, %everybody.all
+  %complete = icmp eq <32 x i32> %masks.own, %everybody.all
+  %complete.on = and <32 x i1> %complete, %on
+  %complete.bits = bits %complete.on
+  %members.ok = icmp eq i32 %complete.bits, %m
+  br i1 %members.ok, label %counted, label %ask
+counted:
+  %counted.rule = and i32 %rule, {filters.COUNTED}
+  %uncounted = icmp eq i32 %counted.rule, 0
+  br i1 %uncounted, label %comes, label %counts
+counts:                                           ; whole warps, at least one
+  %counts.slot = get meeting.counts
+  %counts.p = getelementptr i8, ptr %fp, i32 %counts.slot
+  %each = load <32 x i32>, ptr %counts.p, align 64
+  %warps = get ctx.warps
+  %warps.all = splat32 %warps
+  %turned32 = call <32 x i32> @llvm.fshr.v32i32(<32 x i32> %each, <32 x i32> %each, <32 x i32> splat (i32 5))
+  %less = sub <32 x i32> %turned32, splat (i32 1)
+  %right = icmp ult <32 x i32> %less, %warps.all
+  %right.on = and <32 x i1> %right, %on
+  %right.bits = bits %right.on
+  %counts.ok = icmp eq i32 %right.bits, %m
+  br i1 %counts.ok, label %comes, label %ask
+comes:
+  %comes.rule = and i32 %rule, {filters.COMES}
+  %unnoted = icmp eq i32 %comes.rule, 0
+  br i1 %unnoted, label %done, label %note
+note:                                             ; as long as no thread has exited all must come
+  %cta = get warp.cta
+  %shared = get cta.shared
+  %header.at = get ctx.owners
+  %header = getelementptr i8, ptr %shared, i64 %header.at
+  %came.before = get owners.came of %header
+  %coming = call i32 @llvm.ctpop.i32(i32 %m)
+  %came = add i32 %came.before, %coming
+  %alive = get cta.alive
+  %none.left = icmp eq i32 %alive, %threads
+  %everybody.came = icmp eq i32 %came, %threads
+  %complete.cta = and i1 %none.left, %everybody.came
+  %came.new = select i1 %complete.cta, i32 0, i32 %came
+  set owners.came, %came.new of %header
+  br i1 %complete.cta, label %another, label %done
+another:
+  %epoch = get owners.epoch of %header
+  %epoch.next = add i32 %epoch, 1
+  set owners.epoch, %epoch.next of %header
+  %last = icmp eq i32 %epoch.next, MOST_EPOCHS
+  br i1 %last, label %ask, label %done
+done:
+  ret i32 SERVED_DONE
+ask:
+  ret i32 SERVED_NOT
+}}
+declare i32 @llvm.ctpop.i32(i32)
+declare <32 x i32> @llvm.fshr.v32i32(<32 x i32>, <32 x i32>, <32 x i32>)
+"""

@@ -1,0 +1,55 @@
+"""What racecheck knows of barriers of CTAs and clusters: who meets whom, pass by pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptxtools.program.program import LANES
+
+from .race_accesses import warps_of
+from .race_phases import covers
+
+if TYPE_CHECKING:
+    from ptxtools.machine.events import View
+
+    from .clocks import Array, Clocks, Warp
+    from .race_verdict import Deciders
+
+
+class Barriers:
+    """The barriers of a grid."""
+
+    def __init__(self, deciders: Deciders) -> None:
+        self._deciders = deciders
+        self._passes: dict[Any, Array] = {}
+        self._meetings: dict[Any, set[int]] = {}  # warps that have come to a barrier, by its pass
+
+    def meet(self, clocks: Clocks, at: View, key: Any, warp: Warp) -> None:
+        """Note who comes to a pass of a barrier: in another schedule another one might, if more come than it is for, or
+        if somebody comes who does not know of the pass before."""
+        together = self._meetings.setdefault(key, set())
+        together.add(warp.agent)
+        count = at.source(1) if key[0] == "bar" and at.op.src[1] is not None else None
+        if count is not None and (len(together) - 1) * LANES >= int(count[at.leader]):
+            self._deciders.decide(at.op.where, "a barrier")
+        if not covers(warp.known, clocks.carried((*key[:-1], key[-1] - 1))):
+            self._deciders.decide(at.op.where, "a barrier")
+
+    def keys(self, view: View, what: str, lanes: Array, *, arriving: bool) -> set[Any]:
+        """What lanes meet at: a phase of a barrier, told by how often each has passed it."""
+        cluster = what.startswith("cluster")
+        numbers = np.zeros(len(lanes), np.int64) if cluster else view.source(0)[lanes].astype(np.int64)
+        keys = set()
+        per_cta = warps_of(view.launch)
+        for number in np.unique(numbers).tolist():
+            name = ("cluster", view.cluster.number) if cluster else ("bar", view.cluster.number, view.cta.rank, number)
+            threads = LANES * per_cta * (len(view.cluster.ctas) if cluster else 1)
+            passes = self._passes.setdefault(name, np.zeros(threads, np.int64))
+            first = LANES * (view.cta.rank * per_cta + view.warp if cluster else view.warp)
+            mine = first + lanes[numbers == number]
+            if arriving and what != "cluster wait":
+                passes[mine] += 1
+            keys |= {(*name, count) for count in np.unique(passes[mine]).tolist()}
+        return keys

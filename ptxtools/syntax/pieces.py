@@ -1,0 +1,101 @@
+"""A text as units with their words and comments, for what rewrites it without the loss that a tree means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ptxtools.isa.directives import SOURCES
+
+from .lexer import UnitLexer
+from .sources import read_sources
+
+_GAP = re.compile(r"(?P<space>\s+)|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)", re.ASCII)
+#: Lines that are no PTX: of a preprocessor, and of old debug information.
+_WHOLE_LINE = re.compile(r"#(?:[^\n\\]|\\.)*|@@[Dd][Ww][Aa][Rr][Ff]\b[^\n]*", re.DOTALL)
+
+COMMENT = "COMMENT"
+
+
+class Piece(NamedTuple):
+    """A token or a comment. kind: the token's type, or COMMENT; breaks: line ends between it and what precedes it;
+    apart: whether anything does."""
+
+    kind: str
+    text: str
+    breaks: int
+    apart: bool
+
+    @property
+    def ends_line(self) -> bool:
+        return self.kind == COMMENT and self.text.startswith("//")
+
+
+class Unit(NamedTuple):
+    """What the parser reads at once. kind: "statement", "header" (of a function or section), "{", "}", "verbatim" or
+    "comment"; span: offsets in the text; breaks: line ends before it."""
+
+    kind: str
+    pieces: tuple[Piece, ...]
+    span: tuple[int, int]
+    breaks: int
+
+
+def units(text: str) -> Iterator[Unit]:
+    """The units of a text without syntax errors, in order. Raises `Fault`."""
+    lexer = UnitLexer()
+    at = int(text.startswith("\ufeff"))
+    while True:
+        gap, at = _gap(text, at)
+        breaks = 0
+        for piece, begin in gap:
+            if piece.kind == COMMENT:
+                yield Unit("comment", (piece,), (begin, begin + len(piece.text)), breaks + piece.breaks)
+                breaks = 0
+            else:
+                breaks += piece.breaks
+        if at >= len(text):
+            return
+        unit = _unit(text, at, lexer, breaks)
+        yield unit
+        at = unit.span[1]
+
+
+def _unit(text: str, at: int, lexer: UnitLexer, breaks: int) -> Unit:
+    first = text[at]
+    if first in "{}":
+        return Unit(first, (Piece(first, first, breaks, True),), (at, at + 1), breaks)
+    whole = _WHOLE_LINE.match(text, at) if first in "#@" else None
+    if whole is not None or text.startswith(SOURCES, at):
+        end = whole.end() if whole is not None else read_sources(text, at)[1]
+        return Unit("verbatim", (), (at, end), breaks)
+    pieces = tuple(_pieces(text, at, lexer))
+    kind = "header" if any(p.kind in ("ENTRY", "FUNC", "SECTION") for p in pieces[:4]) else "statement"
+    return Unit(kind, pieces, (at, lexer.lexpos), breaks)
+
+
+def _pieces(text: str, at: int, lexer: UnitLexer) -> Iterator[Piece]:
+    """The tokens of the unit at `at`, and the comments between them."""
+    lexer.start(text, at)
+    while (token := lexer.token()) is not None:
+        breaks, apart = 0, token.lexpos > at
+        for piece, _ in _gap(text, at)[0] if apart else ():
+            if piece.kind == COMMENT:
+                yield piece._replace(breaks=breaks)
+                breaks = 0
+            else:
+                breaks += piece.breaks
+        yield Piece(token.type, token.value, breaks, apart)
+        at = token.lexpos + len(token.value)
+
+
+def _gap(text: str, at: int) -> tuple[list[tuple[Piece, int]], int]:
+    """Blanks and comments at `at`, each with its place, and where they end."""
+    found: list[tuple[Piece, int]] = []
+    while (match := _GAP.match(text, at)) is not None:
+        kind = COMMENT if match["comment"] else "SPACE"
+        shown = match[0].rstrip() if kind == COMMENT else match[0]
+        found.append((Piece(kind, shown, 0 if kind == COMMENT else match[0].count("\n"), True), at))
+        at = match.end()
+    return found, at

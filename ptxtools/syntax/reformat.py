@@ -1,0 +1,310 @@
+"""The canonical layout of a text: `ptx-lint --reformat`. Comments, names and numbers stay as they are written.
+
+One statement a line, indented by a tab for each open brace, labels at the margin; a blank and a tab between opcode and
+operands, modifiers in the manual's order; a parameter a line; of several blank lines one; comments behind neighbouring
+lines in one column. A line that a comment such as `// ptx-lint: disable=PTX501` speaks of keeps its words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ptxtools.diagnostics import Diagnostic, Severity
+from ptxtools.ir import Instruction, Module, Scope
+from ptxtools.ir.references import statements
+from ptxtools.isa.errors import OpcodeError
+from ptxtools.isa.opcode import resolve, slack
+
+from .faults import Fault
+from .parser import parse
+from .pieces import COMMENT, Piece, Unit, units
+from .spacing import joined
+
+#: Comments that are about their line.
+_ABOUT_LINES = re.compile(r"ptx-(?:lint|run):")
+#: Lines that are longer than this do not move the comments of their neighbours.
+_WIDEST = 80
+_LABELLED = frozenset({"BRANCHTARGETS", "CALLTARGETS", "CALLPROTOTYPE"})
+
+
+class Reformatted(NamedTuple):
+    """text: the canonical text, or the one that was given where it has syntax errors, which `errors` are."""
+
+    text: str
+    errors: list[Diagnostic]
+
+
+class _Line(NamedTuple):
+    """comment: what stands behind the code; opens: nothing but an opening brace."""
+
+    code: str
+    comment: str = ""
+    opens: bool = False
+
+
+def reformat(text: str, name: str = "<stdin>") -> Reformatted:
+    """The text in its canonical layout, with the line ends that it has. name: in errors.
+
+    A text with syntax errors stays as it is. What is read from the result is what is read from the text, except for the
+    order of modifiers; a text of which this cannot be said is refused, too.
+    """
+    module, found = parse(text, name)
+    errors = [d for d in found if d.severity is Severity.ERROR and not d.subject]
+    if errors:
+        return Reformatted(text, errors)
+    lines = "\r\n" if "\r\n" in text else "\n"
+    plain = text.replace("\r\n", "\n")
+    try:
+        canonical = "\n".join(_aligned(_lines(plain)))
+    except Fault as fault:
+        return Reformatted(text, [Diagnostic(fault.code, fault.message, fault.span, module.source)])
+    canonical = canonical and canonical.strip("\n") + "\n"
+    if text.startswith("\ufeff"):
+        canonical = "\ufeff" + canonical
+    again = parse(canonical, name)
+    if not _same(module, again.module) or len(again.diagnostics) != len(found):
+        message = "this text cannot be laid out anew without a change of its meaning"
+        return Reformatted(text, [Diagnostic("PTX100", message, (0, 0), module.source)])
+    return Reformatted(canonical.replace("\n", lines), [])
+
+
+def canonical_opcode(text: str) -> str:
+    """An opcode with its modifiers in the manual's order; as it is where no form of the manual fits."""
+    try:
+        found = resolve(text).text
+    except OpcodeError:
+        return text
+    same = slack(text) is None and sorted(found.split(".")) == sorted(text.split("."))
+    return found if same else text
+
+
+def _same(before: Module, after: Module) -> bool:
+    """Whether two trees are equal but for the order of modifiers."""
+    if before == after:
+        return True
+    for module in (before, after):
+        for function in module.functions:
+            _order(function.body)
+    return before == after
+
+
+def _order(body: Scope | None) -> None:
+    for statement in statements(body) if body is not None else ():
+        if isinstance(statement, Instruction):
+            statement.opcode = canonical_opcode(statement.opcode)
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _lines(text: str) -> list[_Line]:
+    kept = _kept(text)
+    lines: list[_Line] = []
+    depth, prefix, last = 0, "", ""
+    number = 1
+    at = 0
+    for unit in units(text):
+        start = unit.span[0]
+        number += text.count("\n", at, start)
+        at = start
+        if unit.kind == "}":
+            depth = max(depth - 1, 0)
+        gap = unit.breaks > 1 and bool(lines) and not lines[-1].opens and unit.kind != "}" and not prefix
+        here = unit.breaks == 0 and bool(lines)
+        margin = "\t" * depth
+        if unit.kind == "comment":
+            comment = unit.pieces[0].text
+            if here and not prefix:
+                lines[-1] = lines[-1]._replace(comment=f"{lines[-1].comment} {comment}".strip())
+            elif _before_code(text, unit):
+                lines += [_Line("")] * gap
+                prefix += f"{comment} "
+            else:
+                lines += [*[_Line("")] * gap, _Line(margin + prefix + comment)]
+                prefix = ""
+            last = unit.kind
+            continue
+        together = here and number in kept and last in ("statement", "verbatim") and not lines[-1].comment
+        made = list(_of_unit(text, unit, margin, number in kept))
+        if prefix:
+            made[0] = made[0]._replace(code=_with_prefix(made[0].code, prefix))
+        if together and not prefix:
+            made[0] = made[0]._replace(code=f"{lines.pop().code} {made[0].code.strip()}")
+        lines += [*[_Line("")] * gap, *made]
+        if unit.kind == "{" or (unit.kind == "header" and unit.pieces[-1].text == "{"):
+            depth += 1
+        prefix, last = "", unit.kind
+    if prefix:
+        lines.append(_Line("\t" * depth + prefix.rstrip()))
+    return lines
+
+
+def _before_code(text: str, unit: Unit) -> bool:
+    """Whether something other than a line's end follows a comment."""
+    if unit.pieces[0].ends_line:
+        return False
+    end = text.find("\n", unit.span[1])
+    rest = text[unit.span[1] : end if end >= 0 else len(text)].strip()
+    return bool(rest) and not rest.startswith("//")
+
+
+def _with_prefix(code: str, prefix: str) -> str:
+    stripped = code.lstrip("\t")
+    return code[: len(code) - len(stripped)] + prefix + stripped
+
+
+def _kept(text: str) -> set[int]:
+    """The lines that comments are about, which may be in a comment of their own or at a line's end."""
+    if not _ABOUT_LINES.search(text):
+        return set()
+    found: set[int] = set()
+    rows = text.split("\n")
+    for number, row in enumerate(rows, 1):
+        if _ABOUT_LINES.search(row):
+            found.add(number)
+            if not row.partition("//")[0].strip():
+                later = (n for n in range(number + 1, len(rows) + 1) if rows[n - 1].partition("//")[0].strip())
+                found.add(next(later, number))
+    return found
+
+
+def _of_unit(text: str, unit: Unit, margin: str, kept: bool) -> Iterator[_Line]:
+    if unit.kind in ("{", "}"):
+        yield _Line(margin + unit.kind, opens=unit.kind == "{")
+    elif unit.kind == "verbatim":
+        yield _Line(text[slice(*unit.span)].rstrip())
+    elif kept:
+        yield _Line(margin + text[slice(*unit.span)].strip(), opens=unit.pieces[-1].text == "{")
+    elif unit.kind == "header":
+        yield from _header(unit.pieces)
+    elif _is_label(unit.pieces):
+        yield _Line(joined(unit.pieces, "\t"))
+    elif (words := _opcode(unit.pieces)) is not None:
+        yield _Line(margin + _instruction(unit.pieces, words, margin))
+    else:
+        yield _Line(margin + joined(unit.pieces, margin + "\t"))
+
+
+def _is_label(pieces: Sequence[Piece]) -> bool:
+    return pieces[-1].text == ":" and all(p.kind in ("WORD", "CALL", ":", COMMENT) for p in pieces)
+
+
+def _opcode(pieces: Sequence[Piece]) -> tuple[int, int] | None:
+    """Where the words of the opcode begin and end; None if it is no instruction, or has comments among them."""
+    begin = 0
+    if pieces[0].text == "@":
+        begin = 3 if len(pieces) > 3 and pieces[1].text == "!" else 2
+    if begin >= len(pieces) or pieces[begin].kind not in ("WORD", "CALL"):
+        return None
+    if any(piece.kind == COMMENT for piece in pieces[: begin + 1]):
+        return None
+    end = begin + 1
+    while end < len(pieces) and pieces[end].text.startswith("."):
+        end += 1
+    after = pieces[end] if end < len(pieces) else None
+    labelled = after is not None and after.text == ":" and any(p.kind in _LABELLED for p in pieces)
+    return None if labelled else (begin, end)
+
+
+def _instruction(pieces: Sequence[Piece], words: tuple[int, int], margin: str) -> str:
+    begin, end = words
+    guard = "".join(piece.text for piece in pieces[:begin])
+    opcode = canonical_opcode("".join(piece.text for piece in pieces[begin:end]))
+    head = f"{guard} {opcode}" if guard else opcode
+    operands = joined(pieces[end:], margin + "\t", instruction=True)
+    return head + (operands if operands == ";" else f" \t{operands}")
+
+
+# --- headers ----------------------------------------------------------------------------------------------------------
+
+
+def _header(pieces: Sequence[Piece]) -> Iterator[_Line]:
+    """A function's header, a parameter and a directive a line; a section's."""
+    if any(piece.kind == "SECTION" for piece in pieces):
+        yield _Line(joined(pieces, ""), opens=True)
+        return
+    for chunk, inside in _chunks(pieces):
+        yield _Line("\t" * inside + joined(chunk, "\t"), opens=chunk[-1].text == "{")
+
+
+def _chunks(pieces: Sequence[Piece]) -> list[tuple[list[Piece], bool]]:
+    """The lines of a header, and which of them are parameters."""
+    first, last = _parameters(pieces)
+    chunks: list[tuple[list[Piece], bool]] = [([], False)]
+    depth = 0
+    for at, piece in enumerate(pieces):
+        inside = first < at < last
+        comment = piece.kind == COMMENT
+        starts = (
+            (inside and depth == 1 and (pieces[at - 1].text == "," or at == first + 1 or _behind(pieces, at)))
+            or first < at == last
+            or (last < at and depth == 0 and piece.text.startswith("."))
+            or (piece.text == "{" and depth == 0)
+            or (comment and piece.breaks > 0)
+        )
+        if starts and chunks[-1][0] and not (comment and piece.breaks == 0):
+            chunks.append(([], inside))
+        chunks[-1][0].append(piece)
+        depth += (piece.text in ("(", "[")) - (piece.text in (")", "]"))
+        if piece.text == "{" and last < at:
+            depth = 0
+    return chunks
+
+
+def _behind(pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a parameter begins here, behind comments."""
+    before = at - 1
+    while before > 0 and pieces[before].kind == COMMENT:
+        before -= 1
+    return before < at - 1 and pieces[before].text in (",", "(")
+
+
+def _parameters(pieces: Sequence[Piece]) -> tuple[int, int]:
+    """Where the brackets of the parameters stand that are not empty; (n, n) without any, n: where the name, or the
+    empty list, ends."""
+    depth = 0
+    name = -1
+    for at, piece in enumerate(pieces):
+        if piece.text == "(":
+            if depth == 0 and name >= 0:
+                return (at, _closing(pieces, at)) if pieces[at + 1].text != ")" else (at + 1, at + 1)
+            depth += 1
+        elif piece.text == ")":
+            depth -= 1
+        elif depth == 0 and piece.kind in ("WORD", "CALL"):
+            name = at
+        elif depth == 0 and name >= 0 and piece.kind != COMMENT:
+            break
+    return name, name
+
+
+def _closing(pieces: Sequence[Piece], at: int) -> int:
+    depth = 0
+    for index in range(at, len(pieces)):
+        depth += (pieces[index].text == "(") - (pieces[index].text == ")")
+        if depth == 0:
+            return index
+    return len(pieces) - 1
+
+
+# --- comments behind code ---------------------------------------------------------------------------------------------
+
+
+def _aligned(lines: Sequence[_Line]) -> Iterator[str]:
+    """The text of the lines; comments behind neighbouring ones begin in the same column."""
+    at = 0
+    while at < len(lines):
+        end = at
+        while end < len(lines) and lines[end].comment:
+            end += 1
+        if end == at:
+            yield lines[at].code.rstrip()
+            at += 1
+            continue
+        widths = [len(line.code.rpartition("\n")[2].expandtabs(8)) for line in lines[at:end]]
+        column = max((width for width in widths if width <= _WIDEST), default=0)
+        for line, width in zip(lines[at:end], widths, strict=True):
+            yield f"{line.code}{' ' * max(column - width, 0)}  {line.comment}"
+        at = end

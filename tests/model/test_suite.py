@@ -1,0 +1,52 @@
+"""Every litmus test of the test data has the verdict that it states, and reasons for, under every model."""
+
+from itertools import pairwise
+
+import pytest
+
+from ptxtools.diagnostics import PtxError
+from ptxtools.model import MODELS
+from ptxtools.model.executions import nearest, run
+from tests.model.suite import FILES, loaded, read, verdicts
+from tests.rows import rows
+
+
+@rows("path", FILES, ids=lambda path: path.stem)
+def test_verdicts(path):
+    text = path.read_text("utf-8")
+    test = read(text, path.name)
+    for version, stated in verdicts(text).items():
+        if stated == "not modelled":
+            with pytest.raises(PtxError):
+                run(test, version)
+            continue
+        outcomes = run(test, version)
+        assert not outcomes.cut and not outcomes.incomplete
+        assert ("allowed" if outcomes.allowed else "forbidden") == stated, (version, outcomes.states)
+
+
+@rows("path", FILES, ids=lambda path: path.stem)
+def test_quantifiers_say_what_is_true_of_some_model(path):
+    stated = set(verdicts(path.read_text("utf-8")).values())
+    assert loaded(path).quantifier == ("exists" if "allowed" in stated else "~exists")
+
+
+@rows("path", FILES, ids=lambda path: path.stem)
+def test_what_is_forbidden_has_a_reason(path):
+    """The nearest execution satisfies the condition and breaks an axiom, by a chain of steps that is a cycle."""
+    test, stated = loaded(path), verdicts(path.read_text("utf-8"))
+    for version in MODELS:
+        if stated[version] != "forbidden":
+            continue
+        execution = nearest(test, version)
+        if execution is None:
+            continue
+        assert test.condition.holds(execution.state) and execution.broken
+        for axiom, steps in execution.broken:
+            assert steps, axiom.name
+            assert all(late == early for (_, _, late), (_, early, _) in pairwise(steps))
+            assert axiom.kind == "empty" or steps[0][1] == steps[-1][2]
+
+
+def test_there_are_tests():
+    assert len(FILES) > 150
