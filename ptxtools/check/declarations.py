@@ -78,8 +78,10 @@ def check_constant_space(context: Context, variables: Iterable[Variable]) -> Non
 def check_unnamed(context: Context, unnamed: Iterable[tuple[Variable, bool]]) -> None:
     """Declarations without a name, and ranges of none (5.4.1): ptxas looks at what is written, and drops them."""
     for v, in_function in unnamed:
+        if v.name and not _space(context, v, in_function):
+            continue
         _shape(context, v)
-        if v.type != "pred":
+        if v.name or v.type != "pred":
             check_type(context, v)
         check_alignment(context, v.align, v)
         if v.bank is not None:

@@ -265,9 +265,7 @@ class _Search:
         self.open = left
         return True
 
-    def _candidates(
-        self, check: Callable[[], bool], before: list[_Choice] | None = None
-    ) -> list[_Choice] | None:
+    def _candidates(self, check: Callable[[], bool], before: list[_Choice] | None = None) -> list[_Choice] | None:
         """For each read and piece of memory the writes that it may read from when nothing else is known: those that
         pass a check when only this is chosen. None if a read has none."""
         found = []
