@@ -158,7 +158,8 @@ def fresh_section() -> list[str]:
         "Statements and modules made at random, none of them recorded: two operands mutated at once, any version and",
         "target, modifiers spoilt, declarations, functions and bodies. `tools/fresh_probes.py --seed N` makes them,",
         "asks ptxas, and prints the differences in groups. `agree` counts warnings (PTX610) as agreement; `policy` are",
-        "differences for a reason of the list above or below, errors where ptxas drops or misreads what is written.", "",
+        "differences for a reason of the list above or below, errors where ptxas drops or misreads what is written.",
+        "",
         "| seed | probes | ptxas accepts | agree | with a warning | policy | else |",
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
