@@ -27,6 +27,8 @@ from conformance.replay import Difference, deviations, differences  # noqa: E402
 DATA = ROOT / "testdata" / "conformance"
 REVIEWED = DATA / "deviations"
 FRESH = DATA / "fresh.tsv"
+#: Differences that only fresh probes have shown: as the lists beside it.
+FRESH_REVIEWED = REVIEWED / "fresh"
 PAGE = ROOT / "docs" / "conformance.md"
 TOPICS = {
     "availability": "at, and just below, the first version and target of every opcode and directive",
@@ -157,7 +159,8 @@ def fresh_section() -> list[str]:
         "Statements and modules made at random, none of them recorded: two operands mutated at once, any version and",
         "target, modifiers spoilt, declarations, functions and bodies. `tools/fresh_probes.py --seed N` makes them,",
         "asks ptxas, and prints the differences in groups. `agree` counts warnings (PTX610) as agreement; `policy` are",
-        "differences for a reason of the list above, errors where ptxas drops or misreads what is written.", "",
+        "differences for a reason of the list above or below, errors where ptxas drops or misreads what is written.",
+        "",
         "| seed | probes | ptxas accepts | agree | with a warning | policy | else |",
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
@@ -166,6 +169,9 @@ def fresh_section() -> list[str]:
             seed, total, accepted, agree, warned, reviewed, wrong = row.split("\t")
             share = f"{agree} ({100 * int(agree) / int(total):.2f} %)"
             lines.append(f"| {seed} | {total} | {accepted} | {share} | {warned} | {reviewed} | {wrong} |")
+    lines += ["", "| ours | reason that no recorded probe has shown |", "|---|---|"]
+    for deviation in deviations(FRESH_REVIEWED):
+        lines.append(f"| {deviation.verdict.pattern.replace('|', ', ')} | {deviation.reason} |")
     return lines
 
 

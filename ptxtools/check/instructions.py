@@ -303,6 +303,13 @@ class BodyChecker:
             span = name_span(item, name)
             register = found.register
             needs = (Need((), register.ptx, (register.target,)),)
+            if self.context.gathered is None and _fails(needs[0], self.context):
+                from ptxtools.isa.lenient import EARLY_REGISTERS
+
+                if EARLY_REGISTERS.fullmatch(name):
+                    message = f"'{name}' ({self.context.declared})"
+                    self.context.tolerate(message, span, section=register.section)
+                    return
             self.context.require(f"special register '{name}'", needs, span, register.section)
 
     # --- other statements ---------------------------------------------------------------------------------------------

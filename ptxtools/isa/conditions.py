@@ -9,6 +9,7 @@ prefetchu             the page declares several instructions, and this is the on
 @b   @a:reg           operand b is written; operand a is written as a register (known only with the operands)
      @a:4             it is this constant
      @a:handle        its address is in a register, where it could be a name; @a:entry: it names a kernel,
+     @a:func          a function
      @a:opaque        a texture, sampler or surface, @a:sampler: a sampler
      @a:indirect      it has a sampler beside the texture that is not fixed when the module is made: in a register, or
                       at all in unified mode

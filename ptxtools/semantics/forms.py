@@ -192,7 +192,7 @@ discard = global L2 : | 6770d
 createpolicy = L2 L2::evict_first L2::evict_last L2::evict_normal L2::evict_unchanged cvt fractional global range : b64
         | 18827 fef48 a656d f29cc
 mapa getctarank = shared::cluster : u32 u64 | f7479 0d7a1
-alloca stacksave stackrestore = : u32 u64 | 8dc84 fad72 8e4b7
+alloca stacksave stackrestore = : u32 u64 | eee23 fad72 8e4b7
 fence membar = acq_rel acquire release sc alias async async::generic tensormap::generic proxy mbarrier_init gl $scope
         global shared::cta shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster
         sync_restrict::shared::cluster::read :
