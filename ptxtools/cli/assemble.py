@@ -41,6 +41,7 @@ _EXAMPLES = examples(
     "ptx-as -d all.ptxo                     # PTX text back",
     "ptx-as -d a.out                        # the PTX that nvcc embedded",
     "ptx-as --info --format json all.ptxo",
+    "ptx-as a.ptx --compare b.ptx           # whatever registers and labels are called",
     "ptx-as - -o - < kernel.ptx | ptx-run - --list",
 )
 #: Bytes of all inputs, and processors, from which worker processes pay off. Starting them takes about a tenth of a
@@ -60,6 +61,8 @@ _MAX_NESTING = 10
 @click.option("-d", "--disassemble", is_flag=True, help="Print the PTX text of a container, or of a fatbin, cubin or "
               "ELF file that embeds PTX.")  # fmt: skip
 @click.option("--info", is_flag=True, help="Print a summary of a container's contents.")
+@click.option("--compare", metavar="OTHER", help="Print how the module differs from OTHER, whatever registers and "
+              "labels are called; exit with 1 if it does.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --info; default: text.")
 @click.option("--emit", type=click.Choice(["ptxo", "fatbin"]), default="ptxo", show_default=True,
               help="Write our container, or an NVIDIA fatbin that contains the PTX.")  # fmt: skip
@@ -93,6 +96,10 @@ def command(**options: Any) -> int:
 
 
 def _perform(options: dict[str, Any], names: list[str]) -> int:
+    if options["compare"]:
+        from .comparing import compare_files
+
+        return compare_files(names, options["compare"])
     if options["info"]:
         return _info(options, names)
     if options["disassemble"]:
@@ -147,9 +154,12 @@ def _expanded(arguments: list[str], depth: int = 0) -> list[str]:
 
 
 def _check_usage(options: dict[str, Any], names: list[str]) -> None:
-    reading = [flag for flag, name in (("--info", "info"), ("--disassemble", "disassemble")) if options[name]]
+    modes = (("--info", "info"), ("--disassemble", "disassemble"), ("--compare", "compare"))
+    reading = [flag for flag, name in modes if options[name]]
     if len(reading) > 1:
-        raise click.UsageError("--info and --disassemble exclude each other")
+        raise click.UsageError(f"{reading[0]} and {reading[1]} exclude each other")
+    if options["compare"] and options["output"]:
+        raise click.UsageError("-o cannot be used with --compare, which prints to standard output")
     if options["format_"] and not options["info"]:
         raise click.UsageError("--format requires --info")
     writing = [flag for flag, name in (
