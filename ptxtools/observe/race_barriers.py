@@ -53,6 +53,6 @@ class Barriers:
             if arriving and what != "cluster wait":
                 passes[mine] = self._open.setdefault(name, 0)
             elif not arriving:
-                self._open[name] = max(self._open[name], 1 + int(passes[mine].max()))
+                self._open[name] = max(self._open.get(name, 0), 1 + int(passes[mine].max()))
             keys |= {(*name, count) for count in np.unique(passes[mine]).tolist()}
         return keys
