@@ -24,7 +24,7 @@ from conformance import fresh  # noqa: E402
 from conformance.oracle import release_of, releases  # noqa: E402
 from conformance.record import Record, read_all  # noqa: E402
 from conformance.replay import Deviation, Difference, deviations, differences, tolerated  # noqa: E402
-from sweep_ptxas import FRESH, ask, ask_again  # noqa: E402
+from sweep_ptxas import FRESH, FRESH_REVIEWED, ask, ask_again  # noqa: E402
 
 DATA = ROOT / "testdata" / "conformance"
 #: Probes that are asked in one go.
@@ -51,17 +51,22 @@ def main() -> int:
     parser.add_argument("--only", default="", help="topics (regular expression)")
     arguments = parser.parse_args()
     oracles = releases(arguments.ptxas or ["ptxas"])
-    known = {record[:4] for record in read_all(DATA)}
+    taken: set[tuple[str, ...]] = {record[:4] for record in read_all(DATA)}
     made = fresh.probes(arguments.seed)
     records: dict[tuple[str, ...], Record] = {}
+    found: list[Difference] = []
     while len(records) < arguments.count:
         part = dict.fromkeys(itertools.islice(made, min(_PART, (arguments.count - len(records)) * 5 // 4 + 50)))
-        wanted = [p for p in part if release_of(p.setting) in oracles and tuple(p) not in known | records.keys()
+        wanted = [p for p in part if release_of(p.setting) in oracles and tuple(p) not in taken
                   and re.search(arguments.only, p.topic)]  # fmt: skip
-        for record in ask_again(oracles, ask(oracles, wanted)):
+        taken.update(map(tuple, wanted))
+        asked = ask(oracles, wanted)
+        again = {record[:4]: record for record in ask_again(oracles, [d.record for d in differences(asked)])}
+        for record in (again.get(record[:4], record) for record in asked):
             if not record.crashed and len(records) < arguments.count:
                 records[record[:4]] = record
-    figures = report(list(records.values()), arguments.most)
+        found += [d for d in differences(again.values()) if d.record[:4] in records]
+    figures = report(list(records.values()), found, arguments.most)
     if arguments.record:
         with FRESH.open("a") as file:
             file.write("\t".join(map(str, (arguments.seed, *figures))) + "\n")
@@ -75,21 +80,28 @@ def covers(review: Deviation, difference: Difference) -> bool:
     return all(pattern.fullmatch(text) for pattern, text in parts)
 
 
-def report(records: list[Record], most: int) -> tuple[int, ...]:
-    """Print groups and figures; returns how many probes, accepted by ptxas, in agreement, with a warning, reviewed,
-    and else."""
-    found = list(differences(records))
-    reviewed = deviations(DATA / "deviations")
-    wrong = [d for d in found if not any(covers(review, d) for review in reviewed)]
+def show(title: str, differences: list[Difference], most: int) -> None:
+    """The differences in groups, the largest first, with examples."""
     groups: dict[str, list[Difference]] = defaultdict(list)
-    for difference in wrong:
+    for difference in differences:
         groups[group(difference)].append(difference)
+    if differences:
+        print(f"{len(differences)} {title}:")
     for name, members in sorted(groups.items(), key=lambda item: -len(item[1]))[:most]:
         print(f"{len(members)} × {name}")
         for difference in members[:3]:
             print("    " + str(difference).replace("\n", "\n    "))
+
+
+def report(records: list[Record], found: list[Difference], most: int) -> tuple[int, ...]:
+    """Print groups and figures; returns how many probes, accepted by ptxas, in agreement, with a warning, reviewed,
+    and else."""
+    reviewed = [*deviations(DATA / "deviations"), *deviations(FRESH_REVIEWED)]
+    wrong = [d for d in found if not any(covers(review, d) for review in reviewed)]
+    show("differ for a reviewed reason", [d for d in found if d not in wrong], most)
+    show("differ", wrong, most)
     total = len(records)
-    warned = sum(map(tolerated, (r for r in records if r.accepted)))
+    warned = tolerated(r for r in records if r.accepted)
     counts = Counter(d.record.topic for d in found)
     for topic, number in sorted(Counter(r.topic for r in records).items()):
         print(f"{topic}: {number} probes, {counts[topic]} differ")

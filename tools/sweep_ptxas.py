@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance import boundaries, debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
+from conformance import additions, boundaries, debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
 from conformance.oracle import Oracle, release_of, releases  # noqa: E402
 from conformance.record import Record, read_all, write_all  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
@@ -27,6 +27,8 @@ from conformance.replay import Difference, deviations, differences  # noqa: E402
 DATA = ROOT / "testdata" / "conformance"
 REVIEWED = DATA / "deviations"
 FRESH = DATA / "fresh.tsv"
+#: Differences that only fresh probes have shown: as the lists beside it.
+FRESH_REVIEWED = REVIEWED / "fresh"
 PAGE = ROOT / "docs" / "conformance.md"
 TOPICS = {
     "availability": "at, and just below, the first version and target of every opcode and directive",
@@ -45,6 +47,7 @@ TOPICS = {
     "operand": "every kind of operand in every operand's place",
     "operands": "operands missing, superfluous, swapped, optional",
     "register": "special registers: types, components, places",
+    "release": "what each release from PTX 9.1 on brought, at its version, before it, and at the newest",
     "requirement": "what an old version and target lack, as ptxas names it",
     "spoilt": "modifiers missing, doubled, out of order, foreign",
     "statement": "what is no instruction",
@@ -156,7 +159,8 @@ def fresh_section() -> list[str]:
         "Statements and modules made at random, none of them recorded: two operands mutated at once, any version and",
         "target, modifiers spoilt, declarations, functions and bodies. `tools/fresh_probes.py --seed N` makes them,",
         "asks ptxas, and prints the differences in groups. `agree` counts warnings (PTX610) as agreement; `policy` are",
-        "differences for a reason of the list above, errors where ptxas drops or misreads what is written.", "",
+        "differences for a reason of the list above or below, errors where ptxas drops or misreads what is written.",
+        "",
         "| seed | probes | ptxas accepts | agree | with a warning | policy | else |",
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
@@ -165,6 +169,9 @@ def fresh_section() -> list[str]:
             seed, total, accepted, agree, warned, reviewed, wrong = row.split("\t")
             share = f"{agree} ({100 * int(agree) / int(total):.2f} %)"
             lines.append(f"| {seed} | {total} | {accepted} | {share} | {warned} | {reviewed} | {wrong} |")
+    lines += ["", "| ours | reason that no recorded probe has shown |", "|---|---|"]
+    for deviation in deviations(FRESH_REVIEWED):
+        lines.append(f"| {deviation.verdict.pattern.replace('|', ', ')} | {deviation.reason} |")
     return lines
 
 
@@ -210,7 +217,7 @@ def main() -> int:
         if arguments.anew:
             kept = [r for r in kept if not wanted.fullmatch(r.topic)]
         known = {r[:4] for r in kept}
-        sources = (instructions, structure, debugging, modules, slips, newer, boundaries)
+        sources = (instructions, structure, debugging, modules, slips, newer, boundaries, additions)
         every = dict.fromkeys(probe for source in sources for probe in source.probes())
         probes = [p for p in every if wanted.fullmatch(p.topic)]
         asked = ask(oracles, [p for p in probes if tuple(p) not in known])

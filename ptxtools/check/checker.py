@@ -10,7 +10,7 @@ from ptxtools.isa.directives import SOURCES
 
 from . import codes
 from .context import Context, Enough, Gathered
-from .declarations import check_constant_space, check_variable, same_declarator
+from .declarations import check_constant_space, check_unnamed, check_variable, same_declarator
 from .functions import check_alias, check_function_header, check_repeated_function, check_repeated_variable
 from .headers import check_headers
 from .instructions import BodyChecker, report_redeclaration
@@ -85,6 +85,7 @@ def _walk(context: Context) -> None:
         last = item
     debugging.finish()
     check_constant_space(context, module.variables)
+    check_unnamed(context, module.unnamed)
     check_undefined(context)
 
 

@@ -48,8 +48,11 @@ class Debugging:
     def file(self, item: File) -> None:
         """`.file`: a unique index; time stamp and size were added later."""
         context = self.context
-        if item.size is not None:
+        if item.timestamp is not None:
             context.require_addition("a time stamp in .file", item.span)
+            if item.size is None:
+                message = "a time stamp in .file without the file's size"
+                context.tolerate(message, item.span, section="11.5.3", help=("write the size behind it",))
         if item.index in self._files:
             where = f"the first one is on line {context.source.line_of(self._files[item.index][0])}"
             message = f".file {item.index} is given twice"

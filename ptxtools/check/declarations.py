@@ -1,4 +1,4 @@
-"""Variables: where each space, type, shape, alignment, attribute and initialiser is allowed (5.1, 5.2, 5.4)."""
+"""Variables: where each space, type, shape, alignment and attribute is allowed (5.1, 5.2, 5.4)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import NO_SPAN, Span
-from ptxtools.ir.nodes import Function, Immediate, Initializer, Member, SymbolValue, Variable
+from ptxtools.ir.nodes import Variable
 from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
 from . import codes
+from .availability import lack
 from .context import Context
+from .initialisers import check_initialiser
 from .refused import check_sizes, check_variable_name
 from .values import OPAQUE, Scope
 
@@ -29,14 +31,11 @@ _LISTS_SINCE = (1, 4)
 BANK, _LAST_BANK = "a constant bank", 10
 #: Bytes of constant memory that a module declares (5.1.3).
 _CONSTANT_BYTES = 65536
-_INITIALISED = frozenset({"global", "const"})
 _MAX_VECTOR_BITS = 128
 _MAX_PARAM_ALIGNMENT = 128
 #: Alignments and numbers of registers have 32 bits.
 _MAX_NUMBER = (1 << 32) - 1
-#: Types that an address, or a byte of one, can initialise.
-_ADDRESSES, _MASKED = ("u32", "u64"), ("u8", "u32", "u64")
-_CALLED = {"func": "a function", "entry": "a kernel"}
+_MANAGED = ".managed"
 #: Linkage added after PTX 1.0.
 _DATED = frozenset({"weak", "common"})
 
@@ -56,7 +55,7 @@ def check_variable(context: Context, variable: Variable, scope: Scope, *, in_fun
     if variable.attributes:
         _attributes(context, variable)
     if variable.init is not None:
-        _initialiser(context, variable, scope)
+        check_initialiser(context, variable, scope)
 
 
 def check_constant_space(context: Context, variables: Iterable[Variable]) -> None:
@@ -74,6 +73,23 @@ def check_constant_space(context: Context, variables: Iterable[Variable]) -> Non
             message = f"the .const variables up to '{v.name}' take {used} bytes; at most {_CONSTANT_BYTES} are allowed"
             context.report(codes.TOO_LARGE, message, v.name_span, section="5.1.3")
             return
+
+
+def check_unnamed(context: Context, unnamed: Iterable[tuple[Variable, bool]]) -> None:
+    """Declarations without a name, and ranges of none (5.4.1): ptxas looks at what is written, and drops them."""
+    for v, in_function in unnamed:
+        if v.name and not _space(context, v, in_function):
+            continue
+        _shape(context, v)
+        if v.name or v.type != "pred":
+            check_type(context, v)
+        check_alignment(context, v.align, v)
+        if v.bank is not None:
+            refuse_banks(context, v.span)
+        if in_function:
+            _in_function(context, v)
+        what = f"'{v.name}<0>' declares nothing" if v.name else "a declaration without a name"
+        context.tolerate(what, v.name_span if v.name else v.span, section="5.4.1", help=("remove it",))
 
 
 def same_declarator(earlier: object, later: Variable) -> bool:
@@ -135,7 +151,7 @@ def _in_function(context: Context, v: Variable) -> None:
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.3")
     if v.space == "param" and context.declared.version >= _LISTS_SINCE:
         context.require("a .param variable in a body", (Need((), (2, 0), ()),), v.name_span, "5.1.6.4")
-    if v.space == "param" and v.vector > 1:
+    if v.space == "param" and v.vector > 1 and not v.dims:
         message = f"'{v.name}': .param cannot contain vectors"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.6")
     if v.space == "param" and v.type == "f16x2" and not v.dims:
@@ -247,10 +263,24 @@ def _linkage(context: Context, v: Variable) -> None:
         message = f"'{v.name}': textures, samplers and surfaces cannot be .common"
         context.report(codes.LINKAGE, message, v.name_span, section="11.6.4")
     if v.linkage in _DATED:
-        context.require_directive(f".{v.linkage}", context.word(v.span, f".{v.linkage}"))
+        _dated(context, v)
     if v.linkage == "extern" and v.init is not None:
         message = f"'{v.name}' is defined elsewhere (.extern): it has no initialiser here"
         context.report(codes.INITIALISER_PLACE, message, v.name_span, section="11.6.1")
+
+
+def _dated(context: Context, v: Variable) -> None:
+    """`.weak` and `.common` came later; ptxas has .common on every target."""
+    from ptxtools.isa.directives import DIRECTIVES
+
+    name, span = f".{v.linkage}", context.word(v.span, f".{v.linkage}")
+    early = lack(name, (Need((), DIRECTIVES[name].ptx, ()),), context.declared)
+    needs = Need((), DIRECTIVES[name].ptx, (DIRECTIVES[name].target,))
+    late = lack(name, (needs,), context.declared)
+    if context.gathered is None and v.linkage == "common" and late and not early:
+        context.tolerate(f"{name} ({context.declared})", span, section="11.6.4")
+    else:
+        context.require_directive(name, span)
 
 
 def _attributes(context: Context, v: Variable) -> None:
@@ -261,6 +291,9 @@ def _attributes(context: Context, v: Variable) -> None:
         info = ATTRIBUTES.get(attribute)
         if info is None:
             context.report(codes.ATTRIBUTE, f"unknown attribute '{attribute}'", v.name_span, section="5.4.8")
+        elif v.space not in info.places and attribute == _MANAGED and _is_range(context, v):
+            message = f"attribute {attribute} of a range in .{v.space}"
+            context.tolerate(message, v.name_span, section="5.4.8", help=("remove it: it has no effect",))
         elif v.space not in info.places:
             message = f"'{v.name}': attribute {attribute} is for .global variables"
             context.report(codes.ATTRIBUTE, message, v.name_span, section="5.4.8")
@@ -271,107 +304,11 @@ def _attributes(context: Context, v: Variable) -> None:
             require_attribute(context, info, v.name_span)
 
 
+def _is_range(context: Context, v: Variable) -> bool:
+    """Whether `d<4>` declares the variable: ptxas does not look at the attributes of a range."""
+    return v.count is not None or context.text[v.name_span[1] :].lstrip()[:1] == "<"
+
+
 def require_attribute(context: Context, info: AttributeInfo, span: Span) -> None:
     """Check the version and target that an attribute needs."""
     context.require(f"attribute {info.name}", (Need((), info.ptx, (info.target,)),), span, "5.4.8")
-
-
-# --- initialisers (5.4.4) ---------------------------------------------------------------------------------------------
-
-
-def _initialiser(context: Context, v: Variable, scope: Scope) -> None:
-    if v.linkage == "extern":
-        return
-    if v.type in OPAQUE:
-        if not _names_members(v.init, len(v.dims)):
-            message = f"'{v.name}': a .{v.type} is initialised by members in braces, such as {{width = 16}}"
-            context.report(codes.INITIALISER_TYPE, message, v.name_span, section="5.3")
-        return
-    if v.space not in _INITIALISED:
-        message = f"'{v.name}': variables in .{v.space} cannot have an initialiser"
-        context.report(codes.INITIALISER_PLACE, message, v.name_span, section="5.4.4")
-        return
-    if v.type in ("f16", "f16x2") and v.init != []:
-        message = f"'{v.name}': a .{v.type} variable cannot have an initialiser"
-        context.report(
-            codes.INITIALISER_TYPE, message, v.name_span, help=("declare it as .b16 or .b32",), section="5.4.4"
-        )
-        return
-    shape = (*v.dims, v.vector) if v.vector > 1 else v.dims
-    assert v.init is not None
-    _Values(context, v, scope).check(v.init, shape)
-
-
-def _names_members(init: Initializer | None, depth: int) -> bool:
-    """Whether the initialiser of an opaque variable has only named members in its braces (of each element)."""
-    if not isinstance(init, list):
-        return False
-    return all(isinstance(part, Member) or (depth > 0 and _names_members(part, depth - 1)) for part in init)
-
-
-class _Values:
-    """The values of one initialiser; only the first error of each kind is reported."""
-
-    def __init__(self, context: Context, variable: Variable, scope: Scope) -> None:
-        self.context, self.variable, self.scope = context, variable, scope
-        self.said: set[str] = set()
-
-    def check(self, init: Initializer, shape: tuple[int | None, ...]) -> None:
-        waiting: list[tuple[Initializer, tuple[int | None, ...]]] = [(init, shape)]
-        while waiting:
-            part, dims = waiting.pop()
-            if isinstance(part, list):
-                if not dims:
-                    self._say(codes.INITIALISER_TYPE, "braces around the value of a scalar")
-                elif dims[0] is not None and len(part) > dims[0]:
-                    self._say(codes.INITIALISER_COUNT, f"{len(part)} values for {dims[0]} elements")
-                elif len(dims) == 1 and self.variable.vector > 1 and len(part) < self.variable.vector:
-                    self._say(codes.INITIALISER_COUNT, f"{len(part)} values for a vector of {self.variable.vector}")
-                else:
-                    waiting.extend((inner, dims[1:]) for inner in part)
-            elif dims:
-                self._say(codes.INITIALISER_COUNT, "a single value where a list in braces is required")
-            else:
-                self._value(part)
-
-    def _value(self, part: Initializer) -> None:
-        info = TYPES[self.variable.type]
-        if isinstance(part, Immediate):
-            whole = part.type in ("s64", "u64")
-            if whole == (info.kind == "float"):
-                # ptxas initialises an untyped variable with the bits of a floating-point constant.
-                if not (info.kind == "bits" and not whole):
-                    what = "an integer" if whole else "a floating-point"
-                    self._say(codes.INITIALISER_TYPE, f"{what} constant initialises a .{self.variable.type}")
-            elif not whole and info.kind == "int":
-                self._say(codes.INITIALISER_TYPE, f"a floating-point constant initialises a .{self.variable.type}")
-        elif isinstance(part, SymbolValue):
-            self._symbol(part)
-
-    def _symbol(self, part: SymbolValue) -> None:
-        if part.generic:
-            self.context.require_addition("generic() in an initialiser", self.variable.name_span)
-        if part.mask is not None:
-            self.context.require_addition("a mask in an initialiser", self.variable.name_span)
-        symbol = self.scope.lookup(part.name)
-        span = self.context.word(self.variable.span, part.name)
-        if symbol is None:
-            message = f"'{part.name}' is not declared before this initialiser"
-            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
-        elif isinstance(symbol, Variable) and symbol.space not in _INITIALISED:
-            message = f"'{part.name}' is in .{symbol.space}: only addresses in .global and .const can initialise"
-            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
-        elif not isinstance(symbol, (Variable, Function)):
-            message = f"'{part.name}' has no address"
-            self.context.report(codes.INITIALISER_SYMBOL, message, span, section="5.4.4")
-        elif self.variable.type not in (_ADDRESSES if part.mask is None else _MASKED):
-            self._say(codes.INITIALISER_TYPE, f"an address does not fit a .{self.variable.type}")
-        else:
-            what = _CALLED[symbol.kind] if isinstance(symbol, Function) else "a variable"
-            self.context.require_addition(f"the address of {what} as an initial value", span)
-
-    def _say(self, code: str, message: str) -> None:
-        if code not in self.said:
-            self.said.add(code)
-            v = self.variable
-            self.context.report(code, f"'{v.name}': {message}", v.name_span, section="5.4.4")

@@ -42,6 +42,8 @@ def check_function_header(context: Context, function: Function) -> None:
             _narrow(context, function)
         if len(function.returns) > 1 and all(v.space == "reg" for v in function.returns):
             _several_results(context, function.returns[1])
+    if function.kind == "entry" and not body:
+        context.require_addition("the declaration of a kernel", function.name_span)
     if function.kind == "entry":
         _entry_size(context, function)
         if function.returns:

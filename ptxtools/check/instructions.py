@@ -190,7 +190,8 @@ class BodyChecker:
         if op.name == "st.async":
             check_scope(context, op, parts_of(item).opcode)
         self._requirements(item, op, scope)
-        return any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
+        by_name = "spfactor" in op.mods  # its results must be in different registers
+        return by_name or any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
 
     def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
         """The problems of the operands. When collecting requirements, 32-bit addresses count as one (6.4.1)."""
@@ -302,6 +303,13 @@ class BodyChecker:
             span = name_span(item, name)
             register = found.register
             needs = (Need((), register.ptx, (register.target,)),)
+            if self.context.gathered is None and _fails(needs[0], self.context):
+                from ptxtools.isa.lenient import EARLY_REGISTERS
+
+                if EARLY_REGISTERS.fullmatch(name):
+                    message = f"'{name}' ({self.context.declared})"
+                    self.context.tolerate(message, span, section=register.section)
+                    return
             self.context.require(f"special register '{name}'", needs, span, register.section)
 
     # --- other statements ---------------------------------------------------------------------------------------------

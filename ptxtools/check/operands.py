@@ -241,15 +241,16 @@ class _Fit(VectorFit):
         )  # fmt: skip
 
     def _is_sum(self, operand: SymbolOffset, spec: OperandSpec) -> bool:
-        """Whether ptxas adds a register and a constant: of 32 bits, or of 64 in mov."""
+        """Whether ptxas adds a register and a constant: integers of 32 or 64 bits; 16 bits are cut from 32."""
         found, info = self.scope.resolve(operand.name), TYPES.get(spec.type or "")
         if self.op.family in _NO_SUM or self.op.name == "red.async" or self.op.section.startswith(_VIDEO):
             return False
         if found.kind != "reg" or found.vector or found.role or info is None or not {"imm", "reg"} <= spec.kinds:
             return False
-        wide = info.bits == 64 and self.op.family == "mov"
-        integers = {info.kind, TYPES[found.type].kind} <= {"int", "bits"} and info.bits == TYPES[found.type].bits
-        return spec.role == "src" and not spec.vector and integers and (info.bits == 32 or wide)
+        have = TYPES[found.type]
+        integers = {info.kind, have.kind} <= {"int", "bits"}
+        fits = (have.bits, info.bits) in ((32, 32), (64, 64), (32, 16))
+        return spec.role == "src" and not spec.vector and integers and fits
 
     def _constant(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         if spec.role == "dst":

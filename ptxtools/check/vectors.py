@@ -20,6 +20,8 @@ from .values import CONSTANTS, Scope, Value
 _LENGTHS = (1, 2, 4)
 #: Types held in untyped registers (5.2.3, 5.2.4), and in vectors also .f16 and .f16x2.
 _HELD_AS_BITS = frozenset({"f16", "f16x2", *REGISTER_TYPE})
+#: Where ptxas reads special registers in vectors of integers, besides mov: what is stored, and coordinates.
+_READ_SPECIAL = frozenset({"st", "stmatrix", "tex", "suld", "sust", "sured", "cp"})
 #: Constants as elements: the kind of type of the registers next to them.
 _BESIDE = {"s64": "int", "u64": "int", "f32": "float", "f64": "float"}
 
@@ -117,8 +119,8 @@ class VectorFit:
             yield self._problem(codes.OPERAND_KIND, f"{self._what(item)}, but a register is required", part)
             return
         special = isinstance(item, Name) and self.scope.resolve(item.name).kind == "sreg"
-        stored = self.op.name == "st" and self.op.type is not None and TYPES[self.op.type].kind != "float"
-        if special and stored and "sreg" not in spec.kinds:
+        whole = spec.type is not None and TYPES[spec.type].kind != "float"
+        if special and whole and self.op.family in _READ_SPECIAL and "sreg" not in spec.kinds and spec.role != "dst":
             message = f"special register '{getattr(item, 'name', '')}' is an element of '{spec.name}'"
             yield self._problem(codes.TOLERATED, message, part, ("copy it into a register with mov first",), "10")
             return

@@ -50,8 +50,9 @@ def _is(kind: str, operand: Operand, scope: Scope, setting: Setting) -> bool:
     if kind in ("opaque", "sampler"):
         found = scope.resolve(operand.name) if isinstance(operand, Name) else None
         return found is not None and is_handle(operand, found) and kind in ("opaque", found.type.removesuffix("ref"))
-    if kind == "entry":
-        return isinstance(operand, Name) and scope.resolve(operand.name).role == "entry"
+    if kind in ("entry", "func"):
+        found = scope.resolve(operand.name) if isinstance(operand, Name) else None
+        return found is not None and found.kind == "function" and found.role == kind
     return True
 
 

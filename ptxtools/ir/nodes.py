@@ -365,6 +365,8 @@ class Module:
     source: Source | None = field(default=None, compare=False, repr=False)
     #: Names in statements that could not be read: whether they are declared is not known.
     unread: set[str] = field(default_factory=set, compare=False, repr=False)
+    #: Declarations that name no variable, which ptxas ignores, each with whether it stands inside a function.
+    unnamed: list[tuple[Variable, bool]] = field(default_factory=list, compare=False, repr=False)
 
     def _header(self, name: str) -> Header | None:
         return next((i for i in self.items if isinstance(i, Header) and i.name == name), None)

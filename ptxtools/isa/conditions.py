@@ -9,6 +9,7 @@ prefetchu             the page declares several instructions, and this is the on
 @b   @a:reg           operand b is written; operand a is written as a register (known only with the operands)
      @a:4             it is this constant
      @a:handle        its address is in a register, where it could be a name; @a:entry: it names a kernel,
+     @a:func          a function
      @a:opaque        a texture, sampler or surface, @a:sampler: a sampler
      @a:indirect      it has a sampler beside the texture that is not fixed when the module is made: in a register, or
                       at all in unified mode
@@ -78,6 +79,15 @@ class Condition:
     def alternatives(self) -> tuple[Alternative, ...]:
         parts = self._text.split("|") if self._text else []
         return tuple(tuple(map(_term, part.split())) for part in parts)
+
+    @property
+    def always(self) -> bool:
+        """Whether it is empty."""
+        return not self._text
+
+    def is_word(self, word: str) -> bool:
+        """Whether one of the alternatives is a modifier (without dot), and nothing else."""
+        return f".{word}" in [part.strip() for part in self._text.split("|")]
 
     def match(self, context: Context) -> Alternative | None:
         """The first alternative that holds (() for the empty condition), or None."""

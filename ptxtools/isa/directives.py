@@ -185,6 +185,7 @@ class Addition(NamedTuple):
 #: Additions to directives, under the names that findings give them. Labels in debug sections and `inlined_at` are
 #: dated as ptxas does, which compilers relied on: the manual says 7.2. So are constant banks, which it does not date.
 ADDITIONS: dict[str, Addition] = {
+    "the declaration of a kernel": Addition((3, 0), "sm_10", "11.2.1"),
     "a list of parameters": Addition((1, 4), "sm_10", "11.2.1"),
     "a function parameter in .param": Addition((2, 0), "sm_20", "7.1"),
     "an array parameter without size": Addition((6, 0), "sm_30", "11.2.2"),

@@ -18,7 +18,8 @@ _FIELDS = frozenset({
 })  # fmt: skip
 _TESTS = frozenset({"finite", "infinite", "number", "notanumber", "normal", "subnormal"})
 _FORMATS = frozenset({"b8x16", "b6x16_p32", "b4x16_p64"})
-IGNORED = _FIELDS | _TESTS | _FORMATS | {"acc::f16", "acc::f32"}
+_SUMS = frozenset({"acc::f16", "acc::f32"})
+IGNORED = _FIELDS | _TESTS | _FORMATS | _SUMS
 #: But not behind those that they belong to.
 _OWN = {"tensormap": _FIELDS, "testp": _TESTS, "ldmatrix": _FORMATS, "tcgen05": _FORMATS}
 #: Types that it drops behind these.
@@ -77,6 +78,8 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
         loose = [at for at in loose if at > atoms.index("sp")]
     for count in range(len(loose) + 1) if len(loose) <= _MOST else (len(loose),):
         for gone in combinations(loose, count):
+            if any(sum(atoms[at] in words for at in gone) > 1 for words in (_FIELDS, _TESTS, _SUMS)):
+                continue  # "multiple … modifiers specified"
             kept = [atom for at, atom in enumerate(atoms) if at not in gone]
             first = atoms[gone[0]] if gone else ""
             if first:
@@ -90,6 +93,10 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
 
 def _drops(family: str, atom: str) -> bool:
     return (atom in IGNORED and atom not in _OWN.get(family, ())) or (atom in _TYPES and family in _TYPED)
+
+
+#: Special registers that ptxas has at every version.
+EARLY_REGISTERS = re.compile(r"%envreg\d+")
 
 
 class Earlier(NamedTuple):
@@ -120,8 +127,9 @@ EARLIER = (
     Earlier(r"(ld|st)\.shared::cta\.(ca|cg|cs|lu|cv|wb|wt)\..*", (7, 8), ("sm_20",)),
     Earlier(r"(atom|red)\.shared::cta\.(?!.*\.(b16|b?f16|b?f16x2)$).*", (7, 8), ("sm_12",)),
     Earlier(r"(isspacep|cvta(\.to)?)\.shared::cta.*", (7, 8), ("sm_20",)),
-    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\b(relaxed|cp_mask)\b).*\.b128", (9, 2), ("sm_90",)),
+    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\b(relaxed|cp_mask|report|32b)\b).*\.b128", (9, 2), ("sm_90",)),
     Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.cp_mask\.b128", (9, 2), ("sm_100",)),
+    Earlier(r"(suld|sust)\.b\.[12]d\.(v[24]\.)?b\d+\.(zero|clamp)", (2, 0)),
     Earlier(_F8F6F4, (8, 6), ("sm_100a",)),
     Earlier(_F8F6F4, (8, 7), ("sm_100a", "sm_103a", "sm_110a", "sm_100f", "sm_110f")),
 )  # fmt: skip

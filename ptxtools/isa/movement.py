@@ -14,6 +14,7 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     .type = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
     only .v4        => !.b64,.u64,.s64,.f64
     needs .f64      => sm_13
+    needs @a:func   => ptx 2.1
     needs @a:entry  => ptx 3.1, sm_35
     needs @a:opaque => ptx 3.1, sm_20    // indirect access (5.3)
     needs @a:sampler => ptx 4.3, sm_30

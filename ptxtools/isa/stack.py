@@ -12,7 +12,7 @@ PAGES = """
     needs => ptx 7.3, sm_52
 
 # 9.7.17.3 alloca
-    alloca.type  =ptr, size{, immAlign:u32(imm)};
+    alloca.type  =ptr, size{, immAlign:u32(imm 1..8388608)};
     .type = { .u32, .u64 };
     needs => ptx 7.3, sm_52
 """

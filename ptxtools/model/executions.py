@@ -14,17 +14,17 @@ from itertools import product
 from typing import TypeAlias
 
 from . import DEFAULT_MODEL
-from . import relations as algebra
 from .axioms import Model, model
+from .compiled import check_for
 from .features import refuse_unknown
 from .paths import DEFAULT_UNROLL, Path, Paths
 from .programs import Test
-from .relations import Rows
+from .relations import Events, Relation, members
 from .structures import Node, Skeleton, barrier_orders, skeleton
 from .terms import CHOICE, ORDER, PROGRAM, Axiom, Step
 
 #: Executions that are counted at most; beyond, the result says that it is incomplete.
-MOST_EXECUTIONS = 200_000
+MOST_EXECUTIONS = 50_000
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Execution:
     nodes: list[Node]
     lines: list[int]
     values: list[tuple[int | None, int | None]]
-    relations: dict[str, Rows]
+    relations: dict[str, list[Events]]
     state: dict[str, int]
     broken: list[tuple[Axiom, list[Step]]] = field(default_factory=list)
 
@@ -73,6 +73,11 @@ class Outcomes:
         if self.test.quantifier == "~exists":
             return self.matching == 0
         return self.matching == len(self.states) or not self.test.quantifier
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the verdict stands: all executions were counted, or one was found that decides it."""
+        return not self.incomplete or self.witness is not None
 
     @property
     def allowed(self) -> bool:
@@ -175,7 +180,7 @@ def _complete(
     outcomes.cut = paths.cut
 
 
-def _searches(test: Test, chosen: Model, paths: Paths, axioms: Sequence[Axiom]) -> Iterator[_Search]:
+def _searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]) -> Iterator[_Search]:
     initial = {}
     for location in test.locations.values():
         if location.memory == location.name:
@@ -196,23 +201,29 @@ class _Search:
     """The executions of one combination of paths. leaves: how many it has found."""
 
     def __init__(
-        self, test: Test, found: Skeleton, chosen: Model, axioms: Sequence[Axiom], paths: Paths, initial: dict[str, int]
+        self,
+        test: Test,
+        found: Skeleton,
+        chosen: Model,
+        axioms: tuple[Axiom, ...],
+        paths: Paths,
+        initial: dict[str, int],
     ) -> None:
         self.test, self.found, self.chosen, self.axioms = test, found, chosen, axioms
         self.paths, self.initial, self.leaves = paths, initial, 0
         x = self.x = found.structure
-        n = x.n
-        for name in ("rf", "sc", "ordered"):
-            x.given[name] = [0] * n
-        strong = self.strong = chosen.morally_strong.rows(x)
+        self.check = check_for(x, axioms, (chosen.coherence.term, chosen.cause.term))
+        self.n = x.universe.n
+        for name in ("rf", "rf^-1", "sc", "ordered"):
+            x.given[name] = 0
+        related = chosen.morally_strong.rows(x)
+        strong = self.strong = x.universe.rows(related)
         writes = x.sets["W"]
-        self.open = [(a, b) for a, b in algebra.pairs(strong) if a < b and writes >> a & 1 and writes >> b & 1]
+        self.open = [(a, b) for a, b in x.universe.pairs(related) if a < b and writes >> a & 1 and writes >> b & 1]
         self.fences = [(a, b) for a, b in found.fences if strong[a] >> b & 1]
-        mixed = any(len(node.pieces) > 1 for node in found.nodes if node.thread >= 0) or any(
-            node.thread < 0 and len(node.pieces) > 1 for node in found.nodes
-        )
-        self.parts: list[Rows] = [[0] * n for _ in found.pieces] if mixed else []
-        x.parts = list(zip(self.parts, found.writers, strict=True)) if mixed else []
+        mixed = any(len(node.pieces) > 1 for node in found.nodes)
+        every = x.sets["_"]
+        x.parts = [[0, x.universe.product(every, writers)] for writers in found.writers] if mixed else []
         self.sources: dict[tuple[int, int], int] = {}
         #: For each thread the reads all of whose pieces have a source.
         self.chosen_reads = [0] * len(found.paths)
@@ -236,30 +247,27 @@ class _Search:
                         yield from self._final_states()
 
     def _allowed(self) -> bool:
-        return all(axiom.allows(self.x) for axiom in self.axioms)
+        return self.check(self.x)
 
     def _order_by_itself(self) -> bool:
         """Order those pairs of writes that only one order is possible for when nothing else is known: of one thread,
         for instance. False if there is none."""
-        given, left = self.x.given["ordered"], []
-        follows = self.x.given["po"] if any(axiom.name == "SC-per-Location" for axiom in self.axioms) else None
+        given, left = self.x.given, []
+        by_program = any(axiom.name == "SC-per-Location" for axiom in self.axioms)
         for a, b in self.open:
-            if follows is not None and follows[a] >> b & 1:  # which spares two checks
-                given[a] |= 1 << b
+            if by_program and self.x.universe.holds(given["po"], a, b):  # which spares two checks
+                given["ordered"] |= 1 << a * self.n + b
                 continue
-            possible = []
+            possible, before = [], given["ordered"]
             for early, late in ((a, b), (b, a)):
-                given[early] |= 1 << late
+                given["ordered"] = before | 1 << early * self.n + late
                 self.x.changed(ORDER)
                 if self._allowed():
-                    possible.append((early, late))
-                given[early] &= ~(1 << late)
-            self.x.changed(ORDER)
+                    possible.append(given["ordered"])
             if not possible:
                 return False
-            if len(possible) == 1:
-                given[possible[0][0]] |= 1 << possible[0][1]
-            else:
+            given["ordered"] = possible[0] if len(possible) == 1 else before
+            if len(possible) == 2:
                 left.append((a, b))
         self.x.changed(ORDER)
         self.open = left
@@ -270,7 +278,7 @@ class _Search:
         pass a check when only this is chosen. None if a read has none."""
         found = []
         all_ = before or [
-            (read, piece, list(algebra.members(self.found.writers[piece] & ~(1 << read))))
+            (read, piece, list(members(self.found.writers[piece] & ~(1 << read))))
             for read, piece in self.found.slots
         ]  # fmt: skip
         for read, piece, possible in all_:
@@ -286,9 +294,10 @@ class _Search:
         return found
 
     def _set(self, read: int, piece: int, write: int) -> None:
-        self.x.given["rf"][write] |= 1 << read
-        if self.parts:
-            self.parts[piece][write] |= 1 << read
+        self.x.given["rf"] |= 1 << write * self.n + read
+        self.x.given["rf^-1"] |= 1 << read * self.n + write
+        if self.x.parts:
+            self.x.parts[piece][0] |= 1 << read * self.n + write
         self.sources[read, piece] = write
         node = self.found.nodes[read]
         if all((read, other) in self.sources for other in node.pieces):
@@ -297,12 +306,13 @@ class _Search:
 
     def _clear(self, read: int, piece: int, write: int) -> None:
         del self.sources[read, piece]
-        if self.parts:
-            self.parts[piece][write] &= ~(1 << read)
+        if self.x.parts:
+            self.x.parts[piece][0] &= ~(1 << read * self.n + write)
         node = self.found.nodes[read]
         self.chosen_reads[node.thread] &= ~(1 << node.at)
         if not any(self.sources.get((read, other)) == write for other in node.pieces):
-            self.x.given["rf"][write] &= ~(1 << read)
+            self.x.given["rf"] &= ~(1 << write * self.n + read)
+            self.x.given["rf^-1"] &= ~(1 << read * self.n + write)
         self.x.changed(CHOICE if self.strong[write] >> read & 1 else ORDER)
 
     def _fence_orders(self, at: int) -> Iterator[None]:
@@ -311,14 +321,14 @@ class _Search:
             yield
             return
         a, b = self.fences[at]
-        order = self.x.given["sc"]
+        before = self.x.given["sc"]
         for early, late in ((a, b), (b, a)):
-            order[early] |= 1 << late
+            self.x.given["sc"] = before | 1 << early * self.n + late
             self.x.changed(CHOICE)
-            if algebra.is_acyclic(order) and self._allowed():
+            if self.x.universe.is_acyclic(self.x.given["sc"]) and self._allowed():
                 yield from self._fence_orders(at + 1)
-            order[early] &= ~(1 << late)
-            self.x.changed(CHOICE)
+        self.x.given["sc"] = before
+        self.x.changed(CHOICE)
 
     def _reads(self, at: int, candidates: list[_Choice]) -> Iterator[None]:
         if at == len(candidates):
@@ -334,27 +344,26 @@ class _Search:
 
     def _write_orders(self, pairs: list[tuple[int, int]]) -> Iterator[None]:
         """Every direction of each pair of writes that nothing orders yet (8.9.6)."""
-        order = self.chosen.coherence.rows(self.x)
-        pair = next(((a, b) for a, b in pairs if not (order[a] >> b & 1 or order[b] >> a & 1)), None)
+        order, holds = self.chosen.coherence.rows(self.x), self.x.universe.holds
+        pair = next(((a, b) for a, b in pairs if not (holds(order, a, b) or holds(order, b, a))), None)
         if pair is None:
             yield
             return
-        given = self.x.given["ordered"]
+        before = self.x.given["ordered"]
         for early, late in (pair, pair[::-1]):
-            given[early] |= 1 << late
+            self.x.given["ordered"] = before | 1 << early * self.n + late
             self.x.changed(ORDER)
             if self._allowed():
                 yield from self._write_orders(pairs)
-            given[early] &= ~(1 << late)
-            self.x.changed(ORDER)
+        self.x.given["ordered"] = before
+        self.x.changed(ORDER)
 
     def _caused_writes(self) -> list[tuple[int, int]]:
-        """Without the axiom Coherence: pairs of writes that causality relates, and that may be ordered either way."""
+        """Without the axiom Coherence: the writes that causality relates, which may be ordered either way."""
         if self.chosen.without != "Coherence":
             return []
-        cause, overlap, writes = self.chosen.cause.rows(self.x), self.x.given["overlap"], self.x.sets["W"]
-        caused = [(a, b) for a, b in algebra.pairs(algebra.common(cause, overlap)) if writes >> a & writes >> b & 1]
-        return caused
+        caused, writes = self.chosen.cause.rows(self.x) & self.x.given["overlap"], self.x.sets["W"]
+        return [(a, b) for a, b in self.x.universe.pairs(caused) if writes >> a & writes >> b & 1]
 
     # --- values ---
 
@@ -374,7 +383,7 @@ class _Search:
         """What the reads of a path returned, 0 where it is not needed; None if one of them is not known yet."""
         reads = [0] * len(path.events)
         first = self.found.first[thread]
-        for at in algebra.members(needs):
+        for at in members(needs):
             value = self._read_value(first + at)
             if value is None:
                 return None
@@ -440,8 +449,8 @@ class _Search:
 
     def _last_values(self, piece: int) -> Iterator[int]:
         """What the writes leave that no other one follows in the coherence order: several, if they race."""
-        order, writers = self.chosen.coherence.rows(self.x), self.found.writers[piece]
-        for write in algebra.members(writers):
+        order, writers = self.x.universe.rows(self.chosen.coherence.rows(self.x)), self.found.writers[piece]
+        for write in members(writers):
             if not order[write] & writers:
                 value = self._written_value(write, piece)
                 assert value is not None, "No-Thin-Air gives every write a value"
@@ -476,12 +485,9 @@ class _Search:
                     part = self._written_value(n, piece) or 0
                     written |= part << 8 * (self.found.pieces[piece][1] - node.start)
             values.append((read, written))
-        names: dict[str, Callable[[], Rows]] = {
-            definition.name: (lambda term=definition: list(term.rows(self.x)))  # type: ignore[misc]
-            for definition in self.chosen.definitions
-        }
-        relations = {name: list(rows) for name, rows in self.x.given.items()}
-        relations |= {name: rows() for name, rows in names.items()}
+        found: dict[str, Relation] = {**self.x.given}
+        found.update((definition.name, definition.rows(self.x)) for definition in self.chosen.definitions)
+        relations = {name: self.x.universe.rows(relation) for name, relation in found.items()}
         broken = [(axiom, axiom.violation(self.x)) for axiom in self.chosen.axioms if not axiom.allows(self.x)]
         threads = [path.thread.name for path in self.found.paths]
         position = self.test.source.position
@@ -491,14 +497,14 @@ class _Search:
     def races(self) -> tuple[bool, bool]:
         """Whether two conflicting operations race (8.7.1), and whether two of different sizes do (8.7.2)."""
         x = self.x
-        cause, strong = self.chosen.cause.rows(x), self.chosen.morally_strong.rows(x)
+        cause, strong = x.universe.rows(self.chosen.cause.rows(x)), self.strong
         race = mixed = False
-        for a, row in enumerate(x.given["overlap"]):
+        for a, row in enumerate(x.universe.rows(x.given["overlap"])):
             if self.found.nodes[a].thread < 0 or not x.sets["W"] >> a & 1:
                 continue
-            for b in algebra.members(row & ~strong[a] & ~cause[a]):
+            for b in members(row & ~strong[a] & ~cause[a]):
                 if self.found.nodes[b].thread in (-1, self.found.nodes[a].thread) or cause[b] >> a & 1:
                     continue
                 race = True
-                mixed |= not x.given["overlap-completely"][a] >> b & 1
+                mixed |= not x.universe.holds(x.given["overlap-completely"], a, b)
         return race, mixed

@@ -113,6 +113,11 @@ class Specifiers:
         )
 
 
+def names_nothing(variable: Variable) -> bool:
+    """Whether a declaration has no name, or a range of none: `.global .b32;`, `.global .b32 x<0>;`."""
+    return not variable.name or (variable.count == 0 and variable.space != "reg")
+
+
 def single_variables(variables: list[Variable]) -> Iterator[Variable]:
     """The variables of a declaration, those of a range `d<4>` one by one (5.4.6); registers stay a range."""
     for variable in variables:
@@ -122,7 +127,5 @@ def single_variables(variables: list[Variable]) -> Iterator[Variable]:
         if variable.count > MOST_RANGE_VARIABLES:
             message = f"{variable.count} variables in one declaration; at most {MOST_RANGE_VARIABLES} are allowed"
             raise Fault("PTX104", message, variable.name_span)
-        if variable.count == 0:
-            raise Fault("PTX108", f"'{variable.name}<0>' declares nothing", variable.name_span)
         for number in range(variable.count):
             yield replace(variable, name=f"{variable.name}{number}", count=None)

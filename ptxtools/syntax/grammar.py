@@ -107,9 +107,11 @@ class Actions:
     def p_target(self, p: Any) -> None:
         p[0] = Header(p[1], tuple(p[2]), self._whole(p))
 
-    @rule("file : FILE integer STRING | FILE integer STRING ',' integer ',' integer")
+    @rule("""file : FILE integer STRING | FILE integer STRING ',' integer
+                  | FILE integer STRING ',' integer ',' integer""")
     def p_file(self, p: Any) -> None:
-        timestamp, size = (p[5], p[7]) if len(p) > 4 else (None, None)
+        """A time stamp without a size is what ptxas takes, too."""
+        timestamp, size = (p[i] if len(p) > i else None for i in (5, 7))
         p[0] = File(p[2], p[3][1:-1], timestamp, size, self._whole(p))
 
     @rule("loc : LOC integer integer integer")
@@ -198,6 +200,12 @@ class Actions:
     def p_variables(self, p: Any) -> None:
         found = declarations.Specifiers(p[1], self._whole(p)).check()
         p[0] = [found.variable(name, self._whole(p)) for name in p[2]]
+
+    @rule("variables : specifiers")
+    def p_variables_unnamed(self, p: Any) -> None:
+        """ptxas takes it."""
+        found = declarations.Specifiers(p[1], self._whole(p)).check()
+        p[0] = [found.variable(declarations.Declarator(""), self._whole(p))]
 
     @rule("""first_specifier : LINKAGE | SPACE | ALIGN NUMBER
              specifier : LINKAGE | SPACE | ALIGN NUMBER | VECTOR | TYPE | PTR""")

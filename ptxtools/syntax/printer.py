@@ -161,7 +161,7 @@ def _symbol_value(value: SymbolValue) -> str:
 
 def _file(file: File) -> str:
     text = f".file {file.index} {_string(file.name)}"
-    return text if file.timestamp is None else f"{text}, {file.timestamp}, {file.size}"
+    return ", ".join([text, *(str(n) for n in (file.timestamp, file.size) if n is not None)])
 
 
 _STATEMENTS: dict[type, Callable[[Any], str]] = {

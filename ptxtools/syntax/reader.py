@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
@@ -29,10 +30,11 @@ from ptxtools.ir import (
     Module,
     Scope,
     Section,
+    Variable,
 )
 from ptxtools.isa.directives import SOURCES
 
-from .declarations import single_variables
+from .declarations import names_nothing, single_variables
 from .faults import Fault
 from .limits import MOST_FAULTS, MOST_SCOPES
 from .sources import read_sources
@@ -280,7 +282,13 @@ class Reader:
             word = _word(self.text, at)
             raise Fault("PTX117", f"{self.text[slice(*word)]} is allowed only outside of functions", word)
         items = self._scopes[-1].items
-        items.extend(single_variables(node)) if isinstance(node, list) else items.append(node)
+        items.extend(self._variables(node)) if isinstance(node, list) else items.append(node)
+
+    def _variables(self, declared: list[Variable]) -> Iterator[Variable]:
+        """The variables of one declaration; those without a name are kept apart."""
+        inside = self._function is not None
+        self.module.unnamed += [(v, inside) for v in declared if names_nothing(v)]
+        return single_variables([v for v in declared if not names_nothing(v)])
 
     def _place_in_module(self, node: Any, at: int) -> None:
         if isinstance(node, _BODY_ONLY):
@@ -291,7 +299,7 @@ class Reader:
         self._astray = False
         items = self.module.items
         if isinstance(node, list):
-            items.extend(single_variables(node))
+            items.extend(self._variables(node))
             return
         items.append(node)
         if isinstance(node, Section):

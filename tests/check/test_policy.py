@@ -98,7 +98,7 @@ def test_opcodes_that_ptxas_takes(opcode: str, plain: str, word: str) -> None:
 @pytest.mark.parametrize("opcode", [
     "mul.rank.lo.s32", "add.s32.s32", "add.foo.s32", "tcgen05.rank.ld.sync.aligned.32x32b.x2.b32",
     "tcgen05.alloc.cta_group::1.sync.b32", "mma.sync.m16n8k8.row.col.f16.f16.f16.f16", "testp.f32", "xor.b64.texref",
-    "add.ftz.ftz.f32", "rank.add.f32",
+    "add.ftz.ftz.f32", "rank.add.f32", "add.f32.acc::f16.acc::f16", "add.f32.rank.box_dim", "ret.finite.normal",
 ])  # fmt: skip
 def test_opcodes_that_it_refuses(opcode: str) -> None:
     with pytest.raises(isa.OpcodeError):
@@ -112,6 +112,7 @@ def test_opcodes_that_it_refuses(opcode: str) -> None:
     ("bar.sync 0;", "1.5", "sm_13", []), ("ld.shared::cta.b32 %r1, [s];", "7.8", "sm_21", ["PTX610"]),
     ("addc.u64 %rd1, %rd2, %rd3;", "3.0", "sm_20", ["PTX610"]), ("div.rn.f64 %fd1, %fd2, %fd3;", "1.3", "sm_13",
                                                                   ["PTX610"]),
+    ("mov.b32 %r1, %envreg3;", "2.0", "sm_20", ["PTX610"]), ("mov.b32 %r1, %envreg3;", "2.1", "sm_20", []),
 ])  # fmt: skip
 def test_what_ptxas_has_before_the_manual(text: str, version: str, target: str, codes: list[str]) -> None:
     assert line(text, version, target, ".address_size 64" if version >= "2.3" else "") == codes
@@ -138,6 +139,87 @@ def test_kind_f8f6f4_of_two_8_bit_formats(target: str, types: str, codes: list[s
 ])  # fmt: skip
 def test_operands_that_ptxas_takes(text: str, codes: list[str]) -> None:
     assert line(text) == codes
+
+
+@pytest.mark.parametrize(("text", "codes"), [
+    ("add.u16 %h1, %h1, %r1+1;", ["PTX610"]), ("add.u16 %h1, %h1, %rd1+1;", ["PTX203"]),
+    ("st.u64 [%rd1], %rd2+1;", ["PTX610"]), ("add.u64 %rd1, %rd1, %r1+1;", ["PTX203"]),
+    ("add.f64 %fd1, %fd1, %r1+1;", ["PTX203"]),
+    ("stmatrix.sync.aligned.m8n8.x2.shared.b16 [s], {%tid.x, %r1};", ["PTX610"]),
+    ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0, %r1}, {%tid.x}, {%r0}, {%r0, %r1};", ["PTX251"]),
+    ("alloca.u64 %rd1, %rd2, 16;", []), ("alloca.u64 %rd1, %rd2, 24;", ["PTX225"]),
+    ("alloca.u64 %rd1, %rd2, 0;", ["PTX225"]),
+])  # fmt: skip
+def test_sums_special_registers_and_alignments(text: str, codes: list[str]) -> None:
+    assert line(text) == codes
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_sums_of_32_and_64_bits(engine: str) -> None:
+    """Of 32 bits, 16 are cut off where a shorter operand is wanted."""
+    text = """.version 9.0
+.target sm_90
+.address_size 64
+.entry k(.param .u64 out)
+{
+    .reg .b64 d, a, b; .reg .b32 t; .reg .b16 h; .reg .pred p;
+    ld.param.u64 d, [out];
+    mov.u32 t, %tid.x;
+    mul.wide.u32 a, t, 16;
+    add.u64 d, d, a;
+    mad.lo.u32 t, t, 70000, 65530;
+    setp.gt.s16 p, t+1, 0;
+    selp.s16 h, 7, t+9, p;
+    cvt.u64.u16 b, h;
+    st.global.u64 [d], b;
+    and.b64 a, a, a+16;
+    st.global.u64 [d+8], a+0x7fffffff;
+    ret;
+}
+"""
+    with pytest.warns(ptxtools.PtxWarning):
+        module = ptxtools.loads(text)
+    out = np.zeros((32, 2), np.uint64)
+    ptxtools.Device("sm_90", engine=engine).launch(module["k"], 1, 32, [out])
+    values = [70000 * lane + 65530 for lane in range(32)]
+    positive = [0 < (value + 1) % 65536 < 32768 for value in values]
+    assert 5 < sum(positive) < 27
+    assert out[:, 0].tolist() == [7 if good else (v + 9) % 65536 for v, good in zip(values, positive, strict=True)]
+    assert out[:, 1].tolist() == [(16 * lane & 16 * lane + 16) + 0x7FFFFFFF for lane in range(32)]
+
+
+@pytest.mark.parametrize(("module", "codes"), [
+    (".global .b32;", ["PTX610"]), (".visible .const .align 8 .v2 .f32;", ["PTX610"]), (".global .v4 .b64;",
+                                                                                    ["PTX423", "PTX610"]),
+    (".global .align 3 .b32;", ["PTX424", "PTX610"]), (".global .b32 x<0>, y;", ["PTX610"]),
+    (".entry j() { .reg .b32; .local .f32 x<0>; ret; }", ["PTX610", "PTX610"]),
+    (".local .b32;", ["PTX610"]), (".local .b32 x<0>;", ["PTX421"]), (".global .pred;", ["PTX610"]),
+    (".global .pred x<0>;", ["PTX422", "PTX610"]), (".entry j() { .extern .global .b32; ret; }",
+                                                      ["PTX420", "PTX610"]), (".global .b32 = 1;", ["PTX100"]),
+    ('.file 1 "a.cu", 5', ["PTX610"]), ('.file 1 "a.cu", 5, 7', []), ('.file 1 "a.cu", 5,', ["PTX100"]),
+    (".shared .attribute(.managed) .b32 x<3>;", ["PTX610"]), (".shared .attribute(.managed) .b32 x;", ["PTX425"]),
+    (".entry j() { .param .v2 .b32 x[2]; ret; }", []), (".entry j() { .param .v2 .b32 x; ret; }", ["PTX423"]),
+])  # fmt: skip
+def test_declarations_that_ptxas_takes(module: str, codes: list[str]) -> None:
+    text = f".version 9.0\n.target sm_90\n.address_size 64\n{module}\n.entry k() {{ ret; }}\n"
+    result = parse(text)
+    assert sorted(d.code for d in [*result.diagnostics, *check(result.module)]) == codes
+
+
+@pytest.mark.parametrize(("module", "version", "target", "codes"), [
+    (".common .global .b32 x;", "5.0", "sm_13", ["PTX610"]), (".common .global .b32 x;", "4.3", "sm_13", ["PTX301"]),
+    (".common .global .b32 x;", "5.0", "sm_20", []), (".extern .entry g();", "2.3", "sm_20", ["PTX301"]),
+    (".extern .entry g();", "3.0", "sm_20", []),
+    (".func h() { ret; } .entry j() { .reg .b64 d; mov.b64 d, h; ret; }", "2.0", "sm_20", ["PTX301"]),
+    (".func h() { ret; } .entry j() { .reg .b64 d; mov.b64 d, h; ret; }", "2.1", "sm_20", []),
+    (".global .surfref s; .entry j() { .reg .b16 h; .reg .b32 x; suld.b.1d.b8.zero h, [s, {x}]; ret; }", "2.0", "sm_13",
+     ["PTX610"]),
+    (".global .surfref s; .entry j() { .reg .b16 h; .reg .b32 x; suld.b.1d.b8.zero h, [s, {x}]; ret; }", "1.5", "sm_13",
+     ["PTX301"]),
+])  # fmt: skip
+def test_parts_of_modules_at_old_versions(module: str, version: str, target: str, codes: list[str]) -> None:
+    text = f".version {version}\n.target {target}\n{module}\n.entry k() {{ ret; }}\n"
+    assert [code for code, _ in found(text)] == codes
 
 
 @pytest.mark.parametrize("align", [".align 8 .align 4", ".align 4 .align 2 .align 8"])

@@ -21,6 +21,8 @@ DROPPED = {
     "st.global.b32 [e], d; ret; }": "an alignment behind the type is dropped",
     "mma.sync.aligned.m16n8k16.row.col.f16.e4m3.e4m3.f16.u4 {%r0, %r1}, {%r0, %r1}, {%r0}, {%r0, %r1};":
     "a fifth type is dropped",
+    "mma.sp.sync.aligned.m16n8k16.row.col.v2.f16.f16.f16.f16 {%r0, %r1}, {%r0, %r1}, {%r0, %r1}, {%r0, %r1}, %r5, 0;":
+    "a type of vectors that ptxas holds against all of them",
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from .setting import LINE, LINES, MODULE, NEWEST, header, module_of, where
 #: Seconds after which ptxas is given up: it takes a tenth for a full batch, and for a few probes it never ends.
 _LIMIT = 10
 _NEEDS_ABI = b"'Compile only(-c)' requires ABI"
+_UNLINKED = b"Unresolved extern variable"
 _ERROR = re.compile(r"ptxas (?!<).*?, line (\d+); (error|fatal)\s*: (.*)")
 _VERSION = re.compile(r"requires PTX ISA \.version (\d+\.\d+)")
 _TARGET = re.compile(r"requires \.target (sm_\w+)")
@@ -90,7 +91,9 @@ class Oracle:
             return Verdict(True)
         found = _ERROR.findall((done.stderr + done.stdout).decode(errors="replace"))
         if not found:
-            return Verdict(False, "", ("crash" if done.returncode < 0 else "refused as a whole",))
+            # The linker's word on what another module defines says nothing about this one.
+            silent = done.returncode < 0 or _UNLINKED in done.stderr
+            return Verdict(False, "", ("crash" if silent else "refused as a whole",))
         before = 0 if probe.startswith(".version") else len(header(setting))
         first = min(int(number) for number, _, _ in found) - before
         return Verdict(False, f"@{first}" if first > 0 else "", tuple(text for _, _, text in found))

@@ -24,8 +24,12 @@ _BATCH = 150
 _BY_NEXT_TOKEN = re.compile(r"PTX(100|108|202|40.|41.|301)")
 
 
-#: What ptxas notices at the end of the module, whatever the line: a brace that is missing, what is not defined.
-_AT_THE_END = frozenset({"PTX116", "PTX440"})
+#: A brace too few or too many: where a scope ends, and so what is named first, is anybody's guess.
+_UNBALANCED = frozenset({"PTX116", "PTX117"})
+#: What ptxas notices at the end of the module, whatever the line: what is not defined.
+_AT_THE_END = frozenset({"PTX440"})
+#: What it may notice after it has read the module: types that cannot be passed.
+_AFTER_READING = frozenset({"PTX422", "PTX430"})
 
 
 class Deviation(NamedTuple):
@@ -89,28 +93,34 @@ def findings(setting: str, place: str, probes: Sequence[str]) -> list[list[Diagn
     return said
 
 
-def tolerated(record: Record) -> bool:
-    """Whether ptx-lint warns that the manual does not have this probe (PTX610)."""
-    lines, _ = module_of(record.setting, record.place, [record.text])
-    return any(d.severity is Severity.WARNING for d in check(parse("\n".join(lines)).module))
+def tolerated(records: Iterable[Record]) -> int:
+    """Of how many probes ptx-lint warns that the manual does not have them (PTX610)."""
+    count = 0
+    for setting, place, part in _together(records):
+        lines, first = module_of(setting, place, [record.text for record in part])
+        warned = {d.line for d in check(parse("\n".join(lines)).module) if d.severity is Severity.WARNING}
+        count += bool(warned) if place in (MODULE, LINES) else sum(first < line <= first + len(part) for line in warned)
+    return count
+
+
+def _together(records: Iterable[Record]) -> Iterator[tuple[str, str, list[Record]]]:
+    """The setting, the place and the probes of each module that probes share; without those that ptxas crashed on."""
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        if not record.crashed:
+            groups[record.setting, record.place].append(record)
+    for (setting, place), members in groups.items():
+        size = 1 if place in (MODULE, LINES) else _BATCH
+        for start in range(0, len(members), size):
+            yield setting, place, members[start : start + size]
 
 
 def differences(records: Iterable[Record]) -> Iterator[Difference]:
     """Every record on which ptx-lint and ptxas differ. Probes share modules; what differs is tried again alone."""
-    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in records:
-        if record.crashed:
-            continue
-        groups[record.setting, record.place].append(record)
-    for (setting, place), members in groups.items():
-        size = 1 if place in (MODULE, LINES) else _BATCH
-        for start in range(0, len(members), size):
-            part = members[start : start + size]
-            for record, said in zip(part, findings(setting, place, [r.text for r in part]), strict=True):
-                if not _agrees(record, said) and not _agrees(
-                    record, said := findings(setting, place, [record.text])[0]
-                ):
-                    yield Difference(record, None if not record.accepted and said else not said, tuple(said))
+    for setting, place, part in _together(records):
+        for record, said in zip(part, findings(setting, place, [r.text for r in part]), strict=True):
+            if not _agrees(record, said) and not _agrees(record, said := findings(setting, place, [record.text])[0]):
+                yield Difference(record, None if not record.accepted and said else not said, tuple(said))
 
 
 def _agrees(record: Record, said: list[Diagnostic]) -> bool:
@@ -118,13 +128,20 @@ def _agrees(record: Record, said: list[Diagnostic]) -> bool:
         return record.accepted == (not said)
     if record.place == LINES:
         before = 0 if record.text.startswith(".version") else len(header(record.setting))
-        first = min([d for d in said if d.code not in _AT_THE_END] or said, key=lambda d: d.line)
-        lines = [first.line - before]
-        if _BY_NEXT_TOKEN.fullmatch(first.code):
-            lines.append(lines[0] + 1)
-        return not record.requires or record.requires in [f"@{line}" for line in lines]
+        if not record.requires or any(d.code in _UNBALANCED for d in said):
+            return True
+        return int(record.requires[1:]) in {line - before for line in _first_lines(said)}
     only_lacks = all(diagnostic.requires is not None for diagnostic in said)
     return not record.requires or not only_lacks or _names(record.requires, said)
+
+
+def _first_lines(said: list[Diagnostic]) -> set[int]:
+    """The lines that ptxas may name first."""
+    lines = set()
+    for later in (_AT_THE_END, _AT_THE_END | _AFTER_READING):
+        first = min([d for d in said if d.code not in later] or said, key=lambda d: d.line)
+        lines |= {first.line, first.line + 1} if _BY_NEXT_TOKEN.fullmatch(first.code) else {first.line}
+    return lines
 
 
 def _names(requires: str, said: list[Diagnostic]) -> bool:
