@@ -1,4 +1,4 @@
-"""Observers: what looks at a run from outside (`machine.observers`). Today the run-time checkers.
+"""Observers: what looks at a run from outside (`machine.observers`): checkers, trace, coverage, profile, timeline.
 
 `session.py` holds what the checkers of a launch share; each of them has a file of its own.
 """

@@ -217,11 +217,13 @@ def _new(launch: Launch) -> KernelProfile:
     shared = program.declared_shared + launch.dynamic_shared
     x, y, z = launch.block
     assert launch.cache is not None
-    kernel = KernelProfile(
-        program.kernel, device.target, launch.grid, launch.block, program.registers, shared, launch.cache.size,
-        occupancy(x * y * z, program.registers, shared, device.limits),
-    )  # fmt: skip
     places = launch.context.places
+    bounds = places.bounds(program.kernel)
+    registers = min(program.registers, (bounds and bounds.registers) or program.registers)
+    kernel = KernelProfile(
+        program.kernel, device.target, launch.grid, launch.block, registers, shared, launch.cache.size,
+        occupancy(x * y * z, registers, shared, device.limits),
+    )  # fmt: skip
     functions = {counter.where: program.functions[counter.function].name for counter in program.counters}
     guarded = {counter.where for counter in program.counters if counter.what == "held"}
     live, known, function = live_bits(program), None, ""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ptxtools.ir.origins import Origins
     from ptxtools.program.program import Program
 
+    from .kernel import Bounds
     from .loadable import Body, Loadable
 
 
@@ -29,6 +30,11 @@ class ProgramLines:
         if not self._source_asked:
             self._source_asked, self._source = True, self.module.source()
         return self._source
+
+    def bounds(self, kernel: str) -> Bounds | None:
+        """The performance directives of a kernel of the module."""
+        found = self.module.contents.kernels.get(kernel)
+        return None if found is None else found.bounds
 
     def bodies(self) -> list[Body]:
         """The functions of the module, with their instructions."""

@@ -304,3 +304,15 @@ def test_json_and_comparisons() -> None:
 def test_json_that_is_none(data: bytes, says: str) -> None:
     with pytest.raises(ProfileError, match=says):
         read_json(data)
+
+
+def test_maxnreg_bounds_the_registers() -> None:
+    text = f"""{HEAD}.visible .entry k(.param .u64 a, .param .u64 b) .maxnreg 16 {{
+    .reg .u64 %a; .reg .f32 %f<64>; ld.param.u64 %a, [a];
+    {"".join(f"ld.global.f32 %f{n}, [%a+{4 * n}];" for n in range(64))}
+    {"".join(f"st.global.f32 [%a+{252 - 4 * n}], %f{n};" for n in range(64))}
+    ret;
+}}"""
+    profile = Profile()
+    ptxtools.Device(observers=[profile]).launch(ptxtools.loads(text)["k"], 1, 32, [np.zeros(64, np.float32), 0])
+    assert only(profile).registers == 16 and only(profile).live is not None and only(profile).live >= 64
