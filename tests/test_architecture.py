@@ -34,7 +34,8 @@ STANDS_ON = {
     "launch": ("observe", "files"),
     "pages": ("syntax", "linter", "container"),
     "api": ("pages", "inputs", "model", "launch", "native", "reference"),
-    "cli": ("api",),
+    "editor": ("pages",),
+    "cli": ("api", "editor"),
 }
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance import boundaries, debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
+from conformance import additions, boundaries, debugging, examples, instructions, modules, newer, slips, structure  # noqa: E402
 from conformance.oracle import Oracle, release_of, releases  # noqa: E402
 from conformance.record import Record, read_all, write_all  # noqa: E402
 from conformance.replay import Difference, deviations, differences  # noqa: E402
@@ -47,6 +47,7 @@ TOPICS = {
     "operand": "every kind of operand in every operand's place",
     "operands": "operands missing, superfluous, swapped, optional",
     "register": "special registers: types, components, places",
+    "release": "what each release from PTX 9.1 on brought, at its version, before it, and at the newest",
     "requirement": "what an old version and target lack, as ptxas names it",
     "spoilt": "modifiers missing, doubled, out of order, foreign",
     "statement": "what is no instruction",
@@ -216,7 +217,7 @@ def main() -> int:
         if arguments.anew:
             kept = [r for r in kept if not wanted.fullmatch(r.topic)]
         known = {r[:4] for r in kept}
-        sources = (instructions, structure, debugging, modules, slips, newer, boundaries)
+        sources = (instructions, structure, debugging, modules, slips, newer, boundaries, additions)
         every = dict.fromkeys(probe for source in sources for probe in source.probes())
         probes = [p for p in every if wanted.fullmatch(p.topic)]
         asked = ask(oracles, [p for p in probes if tuple(p) not in known])

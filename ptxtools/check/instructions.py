@@ -190,7 +190,8 @@ class BodyChecker:
         if op.name == "st.async":
             check_scope(context, op, parts_of(item).opcode)
         self._requirements(item, op, scope)
-        return any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
+        by_name = "spfactor" in op.mods  # its results must be in different registers
+        return by_name or any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
 
     def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
         """The problems of the operands. When collecting requirements, 32-bit addresses count as one (6.4.1)."""

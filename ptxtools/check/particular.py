@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ptxtools.ir.nodes import Element, Immediate, Name, Operand, Vector
+from ptxtools.ir.references import operand_names
 from ptxtools.isa import Opcode
 
 from . import codes
@@ -34,6 +35,8 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope:
         yield from _sizes(operands)
     if op.name == "alloca" and len(operands) == 3 and isinstance(operands[2], Immediate):
         yield from _alignment(operands[2].value)
+    if "spfactor" in op.mods:
+        yield from _apart(op, operands)
     if op.family == "tex":
         yield from _depth(op, operands)
     if (
@@ -58,6 +61,19 @@ def _alignment(value: int) -> Iterator[Problem]:
     """The alignment of an allocation is a power of two (9.7.17.3)."""
     if value & (value - 1):
         yield Problem(codes.CONSTANT_RANGE, f"the alignment is {value}; it must be a power of two", 2)
+
+
+def _apart(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
+    """The results of a compression are in registers of their own (9.7.10.30 of PTX 9.4)."""
+    seen: set[str] = set()
+    for number, (operand, spec) in enumerate(zip(operands, op.operands, strict=False)):
+        names = list(operand_names(operand)) if spec.role == "dst" else []
+        again = next((name for place, name in enumerate(names) if name in seen or name in names[:place]), None)
+        if again is not None and again != "_":
+            message = f"'{again}' is written twice: registers of the results overlap, which every ptxas refuses"
+            yield Problem(codes.NEVER_ACCEPTED, message, number, None, (), op.section)
+            return
+        seen.update(names)
 
 
 def _narrow(op: Opcode, source: Operand, scope: Scope) -> Iterator[Problem]:

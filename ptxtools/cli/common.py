@@ -83,27 +83,6 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
         context.exit()
 
 
-def not_available_yet(*names: str) -> Callable[[CommandFunction], CommandFunction]:
-    """Planned options that do not exist yet: absent from `--help`, refused with status 2.
-
-    Each name may have several spellings: "-j/--jobs". A value may follow or not.
-    """
-
-    def refuse(_: click.Context, option: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            raise click.UsageError(f"option '{option.opts[-1]}' is not available yet")
-
-    def decorate(function: CommandFunction) -> CommandFunction:
-        for name in names:
-            option = click.option(*name.split("/"), f"absent_{name.strip('-').replace('-', '_').replace('/', '_')}",
-                                  is_flag=False, flag_value="", default=None, hidden=True, is_eager=True,
-                                  expose_value=False, callback=refuse)  # fmt: skip
-            function = option(function)
-        return function
-
-    return decorate
-
-
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 

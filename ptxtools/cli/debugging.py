@@ -1,4 +1,4 @@
-"""`ptx-run --debug`: the prompt, and the process that runs behind it."""
+"""`ptx-run --debug` and `--dap`: the prompt, the way to an editor, and the process that runs behind them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 from .common import OK, STDIN, report_failure
 
 if TYPE_CHECKING:
+    from ptxtools.observe.debug.channel import Channel
     from ptxtools.observe.debug.debugger import Debugger
     from ptxtools.observe.debug.goals import Goal, Stop
     from ptxtools.observe.debug.timeline import Timeline
@@ -24,30 +25,86 @@ _REPEATED = ("s", "n", "c", "rs", "rn", "rc", "step", "next", "continue", "rever
 
 def debug_options(command: Any) -> Any:
     """Add the options to a command."""
+    command = click.option(
+        "--dap", metavar="[PORT]", is_flag=False, flag_value="-",
+        help="Be a debug adapter for an editor, on standard input and output, or on a TCP port of this machine.",
+    )(command)  # fmt: skip
     return click.option("--debug", is_flag=True, help="Debug it: stop at its first instruction, and read commands "
                         "from standard input; help lists them.")(command)  # fmt: skip
 
 
 def debugged(options: dict[str, Any], run: Callable[[Debugger | None], int]) -> int:
     """Run, under the debugger if the options say so."""
-    if not options["debug"]:
+    if not options["debug"] and options["dap"] is None:
         return run(None)
-    if options["module"] == STDIN or options["launch_file"] == STDIN:
-        raise click.UsageError("--debug reads commands from standard input: name the file")
+    if options["debug"] and options["dap"] is not None:
+        raise click.UsageError("--debug and --dap exclude each other")
+    for name in ("trace", "timeline"):  # they write as the run goes on, and could not take it back
+        if options[name] is not None:
+            raise click.UsageError(f"--{name} cannot be written while a debugger goes back and on")
+    if options["dap"] in (None, STDIN) and STDIN in (options["module"], options["launch_file"]):
+        raise click.UsageError("the debugger reads standard input: name the file")
     from ptxtools.observe.debug import timeline
     from ptxtools.observe.debug.debugger import Debugger, Leave
 
+    channel = None if options["dap"] is None else _channel(options["dap"])
+
     def body(moments: Timeline | None) -> int:
-        debugger = Debugger(Prompt(), moments)
+        debugger = Debugger(Prompt() if channel is None else _adapter(channel), moments)
         signal.signal(signal.SIGINT, debugger.pause)
         try:
-            return run(debugger)
+            status = run(debugger)
         except Leave:
-            return OK
+            status = OK
         except BaseException as error:
-            return report_failure(error, "ptx-run")
+            status = report_failure(error, "ptx-run")
+        if channel is not None:
+            _farewell(channel, status)
+        return status
 
     return timeline.run(body) if timeline.can_go_back() else body(None)
+
+
+def _channel(where: str) -> Channel:
+    """The way to the editor: standard input and output, or the first connection to a port."""
+    import socket
+
+    from ptxtools.observe.debug.channel import Channel
+
+    if where == STDIN:
+        return Channel(os.dup(0), os.dup(1))
+    if not (where.isascii() and where.isdigit() and len(where) < 6 and int(where) < 65536):
+        raise click.BadParameter(f"'{where}' is no port", param_hint="--dap")
+    with socket.create_server(("127.0.0.1", int(where))) as server:
+        sys.stderr.write(f"ptx-run: waiting for an editor at 127.0.0.1:{server.getsockname()[1]}\n")
+        sys.stderr.flush()
+        connection, _ = server.accept()
+        number = connection.detach()
+    return Channel(number, number)
+
+
+def _adapter(channel: Channel) -> Any:
+    """The adapter; what the run writes goes through it, too."""
+    import io
+
+    from ptxtools.observe.debug.channel import Output
+    from ptxtools.observe.debug.dap import Adapter
+
+    for name in ("stdout", "stderr"):
+        stream = io.BufferedWriter(Output(channel, name))
+        setattr(sys, name, io.TextIOWrapper(stream, "utf-8", "backslashreplace", line_buffering=True))
+    return Adapter(channel)
+
+
+def _farewell(channel: Channel, status: int) -> None:
+    """Tell the editor that the run is over."""
+    from contextlib import suppress
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with suppress(OSError):
+        channel.event("exited", exitCode=status)
+        channel.event("terminated")
 
 
 class Prompt:
@@ -103,9 +160,6 @@ class Prompt:
             self._commands.shown(debugger)
 
     def _run(self, debugger: Debugger, line: str) -> tuple[Goal, bool] | None:
-        from ptxtools.observe.debug.code import LocationError
-        from ptxtools.observe.debug.commands import UserError
-        from ptxtools.observe.debug.expressions import ExpressionError
 
         if not line.strip() or line.lstrip().startswith("#"):
             if not self._terminal or not self._last.startswith(_REPEATED):
@@ -114,7 +168,7 @@ class Prompt:
         self._last = line.strip()
         try:
             return self._commands.run_line(debugger, line)
-        except (UserError, LocationError, ExpressionError) as error:
+        except (ValueError, OverflowError) as error:  # UserError, LocationError, ExpressionError; numbers without end
             self._tell(str(error))
             return None
 

@@ -18,11 +18,13 @@ from .common import (
     OK,
     STDIN,
     STDIN_NAME,
+    Failure,
     common_options,
     examples,
     input_names,
     print_diagnostics,
     run_command,
+    tool_version,
 )
 from .settings import FORMATS, SettingsFinder
 
@@ -62,6 +64,7 @@ _EXAMPLES = examples(
 @click.option(
     "--explain", metavar="CODE", help="Print the page of a code, or list the codes of a family such as PTX3, and exit."
 )
+@click.option("--lsp", is_flag=True, help="Be a language server on standard input and output (needs pygls).")
 @click.option("--config", metavar="FILE", help="Settings file; default: [tool.ptx-lint] in the nearest pyproject.toml.")
 @click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Number of files to check in parallel.")
 @common_options
@@ -74,6 +77,8 @@ def command(**options: Any) -> int:
     """
     if options["explain"] is not None:
         return _explain(options["explain"], options)
+    if options["lsp"]:
+        return _serve()
     settings = SettingsFinder(options)
     names, failures = _files(input_names(options["files"]), settings)
     format_ = settings.format(names)
@@ -133,6 +138,18 @@ def _files(names: Sequence[str], settings: SettingsFinder) -> tuple[list[str], l
 def main() -> NoReturn:
     """The console script."""
     run_command(command, "ptx-lint")
+
+
+def _serve() -> int:
+    """Be a language server until the client says goodbye."""
+    try:
+        from ptxtools.editor.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise Failure("--lsp needs pygls: pip install 'ptxtools[lsp]'") from None
+    serve(tool_version())
+    return OK
 
 
 def _explain(code: str, options: dict[str, Any]) -> int:

@@ -68,7 +68,7 @@ def litmus(names: Sequence[str], options: dict[str, Any]) -> int:
             status = FINDINGS
             continue
         write.test(outcomes, against)
-        status = status if outcomes.holds and not outcomes.incomplete else FINDINGS
+        status = status if outcomes.holds and outcomes.conclusive else FINDINGS
     write.end()
     return status
 
@@ -126,8 +126,9 @@ class _TextReport:
         from ptxtools.model.reports import details, summary
 
         self.tests += 1
-        self.failed += not outcomes.holds
-        if self.quiet and outcomes.holds:
+        failed = not (outcomes.holds and outcomes.conclusive)
+        self.failed += failed
+        if self.quiet and not failed:
             return
         click.echo(f"{outcomes.test.source.name}: {summary(outcomes)}")
         if self.explains:

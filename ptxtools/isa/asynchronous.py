@@ -168,6 +168,7 @@ let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg i
         .mbarrier::report::validity::per_16bytes::8000, .mbarrier::report::validity::per_16bytes::80,
         .mbarrier::report::validity::per_16bytes::8, .mbarrier::report::validity::per_element::ff
     };
+    only .ignore_oob .report => .mbarrier::report::disabled
     needs                  => ptx 8.0, sm_90
     needs .report          => ptx 9.4, sm_107f
     needs dst=.shared::cta => ptx 8.6

@@ -80,6 +80,15 @@ class Condition:
         parts = self._text.split("|") if self._text else []
         return tuple(tuple(map(_term, part.split())) for part in parts)
 
+    @property
+    def always(self) -> bool:
+        """Whether it is empty."""
+        return not self._text
+
+    def is_word(self, word: str) -> bool:
+        """Whether one of the alternatives is a modifier (without dot), and nothing else."""
+        return f".{word}" in [part.strip() for part in self._text.split("|")]
+
     def match(self, context: Context) -> Alternative | None:
         """The first alternative that holds (() for the empty condition), or None."""
         if not self.alternatives:

@@ -127,7 +127,7 @@ EARLIER = (
     Earlier(r"(ld|st)\.shared::cta\.(ca|cg|cs|lu|cv|wb|wt)\..*", (7, 8), ("sm_20",)),
     Earlier(r"(atom|red)\.shared::cta\.(?!.*\.(b16|b?f16|b?f16x2)$).*", (7, 8), ("sm_12",)),
     Earlier(r"(isspacep|cvta(\.to)?)\.shared::cta.*", (7, 8), ("sm_20",)),
-    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\b(relaxed|cp_mask)\b).*\.b128", (9, 2), ("sm_90",)),
+    Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\b(relaxed|cp_mask|report|32b)\b).*\.b128", (9, 2), ("sm_90",)),
     Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.cp_mask\.b128", (9, 2), ("sm_100",)),
     Earlier(r"(suld|sust)\.b\.[12]d\.(v[24]\.)?b\d+\.(zero|clamp)", (2, 0)),
     Earlier(_F8F6F4, (8, 6), ("sm_100a",)),

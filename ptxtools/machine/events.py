@@ -40,7 +40,6 @@ from .residents import Cluster, Cta, Schedule, Wait
 
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
-    from .gates import Gate
     from .launch import Launch
     from .textures import TextureTable
 
@@ -237,9 +236,6 @@ class View(ABC):
 
     def offer_fetch(self, textures: TextureTable) -> None:  # noqa: B027 - most engines have nothing to offer
         """Let an engine that can do this texture fetch by itself take it over. Others do nothing."""
-
-    def offer_gate(self, gate: Gate) -> None:  # noqa: B027 - others ask the gate at each instruction
-        """Let an engine that can do so count instructions and, while a gate is shut, pass them by."""
 
     def issued_by(self, warp: int) -> IssuedProducts:
         """What a warp of the CTA has issued of wgmma."""

@@ -104,6 +104,10 @@ class Filters:
                 found |= 1 << number
         return found
 
+    def chosen(self, tables: int) -> list[Bounds]:
+        """The bounds that such bits stand for."""
+        return [bounds for number, bounds in enumerate(self.tables) if tables >> number & 1]
+
     def of_event(self, op: Op) -> int | None:
         """When another event needs nobody; None: never."""
         event, found = op.kind.partition(".")[2], ALWAYS

@@ -2,8 +2,8 @@
 
 An observer with `instruction` and an attribute `gate` is told of an instruction only where the gate is open for it: its
 line is armed, the count has reached `until`, the warp that is followed comes, or a watched word of host memory has
-changed. The native engine does this test without leaving its loop, and the Python code here does the same for the
-reference engine and for an instruction's first time. All numbers are in one structure, which both read.
+changed. The native engine does this test without leaving its loop; the Python code here does the same for the reference
+engine, and counts what the native one has left to it. All numbers are in one structure, which both read.
 
 A launch with a gate runs alike however often the gate opens: what is counted once is counted so in every run.
 """

@@ -93,6 +93,12 @@ def access(view: View) -> None:
             listeners.tell("access", view, part)
 
 
+@serves("observe.ahead")
+def ahead(view: View) -> None:
+    """Several accesses in front of their block: each is looked at in its turn."""
+    view.result(0, np.zeros(LANES, np.bool_))
+
+
 def _tell(view: View, event: str) -> None:
     meeting = view.op.of(Meeting)
     lanes = guarded(view, 2, meeting.negated)
@@ -164,8 +170,6 @@ def line(view: View) -> None:
     if listeners.hear("retired"):
         running = view.cta.state.setdefault(_RUNNING, {})
         running[view.warp] = running.get(view.warp, 0) & ~view.mask | _mask(lanes)
-    if listeners.gate is not None:
-        view.offer_gate(listeners.gate)
     if listeners.gate is None or listeners.gate.comes(view):
         listeners.tell("instruction", view, lanes)
 

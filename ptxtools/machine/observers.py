@@ -339,7 +339,7 @@ def interests_of(observers: Iterable[object], program: Program, device: Any) -> 
     for one in observers:
         kind = one if isinstance(one, type) else type(one)
         events = in_program(wants(one)) | (found[kind].events if kind in found else frozenset())
-        found[kind] = Interest(events, concerned(kind, program, device))
+        found[kind] = Interest(events, concerned(kind, program, device), getattr(kind, "BOUNDS", False))
     return found
 
 

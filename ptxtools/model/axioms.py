@@ -41,6 +41,7 @@ OVERLAP_COMPLETELY = Given("overlap-completely")  # the same address, and the sa
 BARRIER = Given("barrier")  # 8.9.4: from arriving at a barrier to waiting at it
 # … and what is decided at run time.
 READS_FROM = Given("rf", ORDER)  # from a write to each read that returns one of its bytes
+READ_FROM = Given("rf^-1", ORDER)
 FENCE_SC = Given("sc", CHOICE)  # 8.9.3
 INITIAL = Given("initial")  # 8.2.6: from the initial write of memory to all other writes that overlap it
 ORDERED = Given("ordered", ORDER)  # how morally strong writes are ordered where causality leaves it open
@@ -132,14 +133,14 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
     coherence = Named("co", "8.9.6", decided.plus())
 
     # 8.9.7
-    from_reads = Named("fr", "8.9.7", FromReads(READS_FROM, coherence), whole=True)
+    from_reads = Named("fr", "8.9.7", FromReads(READS_FROM, READ_FROM, coherence), whole=True)
     communication = Named("communication", "8.9.7", READS_FROM | coherence | from_reads)
 
     # 8.10
     axioms: tuple[Axiom, ...] = (
         Axiom("Coherence", "8.10.1", "irreflexive", coherence),
         Axiom("Fence-SC", "8.10.2", "irreflexive", FENCE_SC >> (on(F_SC) >> sc_cause >> on(F_SC))),
-        Axiom("Single-Copy-Atomicity", "8.10.3", "empty", (morally_strong & from_reads) & ~READS_FROM),
+        Axiom("Single-Copy-Atomicity", "8.10.3", "irreflexive", (morally_strong & from_reads) >> READS_FROM),
         Axiom("Atomicity", "8.10.3", "irreflexive", on(RMW) >> (morally_strong & from_reads) >> coherence),
         Axiom("No-Thin-Air", "8.10.4", "acyclic", READS_FROM >> DEPENDENCY),
         Axiom("SC-per-Location", "8.10.5", "acyclic", (morally_strong & communication) | po_overlap),

@@ -24,7 +24,7 @@ from .structures import Node, Skeleton, barrier_orders, skeleton
 from .terms import CHOICE, ORDER, PROGRAM, Axiom, Step
 
 #: Executions that are counted at most; beyond, the result says that it is incomplete.
-MOST_EXECUTIONS = 200_000
+MOST_EXECUTIONS = 50_000
 
 
 @dataclass(slots=True)
@@ -73,6 +73,11 @@ class Outcomes:
         if self.test.quantifier == "~exists":
             return self.matching == 0
         return self.matching == len(self.states) or not self.test.quantifier
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the verdict stands: all executions were counted, or one was found that decides it."""
+        return not self.incomplete or self.witness is not None
 
     @property
     def allowed(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .executions import Execution, Outcomes
-from .relations import pairs
+from .relations import members
 from .structures import Node
 from .terms import Axiom, Step
 
@@ -20,7 +20,8 @@ def summary(outcomes: Outcomes) -> str:
     """One line: the verdict, and on what it rests."""
     parts = [outcomes.test.name]
     if outcomes.test.condition is not None:
-        parts[0] += ": " + ("ok" if outcomes.holds else "FAILED")
+        verdict = "undecided" if not outcomes.conclusive else "ok" if outcomes.holds else "FAILED"
+        parts[0] += f": {verdict}"
         parts.append(f"{'allowed' if outcomes.allowed else 'forbidden'} ({outcomes.observation.lower()})")
     parts.append(f"{_count(outcomes.executions, 'execution')}, {_count(len(outcomes.states), 'state')}")
     parts.append(f"model {outcomes.version}")
@@ -76,9 +77,15 @@ def thread_of(execution: Execution, node: Node) -> str:
     return execution.threads[node.thread]
 
 
+def _pairs(execution: Execution, name: str) -> Iterator[tuple[int, int]]:
+    for a, row in enumerate(execution.relations[name]):
+        for b in members(row):
+            yield a, b
+
+
 def _relations(execution: Execution) -> Iterator[str]:
     for name in SHOWN:
-        for a, b in pairs(execution.relations[name]):
+        for a, b in _pairs(execution, name):
             if name != "co" or execution.nodes[a].thread >= 0:
                 yield f"{place_of(execution, a)}  --{name}-->  {place_of(execution, b)}"
 
@@ -129,7 +136,7 @@ def _execution(execution: Execution) -> dict[str, Any]:
         events.append({"event": a, "thread": thread, "text": place_of(execution, a).split(": ", 1)[-1], "line": line,
                        "kind": node.event.kind, "location": node.memory or None,
                        "read": read, "written": written})  # fmt: skip
-    relations = {name: [list(pair) for pair in pairs(execution.relations[name])] for name in ("po", *SHOWN)}
+    relations = {name: [list(pair) for pair in _pairs(execution, name)] for name in ("po", *SHOWN)}
     return {"events": events, "relations": relations, "state": execution.state}
 
 

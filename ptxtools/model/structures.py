@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from . import relations as algebra
 from .paths import Event, Path
 from .programs import Instruction, Label, Test
-from .relations import Rows
+from .relations import Events, Relation, Universe
 from .terms import Structure
 
 #: The instruction of the events that initialise memory.
@@ -114,12 +113,13 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
     sets = dict.fromkeys(
         ("M", "R", "W", "RMW", "F", "F_SC", "F_REL", "F_ACQ", "REL", "ACQ", "STRONG", "GENERIC", "PROXY_FENCE",
          "ALIAS_FENCE"), 0)  # fmt: skip
+    sets["_"] = (1 << n) - 1
     for a, node in enumerate(nodes):
         for name in _kinds(node):
             sets[name] |= 1 << a
-    given: dict[str, Rows] = {
+    given: dict[str, list[Events]] = {
         name: [0] * n for name in ("po", "dep", "scopes", "same-cta", "same-proxy", "overlap", "overlap-at-address",
-                                   "overlap-completely", "barrier", "initial", "rf", "sc", "ordered")
+                                   "overlap-completely", "barrier", "initial")
     }  # fmt: skip
     threads = [path.thread for path in paths]
     for a, x in enumerate(nodes):
@@ -148,7 +148,8 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
                 given["dep"][a] |= 1 << b
         given["overlap"][a] &= ~bit
         given["overlap-at-address"][a] &= ~bit
-    return Structure(n, sets, given)
+    universe = Universe(n)
+    return Structure(universe, sets, {name: universe.packed(rows) for name, rows in given.items()})
 
 
 def _kinds(node: Node) -> Iterator[str]:
@@ -185,7 +186,7 @@ def _kinds(node: Node) -> Iterator[str]:
 # --- barriers ---------------------------------------------------------------------------------------------------------
 
 
-def barrier_orders(found: Skeleton) -> Iterator[Rows]:
+def barrier_orders(found: Skeleton) -> Iterator[Relation]:
     """Each way in which arrivals meet waits (8.9.4), as the relation "barrier". Executions in which a thread waits
     for ever have none.
 
@@ -208,11 +209,10 @@ def barrier_orders(found: Skeleton) -> Iterator[Rows]:
         ways = [way + more for way in ways for more in phases]
         if len(ways) > 10_000:
             ways = ways[:10_000]
-    scopes = found.structure
+    universe = found.structure.universe
     for way in ways:
-        blocking = algebra.relation(way, scopes.n)
-        if algebra.is_acyclic(algebra.union(blocking, scopes.given["po"])):
-            yield algebra.relation([(a, b) for a, b in way if found.nodes[a].event.ordering], scopes.n)
+        if universe.is_acyclic(universe.relation(way) | found.structure.given["po"]):
+            yield universe.relation((a, b) for a, b in way if found.nodes[a].event.ordering)
 
 
 def _turns(found: Skeleton, events: list[int]) -> list[tuple[list[int], list[int]]]:

@@ -10,31 +10,40 @@ fences are ordered (CHOICE), or by all reads and the order of writes (ORDER). Va
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from . import relations as algebra
-from .relations import Events, Rows
+from .relations import Events, Relation, Universe, members
 
 PROGRAM, CHOICE, ORDER = range(3)
 
 #: One step of an explanation: the name of a relation, and two events that it relates.
 Step: TypeAlias = tuple[str, int, int]
+_Known: TypeAlias = "dict[Any, Any]"
 
 
 @dataclass(slots=True)
 class Structure:
-    """What terms are evaluated over: n events, named sets, named relations, and the values found so far, by time.
+    """What terms are evaluated over: events, named sets, named relations, and the values found so far, by time.
 
-    parts: where accesses overlap partially, reads-from for each piece of memory, with the writes that cover it.
+    parts: where accesses overlap partially, for each piece of memory the inverse of reads-from, and the pairs that end
+    in a write that covers it.
     """
 
-    n: int
+    universe: Universe
     sets: dict[str, Events]
-    given: dict[str, Rows]
-    parts: list[tuple[Rows, Events]] = field(default_factory=list)
-    values: tuple[dict[Term, Rows], dict[Term, Rows], dict[Term, Rows]] = field(default_factory=lambda: ({}, {}, {}))
+    given: dict[str, Relation]
+    parts: list[list[Relation]] = field(default_factory=list)
+    values: tuple[_Known, _Known, _Known] = field(default_factory=lambda: ({}, {}, {}))
+
+    def later_writes(self, order: Relation) -> Relation:
+        """8.9.7 (3) where accesses overlap partially: for each piece of memory, reads to its writes that follow."""
+        found = 0
+        for read, writes in self.parts:
+            found |= self.universe.chain(read, order) & writes
+        return found
 
     def changed(self, time: int) -> None:
         """Relations of this time have new values: forget what was computed from them."""
@@ -73,7 +82,11 @@ class Set:
         return Set("", self, "\\", other)
 
     def __mul__(self, other: Set) -> Term:
-        return _Product(self, other)
+        return Product(self, other)
+
+
+#: All events.
+ALL = Set("_")
 
 
 # --- relations --------------------------------------------------------------------------------------------------------
@@ -84,7 +97,7 @@ class Term:
 
     time = PROGRAM
 
-    def compute(self, x: Structure) -> Rows:
+    def compute(self, x: Structure) -> Relation:
         raise NotImplementedError
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
@@ -94,37 +107,43 @@ class Term:
     def cat(self, inner: bool = False) -> str:
         raise NotImplementedError
 
-    def rows(self, x: Structure) -> Rows:
+    def parts(self) -> tuple[Term, ...]:
+        """The terms that the value is computed from, if it changes during a search."""
+        return ()
+
+    def rows(self, x: Structure) -> Relation:
         known = x.values[self.time]
-        found = known.get(self)
+        found: Relation | None = known.get(self)
         if found is None:
             found = known[self] = self.compute(x)
         return found
 
     def holds(self, x: Structure, a: int, b: int) -> bool:
-        return bool(self.rows(x)[a] >> b & 1)
+        return x.universe.holds(self.rows(x), a, b)
 
     def __or__(self, other: Term) -> Term:
-        return _Pair("|", self, other)
+        return Pair("|", self, other)
 
     def __and__(self, other: Term) -> Term:
-        return _Pair("&", self, other)
+        return Pair("&", self, other)
 
     def __sub__(self, other: Term) -> Term:
-        return _Pair("\\", self, other)
+        return Pair("\\", self, other)
 
     def __rshift__(self, other: Term) -> Term:
-        return _Pair(";", self, other)
+        if isinstance(self, On):
+            return Restricted(other, self.events, None)
+        return Restricted(self, None, other.events) if isinstance(other, On) else Pair(";", self, other)
 
     def __invert__(self) -> Term:
-        return _Inverse(self)
+        return Inverse(self)
 
     def plus(self) -> Term:
-        return _Plus(self)
+        return Plus(self)
 
     def maybe(self) -> Term:
         """This relation, or no step at all."""
-        return _Maybe(self)
+        return Maybe(self)
 
 
 class Given(Term):
@@ -133,7 +152,7 @@ class Given(Term):
     def __init__(self, name: str, time: int = PROGRAM, meaning: str = "") -> None:
         self.name, self.time, self.meaning = name, time, meaning
 
-    def rows(self, x: Structure) -> Rows:
+    def rows(self, x: Structure) -> Relation:
         return x.given[self.name]
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
@@ -149,7 +168,7 @@ class Early(Term):
     def __init__(self, time: int, term: Term) -> None:
         self.time, self.term = time, term
 
-    def compute(self, x: Structure) -> Rows:
+    def compute(self, x: Structure) -> Relation:
         return self.term.compute(x)
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
@@ -166,7 +185,7 @@ class Named(Term):
         self.name, self.section, self.term, self.whole = name, section, term, whole
         self.time = term.time
 
-    def rows(self, x: Structure) -> Rows:
+    def rows(self, x: Structure) -> Relation:
         return self.term.rows(x)
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
@@ -180,19 +199,14 @@ class FromReads(Term):
     """8.9.7 (3): from a read to the writes that follow, in the coherence order, a write that it reads from, for some
     piece of memory that all three access."""
 
-    def __init__(self, reads: Term, order: Term) -> None:
-        self.reads, self.order, self.time = reads, order, ORDER
+    def __init__(self, reads: Term, read: Term, order: Term) -> None:
+        """reads: reads-from; read: its inverse, which an execution comes with as well."""
+        self.reads, self.read, self.order, self.time = reads, read, order, ORDER
 
-    def compute(self, x: Structure) -> Rows:
-        order = self.order.rows(x)
-        if not x.parts:
-            found = algebra.chain(algebra.inverse(self.reads.rows(x)), order)
-        else:
-            found = [0] * x.n
-            for reads, writes in x.parts:
-                late = algebra.chain(algebra.inverse(reads), order)
-                found = [a | b & writes for a, b in zip(found, late, strict=True)]
-        return [row & ~(1 << a) for a, row in enumerate(found)]  # an atomic operation does not precede itself
+    def compute(self, x: Structure) -> Relation:
+        order, universe = self.order.rows(x), x.universe
+        found = x.later_writes(order) if x.parts else universe.chain(self.read.rows(x), order)
+        return found & ~universe.diagonal  # an atomic operation does not precede itself
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
         return [("fr", a, b)]
@@ -201,29 +215,43 @@ class FromReads(Term):
         return f"({self.reads.cat(True)}^-1; {self.order.cat(True)}) \\ id"
 
 
-class _Pair(Term):
+def operation(term: Term, values: Sequence[str]) -> str:
+    """Python text that computes a term from the values of its parts."""
+    if isinstance(term, Pair):
+        left, right = values
+        return {";": f"chain({left}, {right})", "|": f"{left} | {right}", "&": f"{left} & {right}",
+                "\\": f"{left} & ~{right}"}[term.sign]  # fmt: skip
+    if isinstance(term, Restricted):
+        return f"{values[0]} & {values[1]}"
+    if isinstance(term, Plus):
+        return f"closure({values[0]})"
+    if isinstance(term, Maybe):
+        return f"{values[0]} | diagonal"
+    if isinstance(term, Inverse):
+        return f"u.inverse({values[0]})"
+    raise TypeError(f"{type(term).__name__} has a value of its own")
+
+
+class Pair(Term):
     def __init__(self, sign: str, left: Term, right: Term) -> None:
         self.sign, self.left, self.right = sign, left, right
         self.time = max(left.time, right.time)
 
-    def compute(self, x: Structure) -> Rows:
+    def parts(self) -> tuple[Term, ...]:
+        return self.left, self.right
+
+    def compute(self, x: Structure) -> Relation:
         if self.sign == ";":
-            if isinstance(self.left, _On):
-                events = self.left.events.bits(x)
-                return [row if events >> a & 1 else 0 for a, row in enumerate(self.right.rows(x))]
-            if isinstance(self.right, _On):
-                events = self.right.events.bits(x)
-                return [row & events for row in self.left.rows(x)]
-            return algebra.chain(self.left.rows(x), self.right.rows(x))
-        left, right = self.left.rows(x), self.right.rows(x)
+            return x.universe.chain(self.left.rows(x), self.right.rows(x))
         if self.sign == "|":
-            return algebra.union(left, right)
-        return algebra.common(left, right) if self.sign == "&" else algebra.without(left, right)
+            return self.left.rows(x) | self.right.rows(x)
+        left = self.left.rows(x)
+        return left & self.right.rows(x) if self.sign == "&" else left & ~self.right.rows(x)
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
         if self.sign == ";":
-            into = algebra.inverse(self.right.rows(x))[b]
-            through = next(algebra.members(self.left.rows(x)[a] & into))
+            after = members(x.universe.after(self.left.rows(x), a))
+            through = next(y for y in after if self.right.holds(x, y, b))
             return self.left.proof(x, a, through) + self.right.proof(x, through, b)
         if self.sign == "|":
             return (self.left if self.left.holds(x, a, b) else self.right).proof(x, a, b)
@@ -234,18 +262,47 @@ class _Pair(Term):
     def cat(self, inner: bool = False) -> str:
         signs = {self.sign} if self.sign != "\\" else set()
         left, right = (
-            side.cat(not (isinstance(side, _Pair) and side.sign in signs)) for side in (self.left, self.right)
-        )
+            side.cat(not ((isinstance(side, Pair) and side.sign in signs)
+                          or (isinstance(side, Restricted) and self.sign == ";")))
+            for side in (self.left, self.right)
+        )  # fmt: skip
         text = f"{left}; {right}" if self.sign == ";" else f"{left} {self.sign} {right}"
         return f"({text})" if inner else text
 
 
-class _On(Term):
+class Restricted(Term):
+    """[S]; r or r; [S]: the pairs that begin, or end, in a set."""
+
+    def __init__(self, term: Term, first: Set | None, last: Set | None) -> None:
+        self.term, self.first, self.last, self.time = term, first, last, term.time
+        self.mask = (first or ALL) * (last or ALL)
+
+    def parts(self) -> tuple[Term, ...]:
+        return self.term, self.mask
+
+    def compute(self, x: Structure) -> Relation:
+        return self.term.rows(x) & self.mask.rows(x)
+
+    def proof(self, x: Structure, a: int, b: int) -> list[Step]:
+        return self.term.proof(x, a, b)
+
+    def cat(self, inner: bool = False) -> str:
+        term = self.term.cat(not isinstance(self.term, Restricted) and not _is_chain(self.term))
+        text = f"[{self.first.cat()}]; {term}" if self.first is not None else term
+        text = f"{text}; [{self.last.cat()}]" if self.last is not None else text
+        return f"({text})" if inner else text
+
+
+def _is_chain(term: Term) -> bool:
+    return isinstance(term, Pair) and term.sign == ";"
+
+
+class On(Term):
     def __init__(self, events: Set) -> None:
         self.events = events
 
-    def compute(self, x: Structure) -> Rows:
-        return algebra.identity(self.events.bits(x), x.n)
+    def compute(self, x: Structure) -> Relation:
+        return x.universe.identity(self.events.bits(x))
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
         return []
@@ -254,12 +311,12 @@ class _On(Term):
         return f"[{self.events.cat()}]"
 
 
-class _Product(Term):
+class Product(Term):
     def __init__(self, left: Set, right: Set) -> None:
         self.left, self.right = left, right
 
-    def compute(self, x: Structure) -> Rows:
-        return algebra.product(self.left.bits(x), self.right.bits(x), x.n)
+    def compute(self, x: Structure) -> Relation:
+        return x.universe.product(self.left.bits(x), self.right.bits(x))
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
         return []
@@ -269,12 +326,15 @@ class _Product(Term):
         return f"({text})" if inner else text
 
 
-class _Inverse(Term):
+class Inverse(Term):
     def __init__(self, term: Term) -> None:
         self.term, self.time = term, term.time
 
-    def compute(self, x: Structure) -> Rows:
-        return algebra.inverse(self.term.rows(x))
+    def parts(self) -> tuple[Term, ...]:
+        return (self.term,)
+
+    def compute(self, x: Structure) -> Relation:
+        return x.universe.inverse(self.term.rows(x))
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
         return [(f"{name}^-1", late, early) for name, early, late in reversed(self.term.proof(x, b, a))]
@@ -283,27 +343,33 @@ class _Inverse(Term):
         return f"{self.term.cat(True)}^-1"
 
 
-class _Plus(Term):
+class Plus(Term):
     def __init__(self, term: Term) -> None:
         self.term, self.time = term, term.time
 
-    def compute(self, x: Structure) -> Rows:
-        return algebra.closure(self.term.rows(x))
+    def parts(self) -> tuple[Term, ...]:
+        return (self.term,)
+
+    def compute(self, x: Structure) -> Relation:
+        return x.universe.closure(self.term.rows(x))
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
-        path = algebra.shortest(self.term.rows(x), a, b)
+        path = x.universe.shortest(self.term.rows(x), a, b)
         return [step for early, late in pairwise(path) for step in self.term.proof(x, early, late)]
 
     def cat(self, inner: bool = False) -> str:
         return f"{self.term.cat(True)}+"
 
 
-class _Maybe(Term):
+class Maybe(Term):
     def __init__(self, term: Term) -> None:
         self.term, self.time = term, term.time
 
-    def compute(self, x: Structure) -> Rows:
-        return [row | 1 << a for a, row in enumerate(self.term.rows(x))]
+    def parts(self) -> tuple[Term, ...]:
+        return (self.term,)
+
+    def compute(self, x: Structure) -> Relation:
+        return self.term.rows(x) | x.universe.diagonal
 
     def proof(self, x: Structure, a: int, b: int) -> list[Step]:
         return [] if a == b else self.term.proof(x, a, b)
@@ -314,7 +380,7 @@ class _Maybe(Term):
 
 def on(events: Set) -> Term:
     """[S]: each event of the set to itself."""
-    return _On(events)
+    return On(events)
 
 
 # --- axioms -----------------------------------------------------------------------------------------------------------
@@ -332,15 +398,15 @@ class Axiom:
     def allows(self, x: Structure) -> bool:
         rows = self.term.rows(x)
         if self.kind == "empty":
-            return algebra.is_empty(rows)
-        return algebra.is_irreflexive(rows) if self.kind == "irreflexive" else algebra.is_acyclic(rows)
+            return not rows
+        return x.universe.is_irreflexive(rows) if self.kind == "irreflexive" else x.universe.is_acyclic(rows)
 
     def violation(self, x: Structure) -> list[Step]:
         """The steps of a cycle, or of one pair of a relation that should be empty; none if the axiom holds."""
         rows = self.term.rows(x)
         if self.kind == "empty":
-            return next((self.term.proof(x, a, b) for a, b in algebra.pairs(rows)), [])
+            return next((self.term.proof(x, a, b) for a, b in x.universe.pairs(rows)), [])
         if self.kind == "irreflexive":
-            return next((self.term.proof(x, a, a) for a, row in enumerate(rows) if row >> a & 1), [])
-        path = algebra.cycle(rows)
+            return next((self.term.proof(x, a, b) for a, b in x.universe.pairs(rows) if a == b), [])
+        path = x.universe.cycle(rows)
         return [step for early, late in pairwise(path) for step in self.term.proof(x, early, late)]

@@ -43,6 +43,7 @@ class AsyncCheck:
         self._session: Session = weakref.proxy(session)  # which holds this: a cycle would keep the device's memory
         self._claims: dict[Claim, None] = {}
         self._proxies = Proxies()
+        self._fences: dict[int, tuple[str, ...]] = {}  # lines of proxy fences, with the spaces in which they count here
         self._registers = InFlight(session)
 
     @staticmethod
@@ -124,6 +125,8 @@ class AsyncCheck:
     def fence(self, at: View, lanes: Numbers) -> None:
         self._registers.fence(at)
         spaces = fenced(at.op.opcode)
+        if at.op.opcode is not None and at.op.opcode.has("proxy"):
+            self._fences[at.op.where] = spaces
         if spaces:
             self._proxies.fence(at, lanes, spaces)
 
@@ -175,8 +178,18 @@ class AsyncCheck:
         details = [f"written: {where}{' '.join(source.split())}"]
         if self._proxies.fenced_at_all(view):
             details.append(_ELSEWHERE)
-        self._session.report(view, lane, _NAME, message, (view.op.where, there, "proxy"), tuple(details))
+        space = "global" if span.owner is None else "shared"
+        wrong = next((where for where, spaces in self._fences.items() if space not in spaces), None)
+        if wrong is not None:
+            _, line, source = self._session.place(view.launch.program, wrong)
+            details.append(f"line {line} is a fence of another proxy or space: {' '.join(source.split())}")
+        self._session.report(
+            view, lane, _NAME, message, (view.op.where, there, "proxy"), tuple(details),
+            kind="no-proxy-fence" if wrong is None else "wrong-proxy",
+            help=f"fence.proxy.async, or fence.proxy.async.{_FENCES[space]}, between the two",
+        )  # fmt: skip
 
 
 _ELSEWHERE = "there are fences, but none after the write in a thread that knew of it and that this one was told by"
+_FENCES = {"shared": "shared::cta", "global": "global"}
 _VERBS = {"read": "reads", "write": "writes", "reduce": "changes"}

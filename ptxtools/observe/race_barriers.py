@@ -24,6 +24,7 @@ class Barriers:
     def __init__(self, deciders: Deciders) -> None:
         self._deciders = deciders
         self._passes: dict[Any, Array] = {}
+        self._open: dict[Any, int] = {}  # number of the pass to which who arrives comes
         self._meetings: dict[Any, set[int]] = {}  # warps that have come to a barrier, by its pass
 
     def meet(self, clocks: Clocks, at: View, key: Any, warp: Warp) -> None:
@@ -38,7 +39,7 @@ class Barriers:
             self._deciders.decide(at.op.where, "a barrier")
 
     def keys(self, view: View, what: str, lanes: Array, *, arriving: bool) -> set[Any]:
-        """What lanes meet at: a phase of a barrier, told by how often each has passed it."""
+        """What lanes meet at: a pass of a barrier. It is over when the first of those that came to it leaves."""
         cluster = what.startswith("cluster")
         numbers = np.zeros(len(lanes), np.int64) if cluster else view.source(0)[lanes].astype(np.int64)
         keys = set()
@@ -50,6 +51,8 @@ class Barriers:
             first = LANES * (view.cta.rank * per_cta + view.warp if cluster else view.warp)
             mine = first + lanes[numbers == number]
             if arriving and what != "cluster wait":
-                passes[mine] += 1
+                passes[mine] = self._open.setdefault(name, 0)
+            elif not arriving:
+                self._open[name] = max(self._open[name], 1 + int(passes[mine].max()))
             keys |= {(*name, count) for count in np.unique(passes[mine]).tolist()}
         return keys

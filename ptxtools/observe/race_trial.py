@@ -15,7 +15,7 @@ import numpy as np
 from ptxtools.machine.filters import ALWAYS, COMES, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.details import Action, Look, Meeting
-from ptxtools.program.operations import ISSUES, OPERATIONS, strength
+from ptxtools.program.operations import EVENT, OPERATIONS, strength
 
 from .race_shadow import WORD
 from .racecheck import RaceCheck
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 
     from .session import Session
 
-#: What a program must not have: what synchronises otherwise than by barriers of the CTA, what reaches memory without a
-#: look, and what leaves traces beside memory.
-_OTHERS = ISSUES | {
-    "cp.async", "cluster_barrier", "syscall", "multimem", "suld", "sust", "sured", "setmaxnreg", "stack",
-}  # fmt: skip
 _END = (1 << 64) - 1
 
 
@@ -43,8 +38,11 @@ def possible(program: Program) -> bool:
 
 
 def _plain(op: Op) -> bool:
+    """Not what synchronises otherwise than by barriers of the CTA, what reaches memory without a look, or what leaves
+    traces beside memory: so no operation that Python serves."""
     row = OPERATIONS[op.kind]
-    if op.kind in _OTHERS or "mbarrier" in row.seen:
+    served = row.runs == EVENT and not op.kind.startswith("observe.")
+    if served or row.seen in ("cluster", "copy") or "mbarrier" in row.seen:
         return False
     if op.kind == "bar":
         return op.of(Action).name != "arrive" and op.src[1] is None

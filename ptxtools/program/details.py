@@ -204,6 +204,17 @@ class Look(Detail):
     function: int
 
 
+class Ahead(Look):
+    """Several accesses at once, `size` bytes from the first to the last, each at a multiple of `align`."""
+
+    action: str
+    size: int
+    negated: bool
+    lanes: int
+    function: int
+    align: int
+
+
 class Meeting(Detail):
     """Who comes to a barrier or leaves it. what: "bar", "arrive", "warp", "fence", "cluster …" or "mbarrier …";
     negated: the guard is."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .details import (
     Action,
+    Ahead,
     Called,
     Callee,
     Constant,
@@ -205,6 +206,7 @@ OPERATIONS: dict[str, Operation] = {
     "sured": _texture("", "surface sampler? value*"),
     # what `passes.instrument` puts around operations for observers
     "observe.access": _look("address? guard? value*?", Look, "allowed*"),
+    "observe.ahead": _look("address? guard?", Ahead, "allowed"),
     "observe.arrive": _look("number? count? guard?", Meeting),
     "observe.leave": _look("number? count? guard?", Meeting),
     "observe.fence": _look("number? count? guard?", Meeting),

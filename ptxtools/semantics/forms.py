@@ -229,7 +229,7 @@ cp.async.bulk = bulk_group $complete mbarrier::report::disabled cp_mask ignore_o
         shared::cluster $hint weak :
     bulk_group $complete mbarrier::report::disabled cp_mask ignore_oob $multicast global shared::cta shared::cluster
         $hint relaxed $scope
-        : b128 | 47878 c7ede d4f6f 86aa9 b11cb 8acbd 06731 a69b6 36b60 454fc
+        : b128 | 47878 c7ede ba8c9 9d75e b11cb 8acbd 06731 a69b6 36b60 454fc
 cp.async.bulk.tensor = bulk_group $complete mbarrier::report::disabled $multicast global shared::cta shared::cluster
         $hint $pair $axes $boxes $override : | 24c1d b254d 7c0a7
 cp.async.bulk.prefetch = L2 L2::evict_last global $hint : | 7e961 208ec

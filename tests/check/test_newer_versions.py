@@ -46,3 +46,24 @@ def test_versions_of_a_line(line: str, first: str, target: str, version: str) ->
         assert error.startswith("PTX301") and f"needs PTX {first}" in error
     else:
         assert errors(version, target, line) == []
+
+
+#: Statements of sm_107a that ptxas 13.4 refuses, and their errors; the first is right.
+WRONG = [
+    ("spcompress.b8.b2.sp::2:4.x1 {%r2}, {%r3}, {%r1, %r1}, %r1;", ""),
+    ("spcompress.b8.b2.sp::2:4.x1 {%r2}, {%r2}, {%r1, %r1}, %r1;", "PTX309"),
+    ("spdecompress.b8.b2.sp::1:2.x4 {%r2, %r2}, {%r1}, {%r1};", "PTX309"),
+    ("spdecompress.b8.b2.sp::1:8.x4 {%r2, %r3}, {%r1}, {%r1};", "PTX113"),
+    ("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 {%r2}, {%r3, %r2}, [%r1];", "PTX309"),
+    ("tcgen05.ld.spcompress.sync.aligned.32x32b.x2.max.sp::2:4.f32.b2 {%r2}, {%r3}, [%r1];", "PTX113"),
+    ("fabric.submit; mov.u64 %rd3, %perctamemoryoffset;", "PTX413"),
+    ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile.override::global_address.override::global_dim"
+     " [%rd1, %rd2, {%h1, %h1}, {%r1, %r1}];", "PTX113"),
+    ("cp.async.bulk.prefetch.tensor.1d.L2.global.tile.override::global_dim [%rd1, {%h1}, {%r1}];", "PTX113"),
+]  # fmt: skip
+
+
+@rows(("line", "code"), WRONG)
+def test_statements_of_the_newest_chip(line: str, code: str) -> None:
+    line = ".reg .b32 %q<9>; mov.u32 %r2, %r1; mov.u32 %r3, %r1; mov.u64 %rd3, %rd2;\n" + line
+    assert [error[:6] for error in errors("9.4", "sm_107a", line)] == ([code] if code else [])

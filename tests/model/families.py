@@ -1,4 +1,4 @@
-"""Families of litmus tests with a rule, from the manual's sections, that decides each: not by the program under test."""
+"""Families of litmus tests, each with a rule from the manual's sections that decides it."""
 
 from itertools import product
 

@@ -128,6 +128,47 @@ def test_seeded_bugs_are_reported_alike(path: Path, monkeypatch: pytest.MonkeyPa
     assert filtered == _found(pairs)
 
 
+#: A block with accesses at constant distances from three addresses; one is changed inside, and one access has a guard.
+UNROLLED = """mov.u32 %w, 0; setp.lt.u32 %q, %l, 7; add.u64 %t, %a, 1024;
+L: mad.wide.u32 %x, %i, 8, %t; ld.global.s64 %b, [%x]; add.s64 %b, %b, %a; ld.global.u32 %r6, [%x+512];
+ld.global.u32 %r0, [%b]; ld.global.u32 %r1, [%b+4]; ld.global.u32 %r2, [%b+-8]; ld.global.v2.u32 {%r3, %r4}, [%b+8];
+st.global.u32 [%b+4], %r0; ld.global.v2.u32 {%r3, %r4}, [%b+16]; @%q st.global.u32 [%b+12], %r1; st.global.u32 [%b], %i;
+ld.shared.u32 %r0, [%r6]; add.u32 %r6, %r6, 4; st.shared.u32 [%r6], %r0; ld.shared.u32 %r1, [%r6+4];
+st.shared.u32 [%r6+60], %r1; ld.shared.u32 %r2, [%r6+8]; red.global.add.u32 [%b+-4], 1; red.global.add.u32 [%b+20], 1;
+add.u64 %t, %t, 1024; add.u32 %w, %w, 1; setp.lt.u32 %p, %w, 24; @%p bra L;"""
+
+
+@pytest.mark.parametrize("checks", ["memcheck", "memcheck,initcheck,synccheck"])
+@pytest.mark.parametrize("seed", range(4))
+def test_accesses_that_are_looked_at_together_are_judged_apart(
+    seed: int, checks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(seed)
+    table = np.zeros((25, 128), np.int64)
+    table[1:, :64] = 8 * random.integers(1, 120, size=(24, 64))
+    table[1:, 64:] = 4 * random.integers(100, size=(24, 64))
+    for row in random.integers(1, 25, size=8 if seed else 0):
+        some = random.random(64) < 0.1
+        table[row, :64][some] += random.choice([-1, 4, 1 << 20, -(1 << 34), -1000], size=some.sum())
+        table[row, 64:][some] += random.choice([1, 400, 1 << 20], size=some.sum())
+    kernel = module(".reg .b64 %t, %x;" + UNROLLED)["k"]
+
+    def run(engine: str) -> tuple[Any, Any]:
+        device, memory = ptxtools.Device(engine=engine, checks=checks), table.copy()
+        reports = device.launch(kernel, 1, 32, [memory], shared=512).reports  # one warp: its accesses have one order
+        return memory.tolist(), [
+            (found.checker, found.line, found.message, found.details, found.thread, found.count) for found in reports
+        ]
+
+    served = _served(monkeypatch)
+    filtered = run("native")
+    if checks == "memcheck":
+        assert bool(served) == bool(seed) == bool(filtered[1])
+    assert filtered == run("reference")
+    _unfiltered(monkeypatch)
+    assert filtered == run("native")
+
+
 class _Counter:
     """How often Python is told of accesses."""
 

@@ -183,3 +183,16 @@ def test_equal_matrices_of_two_warps(form: str) -> None:
     # Byte 2 of lane 14 (9.7.14.5.16).
     row, byte = (5, 6) if "m8n8.x2" in form else (4, 11) if "m16n8" in form else (3, 10)
     assert [one.address for one in found] == [(16 * row + byte) // 4 * 4]
+
+
+def test_passes_of_a_barrier_are_those_of_all_who_come() -> None:
+    """One warp has passed it more often than the other, with which it then meets; if nothing keeps that one from coming
+    to an earlier pass, the order is open."""
+    body = """setp.eq.u32 %p, %w, 0; @!%p bra OTHER; bar.sync 1, 32; bar.sync 1, 32; {free} bra MEET;
+    OTHER: {free} shl.b32 %r0, %l, 2; add.u32 %r0, %r0, %w; st.shared.u32 [0], 7;
+    MEET: {meet} @!%p bra DONE; ld.shared.u32 %r1, [0]; DONE:"""
+    result = run(body.format(meet="bar.sync 1, 64;", free="bar.sync 2, 64;"), "racecheck", shared=256)
+    assert result.reports == [] and str(result.verdict) == "race-free in every schedule of this launch"
+    result = run(body.format(meet="bar.sync 1, 64;", free=""), "racecheck", shared=256)
+    assert result.reports == [] and "(a barrier) decides the order" in str(result.verdict)
+    assert len(run(body.format(meet="", free=""), "racecheck", shared=256).reports) == 1

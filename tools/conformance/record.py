@@ -15,7 +15,7 @@ from typing import NamedTuple
 from .setting import NEWEST, where
 
 #: Files of records.
-FILES = ("verdicts.xz", "modules.xz", "newer.xz", "boundary.xz")
+FILES = ("verdicts.xz", "modules.xz", "newer.xz", "boundary.xz", "releases.xz")
 
 
 class Record(NamedTuple):
@@ -52,13 +52,15 @@ def read_all(folder: Path) -> list[Record]:
 
 
 def write_all(folder: Path, records: Iterable[Record]) -> None:
-    """Each record into its file: modules by themselves, what ptxas 13.0 was not asked about, and what was asked of
-    every version."""
+    """Each record into its file: modules by themselves, what ptxas 13.0 was not asked about, what was asked of every
+    version, and what each release brought."""
     parts: dict[str, list[Record]] = {name: [] for name in FILES}
     for record in records:
         newer = where(record.setting)[0] > NEWEST
         parts[
-            "boundary.xz"
+            f"{record.topic}s.xz"
+            if record.topic == "release"
+            else "boundary.xz"
             if record.topic == "boundary"
             else "newer.xz"
             if newer

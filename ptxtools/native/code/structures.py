@@ -339,7 +339,8 @@ class AccessFilter(NamedTuple):
     added to addresses. slot: of addresses, 32 bits wide if narrow, NO_SLOT for imm alone; guard: a predicate, or
     NO_SLOT, whose bits `turned` changes; permit: the predicate that says who makes the access, or NO_SLOT. lanes: that
     give addresses; space: SPACE_*; writes, reads: 0 or 1, an atomic does both; tables: which of the worker's have a
-    say, a bit each; hint0 and so on: by table, the row that was right the last time, which native code changes."""
+    say, a bit each; refuses: of several accesses at once: 1: says no where somebody would have to be told, 2: always;
+    hint0 and so on: by table, the row that was right the last time, which native code changes."""
 
     size: Long
     low: Long
@@ -353,6 +354,7 @@ class AccessFilter(NamedTuple):
     space: int
     writes: bool
     reads: bool
+    refuses: int
     tables: int
     hint0: int = 0
     hint1: int = 0

@@ -61,6 +61,10 @@ class _GridRun:
             from . import filters
 
             self.bounds = filters.prepare(launch, encoded)
+            if launch.observers.gate is not None:
+                from . import gates
+
+                gates.prepare(launch, encoded, launch.observers.gate)
         self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []

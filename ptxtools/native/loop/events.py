@@ -16,7 +16,6 @@ from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
 if TYPE_CHECKING:
     from ptxtools.machine.arrays import NumpyAlgebra
-    from ptxtools.machine.gates import Gate
     from ptxtools.machine.textures import TextureTable
 
     from .cells import Cell
@@ -145,11 +144,6 @@ class NativeView(View):
         from ptxtools.native.textures.offer import offer
 
         offer(self, textures)
-
-    def offer_gate(self, gate: Gate) -> None:
-        from .gates import offer
-
-        offer(self, gate)
 
     def issued_by(self, warp: int) -> IssuedProducts:
         state, key = self.cta.state, f"wgmma of warp {warp}"

@@ -32,7 +32,10 @@ declare i64 @llvm.vector.reduce.or.v32i64(<32 x i64>)
 service @{ACCESS} {{
   %filters = get ctx.filters
   %off = icmp eq ptr %filters, null
-  br i1 %off, label %ask, label %guard
+  %never = get access.refuses
+  %refusing = icmp eq i32 %never, 2
+  %unasked.now = or i1 %off, %refusing
+  br i1 %unasked.now, label %ask, label %guard
 guard:
   %g.slot = get access.guard
   %free = icmp slt i32 %g.slot, 0
@@ -260,6 +263,18 @@ allow:                                            ; as `machine.looks` does: of 
 done:
   ret i32 SERVED_DONE
 ask:
+  %refuses = get access.refuses
+  %asks = icmp eq i32 %refuses, 0
+  br i1 %asks, label %told, label %refuse
+refuse:                                           ; each of the accesses will be looked at
+  %refuse.permit = get access.permit
+  %refuse.p = getelementptr i8, ptr %fp, i32 %refuse.permit
+  %refuse.old = load i32, ptr %refuse.p
+  %refuse.away = xor i32 %mask, -1
+  %refuse.new = and i32 %refuse.old, %refuse.away
+  store i32 %refuse.new, ptr %refuse.p
+  ret i32 SERVED_DONE
+told:
   ret i32 SERVED_NOT
 }}
 """

@@ -9,6 +9,7 @@ told of the whole event. By then it may have set flags of bytes that the access 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import numpy as np
 from ptxtools.machine.filters import COUNTED, NAMED, SPACES, Bounds, Filters
 from ptxtools.native.code import structures
 from ptxtools.native.code.structures import BOUND, FILTER, NO_SLOT, OWNERS, ROW, AccessFilter, Long, MeetingFilter
-from ptxtools.program.details import Guard, Look, Meeting, Touch
+from ptxtools.program.details import Ahead, Guard, Look, Meeting, Touch
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Op, Ref, Slot
 
 from . import filter_code
@@ -79,6 +80,11 @@ def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | Non
     if op.kind == "observe.access":
         tables = found.of_access(op)
         return None if tables is None else _access(op, tables), filter_code.ACCESS
+    if op.kind == "observe.ahead":
+        tables = found.of_access(replace(op, kind="observe.access"))
+        made = _access(op, tables or 0)
+        plain = tables is not None and not any(one.flagged or one.owners for one in found.chosen(tables))
+        return None if made is None else made._replace(refuses=1 if plain else 2), filter_code.ACCESS
     place = _GUARDS.get(op.kind)
     rule = None if place is None else found.of_event(op)
     return None if place is None or rule is None else _meeting(op, place, rule), filter_code.MEETING
@@ -97,7 +103,7 @@ def _access(op: Op, tables: int) -> AccessFilter | None:
     permit = op.dst[0] if op.dst else None
     return AccessFilter(
         size=Long(look.size),
-        low=Long(look.size - 1 if look.size & (look.size - 1) == 0 else 0),
+        low=Long(look.align - 1 if isinstance(look, Ahead) else _low(look.size)),
         imm=Long(op.imm),
         slot=_slot(address),
         narrow=address is not None and address.type == "b32",
@@ -108,6 +114,7 @@ def _access(op: Op, tables: int) -> AccessFilter | None:
         space=space,
         writes=look.action != "read",
         reads=look.action in ("read", "atomic"),
+        refuses=0,
         tables=tables,
     )
 
@@ -122,6 +129,11 @@ def _meeting(op: Op, place: int, rule: int) -> MeetingFilter | None:
         return None
     turned = -1 if detail.negated and guard is not None else 0
     return MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count))
+
+
+def _low(size: int) -> int:
+    """Bits that are 0 in an aligned address."""
+    return size - 1 if size & (size - 1) == 0 else 0
 
 
 def _slot(ref: Ref | None) -> Slot:

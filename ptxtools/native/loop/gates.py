@@ -1,8 +1,7 @@
 """Native service before instructions: counts them, and passes those by for which a gate is shut (`machine.gates`).
 
-Python serves the first event of each line, and hands the gate over. From then on the service does what `Gate.comes`
-does, and answers SERVED_ON where the gate is shut: so that a run is the same however often it is open, the lanes go on
-exactly as they would behind Python, and an event that goes to Python costs no time.
+The service does what `Gate.comes` does, and answers SERVED_ON where the gate is shut. So that a run is the same however
+often it is open, the lanes go on exactly as they would behind Python, and an event that goes to Python costs no time.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from ptxtools.native.code.structures import GATE, WATCH, Address, LineGate
 
 if TYPE_CHECKING:
     from ptxtools.machine.gates import Gate
-
-    from .events import NativeView
+    from ptxtools.machine.launch import Launch
+    from ptxtools.native.code.encode import Encoded
 
 NAME = "pass_line"
 
@@ -37,15 +36,15 @@ assert _agrees()
 assert WATCH.size == ctypes.sizeof(WatchState)
 
 
-def offer(view: NativeView, gate: Gate) -> None:
-    """From now on native code counts this event, and serves it while the gate is shut."""
-    cell, where = view.cell, view.op.where
-    with cell.lock:
-        if cell.payload is None and where >= 0:
-            armed = gate.armed(view.launch.program)
-            flag = Address(armed.__array_interface__["data"][0] + where)
-            cell.write(LineGate(Address(gate.address), flag, where))
-            cell.serve(address())
+def prepare(launch: Launch, encoded: Encoded, gate: Gate) -> None:
+    """Fill the cells of the program's events of instructions, where that is not done."""
+    flags = gate.armed(launch.program).__array_interface__["data"][0]
+    for op in launch.program.operations():
+        if op.kind == "observe.line" and op.where >= 0:
+            cell = encoded.cells[id(op)]
+            if cell.payload is None:
+                cell.write(LineGate(Address(gate.address), Address(flags + op.where), op.where))
+                cell.serve(address())
 
 
 @cache

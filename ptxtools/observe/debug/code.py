@@ -109,13 +109,14 @@ class Code:
             return self._opcodes((rest.strip(),), f"instruction that begins with {rest.strip()}")
         name, colon, last = text.strip().rpartition(":")
         if last.isdecimal() and len(last) < 10:
-            if not colon or os.path.basename(name) == os.path.basename(self._file):
+            if not colon or os.path.basename(name) == os.path.basename(self.file):
                 return self.at_line(int(last))
             return self.at_source(name, int(last))
         return self._named(text.strip())
 
     @cached_property
-    def _file(self) -> str:
+    def file(self) -> str:
+        """The file of the PTX, "" if unknown."""
         return next((self.place(where).file for where in self._function_of if self.place(where).file), "")
 
     def _opcodes(self, prefixes: tuple[str, ...], what: str) -> list[int]:

@@ -424,9 +424,13 @@ def assign(debugger: Debugger, at: Lane, target: str, value: int | float | bool)
         if known is None:
             raise ExpressionError(f"no register {what} is known at this line")
         ref, type_ = known
-        bits = int(bool(value)) if type_ == "pred" else int(value)
-        if type_.startswith(("f", "bf")):
+        if type_ == "pred":
+            bits = int(bool(value))
+        elif type_.startswith(("f", "bf")):
             bits = int.from_bytes(encode(value, type_), "little")
+        else:
+            encode(value, type_)  # whether it is a number of that kind
+            bits = int(value)
         at.view.write(ref, at.lane, bits)
     debugger.modified()
 

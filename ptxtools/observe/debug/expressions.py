@@ -38,7 +38,7 @@ SPACES = ("global", "shared", "local", "const", "param", "generic")
 
 _TOKEN = re.compile(
     r"\s*(?:(0[xX][0-9a-fA-F]{1,99}|\d{1,99}\.\d{0,99}(?:[eE][-+]?\d{1,9})?|\d{1,99}(?:[eE][-+]?\d{1,9})?)"
-    r"|([%$_a-zA-Z][\w$]*(?:\.[xyzw](?!\w))?)"
+    r"|((?:%[a-zA-Z_$]|[$_a-zA-Z])[\w$]*(?:\.[xyzw](?!\w))?)"
     r"|(<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>()\[\]@]))"
 )
 #: Binary operators, weakest first.

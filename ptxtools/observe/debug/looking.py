@@ -117,13 +117,13 @@ def register_lines(debugger: Debugger, names: list[str], lanes: list[int], form:
     if at is None:
         return ["no lane is in focus"]
     known = named(at.view)
-    names = names or sorted(known, key=_natural)
+    names = names or sorted(known, key=natural)
     if not names:
         return ["no register is known here yet"]
     bits = {name: {"pred": 1}.get(known[name][1], 8 * SIZES.get(known[name][1], 8)) for name in names if name in known}
     views = {lane: debugger.view(at.view.cta.place, at.view.warp, lane) for lane in lanes}
     table = [
-        [value_text(register(Lane(view, lane), name), form, bits.get(name, 64)) for name in names]
+        [_cell(Lane(view, lane), name, form, bits.get(name, 64), at.lane) for name in names]
         for lane, view in views.items()
         if view is not None
     ]
@@ -134,7 +134,17 @@ def register_lines(debugger: Debugger, names: list[str], lanes: list[int], form:
     return _table(["lane", *names], [[str(lane), *row] for lane, row in zip(here, table, strict=True)])
 
 
-def _natural(name: str) -> tuple[str, int, str]:
+def _cell(at: Lane, name: str, form: str, bits: int, focus: int) -> str:
+    """A register of a lane, "-" where another lane than that in focus does not have it: it is in another function."""
+    try:
+        return value_text(register(at, name), form, bits)
+    except ExpressionError:
+        if at.lane == focus:
+            raise
+        return "-"
+
+
+def natural(name: str) -> tuple[str, int, str]:
     """Names in the order of their numbers."""
     head = name.rstrip("0123456789")
     number = name[len(head) :]
@@ -162,7 +172,7 @@ def memory_lines(at: Lane, start: Memory, count: int, form: str) -> list[str]:
 # --- warps and waits --------------------------------------------------------------------------------------------------
 
 
-def _waiting(debugger: Debugger) -> tuple[list[str], list[Waiting]]:
+def waiting(debugger: Debugger) -> tuple[list[str], list[Waiting]]:
     """Lines about CTAs, and where all lanes are; those that have stopped here are about to run their instruction."""
     inspector = None if debugger.launch is None else debugger.launch.inspector
     if inspector is None or debugger.launch is None:
@@ -190,7 +200,7 @@ def warp_lines(debugger: Debugger, cta: Dim3 | None = None) -> list[str]:
     """Where the lanes of all resident warps are; the lane in focus has a star."""
     focus = debugger.focus
     found = []
-    for one in _waiting(debugger)[1]:
+    for one in waiting(debugger)[1]:
         if cta in (None, one.cta):
             mine = focus is not None and (focus.cta, focus.warp) == (one.cta, one.warp) and one.lanes >> focus.lane & 1
             found.append(f"{'*' if mine else ' '} {_line(debugger, one)}")
@@ -199,7 +209,7 @@ def warp_lines(debugger: Debugger, cta: Dim3 | None = None) -> list[str]:
 
 def barrier_lines(debugger: Debugger) -> list[str]:
     """Barriers at which somebody has arrived, and pending work."""
-    lines, found = _waiting(debugger)
+    lines, found = waiting(debugger)
     waits = [one for one in found if not one.runs and "barrier" in one.what]
     return [*lines, *(_line(debugger, one) for one in waits)] or ["nobody has come to a barrier"]
 
@@ -209,7 +219,7 @@ def mbarrier_lines(debugger: Debugger) -> list[str]:
     launch, found = debugger.launch, []
     for cta, made in sorted(debugger.mbarriers.items()):
         view = None
-        for warp, lane in ((w, n) for w in range(_warps(debugger)) for n in range(LANES)):
+        for warp, lane in ((w, n) for w in range(warps(debugger)) for n in range(LANES)):
             view = debugger.view(cta, warp, lane)
             if view is not None:
                 break
@@ -222,14 +232,15 @@ def mbarrier_lines(debugger: Debugger) -> list[str]:
     return found or ["no mbarrier has been made"]
 
 
-def _warps(debugger: Debugger) -> int:
+def warps(debugger: Debugger) -> int:
+    """Warps of a CTA."""
     assert debugger.launch is not None
     return -(-math.prod(debugger.launch.block) // LANES)
 
 
 def work_lines(debugger: Debugger) -> list[str]:
     """Asynchronous work that is pending."""
-    lines, _ = _waiting(debugger)
+    lines, _ = waiting(debugger)
     return [line for line in lines if "pending" in line] or ["no asynchronous work is pending"]
 
 
@@ -238,7 +249,7 @@ def why_lines(debugger: Debugger) -> list[str]:
     focus = debugger.focus
     if focus is None:
         return ["no lane is in focus"]
-    _, found = _waiting(debugger)
+    _, found = waiting(debugger)
     mine = [one for one in found if (one.cta, one.warp) == (focus.cta, focus.warp) and one.lanes >> focus.lane & 1]
     if not mine:
         return [f"{focus} has exited"]

@@ -6,6 +6,8 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 "observe.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access;
                   `Look`. Where observers say who may make accesses, dst[0] = the lanes that do, which guards the
                   access then, and src[2:] what it loads
+"observe.ahead"   before a block of which there are two versions: the first, without looks at some accesses, runs if
+                  this one look at all of them says so (`passes.ahead`)
 "observe.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None); a
                   `Meeting`
 "observe.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask
@@ -33,6 +35,7 @@ from ptxtools.program.operations import COUNTS, LANE_ACCESS, OPERATIONS, access_
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
+from .ahead import covered
 from .registers import IN_FLIGHT, in_flight, touch_of, unwritten
 
 #: By kind of event: what finds the registers, function by function, that it is about.
@@ -43,10 +46,12 @@ _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
 @dataclass(frozen=True, slots=True)
 class Interest:
     """What somebody wants to be told of. events: names of methods of `machine.observers.Observer`; concerned: whether
-    an event that stands in the program (an "observe." operation) can matter to it; None: all of them."""
+    an event that stands in the program (an "observe." operation) can matter to it; None: all of them; bounds: of
+    accesses it wants to know only whether they are in bounds, so that one look at several will do ("observe.ahead")."""
 
     events: frozenset[str]
     concerned: Callable[[Op], bool] | None = None
+    bounds: bool = False
 
 
 def instrument(program: Program, interests: Iterable[Interest]) -> Program:
@@ -104,8 +109,8 @@ class _Rewriter:
         """interests: in the events to insert; decided: events at accesses of lanes decide which lanes make them."""
         self.blocks: list[Block] = []
         self._lines, self._decided = program.lines, decided
-        self._interests = [(_kinds(interest.events), interest.concerned) for interest in interests]
-        kinds = frozenset[str]().union(*(kinds for kinds, _ in self._interests))
+        self._interests = [(_kinds(interest.events), interest.concerned, interest.bounds) for interest in interests]
+        kinds = frozenset[str]().union(*(kinds for kinds, *_ in self._interests))
         self._starts: list[int] = []
         self._number = -1  # of the function that is being rewritten
         self._met: set[int] = set()  # lines whose mbarrier operation was there already
@@ -129,8 +134,32 @@ class _Rewriter:
 
     def _block(self, block: Block) -> None:
         """The block, cut at each event; targets are numbers of old blocks, or -2 - number for new ones."""
+        bounded = self._decided and not self._registers and block.terminator.kind != "event"
+        bounded = bounded and not any(op.kind == "mbarrier" for op in block.ops)  # of which `_met` keeps account
+        ahead, known = covered(block, self._bounded) if bounded else ([], set[int]())
+        for number, look in enumerate(ahead):  # each asks those that the ones before it have not refused
+            src = (look.src[0], self._allowed if number else None)
+            self._cut([], replace(look, src=src, dst=(self._allowed,), dst_types=("pred",)))
+        if ahead:
+            choice = Terminator("branch", guard=self._allowed, target=-2 - (len(self.blocks) + 1), where=ahead[0].where)
+            self.blocks.append(Block([], choice))
+            self._version(block, known)
+            choice.other = -2 - len(self.blocks)
+        self._version(block, set())
+
+    def _bounded(self, op: Op) -> list[Op]:
+        """The looks at an access, if whoever wants them is content with bounds."""
+        looks = self._wanted(_before(op, self._number))
+        asked = [one for look in looks for one in self._interests if self._wants(look, one)]
+        return looks if all(bounds for *_, bounds in asked) else []
+
+    def _version(self, block: Block, known: set[int]) -> None:
+        """The block, without looks at the accesses at some places."""
         ops: list[Op] = []
-        for op in block.ops:
+        for place, op in enumerate(block.ops):
+            if place in known:
+                ops.append(op)
+                continue
             if op.kind in MARKS:
                 for mark in self._wanted([_mark(op)]):
                     ops = self._cut(ops, mark)
@@ -153,11 +182,12 @@ class _Rewriter:
         self._end(ops, block.terminator)
 
     def _wanted(self, looks: Iterable[Op | None]) -> list[Op]:
-        return [
-            look for look in looks
-            if look is not None
-            and any(look.kind in kinds and (matters is None or matters(look)) for kinds, matters in self._interests)
-        ]  # fmt: skip
+        return [look for look in looks if look is not None and any(self._wants(look, one) for one in self._interests)]
+
+    @staticmethod
+    def _wants(look: Op, interest: tuple[frozenset[str], Callable[[Op], bool] | None, bool]) -> bool:
+        kinds, matters, _ = interest
+        return look.kind in kinds and (matters is None or matters(look))
 
     def _deciding(self, looks: list[Op], op: Op) -> tuple[list[Op], Op]:
         """Each look permits only lanes that the one before it permitted, and the access only those of the last look."""

@@ -4,7 +4,7 @@ import click
 import pytest
 
 from ptxtools.cli import common
-from ptxtools.cli.common import exit_status, not_available_yet, write_output
+from ptxtools.cli.common import exit_status, write_output
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, Source, Trap
 
 
@@ -115,19 +115,6 @@ def test_the_status_is_what_the_command_returns():
 def test_messages_cannot_steer_the_terminal(capsys):
     exit_status(command_that(raising(common.Failure("a\x1b[2Jb"))), "tool", [])
     assert "\x1b" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", [["--later"], ["--later", "x"], ["--later=x"], ["-l"], ["-l", "3"]])
-def test_what_is_not_built_yet_says_so(arguments, capsys):
-    command = command_that(lambda: 0, not_available_yet("-l/--later"))
-    assert exit_status(command, "tool", arguments) == 2
-    assert "option '--later' is not available yet" in capsys.readouterr().err
-
-
-def test_what_is_not_built_yet_is_absent_from_help(capsys):
-    command = command_that(lambda: 0, not_available_yet("-l/--later"))
-    assert exit_status(command, "tool", ["--help"]) == 0
-    assert "later" not in capsys.readouterr().out
 
 
 def test_write_is_whole_or_not_at_all(tmp_path):

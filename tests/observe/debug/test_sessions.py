@@ -149,6 +149,26 @@ def test_a_report_is_stopped_at(module: str, engine: str, tmp_path: Path) -> Non
     assert said[2] == ["%a = 0x10000400"] and status == 0
 
 
+def test_why_a_warp_waits(module: str) -> None:
+    said = debug(module, "native", "break 19", "c", "c", "focus warp 0", "why", "info barriers", "quit")
+    assert "warp 1" in said[3][1]
+    waits = "CTA (0,0,0) warp 0 lanes 0-31 waits at barrier 0: 32 of 64 threads came, 32 are missing"
+    assert said[5] == [f"{waits}, at k.ptx:19: bar.sync 0", "not there:",
+                       "  CTA (0,0,0) warp 1 lanes 0-31 runs, at k.ptx:19: bar.sync 0"]  # fmt: skip
+    assert said[6][0] == "CTA (0,0,0): 32 of 64 threads came to barrier 0"
+
+
+@BACK
+@pytest.mark.parametrize("case", ["cu_cluster_dsmem_sm90", "tri_attn_sm80"])
+def test_a_case_meets_its_expectations_after_going_back(case: str) -> None:
+    commands = ["break barrier", "c", "c", "info warps", "rs 3", "step warp 2", "rc", "delete", "step line", "c"]
+    status, output, errors = session(["--launch", f"testdata/cases/{case}/case.toml", "--debug"], commands)
+    said = answers(output)
+    assert status == 0 and not errors
+    assert said[2][0] == said[3][0] == "breakpoint 1" and len(said[4]) > 3
+    assert said[-1][0] == "the grid has ended"
+
+
 def _sessions() -> list[str]:
     page = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
     return re.findall(r"^    \$ ptx-run (?:.*\\\n)*.*--debug\n(?:    .*\n)*", page, re.MULTILINE)

@@ -1,0 +1,266 @@
+"""Hover texts, completion, outline, folding, hints and new names, for one state of a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ptxtools.diagnostics import Span
+from ptxtools.ir import Function, Instruction, Scope, Section, Variable
+from ptxtools.ir.references import operand_names
+from ptxtools.ir.symbols import Names, Symbol
+from ptxtools.isa.errors import OpcodeError
+from ptxtools.isa.index import CHAPTERS
+from ptxtools.isa.notation import Clause
+from ptxtools.isa.opcode import forms, pages, resolve
+from ptxtools.isa.registers import SPECIAL, lookup
+from ptxtools.isa.targets import describe, provides_any, version_text
+from ptxtools.linter.requirements import requirements
+from ptxtools.syntax.printer import print_statement
+
+from .document import Document, labels_of
+
+_IDENTIFIER = re.compile(r"(?:[A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
+_OPCODE_SO_FAR = re.compile(r"(?:^|[;{}:])\s*(?:@!?\s*[\w$%]+\s+)?([a-z]\w*)((?:\.[\w:]*)*)\Z", re.ASCII)
+_WORD_SO_FAR = re.compile(r"[\w$%]*\Z", re.ASCII)
+#: Forms of one mnemonic that a hover shows.
+_MOST_FORMS = 12
+_MOST_LINES = 12
+
+
+class Item(NamedTuple):
+    """A completion. kind: "opcode", "modifier", "register", "variable", "label", "function" or "special"."""
+
+    text: str
+    kind: str
+    detail: str = ""
+
+
+class Entry(NamedTuple):
+    """An entry of the outline. span: all of it; name_span: to be selected."""
+
+    name: str
+    kind: str
+    span: Span
+    name_span: Span
+    children: tuple[Entry, ...] = ()
+
+
+# --- hover ------------------------------------------------------------------------------------------------------------
+
+
+def hover(document: Document, offset: int) -> tuple[str, Span] | None:
+    """Markdown about the word at an offset, and where it stands."""
+    token = document.token_at(offset)
+    if token is None:
+        return None
+    if token.kind in ("opcode", "modifier"):
+        item = document.instruction_at(offset)
+        return None if item is None else (_about_opcode(item.opcode), token.span)
+    special = lookup(token.text)
+    if special is not None:
+        register = special.register
+        parts = f", components {' '.join(register.components)}" if register.components else ""
+        text = f"`{register.name}`: special register, `.{register.type}`{parts}; PTX {version_text(register.ptx)}"
+        return f"{text}, {describe((register.target,))}\n\nPTX ISA {register.section}", token.span
+    meant = document.meaning(offset)
+    return None if meant is None else (_about_name(document, token.text, meant[1]), token.span)
+
+
+def _about_opcode(text: str) -> str:
+    family = text.partition(".")[0]
+    try:
+        op = resolve(text)
+    except OpcodeError as error:
+        shown = [form.syntax for form in forms(family)][:_MOST_FORMS]
+        return "\n".join([error.message, "", "```ptx", *shown, "```"])
+    needs = [f"PTX {version_text(n.ptx)}{f', {describe(n.targets)}' if n.targets else ''}" for n in op.requirements]
+    lines = ["```ptx", op.form.syntax, "```", *dict.fromkeys(f"- needs {need}" for need in needs)]
+    lines += [f"- `.{e.name}`: {' '.join(e.values)}" for e in op.form.elements if not e.literal]
+    return "\n".join([*lines, "", f"PTX ISA {op.section}"])
+
+
+def _about_name(document: Document, name: str, symbol: Symbol) -> str:
+    head = print_statement(symbol)
+    if isinstance(symbol, Function):
+        head = head.partition("\n{")[0]
+    lines = ["```ptx", head, "```"]
+    if isinstance(symbol, Variable) and symbol.space == "reg":
+        lines += _uses(document, name, symbol)
+    return "\n".join(lines)
+
+
+def _uses(document: Document, name: str, symbol: Symbol) -> Iterator[str]:
+    """Where a register is written and read: by the kinds of operands that its instructions have."""
+    written: list[int] = []
+    read: list[int] = []
+    source = document.module.source
+    assert source is not None
+    for span in document.places(name, symbol):
+        item = document.instruction_at(span[0])
+        if item is None:
+            continue
+        line = source.line_of(span[0])
+        places = written if _writes(item, name) and line not in written else read
+        if line not in places:
+            places.append(line)
+    for what, found in (("written on", written), ("read on", read)):
+        if found:
+            shown = ", ".join(map(str, found[:_MOST_LINES])) + (" …" if len(found) > _MOST_LINES else "")
+            yield f"- {what} line{'s' if len(found) > 1 else ''} {shown}"
+    if written or read:
+        yield f"- live within lines {min(written + read)} to {max(written + read)}"
+
+
+def _writes(item: Instruction, name: str) -> bool:
+    """Whether a register is among an instruction's results."""
+    try:
+        specs = item.op.operands
+    except OpcodeError:
+        return False
+    results = [operand for operand, spec in zip(item.operands, specs, strict=False) if spec.role == "dst"]
+    return any(name in operand_names(operand) for operand in results)
+
+
+# --- completion -------------------------------------------------------------------------------------------------------
+
+
+def complete(document: Document, offset: int) -> list[Item]:
+    """What may follow the text before an offset: by the module's version and target."""
+    line = document.text[document.text.rfind("\n", 0, offset) + 1 : offset]
+    if "//" in line:
+        return []
+    head = _OPCODE_SO_FAR.search(line)
+    if head is not None and head[2]:
+        return [Item(value, "modifier") for value in _modifiers(document, head[1], head[2])]
+    if head is not None and document.function_at(offset) is not None:
+        return [Item(name, "opcode") for name in CHAPTERS if name.startswith(head[1]) and _known(document, name)]
+    word = _WORD_SO_FAR.search(line)
+    start = word[0] if word is not None else ""
+    found = [item for item in _names(document.names_at(offset)) if item.text.startswith(start)]
+    version, target = document.module.version, document.module.target
+    for register in SPECIAL.values():
+        if register.name.startswith(start) and register.ptx <= version and _has(target, (register.target,)):
+            found.append(Item(register.name, "special", f".{register.type}"))
+            found += [Item(f"{register.name}.{c}", "special", f".{register.type}") for c in register.components]
+    return list(dict.fromkeys(found))
+
+
+def _has(target: str, wanted: tuple[str, ...]) -> bool:
+    return not target or provides_any(target, wanted)
+
+
+def _modifiers(document: Document, family: str, so_far: str) -> list[str]:
+    """The modifiers that some form has beside those that are written, if the module's version and target have them."""
+    given = [atom for atom in so_far.split(".")[1:-1] if atom]
+    found: dict[str, None] = {}
+    for form in forms(family):
+        left = list(form.elements)
+        for atom in given:
+            place = next((e for e in left if atom in e.values), None)
+            if place is None:
+                break
+            left.remove(place)
+        else:
+            for value in [value for element in left for value in element.values]:
+                if _allowed(document, [c for c in form.page.needs if c.condition.is_word(value)]):
+                    found[value] = None
+    return list(found)
+
+
+def _known(document: Document, family: str) -> bool:
+    """Whether the module's version and target have some instruction of a family."""
+    return any(_allowed(document, [c for c in page.needs if c.condition.always]) for page in pages(family))
+
+
+def _allowed(document: Document, clauses: list[Clause]) -> bool:
+    version, target = document.module.version, document.module.target
+    return all(version >= clause.ptx and _has(target, clause.targets) for clause in clauses)
+
+
+def _names(names: Names | None) -> Iterator[Item]:
+    while names is not None:
+        for name, symbol in names.declared.items():
+            if isinstance(symbol, Variable):
+                yield Item(name, "register" if symbol.space == "reg" else "variable", f".{symbol.space} .{symbol.type}")
+            else:
+                yield Item(name, "function" if isinstance(symbol, Function) else "label")
+        for base, variable in names.ranges.items():
+            yield Item(base, "register", f".{variable.type}, {variable.count} of them")
+        names = names.parent
+
+
+# --- structure --------------------------------------------------------------------------------------------------------
+
+
+def outline(document: Document) -> list[Entry]:
+    """Functions with their parameters and labels, and the module's variables."""
+    found = []
+    for item in document.module.items:
+        if isinstance(item, Function):
+            parts = [Entry(v.name, "parameter", v.span, v.name_span) for v in item.params]
+            parts += [Entry(label.name, "label", label.span, label.span) for label in labels_of(item)]
+            found.append(Entry(item.name, item.kind, item.span, item.name_span, tuple(parts)))
+        elif isinstance(item, Variable):
+            found.append(Entry(item.name, "variable", item.span, item.name_span))
+    return found
+
+
+def folds(document: Document) -> list[Span]:
+    """What may be folded: bodies, scopes, sections, comments of several lines."""
+    found = [item.span for item in document.module.items if isinstance(item, Section)]
+    waiting = [f.body for f in document.module.functions if f.body is not None]
+    while waiting:
+        scope = waiting.pop()
+        found.append(scope.span)
+        waiting += [item for item in scope.items if isinstance(item, Scope)]
+    found += [t.span for t in document.tokens if t.kind == "comment" and "\n" in t.text]
+    return sorted(span for span in found if "\n" in document.text[slice(*span)])
+
+
+def hints(document: Document, span: Span) -> list[tuple[int, str]]:
+    """What the lines need that force the module's version or target, each at its end."""
+    if document.has_errors:
+        return []
+    source = document.module.source
+    assert source is not None
+    lines = {cause.line: cause.needs() for cause in requirements(document.module, document.name).because}
+    places = [(source.line_span(line)[1], needs) for line, needs in lines.items()]
+    return [(at, needs) for at, needs in places if span[0] <= at <= span[1]]
+
+
+# --- new names --------------------------------------------------------------------------------------------------------
+
+
+class RenameError(Exception):
+    """A name cannot be changed; the message says why."""
+
+
+def rename(document: Document, offset: int, new: str) -> list[Span]:
+    """Where to write a new name. Raises RenameError where the text would then mean something else."""
+    meant = document.meaning(offset)
+    if meant is None:
+        raise RenameError("there is no declared name here")
+    token, symbol = meant
+    if document.has_errors:
+        raise RenameError("the text has syntax errors")
+    if isinstance(symbol, Variable) and symbol.count is not None:
+        raise RenameError(f"{token.text} is one of {symbol.name}<{symbol.count}>")
+    if not _IDENTIFIER.match(new) or lookup(new) is not None:
+        raise RenameError(f"'{new}' is not a name")
+    places = document.places(token.text, symbol)
+    if any(document.names_at(start).lookup(new) is not None for start, _ in places):
+        raise RenameError(f"'{new}' means something else here")
+    _check(document, places, new)
+    return places
+
+
+def _check(document: Document, places: list[Span], new: str) -> None:
+    """Read the text with the new name: it has the same findings."""
+    text = document.text
+    for start, end in reversed(places):
+        text = text[:start] + new + text[end:]
+    after = Document(text, document.name)
+    if [d.code for d in after.findings] != [d.code for d in document.findings]:
+        raise RenameError(f"with the name '{new}' the module would mean something else")

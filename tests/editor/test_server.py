@@ -1,0 +1,256 @@
+"""`ptx-lint --lsp`, driven by a client in another process, as an editor drives it."""
+
+import asyncio
+import sys
+
+import pytest
+from lsprotocol import types as lsp
+from pygls.lsp.client import LanguageClient
+
+URI = "file:///k.ptx"
+TEXT = """\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(
+\t.param .u64 p
+)
+{
+\t.reg .b32 \t%r<4>;
+\t.reg .f32 \tf;
+\t.shared .b32 \ttile[32];
+
+\tmov.u32 \t%r1, %tid.x; // size
+$L1:
+\tadd.rn.ftz.f32 \tf, f, 0f3F800000;
+\tadd.s32 \t%r2, %r1, 1;
+\tld.b32 \t%r3, [tile];
+\tbra \t$L1;
+}
+"""
+NEVER = 60  # seconds: only a server that does not answer takes this long
+
+
+class Client(LanguageClient):
+    """Remembers published findings."""
+
+    def __init__(self):
+        super().__init__("test", "1")
+        self.published = asyncio.Queue()
+        self.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self.published.put_nowait(params))
+
+
+def at(text, word, count=0):
+    """The position of a word's first character, the count-th time that it stands there."""
+    offset = -1
+    for _ in range(count + 1):
+        offset = text.index(word, offset + 1)
+    before = text[:offset]
+    return lsp.Position(before.count("\n"), len(before.rpartition("\n")[2].encode("utf-16-le")) // 2)
+
+
+def session(work, text=TEXT):
+    """Start a server, open a text, and do `work(client)`."""
+
+    async def run():
+        client = Client()
+        await client.start_io(sys.executable, "-m", "ptxtools", "lint", "--lsp")
+        await client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=None, process_id=None))
+        client.initialized(lsp.InitializedParams())
+        item = lsp.TextDocumentItem(URI, "ptx", 1, text)
+        client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        try:
+            return await work(client)
+        finally:
+            await client.shutdown_async(None)
+            client.exit(None)
+            await client.stop()
+
+    return asyncio.run(asyncio.wait_for(run(), NEVER))
+
+
+def ask(method, params_type, text=TEXT, **fields):
+    """The answer to one request about an open text."""
+
+    async def work(client):
+        params = params_type(text_document=lsp.TextDocumentIdentifier(URI), **fields)
+        return await getattr(client, f"text_document_{method}_async")(params)
+
+    return session(work, text)
+
+
+def edited(text, edits):
+    """The text after edits, applied from the end."""
+    lines = text.split("\n")
+
+    def offset(position):
+        line = lines[position.line].encode("utf-16-le")[: 2 * position.character].decode("utf-16-le")
+        return sum(len(row) + 1 for row in lines[: position.line]) + len(line)
+
+    for edit in sorted(edits, key=lambda e: offset(e.range.start), reverse=True):
+        text = text[: offset(edit.range.start)] + edit.new_text + text[offset(edit.range.end) :]
+    return text
+
+
+def test_findings_come_with_opening_and_typing():
+    async def work(client):
+        opened = await client.published.get()
+        change = lsp.TextDocumentContentChangePartial(lsp.Range(at(TEXT, "%r1, 1"), at(TEXT, ", 1;")), "nothing")
+        version = lsp.VersionedTextDocumentIdentifier(2, URI)
+        client.text_document_did_change(lsp.DidChangeTextDocumentParams(version, [change]))
+        typed = await client.published.get()
+        client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(URI)))
+        return opened, typed, await client.published.get()
+
+    opened, typed, closed = session(work)
+    assert [d.code for d in opened.diagnostics if d.severity is lsp.DiagnosticSeverity.Error] == []
+    (error,) = [d for d in typed.diagnostics if d.severity is lsp.DiagnosticSeverity.Error]
+    assert error.code == "PTX201" and error.range.start == at(TEXT, "%r1, 1") and typed.version == 2
+    assert "nothing" in error.message and not closed.diagnostics
+
+
+HOVERS = [
+    ("rn.ftz", "add{.rnd}"),
+    ("mov", "PTX ISA 9.7.9"),
+    ("%tid", "special register, `.u32`, components x y z"),
+    ("%r1, 1", "live within lines 12 to 15"),
+    ("%r1, 1", "written on line 12"),
+    ("tile]", ".shared .b32 tile[32];"),
+]
+
+
+def test_hover():
+    async def work(client):
+        this = lsp.TextDocumentIdentifier(URI)
+        return [await client.text_document_hover_async(lsp.HoverParams(this, at(TEXT, word))) for word, _ in HOVERS]
+
+    for (word, says), found in zip(HOVERS, session(work), strict=True):
+        assert says in found.contents.value
+        assert found.range.start.line == at(TEXT, word).line
+
+
+def test_definition_references_and_rename():
+    async def work(client):
+        here = {"text_document": lsp.TextDocumentIdentifier(URI), "position": at(TEXT, "tile]")}
+        definition = await client.text_document_definition_async(lsp.DefinitionParams(**here))
+        context = lsp.ReferenceContext(include_declaration=True)
+        places = await client.text_document_references_async(lsp.ReferenceParams(context=context, **here))
+        named = await client.text_document_rename_async(lsp.RenameParams(new_name="x", **here))
+        refused = []
+        for name in ("f", "%tid", "1x", "k"):
+            with pytest.raises(Exception, match=r"name|means"):
+                await client.text_document_rename_async(lsp.RenameParams(new_name=name, **here))
+            refused.append(name)
+        return definition, places, named, refused
+
+    definition, places, named, refused = session(work)
+    assert definition.range.start == at(TEXT, "tile[32]")
+    assert [place.range.start for place in places] == [at(TEXT, "tile[32]"), at(TEXT, "tile]")]
+    assert edited(TEXT, named.changes[URI]) == TEXT.replace("tile", "x")
+    assert len(refused) == 4
+
+
+def test_labels_are_renamed():
+    position = at(TEXT, "$L1;")
+    named = ask("rename", lsp.RenameParams, position=position, new_name="again")
+    assert edited(TEXT, named.changes[URI]) == TEXT.replace("$L1", "again")
+
+
+COMPLETIONS = [
+    ("\tadd.", {"f32", "rn", "s32", "ftz"}, {"global", "mov"}),
+    ("\tadd.rn.", {"f32", "f64"}, {"rn", "s32"}),
+    ("\tsh", {"shfl", "shl", "shr"}, {"add"}),
+    ("\twg", set(), {"wgmma"}),  # sm_80 has none
+    ("\tmov.u32 %r1, %t", {"%tid.x", "%tid"}, {"tile", "%clusterid"}),
+    ("\tmov.u32 %r1, ", {"tile", "%r", "f", "$L1", "%laneid"}, {"add"}),
+]
+
+
+def test_completion():
+    async def work(client):
+        answers = []
+        for version, (typed, _, _) in enumerate(COMPLETIONS, 2):
+            text = TEXT.replace("\tbra", f"{typed}\n\tbra")
+            known = lsp.VersionedTextDocumentIdentifier(version, URI)
+            whole = lsp.TextDocumentContentChangeWholeDocument(text)
+            client.text_document_did_change(lsp.DidChangeTextDocumentParams(known, [whole]))
+            end = at(text, typed + "\n")
+            position = lsp.Position(end.line, end.character + len(typed))
+            params = lsp.CompletionParams(lsp.TextDocumentIdentifier(URI), position)
+            answers.append(await client.text_document_completion_async(params))
+        return answers
+
+    for (typed, has, lacks), items in zip(COMPLETIONS, session(work), strict=True):
+        found = {item.label for item in items}
+        assert has <= found and not lacks & found, typed
+
+
+def test_structure():
+    (kernel,) = ask("document_symbol", lsp.DocumentSymbolParams)
+    assert (kernel.name, [child.name for child in kernel.children]) == ("k", ["p", "$L1"])
+    folds = ask("folding_range", lsp.FoldingRangeParams)
+    assert [(fold.start_line, fold.end_line) for fold in folds] == [(6, 17)]
+
+
+def test_fixes_are_offered():
+    text = TEXT.replace("sm_80", "sm_70").replace("\tbra", "\tredux.sync.add.s32 \t%r1, %r1, -1;\n\tbra")
+    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(99, 0))
+    context = lsp.CodeActionContext(diagnostics=[])
+    actions = ask("code_action", lsp.CodeActionParams, text, range=whole, context=context)
+    fixed = [edited(text, action.edit.changes[URI]) for action in actions]
+    assert text.replace("sm_70", "sm_80") in fixed
+
+
+def test_formatting():
+    options = lsp.FormattingOptions(tab_size=8, insert_spaces=False)
+    ugly = TEXT.replace("\tadd", "add").replace("rn.ftz.f32 \t", "f32.ftz.rn ")
+    edits = ask("formatting", lsp.DocumentFormattingParams, ugly, options=options)
+    canonical = edited(ugly, edits)
+    assert "\tadd.rn.ftz.f32 \tf, f, 0f3F800000;\n" in canonical
+    assert ask("formatting", lsp.DocumentFormattingParams, canonical, options=options) in ([], ())
+    assert ask("formatting", lsp.DocumentFormattingParams, ugly + "}", options=options) in ([], ())
+
+
+def test_hints_say_which_lines_force_the_target():
+    text = TEXT.replace("\tbra", "\tredux.sync.add.s32 \t%r1, %r1, -1;\n\tbra")
+    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(99, 0))
+    (hint,) = ask("inlay_hint", lsp.InlayHintParams, text, range=whole)
+    assert "sm_80" in hint.label and hint.position.line == at(text, "redux").line
+
+
+def test_semantic_tokens():
+    """With columns in the units of UTF-16, of which the last character of the comment has two."""
+    text = TEXT.replace("\tmov", "/* größe \U0001f600 */ mov").replace("// size", "// größe \U0001f600")
+    rows = [row.encode("utf-16-le") for row in text.split("\n")]
+    found = ask("semantic_tokens_full", lsp.SemanticTokensParams, text)
+    data, words, line, column = found.data, [], 0, 0
+    kinds = ["comment", "string", "number", "keyword", "decorator", "function", "label", "variable"]
+    for index in range(0, len(data), 5):
+        down, right, length, kind, _ = data[index : index + 5]
+        line, column = line + down, right if down else column + right
+        words.append((rows[line][2 * column : 2 * (column + length)].decode("utf-16-le"), kinds[kind]))
+    for expected in ((".version", "keyword"), ("add", "function"), (".rn", "decorator"), ("$L1", "label"),
+                     ("// größe \U0001f600", "comment"), ("mov", "function"),
+                     ("tile", "variable"), ("%tid", "variable")):  # fmt: skip
+        assert expected in words
+
+
+def test_a_text_of_anything_does_not_end_the_server():
+    async def work(client):
+        await client.published.get()
+        for version, text in enumerate(
+            ("\0\x01", "}{", '"', "/*", "add.", "é\U0001f600 \ufeff", ".entry k() { a: ", ""), 2
+        ):
+            whole = lsp.TextDocumentContentChangeWholeDocument(text)
+            known = lsp.VersionedTextDocumentIdentifier(version, URI)
+            client.text_document_did_change(lsp.DidChangeTextDocumentParams(known, [whole]))
+            for position in (lsp.Position(0, 0), lsp.Position(0, 4), lsp.Position(9, 9)):
+                params = {"text_document": lsp.TextDocumentIdentifier(URI), "position": position}
+                await client.text_document_hover_async(lsp.HoverParams(**params))
+                await client.text_document_completion_async(lsp.CompletionParams(**params))
+            this = lsp.TextDocumentIdentifier(URI)
+            await client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(this))
+            await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(this))
+        return (await client.published.get()).version
+
+    assert session(work) in range(2, 10)

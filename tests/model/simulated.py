@@ -1,0 +1,152 @@
+"""Litmus tests as PTX kernels: what the simulator does with them."""
+
+import numpy as np
+
+import ptxtools
+from ptxtools.model.programs import (
+    UNTYPED,
+    Address,
+    Barrier,
+    Branch,
+    Fence,
+    Label,
+    Local,
+    Memory,
+    Register,
+)
+
+#: Bytes between locations.
+STRIDE = 64
+_LOCAL = {"mov": "mov.b64", "add": "add.s64", "sub": "sub.s64", "xor": "xor.b64"}
+_ATOMIC = {
+    "add": "u64",
+    "exch": "b64",
+    "cas": "b64",
+    "or": "b64",
+    "and": "b64",
+    "xor": "b64",
+    "min": "s64",
+    "max": "s64",
+}
+_COMPARE = {"eq", "ne", "lt", "le", "gt", "ge"}
+
+
+class TranslationError(Exception):
+    """The test has an instruction that a kernel of 64-bit cells has no equal of."""
+
+
+class Kernel:
+    """A litmus test as a kernel: one lane of one warp for each thread, one CTA for each of the test's."""
+
+    def __init__(self, test):
+        self.test = test
+        self.places = list(dict.fromkeys((thread.gpu, thread.cta) for thread in test.threads))
+        self.memory = [name for name, location in test.locations.items() if location.memory == name]
+        if len(self.memory) != len(test.locations) or any(location.type for location in test.locations.values()):
+            raise TranslationError("aliases, types")
+        self.registers = sorted({name for thread in test.threads for name in self._names(thread)})
+        self.warps = {}
+        for place in self.places:
+            for warp, thread in enumerate(t for t in test.threads if (t.gpu, t.cta) == place):
+                self.warps[thread.number] = warp
+        self.text = self._kernel()
+
+    def _names(self, thread):
+        for instruction in thread.instructions:
+            if isinstance(instruction, Memory):
+                yield from (f"P{thread.number}:{name}" for name in instruction.results)
+                if isinstance(instruction.base, Register):
+                    raise TranslationError("an address in a register")
+            elif isinstance(instruction, Local):
+                yield f"P{thread.number}:{instruction.result}"
+        yield from (name for name in self.test.registers if name.startswith(f"P{thread.number}:"))
+
+    def _kernel(self):
+        body = []
+        for thread in self.test.threads:
+            place = self.places.index((thread.gpu, thread.cta))
+            body += [f"setp.ne.u32 %q, %cta, {place};", f"@%q bra E{thread.number};",
+                     f"setp.ne.u32 %q, %warp, {self.warps[thread.number]};", f"@%q bra E{thread.number};"]  # fmt: skip
+            mine = [name for name in self.registers if name.startswith(f"P{thread.number}:")]
+            for name in mine:
+                initial = self.test.registers.get(name, 0)
+                if isinstance(initial, Address):
+                    raise TranslationError("an address in a register")
+                body.append(f"mov.b64 {self._register(thread, name.split(':')[1])}, {initial};")
+            for instruction in thread.instructions:
+                body += self._lines(thread, instruction)
+            body.append(f"X{thread.number}:")
+            for name in mine:
+                at = 8 * self.registers.index(name)
+                body.append(f"st.global.b64 [%out+{at}], {self._register(thread, name.split(':')[1])};")
+            body += ["ret;", f"E{thread.number}:"]
+        declared = "".join(f".reg .b64 %{name.replace(':', '_')};\n" for name in self.registers)
+        return (".version 8.0\n.target sm_90\n.address_size 64\n"
+                ".visible .entry t(.param .u64 mem, .param .u64 out)\n{\n"
+                ".reg .pred %q;\n.reg .b32 %cta, %warp, %lane;\n.reg .b64 %mem, %out;\n" + declared +
+                "ld.param.u64 %mem, [mem];\nld.param.u64 %out, [out];\n"
+                "mov.u32 %cta, %ctaid.x;\nmov.u32 %lane, %tid.x;\n"
+                "shr.u32 %warp, %lane, 5;\nand.b32 %lane, %lane, 31;\nsetp.ne.u32 %q, %lane, 0;\n@%q ret;\n"
+                + "\n".join(body) + "\nret;\n}\n")  # fmt: skip
+
+    def _register(self, thread, name):
+        return f"%P{thread.number}_{name}"
+
+    def _value(self, thread, operand):
+        if isinstance(operand, Address):
+            raise TranslationError("an address as a value")
+        if isinstance(operand, Register):
+            name = f"P{thread.number}:{operand.name}"
+            return self._register(thread, operand.name) if name in self.registers else "0"
+        return str(operand)
+
+    def _lines(self, thread, i):
+        if i.guard is not None or getattr(i, "type", None) is not None:
+            raise TranslationError("guards, types")
+        if isinstance(i, Label):
+            return [f"L{thread.number}_{i.name}:"] if i.name else []
+        if isinstance(i, Fence):
+            return [f"fence.{i.order}.{i.scope};"]
+        if isinstance(i, Barrier) and i.place == "cta" and i.count is None and i.mode == "sync" and len(i.numbers) == 1:
+            return [f"barrier.sync {self._value(thread, i.numbers[0])};"]
+        if isinstance(i, Branch):
+            label = f"L{thread.number}_{i.label}" if i.label else f"X{thread.number}"
+            if not i.function:
+                return [f"bra {label};"]
+            a, b = (self._value(thread, value) for value in i.values)
+            return [f"setp.{i.function}.s64 %q, {a}, {b};", f"@%q bra {label};"]
+        if isinstance(i, Local) and i.function in _LOCAL:
+            values = ", ".join(self._value(thread, value) for value in i.values)
+            return [f"{_LOCAL[i.function]} {self._register(thread, i.result)}, {values};"]
+        if isinstance(i, Memory) and i.proxy == "generic" and not i.mmio:
+            return [self._access(thread, i)]
+        raise TranslationError(i.text)
+
+    def _access(self, thread, i):
+        place = f"[%mem+{STRIDE * self.memory.index(i.base) + i.offset}]"
+        order = i.order if i.order == "weak" else f"{i.order}.{i.scope}"
+        values = [self._value(thread, value) for value in i.values]
+        results = [self._register(thread, name) for name in i.results]
+        if i.kind in ("ld", "st"):
+            return f"{i.kind}.{order}.global.b64 " + ", ".join([*results, place, *values]) + ";"
+        if i.function not in _ATOMIC:
+            raise TranslationError(i.function)
+        return (
+            f"{i.kind}.{order}.global.{i.function}.{_ATOMIC[i.function]} " + ", ".join([*results, place, *values]) + ";"
+        )
+
+    def outcome(self, seed, names):
+        """The final values of the names, after a run of this seed."""
+        memory = np.zeros(max(len(self.memory), 1) * STRIDE // 8, np.int64)
+        for at, name in enumerate(self.memory):
+            initial = self.test.locations[name].initial
+            if isinstance(initial, Address):
+                raise TranslationError("an address in memory")
+            memory[at * STRIDE // 8] = initial
+        out = np.zeros(max(len(self.registers), 1), np.int64)
+        device = ptxtools.Device("sm_90", seed=seed)
+        block = 32 * (max(self.warps.values()) + 1)
+        device.launch(ptxtools.loads(self.text)["t"], len(self.places), block, [memory, out])
+        found = {name: int(out[at]) for at, name in enumerate(self.registers)}
+        found |= {name: int(memory[at * STRIDE // 8]) for at, name in enumerate(self.memory)}
+        return tuple(UNTYPED.wrap(found.get(name, 0)) for name in names)

@@ -1,0 +1,111 @@
+"""Random litmus tests: the search against an enumeration of everything, and against the simulator."""
+
+import random
+
+import pytest
+
+from ptxtools.model import MODELS, executions
+from ptxtools.model.axioms import model
+from ptxtools.model.executions import run
+from tests.model.simulated import Kernel
+from tests.model.suite import read
+from tests.rows import rows
+
+SCOPES = ("cta", "gpu", "sys")
+PLACES = ("cta 0,gpu 0", "cta 0,gpu 0", "cta 1,gpu 0", "cta 0,gpu 1")
+
+
+def random_test(generator, threads, operations):
+    """Accesses of x and y and fences, of random orders and scopes, by threads at random places."""
+    columns, registers, value = [], [], 0
+    for thread in range(threads):
+        column = []
+        for _ in range(operations):
+            scope, place = generator.choice(SCOPES), generator.choice("xy")
+            kind = generator.choice(("ld", "ld", "ld", "st", "st", "st", "fence", "atom", "copy"))
+            value += 1
+            register = f"r{value}"
+            if kind == "ld":
+                order = generator.choice(("weak", f"relaxed.{scope}", f"acquire.{scope}"))
+                column.append(f"ld.{order} {register}, {place}")
+            elif kind in ("st", "copy"):
+                order = generator.choice(("weak", f"relaxed.{scope}", f"release.{scope}"))
+                earlier = [name for owner, name in registers if owner == thread]
+                source = generator.choice(earlier) if kind == "copy" and earlier else str(value)
+                column.append(f"st.{order} {place}, {source}")
+            elif kind == "fence":
+                column.append(f"fence.{generator.choice(('sc', 'acq_rel'))}.{scope}")
+            else:
+                order = generator.choice(("relaxed", "acquire", "release", "acq_rel"))
+                column.append(f"atom.{order}.{scope}.{generator.choice(('add', 'exch'))} {register}, {place}, {value}")
+            if kind in ("ld", "atom"):
+                registers.append((thread, register))
+        columns.append(column)
+    head = " | ".join(f"P{thread}@{generator.choice(PLACES)}" for thread in range(threads))
+    table = "".join(" | ".join(row) + " ;\n" for row in zip(*columns, strict=True))
+    return f"PTX random\n{{ x=0; y=0; }}\n{head} ;\n{table}"
+
+
+def texts(seed, count, threads, operations):
+    generator = random.Random(seed)
+    return [random_test(generator, threads, operations) for _ in range(count)]
+
+
+def everything(text, version, monkeypatch):
+    """(executions, states), by looking at the axioms only when an execution is complete."""
+    with monkeypatch.context() as patch:
+        patch.setattr(executions._Search, "_allowed", lambda search: True)
+        complete = executions._Search._final_states
+
+        def allowed_ones(search):
+            if all(axiom.allows(search.x) for axiom in model(version).axioms):
+                yield from complete(search)
+
+        patch.setattr(executions._Search, "_final_states", allowed_ones)
+        outcomes = run(read(text), version)
+    return outcomes.executions, outcomes.states
+
+
+@rows("text", texts(1, 40, 2, 3), ids=[f"two-{at}" for at in range(40)])
+def test_two_threads(text, monkeypatch):
+    for version in MODELS:
+        outcomes = run(read(text), version)
+        assert (outcomes.executions, outcomes.states) == everything(text, version, monkeypatch), text
+
+
+@rows("text", texts(2, 20, 3, 2), ids=[f"three-{at}" for at in range(20)])
+def test_three_threads(text, monkeypatch):
+    for version in MODELS:
+        outcomes = run(read(text), version)
+        assert (outcomes.executions, outcomes.states) == everything(text, version, monkeypatch), text
+
+
+@rows("text", texts(3, 25, 3, 3), ids=[f"simulated-{at}" for at in range(25)])
+def test_the_simulator_does_what_is_allowed(text):
+    outcomes, kernel = run(read(text)), Kernel(read(text))
+    for seed in range(3):
+        assert kernel.outcome(seed, outcomes.names) in outcomes.states, text
+
+
+def test_later_models_allow_less_where_program_order_counts():
+    """7.5 has more causality than 6.0 for tests with one proxy: each state it allows, 6.0 allows."""
+    for text in texts(4, 60, 2, 3):
+        old, new = run(read(text), "6.0"), run(read(text), "7.5")
+        assert set(new.states) <= set(old.states), text
+        assert run(read(text), "8.x").states == new.states
+
+
+def test_an_unknown_model_is_an_error():
+    with pytest.raises(ValueError, match="unknown memory model"):
+        run(read(texts(5, 1, 2, 2)[0]), "7.0")
+
+
+def test_counting_ends():
+    """What is not decided by then is said to be undecided."""
+    threads = " | ".join(f"P{n}@cta {n},gpu 0" for n in range(3))
+    adds = " | ".join(["atom.relaxed.gpu.add r0, x, 1"] * 3)
+    text = f"PTX t\n{{ x=0; }}\n{threads} ;\n{adds} ;\n"
+    outcomes = run(read(text + "~exists (x == 2)"), most=4)
+    assert outcomes.incomplete and not outcomes.conclusive and outcomes.executions == 5
+    assert run(read(text + "exists (x == 3)"), most=4).conclusive
+    assert run(read(text + "~exists (x == 2)"), most=6).conclusive

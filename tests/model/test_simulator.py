@@ -1,0 +1,45 @@
+"""Whatever the simulator does with a litmus test, the model allows."""
+
+from ptxtools.model.executions import run
+from tests.model.simulated import Kernel, TranslationError
+from tests.model.suite import FILES, loaded
+from tests.rows import rows
+
+SEEDS = range(4)
+#: Tests that hang by intention, or need a barrier that not all warps of the CTA come to.
+HANGS = {"Bar+deadlock", "MP+bar-ids"}
+
+
+def kernel_of(path):
+    try:
+        return Kernel(loaded(path))
+    except TranslationError:
+        return None
+
+
+KERNELS = {path.stem: path for path in FILES if path.stem not in HANGS and kernel_of(path) is not None}
+
+
+def test_most_tests_are_kernels():
+    """The others have aliases, types, counts or scopes of a cluster: tests/model/simulated.py names what it refuses."""
+    assert len(KERNELS) > 90
+
+
+@rows("name", sorted(KERNELS))
+def test_outcomes_are_allowed(name):
+    kernel, allowed = kernel_of(KERNELS[name]), run(loaded(KERNELS[name]), "8.x", unroll=3)
+    assert not allowed.cut
+    for seed in SEEDS:
+        outcome = kernel.outcome(seed, allowed.names)
+        assert outcome in allowed.states, (seed, outcome, sorted(allowed.states))
+
+
+def test_seeds_reach_several_outcomes():
+    """The simulator is no single schedule: over the tests, seeds differ."""
+    several = 0
+    for name in ("SB", "MP", "Atom+add-default", "2+2W", "CoRR"):
+        if name in KERNELS:
+            outcomes = run(loaded(KERNELS[name]), "8.x")
+            kernel = kernel_of(KERNELS[name])
+            several += len({kernel.outcome(seed, outcomes.names) for seed in range(8)}) > 1
+    assert several
