@@ -33,10 +33,10 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope:
         yield Problem(codes.OPERAND_KIND, message, 1, None, ("copy vectors by mov.v2 or mov.v4",), "9.7.9.4")
     if op.name == "createpolicy" and op.has("range"):
         yield from _sizes(operands)
-    if op.name == "alloca" and len(operands) == 3 and isinstance(operands[2], Immediate):
-        yield from _alignment(operands[2].value)
     if "spfactor" in op.mods:
         yield from _apart(op, operands)
+    if op.name == "alloca" and len(operands) == 3 and isinstance(operands[2], Immediate):
+        yield from _alignment(operands[2].value)
     if op.family == "tex":
         yield from _depth(op, operands)
     if (
@@ -57,12 +57,6 @@ def _sizes(operands: Sequence[Operand]) -> Iterator[Problem]:
         yield Problem(codes.CONSTANT_RANGE, message, 2, None, (), "9.7.9.18")
 
 
-def _alignment(value: int) -> Iterator[Problem]:
-    """The alignment of an allocation is a power of two (9.7.17.3)."""
-    if value & (value - 1):
-        yield Problem(codes.CONSTANT_RANGE, f"the alignment is {value}; it must be a power of two", 2)
-
-
 def _apart(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
     """The results of a compression are in registers of their own (9.7.10.30 of PTX 9.4)."""
     seen: set[str] = set()
@@ -74,6 +68,12 @@ def _apart(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
             yield Problem(codes.NEVER_ACCEPTED, message, number, None, (), op.section)
             return
         seen.update(names)
+
+
+def _alignment(value: int) -> Iterator[Problem]:
+    """The alignment of an allocation is a power of two (9.7.17.3)."""
+    if value & (value - 1):
+        yield Problem(codes.CONSTANT_RANGE, f"the alignment is {value}; it must be a power of two", 2)
 
 
 def _narrow(op: Opcode, source: Operand, scope: Scope) -> Iterator[Problem]:
