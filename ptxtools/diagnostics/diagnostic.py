@@ -114,15 +114,28 @@ class PtxError(Exception):
         more = len(errors) - 3
         super().__init__(text + (f"; and {more} more" if more > 0 else ""))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return PtxError, (self.diagnostics,)
+
 
 class PtxWarning(UserWarning):
-    """A module is accepted with warnings, `.diagnostics`: ptxas compiles it, and the manual does not have all of it."""
+    """A module is accepted with warnings, `.diagnostics`: ptxas compiles it, and the manual does not have all of it.
 
-    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+    A warning that has come from another process, such as a worker of pytest-xdist, has its text alone.
+    """
+
+    def __init__(self, diagnostics: list[Diagnostic] | str) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        if isinstance(diagnostics, str):
+            super().__init__(diagnostics)
+            return
         self.diagnostics = diagnostics
         first, more = diagnostics[0], len(diagnostics) - 1
         text = f"{first.file}:{first.line}:{first.column}: {first.message} [{first.code}]"
         super().__init__(text + (f"; and {more} more" if more else ""))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return PtxWarning, (self.diagnostics or str(self),)
 
 
 class LaunchError(Exception):

@@ -1,6 +1,7 @@
 """What ptxas accepts and the manual does not have is a warning (PTX610); what the manual has and no ptxas of the
 version accepts is an error that says so (PTX309)."""
 
+import pickle
 import subprocess
 import sys
 import warnings
@@ -302,3 +303,18 @@ def test_python_can_make_it_an_error() -> None:
     with warnings.catch_warnings(), pytest.raises(ptxtools.PtxWarning):
         warnings.simplefilter("error", ptxtools.PtxWarning)
         ptxtools.loads(KERNEL)
+
+
+def test_warnings_and_errors_go_to_other_processes() -> None:
+    """Whole by pickle; pytest-xdist rebuilds a warning from its text."""
+    text = ".version 7.0\n.target sm_80\n.global .b32;\n"
+    with pytest.warns(ptxtools.PtxWarning) as told:
+        ptxtools.loads(text)
+    warning = told[0].message
+    assert isinstance(warning, ptxtools.PtxWarning)
+    again = pickle.loads(pickle.dumps(warning))
+    assert str(again) == str(warning) and [d.line for d in again.diagnostics] == [3]
+    assert str(ptxtools.PtxWarning(*warning.args)) == str(warning)
+    with pytest.raises(ptxtools.PtxError) as caught:
+        ptxtools.loads(".version 7.0\n.target sm_80\n.nothing\n")
+    assert [d.line for d in pickle.loads(pickle.dumps(caught.value)).diagnostics] == [3]
