@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ptxtools.diagnostics import Diagnostic, Severity
-from ptxtools.ir.nodes import Alias, Directive, File, Function, Item, Loc, Module, Pragma, Section, Variable
-from ptxtools.isa.directives import SOURCES
+from ptxtools.ir.nodes import SOURCES, Alias, Directive, File, Function, Item, Loc, Module, Pragma, Section, Variable
 
 from . import codes
 from .context import Context, Enough, Gathered

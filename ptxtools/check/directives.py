@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptxtools.diagnostics import Span
-from ptxtools.ir.nodes import Directive, Pragma
+from ptxtools.ir.nodes import LOC_INTERMEDIATE, Directive, Pragma
 from ptxtools.isa import Need
-from ptxtools.isa.directives import DIRECTIVES, LANGUAGES, LOC_INTERMEDIATE, PRAGMAS, DirectiveInfo
+from ptxtools.isa.directives import DIRECTIVES, LANGUAGES, PRAGMAS, DirectiveInfo
 
 from . import codes
 from .context import Context

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ptxtools.ir import DataLine, Directive, File, Function, Label, Loc, Scope, Section, Statement
-from ptxtools.isa.directives import LOC_INTERMEDIATE, SOURCES
+from ptxtools.ir.nodes import LOC_INTERMEDIATE, SOURCES
 
 from .code import ordinals
 from .refs import renamed_function

@@ -8,9 +8,9 @@ from typing import Any
 from ptxtools.diagnostics import NO_SPAN, Source, Span
 from ptxtools.ir import Alias, Directive, File, Function, Item, Label, Loc, Module, Scope, Section, Statement, Variable
 from ptxtools.ir.collector import CollectorOff
+from ptxtools.ir.nodes import LOC_INTERMEDIATE, SOURCES
 from ptxtools.ir.references import local_names
 from ptxtools.ir.sections import section_image, section_labels
-from ptxtools.isa.directives import LOC_INTERMEDIATE, SOURCES
 
 from . import elf, note
 from .code import ENTRY, HAS_BODY, Body, CodeWriter, ordinals

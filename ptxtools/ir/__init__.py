@@ -3,6 +3,8 @@
 from .layout import Layout
 from .nodes import (
     HEADERS,
+    LOC_INTERMEDIATE,
+    SOURCES,
     Address,
     Alias,
     Arguments,
@@ -40,6 +42,8 @@ from .nodes import (
 
 __all__ = [
     "HEADERS",
+    "LOC_INTERMEDIATE",
+    "SOURCES",
     "Address",
     "Alias",
     "Arguments",

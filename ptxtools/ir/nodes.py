@@ -208,6 +208,10 @@ class CallPrototype:
     span: Span = _span()
 
 
+#: Directives of an intermediate language between the source language and PTX (11.5.5, 11.5.6).
+LOC_INTERMEDIATE, SOURCES = ".loc_intermediate", ".nv_intermediate_source_section"
+
+
 @dataclass(slots=True)
 class Directive:
     """A directive with constant arguments: `.maxntid 256,1,1`, `.noreturn`, `.reqnctapercluster 2`, …

@@ -56,9 +56,6 @@ def _d(
     )  # fmt: skip
 
 
-#: Directives of an intermediate language between the source language and PTX (11.5.5, 11.5.6).
-LOC_INTERMEDIATE, SOURCES = ".loc_intermediate", ".nv_intermediate_source_section"
-
 _COUNT = (0, 2**32 - 1)
 _DIM = (1, 2**32 - 1)
 
@@ -107,8 +104,8 @@ DIRECTIVES: dict[str, DirectiveInfo] = {
         _d(".section", "module", (1, None), "other", "11.5.2", (2, 0)),
         _d(".file", "module", (2, 4), "other", "11.5.3"),
         _d(".loc", "statement", (3, None), "other", "11.5.4"),
-        _d(LOC_INTERMEDIATE, "statement", (3, 3), "int", "11.5.5", (9, 4), range=_COUNT),
-        _d(SOURCES, "module", (0, None), "other", "11.5.6", (9, 4)),
+        _d(".loc_intermediate", "statement", (3, 3), "int", "11.5.5", (9, 4), range=_COUNT),
+        _d(".nv_intermediate_source_section", "module", (0, None), "other", "11.5.6", (9, 4)),
         # Linking (11.6).
         _d(".extern", "module statement", (1, 1), "declaration", "11.6.1"),
         _d(".visible", "module", (1, 1), "declaration", "11.6.2"),

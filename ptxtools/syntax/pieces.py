@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxtools.isa.directives import SOURCES
+from ptxtools.ir.nodes import SOURCES
 
 from .lexer import UnitLexer
 from .sources import read_sources

@@ -29,8 +29,8 @@ from ptxtools.ir import (
     SymbolValue,
     Variable,
 )
+from ptxtools.ir.nodes import LOC_INTERMEDIATE, SOURCES
 from ptxtools.ir.text import immediate_text, instruction_text, offset_text
-from ptxtools.isa.directives import LOC_INTERMEDIATE, SOURCES
 
 from .sources import sources_text
 

@@ -32,7 +32,7 @@ from ptxtools.ir import (
     Section,
     Variable,
 )
-from ptxtools.isa.directives import SOURCES
+from ptxtools.ir.nodes import SOURCES
 
 from .declarations import names_nothing, single_variables
 from .faults import Fault

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ptxtools.ir import Directive
-from ptxtools.isa.directives import SOURCES
+from ptxtools.ir.nodes import SOURCES
 
 from .faults import Fault
 

@@ -6,7 +6,7 @@ import pytest
 
 from ptxtools.container import link, read, write
 from ptxtools.ir import Directive
-from ptxtools.isa.directives import LOC_INTERMEDIATE, SOURCES
+from ptxtools.ir.nodes import LOC_INTERMEDIATE, SOURCES
 from ptxtools.syntax import parse
 from ptxtools.syntax.printer import print_module
 

@@ -151,11 +151,11 @@ class Emitter:
         first = self.value(f"insertelement {kind} poison, {element} {scalar}, i32 0")
         return self.value(f"shufflevector {kind} {first}, {kind} poison, {vector('i32', lanes)} {ZERO}", name)
 
-    def shuffle(self, kind: str, order: Iterable[int], first: str, second: str = "poison") -> str:
+    def shuffle(self, kind: str, order: Iterable[int], first: str, second: str = "poison", name: str = "") -> str:
         """These elements of two vectors, concatenated, in this order."""
         mask = ", ".join(f"i32 {i}" for i in order)
         count = mask.count(",") + 1
-        return self.value(f"shufflevector {kind} {first}, {kind} {second}, {vector('i32', count)} <{mask}>")
+        return self.value(f"shufflevector {kind} {first}, {kind} {second}, {vector('i32', count)} <{mask}>", name)
 
     def part(self, element: str, lanes: int, whole: str, first: int, count: int) -> str:
         """Neighbouring elements of a vector, from number `first` on."""

@@ -44,14 +44,11 @@ def measure(h: Handler) -> None:
 
 # --- global memory ----------------------------------------------------------------------------------------------------
 
-_ASCENDING = ", ".join(f"i32 {max(0, lane - 1)}" for lane in range(32))
-
 #: Each sector once, in the order of the lanes: of full warps with ascending addresses those that differ from the one
 #: before, of others the first that is left, and then without all lanes at it.
 _SECTORS = f"""
   %rows = get ctx.counters
   %places = getelementptr i8, ptr %rows, i32 -{ROOM}
-  %sector = lshr <32 x i64> %a, splat (i64 {_SHIFT})
   store <32 x i64> %sector, ptr %places, align 8
   %last = get ctx.cache_mask
   %cached = get ctx.cached
@@ -59,7 +56,6 @@ _SECTORS = f"""
   %everybody = icmp eq i32 %mine, -1
   br i1 %everybody, label %ordered, label %search
 ordered:
-  %before = shufflevector <32 x i64> %sector, <32 x i64> poison, <32 x i32> <{_ASCENDING}>
   %up = icmp uge <32 x i64> %sector, %before
   %up.bits = bits %up
   %sorted = icmp eq i32 %up.bits, -1
@@ -130,6 +126,8 @@ def _global(h: Handler, detail: Measured) -> None:
     for n in "sl":
         look_up = _LOOK_UP.format(n=n, table="%dirty" if detail.writes else "%cached")
         text = text.replace(f"LOOK_UP({n})", look_up + (_ALSO_CACHED.format(n=n) if detail.writes else ""))
+    sector = e.value(f"lshr <32 x i64> %a, splat (i64 {_SHIFT})", "%sector")
+    e.shuffle("<32 x i64>", (max(0, lane - 1) for lane in range(32)), sector, name="%before")
     e.expand(text)
     counts.add(h, counts.row_of(h), ["1", counts.lanes_of(h, "%mine"), "%count64", "%missed64"])
 
@@ -139,9 +137,6 @@ def _global(h: Handler, detail: Measured) -> None:
 #: Passes over the banks: one for each group of lanes in a stretch of words as wide as the banks; else one by one, each
 #: word that makes its bank have more of them than any bank of its group before makes a pass more.
 _PASSES = """
-  %unit64 = lshr <32 x i64> %a, splat (i64 {shift})
-  %unit = trunc <32 x i64> %unit64 to <32 x i32>
-  %base = shufflevector <32 x i32> %unit, <32 x i32> poison, <32 x i32> <{bases}>
   %distance = sub <32 x i32> %unit, %base
   %near = icmp ult <32 x i32> %distance, splat (i32 {group})
   %near.bits = bits %near
@@ -201,7 +196,9 @@ def _shared(h: Handler, detail: Measured) -> None:
     e.declare("llvm.ctpop.i32", "declare i32 @llvm.ctpop.i32(i32)")
     unit = max(BANK_BYTES, detail.size)
     group = BANKS * BANK_BYTES // unit
-    bases = ", ".join(f"i32 {lane // group * group}" for lane in range(32))
+    wide = e.value(f"lshr <32 x i64> %a, splat (i64 {unit.bit_length() - 1})")
+    words = e.value(f"trunc <32 x i64> {wide} to <32 x i32>", "%unit")
+    e.shuffle("<32 x i32>", (lane // group * group for lane in range(32)), words, name="%base")
     least = ["%least.0 = or i32 0, 0"]
     for number in range(32 // group):
         lanes = ((1 << group) - 1) << (number * group)
@@ -212,7 +209,7 @@ def _shared(h: Handler, detail: Measured) -> None:
         ]  # fmt: skip
     least.append(f"%least = or i32 %least.{32 // group}, 0")
     e.expand(_PASSES.format(
-        shift=unit.bit_length() - 1, bases=bases, group=group, inside=group - 1, outside=-group,
+        group=group, inside=group - 1, outside=-group,
         least="\n".join(least),
     ))  # fmt: skip
     counts.add(h, counts.row_of(h), ["1", counts.lanes_of(h, "%mine"), "%passes64", "%least64"])

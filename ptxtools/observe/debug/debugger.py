@@ -160,8 +160,8 @@ class Debugger:
             return
         session = self.session
         session.trapped, session.furthest = True, max(session.furthest, self.count)
-        session.reason = "\n".join([trap.reason, *trap.details])
-        stop = Stop("trap", session.reason)
+        session.ending = "\n".join([trap.reason, *trap.details])
+        stop = Stop("trap", session.ending)
         if trap.kind not in (TrapKind.DEADLOCK, TrapKind.TIMEOUT) and trap.cta is not None and trap.thread is not None:
             x, y, _ = self.launch.block
             warp, lane = divmod(trap.thread[0] + x * (trap.thread[1] + y * trap.thread[2]), 32)

@@ -105,14 +105,14 @@ class Search:
 @dataclass(slots=True)
 class Session:
     """What stays when the run goes back: the user's stops and settings. furthest: the last moment that was reached;
-    front: whatever the front end keeps; trapped: the run has gone back from the trap that ends it; reason: of that."""
+    front: whatever the front end keeps; trapped: the run has gone back from its trap; ending: what the trap said."""
 
     breakpoints: dict[int, Breakpoint] = field(default_factory=dict)
     number: int = 0
     furthest: int = 0
     front: dict[str, Any] = field(default_factory=dict)
     trapped: bool = False
-    reason: str = ""
+    ending: str = ""
     stops_at_reports: bool = True
 
 

@@ -256,7 +256,7 @@ def why_lines(debugger: Debugger) -> list[str]:
     told = [_line(debugger, mine[0])]
     if mine[0].runs and not mine[0].what:
         if debugger.session.trapped:  # the last moment of a run that cannot go on
-            return [*told, *debugger.session.reason.splitlines()]
+            return [*told, *debugger.session.ending.splitlines()]
         return [*told, "it does not wait"]
     others = [one for one in found if one.cta == focus.cta and one.what != mine[0].what]
     told += (
