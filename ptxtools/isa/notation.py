@@ -167,7 +167,10 @@ class _PageReader:
             self.abbreviations[name.strip()] = self._spell_out(meaning)
             return
         if keyword == "first":
-            self.first |= {word.strip().lstrip(".") for word in rest.split(",")}
+            words = {word.strip().lstrip(".") for word in rest.split(",")}
+            if not all(word.isidentifier() for word in words):
+                raise self._wrong(f"'{line}' needs words with commas between them")
+            self.first |= words
             return
         if keyword == "rule":
             self.rules.append(getattr(self.chapter, rest.strip()))

@@ -47,7 +47,7 @@ let scales  = [scale_a]^@tmem, [scale_b]^@tmem, enable_input_d:pred
     .num   = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
     .redOp = { .min, .max };
     .type  = { .u32, .s32 };
-    first .red .spcompress
+    first .red, .spcompress
     rule movement
     needs => ptx 8.6, tcgen05
     needs .red => ptx 8.8, tcgen05_reduction

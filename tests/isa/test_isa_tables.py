@@ -73,6 +73,7 @@ def _page(text: str) -> Page:
         ("foo.kind d:b32;\n.kind = { .x, .y };\nneeds .z => ptx 1.0", "can never hold"),
         ("foo.kind d:b32;\n.kind = { .x, .y };\nneeds kind=.z => ptx 1.0", "can never hold"),
         ("foo.kind d:b32;\n.kind = { .x, .y };\nneeds .x ptx 1.0", "lacks '=>'"),
+        ("foo.kind d:b32;\n.kind = { .x, .y };\nfirst .x .y", "commas between them"),
         ("foo.kind d:b32;\n.kind = { .x, .y };\nneeds .x => version 1", "requirement"),
         ("foo.b32.b32 d, a;", "needs a type"),
         ("bar.b32 d, a;", "none of the page's names"),
