@@ -204,15 +204,18 @@ def _dimensions(context: Context, v: Variable) -> None:
         message = f"array '{v.name}': only the first size may be missing"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
         return
-    known_by_initialiser = v.init not in (None, []) and v.dims[0] is None and None not in v.dims[1:]
+    known_by_initialiser = v.init not in (None, []) and not v.dims[0]
+    if known_by_initialiser and v.dims[0] == 0 and v.linkage != "extern":
+        message = f"array '{v.name}' has no elements and an initialiser"
+        context.tolerate(message, v.name_span, section="5.4.3", help=(f"write {v.name}[]",))
     if v.linkage != "extern" and not known_by_initialiser and any(n is None or n == 0 for n in v.dims):
         message = f"array '{v.name}' has no size"
         help = ("add a size, an initialiser, or .extern",)
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, help=help, section="5.4.3")
 
 
-def check_type(context: Context, v: Variable) -> None:
-    """Whether the type can be declared in that space."""
+def check_type(context: Context, v: Variable, *, allocated: bool = True) -> None:
+    """Whether the type can be declared in that space. allocated: it is no parameter of a mere declaration."""
     info = TYPES.get(v.type)
     if info is None or (not info.declarable and v.type not in OPAQUE):
         message = f"'.{v.type}' is an instruction type: no variable can have it"
@@ -228,15 +231,16 @@ def check_type(context: Context, v: Variable) -> None:
     elif v.type == "samplerref" and v.dims and "texmode_independent" not in context.module.target_options:
         message = f"'{v.name}': an array of .samplerref without .target option texmode_independent"
         context.tolerate(message, v.name_span, section="5.3")
-        _type_needs(context, v)
+        _type_needs(context, v, allocated)
     elif v.type == "samplerref" and "texmode_independent" not in context.module.target_options:
         message = f"'{v.name}': .samplerref needs .target option texmode_independent"
         context.report(codes.TARGET_OPTION, message, v.name_span, section="5.3")
     else:
-        _type_needs(context, v)
+        _type_needs(context, v, allocated)
 
 
-def _type_needs(context: Context, v: Variable) -> None:
+def _type_needs(context: Context, v: Variable, allocated: bool) -> None:
+    """ptxas dates the type of single variables only; vectors of .f16x2, too, are none."""
     need = {
         "f16x2": Need((), (4, 2), ("sm_53",)),
         "b128": Need((), (8, 3), ("sm_70",)),
@@ -245,7 +249,13 @@ def _type_needs(context: Context, v: Variable) -> None:
         "texref": Need((), (1, 5), ()),
     }.get(v.type)
     if need is not None:
-        context.require(f"type .{v.type}", (need,), context.word(v.span, f".{v.type}"), "5.2")
+        span = context.word(v.span, f".{v.type}")
+        unseen = v.vector > 1 if v.type == "f16x2" else v.dims or not allocated
+        if unseen and context.gathered is None and lack("", (need,), context.declared):
+            what = "a vector" if v.vector > 1 else "an array" if v.dims else "a parameter"
+            context.tolerate(f"{what} of .{v.type} ({context.declared})", span, section="5.2")
+        else:
+            context.require(f"type .{v.type}", (need,), span, "5.2")
 
 
 def check_alignment(context: Context, align: int | None, v: Variable) -> None:

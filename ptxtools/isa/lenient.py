@@ -33,6 +33,8 @@ _TYPED = frozenset(_FAMILIES.split())
 #: A type that it drops behind all but those, and these, whose types it counts or which have it.
 _NARROWEST = "b2"
 _COUNTED = _TYPED | {"cp", "ldmatrix", "mma", "spcompress", "spdecompress", "tcgen05"}
+#: Spaces of which it drops one behind some fences.
+_FENCED = frozenset({"global", "shared::cta", "shared::cluster"})
 #: What it drops behind a few.
 _FOREIGN = {
     **dict.fromkeys(("tex", "tld4"), frozenset({"uni"})),
@@ -44,7 +46,7 @@ _FOREIGN = {
             "fence.proxy.global.async::generic",
             "fence.proxy.tensormap::generic.release",
         ),
-        frozenset({"global"}),
+        _FENCED,
     ),
     "mbarrier.check_layout": frozenset({"gpu"}),
     "rcp.rn.f64": frozenset({"ftz"}),
@@ -80,8 +82,9 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
     """The opcodes that ptxas may take `text` for, nearest first, each with the words that must still begin it."""
     family, *atoms = text.split(".")
     foreign = frozenset[str]().union(*(words for name, words in _FOREIGN.items() if f"{text}.".startswith(f"{name}.")))
+    several = sum(atom in _FENCED for atom in atoms) > 1
     loose = [at for at, atom in enumerate(atoms)
-             if (atom in foreign and atoms.count(atom) == 1) or _drops(family, atom)]  # fmt: skip
+             if (atom in foreign and not (atom in _FENCED and several)) or _drops(family, atom)]  # fmt: skip
     if text.startswith(_STORE):
         loose += [at for at, atom in enumerate(atoms) if atom in _CACHED]
     if _SCOPED.match(text) and atoms[-1] in _SCOPES:
