@@ -20,7 +20,7 @@ from ptxtools.ir.nodes import (
 )
 from ptxtools.ir.positions import Part
 from ptxtools.ir.references import operand_names
-from ptxtools.isa.targets import Version
+from ptxtools.isa.chips import Version
 
 from . import codes
 from .values import Scope

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from .targets import NEWEST, Version
+from .chips import Version
+from .targets import NEWEST
 
 #: Words of other instructions that ptxas drops behind any mnemonic: fields and values of tensor maps, the tests of
 #: testp, the formats of packed matrices.
