@@ -143,7 +143,8 @@ def _defined(module: ir.Module) -> ir.Module:
 
 
 def modules_in(data: str | bytes, name: str, *, target: str | None = None,
-               version: tuple[int, int] | None = None, lowering: Lowering | None = None) -> list[ir.Module]:  # fmt: skip
+               version: tuple[int, int] | None = None,
+               lowering: Lowering | None = None) -> list[ir.Module]:  # fmt: skip
     """The modules in a file, checked but not linked; only a binary can embed several.
 
     target, version: check as if the modules declared them. lowering: as of `load`. Raises `PtxError`.

@@ -12,6 +12,7 @@ INVALID = "NVVM901"
 UNLOWERED = "NVVM902"
 TARGET = "NVVM903"
 LINK = "NVVM904"
+LIBRARY = "NVVM905"
 
 #: Title and explanation of each code.
 EXPLANATIONS: dict[str, tuple[str, str]] = {
@@ -38,9 +39,15 @@ EXPLANATIONS: dict[str, tuple[str, str]] = {
         "modules that LLVM cannot link",
         "Two modules define the same symbol, or disagree on its type. The message is LLVM's.",
     ),
+    LIBRARY: (
+        "a library of the CUDA toolkit is missing",
+        "The module calls functions of libdevice (`__nv_sinf`), or was to be lowered by libnvvm, and neither comes "
+        "with this package. They are looked for below `CUDA_HOME` and `CUDA_PATH`, in NVIDIA's Python packages "
+        "(`nvidia-nvvm` has both), and in /usr/local/cuda. `--libdevice FILE` names the bitcode itself.",
+    ),
 }
 
-_CODES = {"parse": INVALID, "verify": INVALID, "triple": TARGET, "target": TARGET, "link": LINK,
+_CODES = {"parse": INVALID, "verify": INVALID, "triple": TARGET, "target": TARGET, "link": LINK, "libdevice": LIBRARY,
           "unsupported": UNLOWERED, "abort": UNLOWERED}  # fmt: skip
 _PLACE = re.compile(r"<string>:(\d+):(\d+): error: (.*)")
 

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from ptxtools import cache
 from ptxtools.diagnostics import Diagnostic, PtxError, Source
 
+from . import toolkit
 from .child import Refusal, Request, lowered
 from .failures import INVALID, as_error
 
@@ -20,6 +21,7 @@ from .failures import INVALID, as_error
 DEFAULT_TARGET = "sm_90"
 #: The newest PTX version that the LLVM of llvmlite writes.
 NEWEST = (9, 0)
+BACKENDS = ("llvm",)
 #: How far LLVM optimises: as `clang -O2`.
 _LEVEL = 2
 _MOST_BYTES, _MOST_FILES = 32 << 20, 256
@@ -28,10 +30,13 @@ _MOST_BYTES, _MOST_FILES = 32 << 20, 256
 @dataclass(frozen=True, slots=True)
 class Lowering:
     """How to lower. target: "sm_90a", or None for the one that the module's functions name, else `DEFAULT_TARGET`;
-    version: of PTX, None for the newest that the back end writes."""
+    version: of PTX, None for the newest that the back end writes; libdevice: the file with NVIDIA's `__nv_*` functions,
+    None for that of an installed CUDA toolkit; backend: "llvm", that of llvmlite."""
 
     target: str | None = None
     version: tuple[int, int] | None = None
+    libdevice: str | None = None
+    backend: str = "llvm"
 
 
 def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str] = "<memory>",
@@ -45,7 +50,10 @@ def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str
         content, text = _content(data, called)
         inputs.append((content, text is not None))
         sources.append(Source(text or "", called))
-    request = Request(inputs, how.target or "", DEFAULT_TARGET, how.version or NEWEST, _LEVEL)
+    if how.backend not in BACKENDS:
+        raise ValueError(f"unknown back end '{how.backend}'; there is {' and '.join(BACKENDS)}")
+    library = how.libdevice or toolkit.libdevice()
+    request = Request(inputs, how.target or "", DEFAULT_TARGET, how.version or NEWEST, _LEVEL, library)
     path = _path(request)
     known = cache.read_sealed(path, "nvvm", _MOST_BYTES)
     if known is not None:
@@ -75,7 +83,9 @@ def _content(data: str | bytes, name: str) -> tuple[bytes, str | None]:
             text = data.rstrip(b"\0").decode("utf-8-sig")
         except UnicodeDecodeError as error:
             before = data[: error.start].decode("utf-8", "replace")
-            raise _not_text(f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8", before, name) from None
+            raise _not_text(
+                f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8", before, name
+            ) from None
     else:
         text = data
     if "\0" in text:
@@ -96,8 +106,8 @@ def _path(request: Request) -> str:
     """The file of the cache for a request: it depends on all that decides the PTX."""
     llvm = find_spec("llvmlite")
     version = os.path.join(os.path.dirname(llvm.origin), "_version.py") if llvm and llvm.origin else ""
-    state = os.stat(version).st_mtime_ns if os.path.exists(version) else 0
-    digest = hashlib.blake2b(repr((replace(request, modules=()), version, state)).encode(), digest_size=16)
+    made = [os.stat(path).st_mtime_ns if os.path.exists(path) else 0 for path in (version, request.libdevice)]
+    digest = hashlib.blake2b(repr((replace(request, modules=()), version, made)).encode(), digest_size=16)
     digest.update(cache.code_state("nvvm").encode())
     for data, text in request.modules:
         digest.update(b"%d %d\n" % (len(data), text) + data)

@@ -1,8 +1,8 @@
 """The process that calls LLVM, which ends its process on some inputs instead of reporting an error.
 
 A script: it is run by its path, imports nothing of ptxtools, and gets the place of llvmlite as its argument. Standard
-input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets one line of
-JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
+input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets one line
+of JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _NEVER = frozenset({"invoke", "landingpad", "resume", "callbr", "indirectbr", "c
                     "cleanuppad", "catchpad"})  # fmt: skip
 #: A quoted name or string, or a block address outside of one.
 _BLOCK_ADDRESS = re.compile(r'"[^"]*"|\bblockaddress\s*\(([^)]*)\)')
-_OWN_TARGET = re.compile(r'"target-(?:cpu|features)"="[^"]*"\s*')
+_OWN_TARGET = re.compile(r'"target-(cpu|features)"="[^"]*"')
+_BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _CPU = re.compile(r'"target-cpu"="(sm_(\d+)[af]?)"')
 
 
@@ -62,7 +63,7 @@ def _lower(order: dict[str, Any], inputs: list[bytes]) -> str:
     triple = _triple(modules)
     target = order["target"] or _own_target(modules) or order["default"]
     if any(_OWN_TARGET.search(str(m)) for m in modules):
-        modules = [llvm.parse_assembly(_OWN_TARGET.sub("", str(m))) for m in modules]
+        modules = [llvm.parse_assembly(_OWN_TARGET.sub(r'"named-\1"', str(m))) for m in modules]
     whole = modules[0]
     for n, module in enumerate(modules[1:], 1):
         try:
@@ -75,6 +76,7 @@ def _lower(order: dict[str, Any], inputs: list[bytes]) -> str:
     whole.triple = triple
     if not whole.data_layout:
         whole.data_layout = str(machine.target_data)
+    _add_libdevice(llvm, whole, order["libdevice"])
     _refuse_what_is_not_lowered(whole)
     _optimise(llvm, whole, machine, order["level"])
     text: str = machine.emit_assembly(whole)
@@ -104,6 +106,37 @@ def _own_target(modules: list[Any]) -> str:
     """The newest target that a function's attributes name."""
     found = [match for m in modules for match in _CPU.finditer(str(m))]
     return str(max(found, key=lambda match: (int(match[2]), match[1]))[1]) if found else ""
+
+
+def _add_libdevice(llvm: Any, module: Any, path: str) -> None:
+    """Link libdevice, if one of its functions is called. Its functions become internal: they are inlined or dropped."""
+    wanted = [f.name for f in module.functions if f.is_declaration and f.name.startswith("__nv_")]
+    if not wanted:
+        return
+    if not path:
+        raise Refused("libdevice", f"@{wanted[0]} is a function of libdevice, and no CUDA toolkit was found")
+    library = _library(llvm, path)
+    library.triple, library.data_layout = module.triple, module.data_layout
+    defined = [f.name for f in library.functions if not f.is_declaration]
+    missing = sorted(set(wanted) - set(defined))
+    if missing:
+        raise Refused("libdevice", f"{path} has no function @{missing[0]}")
+    try:
+        module.link_in(library)
+    except RuntimeError as error:
+        raise Refused("link", str(error)) from None
+    for name in defined:
+        module.get_function(name).linkage = "internal"
+
+
+def _library(llvm: Any, path: str) -> Any:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        return llvm.parse_bitcode(data) if data[:4] in _BITCODE else llvm.parse_assembly(data.decode("utf-8"))
+    except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "neither bitcode nor text of LLVM"
+        raise Refused("libdevice", f"{path}: {why}") from None
 
 
 def _refuse_what_is_not_lowered(module: Any) -> None:
