@@ -53,6 +53,9 @@ _FOREIGN = {
     "rcp.rn.f64": frozenset({"ftz"}),
     "st.async": frozenset({"cluster"}),
 }
+#: Reports of arrivals, behind tensor stores, which have no mbarrier; and what they need.
+_SILENT, _REPORT = re.compile(r"cp\.async\.bulk\.tensor\..*\bbulk_group\b"), "mbarrier::report::"
+_REPORTING = ((9, 4), ("sm_107f",))
 #: Cache operators, which one of two stores to surfaces has, and ptxas takes behind both.
 _STORE, _CACHED = "sust.p.", frozenset({"wb", "cg", "cs", "wt"})
 #: Bulk copies behind which it drops a scope.
@@ -71,12 +74,15 @@ _MOST = 4
 
 class Slack(NamedTuple):
     """What ptxas overlooks. text: the opcode that it takes this one for; message: what differs from the manual; word:
-    the modifier, with its dot, or ""; until: the last version at which it does."""
+    the modifier, with its dot, or ""; until: the last version at which it does; since, targets: where it knows the
+    modifier."""
 
     text: str
     message: str
     word: str = ""
     until: Version = NEWEST
+    since: Version = (1, 0)
+    targets: tuple[str, ...] = ()
 
 
 def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
@@ -86,6 +92,8 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
     several = sum(atom in _FENCED for atom in atoms) > 1
     loose = [at for at, atom in enumerate(atoms)
              if (atom in foreign and not (atom in _FENCED and several)) or _drops(family, atom)]  # fmt: skip
+    if _SILENT.match(text):
+        loose += [at for at, atom in enumerate(atoms) if atom.startswith(_REPORT)]
     if text.startswith(_STORE):
         loose += [at for at, atom in enumerate(atoms) if atom in _CACHED]
     if _SCOPED.match(text) and atoms[-1] in _SCOPES:
@@ -101,7 +109,8 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
             first = atoms[gone[0]] if gone else ""
             if first:
                 what = f"repeats '.{first}'" if first in kept else f"has '.{first}', {_fate(text, first)}"
-                yield Slack(".".join((family, *kept)), f"'{text}' {what}", f".{first}"), atoms
+                since, targets = _REPORTING if first.startswith(_REPORT) else ((1, 0), ())
+                yield Slack(".".join((family, *kept)), f"'{text}' {what}", f".{first}", NEWEST, since, targets), atoms
             found = next((row for name, row in _IMPLIED.items() if f"{text}.".startswith(f"{name}.")), None)
             if found and found[0] not in kept:
                 implied, until = found
@@ -136,6 +145,7 @@ class Earlier(NamedTuple):
 
 
 _F8F6F4 = r"mma(\.sp(::ordered_metadata)?)?\.sync\..*\.kind::f8f6f4\.f(16|32)\.(e4m3|e5m2)\.(e4m3|e5m2)\..*"
+_F16_TO_F4 = r"cvt\.rn\.satfinite(\.relu)?\.e2m1x2\.f16x2"
 #: Measured at every version and target.
 EARLIER = (
     Earlier(r"atom\.global\.(add|and|cas|dec|exch|inc|max|min|or|xor)\.[bsu]32", (1, 0), ("sm_11",)),
@@ -156,6 +166,9 @@ EARLIER = (
     Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\b(relaxed|cp_mask|report|32b)\b).*\.b128", (9, 2), ("sm_90",)),
     Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.cp_mask\.b128", (9, 2), ("sm_100",)),
     Earlier(r"(suld|sust)\.b\.[12]d\.(v[24]\.)?b\d+\.(zero|clamp)", (2, 0)),
+    Earlier(_F16_TO_F4, (8, 6), ("sm_100a", "sm_101a")),
+    Earlier(_F16_TO_F4, (8, 7), ("sm_120a",)),
+    Earlier(_F16_TO_F4, (8, 8), ("sm_100f", "sm_101f", "sm_110f", "sm_120f")),
     Earlier(_F8F6F4, (8, 6), ("sm_100a",)),
     Earlier(_F8F6F4, (8, 7), ("sm_100a", "sm_103a", "sm_110a", "sm_100f", "sm_110f")),
 )  # fmt: skip

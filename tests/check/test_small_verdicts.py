@@ -20,6 +20,11 @@ FENCE = "fence.proxy.async::generic.acquire.{}sync_restrict::shared::cluster.clu
 SPARSE = ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd2, %rd3, %r4, 0x100000001, "
           "0, -1, -1, 1, 0;")  # fmt: skip
 COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd1], [%rd2], 0x100000010, [%rd3];"
+STORE = "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group.mbarrier::report::disabled [%rd2, {%r1}], [%rd1];"
+RESIZED = ("cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes.override::global_address"
+           ".override::global_dim [%rd1], [%rd2, %rd3, {{{}}}, {{%r1}}], [%rd4];")  # fmt: skip
+ORDERED = ("cp.async.bulk.relaxed.gpu.shared::cta.global.mbarrier::complete_tx::bytes{}.b128 "
+           "[%rd1], [%rd2], 16, %rd3{};")  # fmt: skip
 LD_COMPRESSED = "tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4{} {{%r0}}, {{%r1, %r2}}, [%r5];"
 
 
@@ -59,6 +64,18 @@ LD_COMPRESSED = "tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4{} {{%r
     ("1.3/sm_11", "subc.u32 %r1, %r2, %r3;", []),
     # An address with an offset is still one of its space.
     ("9.0/sm_90", "cvta.global.u64 %rd1, gv+4;", []), ("9.0/sm_90", "cvta.shared.u64 %rd1, gv+4;", ["PTX241"]),
+    # Reports of tensor stores are ignored, where they exist.
+    ("9.4/sm_107a", STORE, ["PTX610"]), ("9.4/sm_100a", STORE, ["PTX302"]), ("9.3/sm_90", STORE, ["PTX301"]),
+    # Sizes of a tensor are integers of 8 or 16 bits.
+    ("9.4/sm_107a", RESIZED.format("%h2"), []), ("9.4/sm_107a", RESIZED.format("%b2"), []),
+    ("9.4/sm_107a", RESIZED.format("%r2"), ["PTX221"]), ("9.4/sm_107a", RESIZED.format("%x2"), ["PTX221"]),
+    # An mbarrier without brackets, if nothing stands behind it.
+    ("9.3/sm_90", ORDERED.format("", ""), ["PTX610"]),
+    ("9.3/sm_90", ORDERED.format(".L2::cache_hint", ", %rd4"), ["PTX240"]),
+    # Halves to floats of 4 bits came before their date.
+    ("8.6/sm_100a", "cvt.rn.satfinite.e2m1x2.f16x2 %b1, %r1;", ["PTX610"]),
+    ("9.0/sm_90", "cvt.rn.satfinite.e2m1x2.f16x2 %b1, %r1;", ["PTX301"]),
+    ("9.0/sm_100a", "cvt.rn.satfinite.e2m1x2.bf16x2 %b1, %r1;", ["PTX301"]),
     # Registers of bf16 in multimem.
     ("9.0/sm_90", "multimem.ld_reduce.add.bf16x2 %u1, [%rd1];", []),
     ("9.1/sm_90", "multimem.ld_reduce.add.bf16x2 %u1, [%rd1];", ["PTX221"]),
