@@ -63,10 +63,11 @@ _SCOPED = re.compile(r"cp\.async\.bulk\.(?!tensor|prefetch)(?!.*\.b128)")
 _SCOPES = frozenset({"gpu", "sys"})
 #: Modifiers that may be written twice.
 REPEATED = frozenset({"sync", "sat", "satfinite", "approx", "relu", "NaN", "cc", "shiftamt", "uni"})
+_FABRIC = tuple(f"fabric.try_{name}" for name in ("get", "put", "red", "pullred"))
 #: Instructions in which it takes a mandatory modifier for granted, and up to which version.
 _IMPLIED = {
     "wgmma": ("aligned", NEWEST), "tcgen05.ld": ("aligned", (9, 0)), "tcgen05.st": ("aligned", (9, 0)),
-    "prefetch": ("global", NEWEST),
+    "prefetch": ("global", NEWEST), **dict.fromkeys(_FABRIC, ("relaxed.sys", NEWEST)),
 }  # fmt: skip
 #: Of more superfluous words than anybody writes all go, or none.
 _MOST = 4
