@@ -416,12 +416,20 @@ def litmus(text: str, *, model: str = "8.x", unroll: int = 2, name: str = "<memo
     """What the memory consistency model (8) allows of a litmus test, in the format that `ptx-run --litmus` reads.
 
     model: "6.0", "7.5" or "8.x"; unroll: how often one instruction is executed before a path is given up. Raises
-    PtxError for a malformed test, ValueError for an unknown model.
+    PtxError for a malformed test, ValueError for an unknown model, and for a text that holds several tests.
     """
-    from .model.executions import run
-    from .model.litmus import read_litmus
+    found = litmus_tests(text, model=model, unroll=unroll, name=name)
+    if len(found) != 1:
+        raise ValueError(f"the text holds {len(found)} tests: litmus_tests runs all of them")
+    return found[0]
 
-    return run(read_litmus(Source(text, name)), model, unroll)
+
+def litmus_tests(text: str, *, model: str = "8.x", unroll: int = 2, name: str = "<memory>") -> list[Outcomes]:
+    """As `litmus`, for a text that may hold several tests: a `*.test` file has one for each of its commands."""
+    from .model.executions import run
+    from .model.litmus import read_tests
+
+    return [run(test, model, unroll) for test in read_tests(Source(text, name))]
 
 
 def ptx_run(

@@ -287,9 +287,13 @@ def _print(text: str, ticker: _Ticker, debugger: Debugger | None) -> None:
     if debugger is not None and debugger.replays:
         return
     ticker.clear()
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:  # a stream of text in its place: io.StringIO, a notebook's
+        sys.stdout.write(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        return
+    stream.write(text.encode("utf-8", "surrogateescape"))
     if sys.stdout.line_buffering:
-        sys.stdout.buffer.flush()
+        stream.flush()
 
 
 def _show(report: Report, job: Job, options: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from .axioms import Model, model
 from .compiled import check_for
 from .features import refuse_unknown
 from .paths import DEFAULT_UNROLL, Path, Paths
-from .programs import Test
+from .programs import Barrier, Test
 from .relations import Events, Relation, members
 from .structures import Node, Skeleton, barrier_orders, skeleton
 from .terms import CHOICE, ORDER, PROGRAM, Axiom, Step
@@ -48,7 +48,8 @@ class Outcomes:
 
     executions: how many; states: final values of the observed names, with the number of executions that end there;
     matching: how many of these states satisfy the condition; witness: an execution that decides the verdict;
-    cut: paths longer than the bound of unrolling were left out; races: executions with a data race (8.7.1), and with
+    cut: paths longer than the bound of unrolling were left out; left_over: executions in which a thread waits for ever
+    at a barrier at which others have met; races: executions with a data race (8.7.1), and with
     one of accesses of different sizes (8.7.2), for which the axioms do not hold.
     """
 
@@ -62,6 +63,7 @@ class Outcomes:
     witness: Execution | None = None
     cut: bool = False
     incomplete: bool = False
+    left_over: int = 0
     races: int = 0
     mixed_races: int = 0
 
@@ -173,6 +175,7 @@ def _complete(
                 if outcomes.executions > most:
                     outcomes.incomplete = True
                     return
+                outcomes.left_over += any(path.unreached is not None for path in search.found.paths)
                 races, mixed = search.races()
                 outcomes.races += races
                 outcomes.mixed_races += mixed
@@ -185,12 +188,29 @@ def _searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]
     for location in test.locations.values():
         if location.memory == location.name:
             initial[location.name] = paths.initial(location.initial) & ((1 << 64) - 1)
+    wanted = {*observed_names(test), *(test.filter.names if test.filter else ())}
     for combination in product(*[paths.of(thread) for thread in test.threads]):
+        if any(path.unreached is not None and not _can_be_left(path, combination, wanted) for path in combination):
+            continue
         found = skeleton(test, combination, initial)
         for barrier in barrier_orders(found):
             found.structure.given["barrier"] = barrier
             found.structure.changed(PROGRAM)
             yield _Search(test, found, chosen, axioms, paths, initial)
+
+
+def _can_be_left(path: Path, others: Sequence[Path], wanted: set[str]) -> bool:
+    """Whether an execution in which a thread never leaves a barrier has an outcome: what the condition asks for must
+    have its value, and no thread may wait for this one at a barrier without a count."""
+    for instruction in path.unreached or ():
+        results = getattr(instruction, "results", ()) or (getattr(instruction, "result", ""),)
+        if any(f"{path.thread.name}:{register}" in wanted for register in results):
+            return False
+        if isinstance(instruction, Barrier) and instruction.count is None:
+            cta = [other for other in others if other is not path and other.thread.shares("cta", path.thread)]
+            if any(event.kind == "B" and event.count is None for other in cta for event in other.events):
+                return False
+    return True
 
 
 #: A read, a piece of memory, and the writes that it may read this piece from.

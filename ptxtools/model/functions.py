@@ -72,12 +72,13 @@ ATOMIC: dict[str, Function] = {
     "cas": Function(2, lambda _, old, value: value),
 }
 
-_OTHER_NAMES = {"plus": "add", "minus": "sub", "mult": "mul"}
+#: Names that public suites have for them.
+OTHER_NAMES = {"plus": "add", "minus": "sub", "mult": "mul"}
 
 
 def atomic_function(name: str) -> str:
     """The name of an atomic operation as `ATOMIC` has it; "" if it is none."""
-    name = _OTHER_NAMES.get(name, name)
+    name = OTHER_NAMES.get(name, name)
     return name if name in ATOMIC else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ptxtools.diagnostics import Span
 
-from .functions import COMPARISONS, FUNCTIONS, atomic_function
+from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES, atomic_function
 from .programs import (
     PROXIES,
     Address,
@@ -58,6 +58,8 @@ class Cells:
     def __init__(self, reader: Reader, locations: dict[str, Location], registers: dict[int, set[str]]) -> None:
         self.reader, self.locations, self.registers = reader, locations, registers
         self.known: set[str] = set()
+        #: Whether the locations are those declared, and no others.
+        self.fixed = False
         self.start: Word = reader.next
 
     def read(self, thread: int) -> list[Instruction]:
@@ -72,12 +74,18 @@ class Cells:
                 reader.take()
                 found.append(Label(text=name + ":", span=self.start.span, name=name))
                 continue
-            guard = self.guard()
-            instruction = self.instruction(reader.name("an instruction"))
-            found.append(replace(instruction, guard=guard) if guard else instruction)
+            found.append(self.one(thread))
             if reader.next.text not in ("|", ";"):
                 reader.fail("expected '|' or ';' after the instruction")
         return found
+
+    def one(self, thread: int) -> Instruction:
+        """The next instruction, with its guard."""
+        self.known = self.registers.setdefault(thread, set())
+        self.start = self.reader.next
+        guard = self.guard()
+        instruction = self.instruction(self.reader.name("an instruction"))
+        return replace(instruction, guard=guard) if guard else instruction
 
     # --- parts ---
 
@@ -113,6 +121,8 @@ class Cells:
         return name
 
     def location(self, word: Word) -> str:
+        if self.fixed and word.text not in self.locations:
+            self.reader.fail(f"there is no location '{word.text}'", word)
         self.locations.setdefault(word.text, Location(word.text))
         return word.text
 
@@ -334,7 +344,7 @@ class Cells:
         if opcode in ("mov", "cvta", "cvt"):
             self.rest(word, [m for m in modifiers if opcode == "mov" or (m != "to" and not _TYPE.fullmatch(m))])
             return self.move(type_)
-        function = opcode
+        function = OTHER_NAMES.get(opcode, opcode)
         if opcode == "setp":
             function = next((m for m in modifiers if m in COMPARISONS), "")
             if not function:

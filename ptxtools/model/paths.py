@@ -73,7 +73,8 @@ class Event:
 
 @dataclass(slots=True)
 class Path:
-    """conditions: values that must be true (not 0) or false for the thread to take this path."""
+    """conditions: values that must be true (not 0) or false for the thread to take this path; unreached: the path ends
+    at a barrier with a count, at which the thread is left over and waits for ever: the instructions behind it."""
 
     thread: Thread
     events: list[Event] = field(default_factory=list)
@@ -82,6 +83,7 @@ class Path:
     at: int = 0
     steps: int = 0
     visits: dict[int, int] = field(default_factory=dict)
+    unreached: Sequence[Instruction] | None = None
 
     def copy(self) -> Path:
         return replace(self, events=list(self.events), conditions=list(self.conditions),
@@ -295,7 +297,8 @@ class Paths:
     # --- barriers ---
 
     def _barrier(self, path: Path, instruction: Barrier) -> list[Path]:
-        """A barrier that a read decides is tried as each of the CTA's barriers."""
+        """A barrier that a read decides is tried as each of the CTA's barriers; at one with a count, the thread may be
+        left over."""
         thread = path.thread
         place: tuple[object, ...]
         if instruction.place == "cluster":
@@ -322,12 +325,17 @@ class Paths:
                     other.conditions.append((chosen, True))
                     more.append((other, (*key, number)))
             ways = more
+        alone: list[Path] = []
         for way, key in ways:
             event = Event("A", way.steps, instruction, barrier=key, count=count, needs=way.control,
                           ordering=instruction.ordering)  # fmt: skip
             if instruction.mode != "wait":
                 way.events.append(event)
+            if instruction.mode == "sync" and count is not None:
+                over = way.copy()
+                over.at, over.unreached = len(thread.instructions), thread.instructions[over.at :]
+                alone.append(over)
             if instruction.mode != "arrive":
                 way.steps += 1
                 way.events.append(replace(event, kind="B", step=way.steps))
-        return [way for way, _ in ways]
+        return [way for way, _ in ways] + alone

@@ -8,10 +8,15 @@ from typing import TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
 
+from .words import Reader
+
 #: The scopes of 8.5, from the smallest.
 SCOPES = ("cta", "cluster", "gpu", "sys")
 #: The proxies of 8.6.
 PROXIES = ("generic", "surface", "texture", "constant", "async")
+
+#: Threads of a test, and instructions of one of them.
+MOST_THREADS, MOST_INSTRUCTIONS = 16, 100
 
 #: The width of registers and values without a type, bits.
 DEFAULT_BITS = 64
@@ -202,3 +207,13 @@ class Test:
     condition: Condition | None = None
     filter: Condition | None = None
     observed: tuple[str, ...] = ()
+
+    def add(self, thread: Thread, reader: Reader) -> None:
+        """A further thread. Raises PtxError, at the next word, if there are too many."""
+        if len(self.threads) == MOST_THREADS:
+            reader.fail(f"more than {MOST_THREADS} threads")
+        self.threads.append(thread)
+
+    def check_length(self, thread: Thread, reader: Reader) -> None:
+        if len(thread.instructions) > MOST_INSTRUCTIONS:
+            reader.fail(f"a thread with more than {MOST_INSTRUCTIONS} instructions")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -49,6 +50,8 @@ def _map(view: View, operands: Operands, lane: int) -> TensorMap:
     _tell(view, lane, operands.one("tensorMap", lane), "used")
 
     def decode() -> TensorMap:
+        if not operands.has("gAddrToOverride"):
+            return _decoded(data)
         map_ = _overridden(TensorMap.decode(data), operands, lane)
         map_.check()
         return map_
@@ -56,10 +59,16 @@ def _map(view: View, operands: Operands, lane: int) -> TensorMap:
     return _trapping(view, lane, decode)
 
 
+@lru_cache(maxsize=64)
+def _decoded(data: bytes) -> TensorMap:
+    """A checked map, which is not to be changed: most copies of a kernel use a few. Raises `TensorMapError`."""
+    map_ = TensorMap.decode(data)
+    map_.check()
+    return map_
+
+
 def _overridden(map_: TensorMap, operands: Operands, lane: int) -> TensorMap:
     """The map with what the instruction gives in its place (9.7.10.28.5.2 of PTX 9.4): address, dimensions, strides."""
-    if not operands.has("gAddrToOverride"):
-        return map_
     address = operands.one("gAddrToOverride", lane)
     if address % 16:
         raise TensorMapError(f"the address {address:#x} in place of the map's is no multiple of 16")
