@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import nvvm
     from .api import assemble, disassemble, lint, litmus, litmus_tests, load, loads, ptx_run
     from .diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Trap
     from .launch.host import Buffer, Device, Kernel, Module
@@ -50,6 +51,7 @@ __all__ = [
     "litmus_tests",
     "load",
     "loads",
+    "nvvm",
     "ptx_run",
 ]
 
@@ -59,6 +61,8 @@ def __getattr__(name: str) -> Any:
 
     if name == "__version__":
         value: Any = _version()
+    elif name == "nvvm":
+        value = import_module("ptxtools.nvvm")
     elif name in _HOME_OF:
         import_module("ptxtools.api")  # which provides the engines
         value = getattr(import_module(_HOME_OF[name]), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Source
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.observers import Maker
     from ptxtools.machine.providers import Engine
     from ptxtools.model.executions import Outcomes
+    from ptxtools.nvvm.lower import Lowering
     from ptxtools.sim.device import RunResult
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
@@ -53,6 +55,10 @@ for _name in sorted(CHECKERS, key=lambda name: name is TrapKind.LEAKCHECK):  # l
     observers.provide(_name, _maker(_name))
 
 
+#: How PTX text and containers begin, and NVVM IR does not: so that nothing else is loaded to tell them apart.
+_NO_NVVM = (".", "/", b".", b"/", b"\x7f")
+
+
 def _readable(data: Any, what: str) -> str | bytes:
     """Text or bytes as they are, other buffers as bytes; raises TypeError for the rest."""
     from ptxtools.launch.errors import demand
@@ -64,23 +70,45 @@ def _readable(data: Any, what: str) -> str | bytes:
 # --- modules ----------------------------------------------------------------------------------------------------------
 
 
-def load(path: str | os.PathLike[str]) -> Module:
-    """Load a module from a file: PTX text, or a container. Raises `PtxError`, `OSError`."""
+def load(path: str | os.PathLike[str], *, lowering: Lowering | None = None) -> Module:
+    """Load a module from a file: PTX text, a container, or NVVM IR. Raises `PtxError`, `OSError`.
+
+    lowering: how NVVM IR becomes PTX (`ptxtools.nvvm.Lowering`).
+    """
     name = os.fsdecode(path)
     from ptxtools.files.reading import read_all
 
     with open(name, "rb") as file:
-        return loads(read_all(file), name)
+        return loads(read_all(file), name, lowering=lowering)
 
 
-def loads(data: str | bytes, name: str = "<memory>") -> Module:
-    """Load and check a module from text or bytes; findings show `name` as the file. Raises `PtxError`."""
+def loads(data: str | bytes, name: str = "<memory>", *, lowering: Lowering | None = None) -> Module:
+    """Load and check a module from text or bytes; findings show `name` as the file. Raises `PtxError`. lowering: as of
+    `load`."""
     from ptxtools.launch.host import Module
 
-    data = _readable(data, "the argument of loads")
+    data, name = _as_ptx(_readable(data, "the argument of loads"), name, lowering)
     module = Module(read_module(data, name))
     module.loadable = _checked_before_use(module.loadable, data)
     return module
+
+
+def _as_ptx(data: str | bytes, name: str, how: Lowering | None = None,
+            target: str | None = None) -> tuple[str | bytes, str]:  # fmt: skip
+    """NVVM IR as PTX text, whose name says for which target it was made; anything else as it is. target: of the device,
+    where `how` names none. Raises `PtxError`."""
+    if data[:256].lstrip()[:1] in _NO_NVVM:
+        return data, name
+    from ptxtools.inputs import detect
+    from ptxtools.inputs.detection import is_assembly
+
+    if not (is_assembly(data) if isinstance(data, str) else detect(data) in ("ll", "bc")):
+        return data, name
+    from ptxtools.nvvm.lower import Lowering, lower, name_of_ptx
+
+    how = how or Lowering()
+    text = lower(data, name, how if how.target else replace(how, target=target))
+    return text, name_of_ptx(name, text)
 
 
 def read_module(data: str | bytes, name: str) -> ir.Module:
@@ -90,6 +118,7 @@ def read_module(data: str | bytes, name: str) -> ir.Module:
     """
     from ptxtools.inputs import detect
 
+    data, name = _as_ptx(data, name)
     kind = "text" if isinstance(data, str) else detect(data)
     if kind not in ("ptxo", "fatbin", "elf"):
         return _defined(_checked(data, name))
@@ -114,13 +143,15 @@ def _defined(module: ir.Module) -> ir.Module:
 
 
 def modules_in(data: str | bytes, name: str, *, target: str | None = None,
-               version: tuple[int, int] | None = None) -> list[ir.Module]:  # fmt: skip
+               version: tuple[int, int] | None = None,
+               lowering: Lowering | None = None) -> list[ir.Module]:  # fmt: skip
     """The modules in a file, checked but not linked; only a binary can embed several.
 
-    target, version: check as if the modules declared them. Raises `PtxError`.
+    target, version: check as if the modules declared them. lowering: as of `load`. Raises `PtxError`.
     """
     from ptxtools.inputs import detect
 
+    data, name = _as_ptx(data, name, lowering)
     kind = "text" if isinstance(data, str) else detect(data)
     if isinstance(data, str) or kind not in ("ptxo", "fatbin", "elf"):
         return [_checked(data, name, target=target, version=version)]
@@ -142,6 +173,7 @@ def parsed(data: str | bytes, name: str) -> list[tuple[ir.Module, list[Diagnosti
     from ptxtools.inputs import detect
     from ptxtools.syntax import parse
 
+    data, name = _as_ptx(data, name)
     kind = "text" if isinstance(data, str) else detect(data)
     if isinstance(data, str) or kind not in ("ptxo", "fatbin", "elf"):
         result = parse(data if isinstance(data, str) else decode(data, name), name)
@@ -319,17 +351,23 @@ def fatbin_of(module: ir.Module, *, debug: bool = False, compress: bool = False)
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def run_job(job: Job, read: Any) -> Report:
-    """Run a job (`ptxtools.launch.job`). read: returns the bytes of a file, given its name."""
+def run_job(job: Job, read: Any, lowering: Lowering | None = None) -> Report:
+    """Run a job (`ptxtools.launch.job`). read: returns the bytes of a file, given its name. lowering: as of `load`; its
+    target is the job's device unless it has one."""
     from ptxtools.launch.runner import run_job as run
 
-    return run(job, lambda path: loadable(read(path), "<stdin>" if path == "-" else path))
+    def load(path: str) -> Loadable:
+        return loadable(read(path), "<stdin>" if path == "-" else path, lowering, job.device.target)
+
+    return run(job, load)
 
 
-def loadable(data: bytes, name: str) -> Loadable:
-    """The module in a file as a device loads it. Raises `PtxError`."""
+def loadable(data: bytes, name: str, lowering: Lowering | None = None, target: str | None = None) -> Loadable:
+    """The module in a file as a device loads it. lowering: as of `load`; target: of the device. Raises `PtxError`."""
     from ptxtools.sim.stored import StoredModule
 
+    converted, name = _as_ptx(data, name, lowering, target)
+    data = converted if isinstance(converted, bytes) else converted.encode("utf-8", "surrogateescape")
     return StoredModule(
         data, lambda: _tree_module(data, name), lambda: _source(data, name), lambda: _origins(data, name)
     )

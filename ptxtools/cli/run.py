@@ -27,6 +27,7 @@ from .common import (
 )
 from .debugging import debug_options, debugged
 from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
+from .lowering import lowering_of, lowering_options
 from .observing import compare_profiles, watched, watching_options
 from .tracing import trace_options, traced
 
@@ -112,9 +113,10 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @debug_options
 @watching_options
 @litmus_options
+@lowering_options
 @common_options
 def command(**options: Any) -> int:
-    """Run a kernel of MODULE (PTX text or a container, - for standard input) on a simulated device.
+    """Run a kernel of MODULE (PTX text, a container or NVVM IR, - for standard input) on a simulated device.
 
     Prints a summary of the buffers that the kernel wrote, unless --expect or --save is given.
     """
@@ -204,7 +206,7 @@ def _list(options: dict[str, Any]) -> int:
     from ptxtools.diagnostics.names import demangle
 
     name = _module_name(options)
-    module = loadable(read_input(name), "<stdin>" if name == STDIN else name)
+    module = loadable(read_input(name), "<stdin>" if name == STDIN else name, lowering_of(options), options["target"])
     kernels = list(module.contents.kernels.values())
     if options["kernel"]:
         from ptxtools.launch.errors import SpecError
@@ -236,7 +238,7 @@ def _run(job: Job, options: dict[str, Any], debugger: Debugger | None) -> int:
         def with_observers(observers: list[object]) -> Report:
             own = (one for one in (trace, debugger) if one is not None)
             job.device.observers = (*job.device.observers, *own, *observers)
-            return run_job(job, read_input)
+            return run_job(job, read_input, lowering_of(options))
 
         return watched(options, with_observers)
 
@@ -285,9 +287,13 @@ def _print(text: str, ticker: _Ticker, debugger: Debugger | None) -> None:
     if debugger is not None and debugger.replays:
         return
     ticker.clear()
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:  # a stream of text in its place: io.StringIO, a notebook's
+        sys.stdout.write(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        return
+    stream.write(text.encode("utf-8", "surrogateescape"))
     if sys.stdout.line_buffering:
-        sys.stdout.buffer.flush()
+        stream.flush()
 
 
 def _show(report: Report, job: Job, options: dict[str, Any]) -> None:

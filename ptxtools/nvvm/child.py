@@ -1,0 +1,95 @@
+"""Starts the process that lowers modules, and turns each of its ends into an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+#: LLVM goes on without a target or a feature that it does not know.
+_UNKNOWN = re.compile(r"^'([^']*)' is not a recognized (processor|feature)", re.MULTILINE)
+_WORKER = os.path.join(os.path.dirname(__file__), "worker.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to lower. modules: bytes and whether they are text; target: "sm_90a", or "" for the modules' own, else
+    `default`; version: of PTX; level: of optimisation, 0 to 3; libdevice: the path of its bitcode, or "" for none."""
+
+    modules: Sequence[tuple[bytes, bool]]
+    target: str
+    default: str
+    version: tuple[int, int]
+    level: int
+    libdevice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Exception):  # noqa: N818 - an answer
+    """Why there is no PTX. kind: "parse", "verify", "link", "libdevice", "triple", "target", "unsupported" or "abort";
+    module: the number of the input that it is about, or -1."""
+
+    kind: str
+    message: str
+    module: int = -1
+
+
+def lowered(request: Request) -> str:
+    """The PTX of the modules, linked. Raises `Refusal`."""
+    head = {
+        "sizes": [len(data) for data, _ in request.modules],
+        "texts": [text for _, text in request.modules],
+        "target": request.target,
+        "default": request.default,
+        "version": f"{request.version[0]}{request.version[1]}",
+        "level": request.level,
+        "libdevice": request.libdevice,
+    }
+    told = json.dumps(head).encode() + b"\n" + b"".join(data for data, _ in request.modules)
+    done = subprocess.run([sys.executable, _WORKER, _place_of_llvm()], input=told, capture_output=True, check=False)
+    first, _, rest = done.stdout.partition(b"\n")
+    said = done.stderr.decode("utf-8", "replace").strip()
+    unknown = _UNKNOWN.search(said)
+    if unknown is not None:
+        raise Refusal("target", f"this LLVM does not know {_unknown(unknown)}")
+    if done.returncode or not first:
+        raise Refusal("abort", _last_words(said, done.returncode))
+    answer = json.loads(first)
+    if not answer["done"]:
+        raise Refusal(answer["kind"], answer["message"], answer["module"])
+    return rest.decode("utf-8", "surrogateescape")
+
+
+def _unknown(what: re.Match[str]) -> str:
+    if what[2] == "processor":
+        return f"the target {what[1]}"
+    digits = what[1].removeprefix("+ptx")
+    return f"PTX {digits[:-1]}.{digits[-1]}"
+
+
+def _place_of_llvm() -> str:
+    """The folder that llvmlite is imported from."""
+    found = find_spec("llvmlite")
+    if found is None or found.origin is None:
+        raise Refusal("abort", "the package llvmlite is missing")
+    return os.path.dirname(os.path.dirname(found.origin))
+
+
+def _last_words(said: str, status: int) -> str:
+    """What LLVM printed before it ended the process, without the stack that follows."""
+    lines = said.splitlines()
+    for n, line in enumerate(lines):
+        if line.startswith("LLVM ERROR: "):
+            where = next((w for w in lines[n + 1 :] if w.startswith("In function: ")), "")
+            return line.removeprefix("LLVM ERROR: ") + (f" (in @{where[13:]})" if where else "")
+        if "Assertion `" in line:
+            return "assertion failed in LLVM: " + line.partition("Assertion `")[2].removesuffix("' failed.")
+    if status < 0:
+        return f"LLVM ended with {signal.Signals(-status).name}" + (f": {lines[-1]}" if lines else "")
+    return lines[-1] if lines else f"LLVM ended with status {status}"

@@ -1,0 +1,114 @@
+"""NVVM IR to PTX: text or bitcode of either dialect, through LLVM's back end in a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+from ptxtools import cache
+from ptxtools.diagnostics import Diagnostic, PtxError, Source
+
+from . import toolkit
+from .child import Refusal, Request, lowered
+from .failures import INVALID, as_error
+
+#: The target of a module that names none, and for which none was asked.
+DEFAULT_TARGET = "sm_90"
+#: The newest PTX version that the LLVM of llvmlite writes.
+NEWEST = (9, 0)
+BACKENDS = ("llvm",)
+#: How far LLVM optimises: as `clang -O2`.
+_LEVEL = 2
+_MOST_BYTES, _MOST_FILES = 32 << 20, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """How to lower. target: "sm_90a", or None for the one that the module's functions name, else `DEFAULT_TARGET`;
+    version: of PTX, None for the newest that the back end writes; libdevice: the file with NVIDIA's `__nv_*` functions,
+    None for that of an installed CUDA toolkit; backend: "llvm", that of llvmlite."""
+
+    target: str | None = None
+    version: tuple[int, int] | None = None
+    libdevice: str | None = None
+    backend: str = "llvm"
+
+
+def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str] = "<memory>",
+          how: Lowering | None = None) -> str:  # fmt: skip
+    """The PTX of one module, or of several linked. name: of the files, for errors. Raises `PtxError`."""
+    how = how or Lowering()
+    several = [modules] if isinstance(modules, (str, bytes)) else list(modules)
+    names = [name] * len(several) if isinstance(name, str) else list(name)
+    inputs, sources = [], []
+    for data, called in zip(several, names, strict=True):
+        content, text = _content(data, called)
+        inputs.append((content, text is not None))
+        sources.append(Source(text or "", called))
+    if how.backend not in BACKENDS:
+        raise ValueError(f"unknown back end '{how.backend}'; there is {' and '.join(BACKENDS)}")
+    library = how.libdevice or toolkit.libdevice()
+    request = Request(inputs, how.target or "", DEFAULT_TARGET, how.version or NEWEST, _LEVEL, library)
+    path = _path(request)
+    known = cache.read_sealed(path, "nvvm", _MOST_BYTES)
+    if known is not None:
+        return known.decode("utf-8", "surrogateescape")
+    try:
+        ptx = lowered(request)
+    except Refusal as refusal:
+        raise as_error(refusal, sources) from None
+    data = ptx.encode("utf-8", "surrogateescape")
+    if len(data) <= _MOST_BYTES and cache.write_sealed(path, "nvvm", data):
+        cache.prune(os.path.dirname(path), ".nvvm", _MOST_FILES)
+    return ptx
+
+
+def name_of_ptx(name: str, ptx: str) -> str:
+    """The name of what a file was lowered to, for messages about it: "k.ll(sm_90a)"."""
+    target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
+    return f"{name}({target[1]})" if target else name
+
+
+def _content(data: str | bytes, name: str) -> tuple[bytes, str | None]:
+    """The bytes for LLVM and, unless they are bitcode, the text."""
+    if isinstance(data, bytes) and is_bitcode(data):
+        return data, None
+    if isinstance(data, bytes):
+        try:
+            text = data.rstrip(b"\0").decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            before = data[: error.start].decode("utf-8", "replace")
+            raise _not_text(
+                f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8", before, name
+            ) from None
+    else:
+        text = data
+    if "\0" in text:
+        raise _not_text("the text contains a NUL character", text[: text.index("\0")], name)
+    return text.encode("utf-8", "replace"), text
+
+
+def _not_text(message: str, before: str, name: str) -> PtxError:
+    return PtxError([Diagnostic(INVALID, message, (len(before), len(before)), Source(before, name))])
+
+
+def is_bitcode(data: bytes) -> bool:
+    """Whether these are LLVM's bitcode, with its wrapper or without."""
+    return data[:4] in (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+
+
+def _path(request: Request) -> str:
+    """The file of the cache for a request: it depends on all that decides the PTX."""
+    llvm = find_spec("llvmlite")
+    version = os.path.join(os.path.dirname(llvm.origin), "_version.py") if llvm and llvm.origin else ""
+    made = [os.stat(path).st_mtime_ns if os.path.exists(path) else 0 for path in (version, request.libdevice)]
+    digest = hashlib.blake2b(repr((replace(request, modules=()), version, made)).encode(), digest_size=16)
+    digest.update(cache.code_state("nvvm").encode())
+    for data, text in request.modules:
+        digest.update(b"%d %d\n" % (len(data), text) + data)
+    return os.path.join(cache.directory(), "nvvm", f"{sys.implementation.cache_tag}-{digest.hexdigest()}.nvvm")

@@ -1,0 +1,162 @@
+"""The process that calls LLVM, which ends its process on some inputs instead of reporting an error.
+
+A script: it is run by its path, imports nothing of ptxtools, and gets the place of llvmlite as its argument. Standard
+input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets one line
+of JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any
+
+#: Terminators and others that LLVM's back end takes and leaves out, or runs as something else.
+_NEVER = frozenset({"invoke", "landingpad", "resume", "callbr", "indirectbr", "cleanupret", "catchret", "catchswitch",
+                    "cleanuppad", "catchpad"})  # fmt: skip
+#: A quoted name or string, or a block address outside of one.
+_BLOCK_ADDRESS = re.compile(r'"[^"]*"|\bblockaddress\s*\(([^)]*)\)')
+_OWN_TARGET = re.compile(r'"target-(cpu|features)"="[^"]*"')
+_BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+_CPU = re.compile(r'"target-cpu"="(sm_(\d+)[af]?)"')
+
+
+class Refused(Exception):  # noqa: N818 - what it says about the module
+    """kind: what has failed; module: number of the input, -1 for none."""
+
+    def __init__(self, kind: str, message: str, module: int = -1) -> None:
+        self.kind, self.message, self.module = kind, message, module
+        super().__init__(message)
+
+
+def main() -> None:
+    sys.path[0] = sys.argv[1]
+    _no_core_file()
+    order = json.loads(sys.stdin.buffer.readline())
+    inputs = [sys.stdin.buffer.read(size) for size in order["sizes"]]
+    answer: dict[str, Any]
+    try:
+        text = _lower(order, inputs)
+        answer = {"done": True}
+    except Refused as error:
+        text, answer = "", {"done": False, "kind": error.kind, "message": error.message, "module": error.module}
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n" + text.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()
+
+
+def _no_core_file() -> None:
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ImportError, ValueError, OSError):
+        pass
+
+
+def _lower(order: dict[str, Any], inputs: list[bytes]) -> str:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    modules = [_parsed(llvm, data, text, n) for n, (data, text) in enumerate(zip(inputs, order["texts"], strict=True))]
+    triple = _triple(modules)
+    target = order["target"] or _own_target(modules) or order["default"]
+    if any(_OWN_TARGET.search(str(m)) for m in modules):
+        modules = [llvm.parse_assembly(_OWN_TARGET.sub(r'"named-\1"', str(m))) for m in modules]
+    whole = modules[0]
+    for n, module in enumerate(modules[1:], 1):
+        try:
+            whole.link_in(module)
+        except RuntimeError as error:
+            raise Refused("link", str(error), n) from None
+    machine = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=target, features=f"+ptx{order['version']}", opt=order["level"]
+    )
+    whole.triple = triple
+    if not whole.data_layout:
+        whole.data_layout = str(machine.target_data)
+    _add_libdevice(llvm, whole, order["libdevice"])
+    _refuse_what_is_not_lowered(whole)
+    _optimise(llvm, whole, machine, order["level"])
+    text: str = machine.emit_assembly(whole)
+    return text
+
+
+def _parsed(llvm: Any, data: bytes, text: bool, number: int) -> Any:
+    try:
+        module = llvm.parse_assembly(data.decode("utf-8")) if text else llvm.parse_bitcode(data)
+    except RuntimeError as error:
+        raise Refused("parse", str(error).partition("\n")[2] or str(error), number) from None
+    try:
+        module.verify()
+    except RuntimeError as error:
+        raise Refused("verify", str(error), number) from None
+    return module
+
+
+def _triple(modules: list[Any]) -> str:
+    for n, module in enumerate(modules):
+        if module.triple and not module.triple.startswith(("nvptx64-", "nvptx-")):
+            raise Refused("triple", f"the module is for '{module.triple}', not for nvptx64-nvidia-cuda", n)
+    return next((m.triple for m in modules if m.triple), "nvptx64-nvidia-cuda")
+
+
+def _own_target(modules: list[Any]) -> str:
+    """The newest target that a function's attributes name."""
+    found = [match for m in modules for match in _CPU.finditer(str(m))]
+    return str(max(found, key=lambda match: (int(match[2]), match[1]))[1]) if found else ""
+
+
+def _add_libdevice(llvm: Any, module: Any, path: str) -> None:
+    """Link libdevice, if one of its functions is called. Its functions become internal: they are inlined or dropped."""
+    wanted = [f.name for f in module.functions if f.is_declaration and f.name.startswith("__nv_")]
+    if not wanted:
+        return
+    if not path:
+        raise Refused("libdevice", f"@{wanted[0]} is a function of libdevice, and no CUDA toolkit was found")
+    library = _library(llvm, path)
+    library.triple, library.data_layout = module.triple, module.data_layout
+    defined = [f.name for f in library.functions if not f.is_declaration]
+    missing = sorted(set(wanted) - set(defined))
+    if missing:
+        raise Refused("libdevice", f"{path} has no function @{missing[0]}")
+    try:
+        module.link_in(library)
+    except RuntimeError as error:
+        raise Refused("link", str(error)) from None
+    for name in defined:
+        module.get_function(name).linkage = "internal"
+
+
+def _library(llvm: Any, path: str) -> Any:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        return llvm.parse_bitcode(data) if data[:4] in _BITCODE else llvm.parse_assembly(data.decode("utf-8"))
+    except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "neither bitcode nor text of LLVM"
+        raise Refused("libdevice", f"{path}: {why}") from None
+
+
+def _refuse_what_is_not_lowered(module: Any) -> None:
+    for variable in module.global_variables:
+        if variable.name in ("llvm.global_ctors", "llvm.global_dtors"):
+            raise Refused("unsupported", f"@{variable.name}: nothing runs before or after a kernel")
+    for function in module.functions:
+        for block in function.blocks:
+            for instruction in block.instructions:
+                if instruction.opcode in _NEVER:
+                    raise Refused("unsupported", f"'{instruction.opcode}' in @{function.name} cannot be lowered to PTX")
+    address = next((found for found in _BLOCK_ADDRESS.finditer(str(module)) if found[1] is not None), None)
+    if address is not None:
+        raise Refused("unsupported", f"blockaddress({address[1]}) cannot be lowered to PTX")
+
+
+def _optimise(llvm: Any, module: Any, machine: Any, level: int) -> None:
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=level))
+    builder.getModulePassManager().run(module, builder)
+
+
+if __name__ == "__main__":
+    main()
