@@ -36,6 +36,8 @@ _NARROWEST = "b2"
 _COUNTED = _TYPED | {"cp", "ldmatrix", "mma", "spcompress", "spdecompress", "tcgen05"}
 #: Spaces of which it drops one behind some fences.
 _FENCED = frozenset({"global", "shared::cta", "shared::cluster"})
+_RCP = tuple(text for mode in ("rn", "rz", "rm", "rp")
+             for text in (f"rcp.{mode}.f64", f"rcp.{mode}.ftz.f64", f"rcp.ftz.{mode}.f64"))  # fmt: skip
 #: What it drops behind a few.
 _FOREIGN = {
     **dict.fromkeys(("tex", "tld4"), frozenset({"uni"})),
@@ -50,7 +52,7 @@ _FOREIGN = {
         _FENCED,
     ),
     "mbarrier.check_layout": frozenset({"gpu"}),
-    "rcp.rn.f64": frozenset({"ftz"}),
+    **dict.fromkeys(_RCP, frozenset({"ftz"})),
     "st.async": frozenset({"cluster"}),
 }
 #: Reports of arrivals, behind tensor stores, which have no mbarrier; and what they need.

@@ -97,7 +97,8 @@ _TABLE = {
         "applypriority.async.bulk.tensor.1d.global.tile.bulk_group.L2::evict_normal",
         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.b64",
         f"{_T5}ti16", f"{_T5}f16.collector::b::fill", f"{_T5}f8f6f4.decompress::lut::b",
-        "cvt.rn.satfinite.scaled::n1::ue8m0.e2m1x2.f32 %b1, %f2, %f3, %b4;", "ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4",
+        "cvt.rn.satfinite.scaled::n1::ue8m0.e2m1x2.f32 %b1, %f2, %f3, %b4;",
+        "ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4",
         f"fabric.try_get.async.tensor.2d.shared::cta.tile.{_BYTES}.{_END}.override::global_address.b128"
         " [%r1], [%rd2, %r3, %rd4, {%r4, %r5}], [%r6];",
         f"fabric.try_put.async.tensor.multimem.2d.shared::cta.tile.{_CHUNKS}.{_END}.override::global_address"
