@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance.instructions import _base  # noqa: E402
+from conformance.instructions import _available, _base  # noqa: E402
 from conformance.operands import operands, statement  # noqa: E402
 from conformance.oracle import Oracle  # noqa: E402
 from conformance.setting import LINE  # noqa: E402
@@ -34,13 +34,13 @@ _REQUIRES = re.compile(r"['.\w: ]*requires PTX ISA \.version (\d+)\.(\d+)")
 BATCH = 200
 
 
-def bases(only: str) -> Iterator[isa.Opcode]:
-    """One opcode of each form."""
+def bases(only: str, since: Version, target: str) -> Iterator[isa.Opcode]:
+    """One opcode of each form that is there already: behind others each modifier would be reported."""
     seen: set[str] = set()
     for family in sorted(CHAPTERS):
         for form in isa.forms(family) if not only or family == only else ():
             found = _base(form, random.Random(form.syntax))
-            if found is not None and found[1].text not in seen:
+            if found is not None and found[1].text not in seen and _available(found[1], since, target):
                 seen.add(found[1].text)
                 yield found[1]
 
@@ -91,7 +91,7 @@ def main() -> int:
     print("targets that the tables do not know:", ", ".join(sorted(targets)) or "none")
     words = [*filter(None, arguments.words.split(",")), *modifiers()]
     setting, number = f"{arguments.since}/{arguments.target}", 0
-    for op in bases(arguments.only):
+    for op in bases(arguments.only, since, arguments.target):
         for version, found in sorted(newer(oracle, setting, since, op, words).items()):
             number += len(found)
             print(f"{version_text(version)} {op.name} ({op.text}): {' '.join(sorted(found))}")
