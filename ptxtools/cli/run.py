@@ -29,6 +29,7 @@ from .debugging import debug_options, debugged
 from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
 from .lowering import lowering_of, lowering_options
 from .observing import compare_profiles, watched, watching_options
+from .templating import templating_options, write_template
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
     "--save", "saves", metavar="N=FILE.npy", multiple=True, help="Write the buffer of argument N after the run."
 )
 @click.option("--launch", "launch_file", metavar="FILE.toml", help="Run a launch file; MODULE replaces its module.")
+@templating_options
 @flags_of(RunOptions)
 @flags_of(DeviceOptions)
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
@@ -134,6 +136,10 @@ def command(**options: Any) -> int:
         return _list(options)
     if options["format_"] is not None:
         raise click.UsageError("--format requires --list")
+    if options["new_launch"]:
+        return write_template(_module_name(options), options)
+    if options["output"] is not None:
+        raise click.UsageError("-o requires --new-launch")
     job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
     return debugged(options, lambda debugger: _run(job, options, debugger))
 
