@@ -29,6 +29,7 @@ from .debugging import debug_options, debugged
 from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
 from .lowering import lowering_of, lowering_options
 from .observing import compare_profiles, watched, watching_options
+from .opposing import oppose, opposing_options
 from .sweeping import refuse_without_sweep, sweep, sweep_options
 from .templating import templating_options, write_template
 from .tracing import trace_options, traced
@@ -112,6 +113,7 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @click.option("--launch", "launch_file", metavar="FILE.toml", help="Run a launch file; MODULE replaces its module.")
 @templating_options
 @sweep_options
+@opposing_options
 @flags_of(RunOptions)
 @flags_of(DeviceOptions)
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
@@ -148,7 +150,9 @@ def command(**options: Any) -> int:
         raise click.UsageError("--format requires --list, --litmus or --sweep")
     if options["new_launch"]:
         return write_template(_module_name(options), options)
-    job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
+    if options["against"]:
+        return oppose(options, _job)
+    job = _job(options)
     return debugged(options, lambda debugger: _run(job, options, debugger))
 
 
@@ -162,6 +166,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _module_name(options: dict[str, Any]) -> str:
     return input_names([] if options["module"] is None else [options["module"]])[0]
+
+
+def _job(options: dict[str, Any]) -> Job:
+    return _job_from_file(options) if options["launch_file"] else _job_from_options(options)
 
 
 def _check_launch_file(options: dict[str, Any]) -> None:

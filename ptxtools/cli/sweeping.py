@@ -45,15 +45,20 @@ def refuse_without_sweep(options: dict[str, Any]) -> None:
         raise click.UsageError("--format csv requires --sweep")
 
 
+def refuse_of_one_run(flag: str, options: dict[str, Any]) -> None:
+    """Options that do not go with one that runs a launch several times."""
+    for name in _OF_ONE_RUN:
+        if options[name]:
+            raise click.UsageError(f"--{flag} and --{name.replace('_', '-')} exclude each other")
+
+
 def sweep(options: dict[str, Any]) -> int:
     """Run all points and write their outcomes; returns the exit status, 1 unless all passed."""
     from ptxtools.launch.errors import SpecError
 
     if options["launch_file"] is None:
         raise click.UsageError("--sweep requires --launch")
-    for name in _OF_ONE_RUN:
-        if options[name]:
-            raise click.UsageError(f"--sweep and --{name.replace('_', '-')} exclude each other")
+    refuse_of_one_run("sweep", options)
     if options["format_"] not in (None, "text", "json", "csv"):
         raise click.UsageError("--sweep has the formats text, json and csv")
     if options["module"] == STDIN:

@@ -29,7 +29,7 @@ _MOST_POINTS = 100_000
 _RANGE = re.compile(r"(-?\d{1,12})\.\.(-?\d{1,12})(?:\.\.(\d{1,12}))?")
 
 #: Options that a sweep changes and launch files do not have: seed, engine, numerics, threads.
-_OPTIONS: dict[str, Option] = {
+VARIED: dict[str, Option] = {
     one.name: one for one in options_of(DeviceOptions) if one.flag and not one.key and one.kind in ("whole", "word")
 }
 
@@ -152,8 +152,8 @@ def job_of(task: Task) -> Job:
 
     def edit(values: dict[str, Any]) -> None:
         for key, value in pairs:
-            if key in _OPTIONS:
-                options[key] = _checked(_OPTIONS[key], value)
+            if key in VARIED:
+                options[key] = checked(VARIED[key], value)
             else:
                 _set(values, key, value, task.path)
 
@@ -162,7 +162,8 @@ def job_of(task: Task) -> Job:
     return job
 
 
-def _checked(option: Option, value: Any) -> Any:
+def checked(option: Option, value: Any) -> Any:
+    """The value, if it is one for an option of `VARIED`. Raises `SpecError`."""
     whole = option.kind == "whole"
     if not isinstance(value, int if whole else str) or isinstance(value, bool):
         raise SpecError(f"{option.name} is {'a whole number' if whole else 'a word'}, not {value!r}")
