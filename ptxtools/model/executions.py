@@ -114,8 +114,10 @@ def run(
     unroll: int = DEFAULT_UNROLL,
     most: int = MOST_EXECUTIONS,
     without: str = "",
+    first: bool = False,
 ) -> Outcomes:
-    """Find all executions. without: the name of an axiom to leave out. Raises PtxError if the test is not modelled."""
+    """Find all executions. without: the name of an axiom to leave out; first: end at the first that decides the
+    verdict. Raises PtxError if the test is not modelled."""
     chosen = model(version, without)
     refuse_unknown(test, version)
     outcomes = Outcomes(test, version, unroll, observed_names(test))
@@ -125,6 +127,8 @@ def run(
         outcomes.states[key] = outcomes.states.get(key, 0) + 1
         if outcomes.witness is None and test.condition is not None and test.condition.holds(state) == wanted:
             outcomes.witness = found.execution(state)
+            if first:
+                break
     if test.condition is not None:
         condition = test.condition
         outcomes.matching = sum(
