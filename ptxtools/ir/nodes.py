@@ -44,9 +44,9 @@ class Node:
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __eq__(self, other: object) -> bool:
-        kind: Any = type(self)
-        if type(other) is not kind:
+        if type(other) is not type(self):
             return NotImplemented
+        kind: Any = type(self)
         content = _compared(kind)
         return bool(content(self) == content(other))
 
