@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
+
+from .shim import Shim
 
 #: LLVM goes on without a target or a feature that it does not know.
 _UNKNOWN = re.compile(r"^'([^']*)' is not a recognized (processor|feature)", re.MULTILINE)
@@ -20,7 +22,8 @@ _WORKER = os.path.join(os.path.dirname(__file__), "worker.py")
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to lower. modules: bytes and whether they are text; target: "sm_90a", or "" for the modules' own, else
-    `default`; version: of PTX; level: of optimisation, 0 to 3; libdevice: the path of its bitcode, or "" for none."""
+    `default`; version: of PTX; level: of optimisation, 0 to 3; libdevice: the path of its bitcode, or "" for none;
+    shim: functions for intrinsics that LLVM lacks."""
 
     modules: Sequence[tuple[bytes, bool]]
     target: str
@@ -28,6 +31,7 @@ class Request:
     version: tuple[int, int]
     level: int
     libdevice: str = ""
+    shim: Shim = field(default_factory=lambda: Shim("", {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +46,18 @@ class Refusal(Exception):  # noqa: N818 - an answer
 
 def lowered(request: Request) -> str:
     """The PTX of the modules, linked. Raises `Refusal`."""
+    shim = request.shim.text.encode()
     head = {
-        "sizes": [len(data) for data, _ in request.modules],
+        "sizes": [*(len(data) for data, _ in request.modules), len(shim)],
         "texts": [text for _, text in request.modules],
         "target": request.target,
         "default": request.default,
         "version": f"{request.version[0]}{request.version[1]}",
         "level": request.level,
         "libdevice": request.libdevice,
+        "shim": request.shim.functions,
     }
-    told = json.dumps(head).encode() + b"\n" + b"".join(data for data, _ in request.modules)
+    told = json.dumps(head).encode() + b"\n" + b"".join(data for data, _ in request.modules) + shim
     done = subprocess.run([sys.executable, _WORKER, _place_of_llvm()], input=told, capture_output=True, check=False)
     first, _, rest = done.stdout.partition(b"\n")
     said = done.stderr.decode("utf-8", "replace").strip()

@@ -111,7 +111,8 @@ class Intrinsic:
 @cache
 def intrinsics() -> dict[str, Intrinsic]:
     """All forms by their names."""
-    section, found = "", {}
+    section = ""
+    found: dict[str, Intrinsic] = {}
     for line in (*_TABLE.splitlines(), *_textures(), *_surfaces()):
         if line and line[0].isdigit():
             section = line

@@ -16,6 +16,7 @@ from ptxtools.diagnostics import Diagnostic, PtxError, Source
 from . import toolkit
 from .child import Refusal, Request, lowered
 from .failures import INVALID, as_error
+from .shim import mentioned, shim
 
 #: The target of a module that names none, and for which none was asked.
 DEFAULT_TARGET = "sm_90"
@@ -53,7 +54,8 @@ def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str
     if how.backend not in BACKENDS:
         raise ValueError(f"unknown back end '{how.backend}'; there is {' and '.join(BACKENDS)}")
     library = how.libdevice or toolkit.libdevice()
-    request = Request(inputs, how.target or "", DEFAULT_TARGET, how.version or NEWEST, _LEVEL, library)
+    lacked = shim(None if not all(text for _, text in inputs) else mentioned(b"\n".join(data for data, _ in inputs)))
+    request = Request(inputs, how.target or "", DEFAULT_TARGET, how.version or NEWEST, _LEVEL, library, lacked)
     path = _path(request)
     known = cache.read_sealed(path, "nvvm", _MOST_BYTES)
     if known is not None:
@@ -107,7 +109,9 @@ def _path(request: Request) -> str:
     llvm = find_spec("llvmlite")
     version = os.path.join(os.path.dirname(llvm.origin), "_version.py") if llvm and llvm.origin else ""
     made = [os.stat(path).st_mtime_ns if os.path.exists(path) else 0 for path in (version, request.libdevice)]
-    digest = hashlib.blake2b(repr((replace(request, modules=()), version, made)).encode(), digest_size=16)
+    digest = hashlib.blake2b(
+        repr((replace(request, modules=(), shim=shim(frozenset())), version, made)).encode(), digest_size=16
+    )
     digest.update(cache.code_state("nvvm").encode())
     for data, text in request.modules:
         digest.update(b"%d %d\n" % (len(data), text) + data)
