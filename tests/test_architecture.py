@@ -20,6 +20,7 @@ STANDS_ON = {
     "syntax": ("ir",),
     "semantics": ("isa",),
     "check": ("ir",),
+    "reducer": ("syntax", "check"),
     "linter": ("check",),
     "linter.rules": ("linter",),
     "container": ("ir",),
@@ -34,7 +35,7 @@ STANDS_ON = {
     "observe": ("sim",),
     "launch": ("observe", "files"),
     "pages": ("syntax", "linter", "container", "nvvm"),
-    "api": ("pages", "inputs", "model", "launch", "native", "reference"),
+    "api": ("pages", "inputs", "model", "launch", "native", "reference", "reducer"),
     "editor": ("pages",),
     "cli": ("api", "editor"),
 }

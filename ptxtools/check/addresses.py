@@ -74,6 +74,8 @@ def check_address(
 
 def _ignores_unified(op: Opcode, index: int) -> bool:
     """Whether ptxas ignores `.unified` behind an address in a register."""
+    if op.space not in (None, "global") and op.family != "tensormap":
+        return False
     if op.family in _UNIFIED_IGNORED:
         return True
     family, place = _UNIFIED_IGNORED_AT.get(op.name.rpartition(".")[2], ("", 0))

@@ -25,6 +25,8 @@ _ONE_RESULT = Need((), (2, 0), ("sm_20",))
 WIDE_ENOUGH = ("pass a .b32",)
 #: A property that all declarations of a function must share (11.4.6).
 _ENDS = ".noreturn"
+#: Directives whose values they must share, too (11.4.8, 11.4.9).
+_KEPT = (".abi_preserve", ".abi_preserve_control")
 _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 
 
@@ -141,7 +143,7 @@ def _parameter(context: Context, v: Variable, kind: str, allocated: bool) -> Non
     if v.space == "reg" and v.dims:
         message = f"register '{v.name}' cannot be an array"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.1")
-    check_type(context, v)
+    check_type(context, v, allocated=allocated)
     if v.attributes:
         context.report(codes.ATTRIBUTE, f"'{v.name}': parameters cannot have attributes", v.name_span, section="5.4.8")
     if v.init is not None:
@@ -237,11 +239,15 @@ def check_repeated_function(context: Context, earlier: Function, later: Function
         where = f"the definition is on line {context.source.line_of(earlier.name_span[0])}"
         context.report(codes.REDECLARED, message, later.name_span, help=(where,), section="7.1")
         return
-    difference = _difference(earlier, later)
+    difference = _difference(earlier, later) or next((n for n in _KEPT if _values(earlier, n) != _values(later, n)), "")
     if difference:
         context.inconsistent.add(later.name)
         message = f"'{later.name}' differs from its earlier declaration: {difference}"
         context.report(codes.INCONSISTENT, message, later.name_span, section="7.1")
+
+
+def _values(function: Function, name: str) -> list[object]:
+    return [item.args for item in function.directives if isinstance(item, Directive) and item.name == name]
 
 
 def _difference(earlier: Function, later: Function) -> str:

@@ -43,6 +43,7 @@ _EXAMPLES = examples(
     "ptx-as -d a.out                        # the PTX that nvcc embedded",
     "ptx-as --info --format json all.ptxo",
     "ptx-as a.ptx --compare b.ptx           # whatever registers and labels are called",
+    "ptx-as --reduce 'ptxas {} 2>&1 | grep -q C7907' kernel.ptx -o small.ptx",
     "ptx-as - -o - < kernel.ptx | ptx-run - --list",
     "ptx-as --emit ptx kernel.ll            # NVVM IR, lowered",
 )
@@ -65,6 +66,9 @@ _MAX_NESTING = 10
 @click.option("--info", is_flag=True, help="Print a summary of a container's contents.")
 @click.option("--compare", metavar="OTHER", help="Print how the module differs from OTHER, whatever registers and "
               "labels are called; exit with 1 if it does.")  # fmt: skip
+@click.option("--reduce", "reduce_command", metavar="COMMAND", help="Make the module smaller while COMMAND, given a "
+              "file's name in place of {} or at its end, ends with 0; default output: the input's name with "
+              ".reduced.ptx.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --info; default: text.")
 @click.option("--emit", type=click.Choice(["ptxo", "fatbin", "ptx"]), default="ptxo", show_default=True,
               help="Write our container, an NVIDIA fatbin that contains the PTX, or the PTX itself (without -o to "
@@ -73,7 +77,7 @@ _MAX_NESTING = 10
 @click.option("--compress", is_flag=True, help="Compress the output.")
 @click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel reaches.")
 @click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Inputs to check in parallel; default: by "
-              "their size.")  # fmt: skip
+              "their size. With --reduce: commands to run in parallel; default: 1.")  # fmt: skip
 @click.option("-MD", "-MMD", "dependencies", is_flag=True, help="Write a dependency file for make next to the output.")
 @click.option("-MF", "dependency_file", metavar="FILE", help="Write the dependency file to FILE; implies -MD.")
 @click.option("-MP", "phony", is_flag=True, help="Add an empty rule for each input but the first.")
@@ -105,6 +109,10 @@ def _perform(options: dict[str, Any], names: list[str]) -> int:
         from .comparing import compare_files
 
         return compare_files(names, options["compare"])
+    if options["reduce_command"] is not None:
+        from .reducing import reduce_file
+
+        return reduce_file(names, options)
     if options["info"]:
         return _info(options, names)
     if options["disassemble"]:
@@ -159,8 +167,13 @@ def _expanded(arguments: list[str], depth: int = 0) -> list[str]:
 
 
 def _check_usage(options: dict[str, Any], names: list[str]) -> None:
-    modes = (("--info", "info"), ("--disassemble", "disassemble"), ("--compare", "compare"))
-    reading = [flag for flag, name in modes if options[name]]
+    modes = (
+        ("--info", "info"),
+        ("--disassemble", "disassemble"),
+        ("--compare", "compare"),
+        ("--reduce", "reduce_command"),
+    )
+    reading = [flag for flag, name in modes if options[name] not in (None, False, "")]
     if len(reading) > 1:
         raise click.UsageError(f"{reading[0]} and {reading[1]} exclude each other")
     if options["compare"] and options["output"]:
@@ -181,7 +194,8 @@ def _check_usage(options: dict[str, Any], names: list[str]) -> None:
     if options["debug"] and options["strip_debug"]:
         raise click.UsageError("-g and --strip-debug exclude each other")
     prints = options["emit"] == "ptx" and not options["separate"]
-    if STDIN in names and not options["output"] and not reading and not prints:
+    needs_name = not (reading or prints) or options["reduce_command"] is not None
+    if STDIN in names and not options["output"] and needs_name:
         raise click.UsageError("standard input needs -o: there is no input name to derive the output name from")
     check_dependency_usage(options, len(names))
 

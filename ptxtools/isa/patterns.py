@@ -23,6 +23,7 @@ n(imm 24..256:8) and what it is a multiple of
 v*2(imm 0..6:2 0..1)  a second range is that of a vector's last element
 n(imm 4/8/16)    its possible values
 n(imm low 0..3)  only the bits that the type holds count: 0x100000001 is 1 (4.5.1)
+n(imm low<9.3 0..3)  so it is below PTX 9.3, from which version on ptxas looks at all bits
 [a](texref)      names a texture (also samplerref, surfref); "alone": not by its .texref in unified mode (5.3)
 [a](unified)     may be written `[a].unified` where the space is global or generic
 e:u32(braced)    `{r}` stands for `r`: so it is where a slot that tells the count is missing, unless it is "flat"
@@ -67,7 +68,7 @@ class OperandSpec(NamedTuple):
     "whole": no `_` among them; "listed": no vector register; "each": every element suits the type by itself;
     "unmixed": integers of either sign and integer constants together are integers, not bits;
     "layer": the one of them that `Opcode.variables["layer"]` names is an index; "braced": a scalar in braces, too;
-    "low": of a constant the low bits.
+    "low": of a constant the low bits; "low<9.3": below that version.
     vector: number of elements, 0 for a scalar.
     optional: may be missing at the end. space: of an address (None: generic). width: how a register's size relates
     to the type, as `types.accepts` names it. second: the q of `p|q`. parts: what follows the base inside the brackets
