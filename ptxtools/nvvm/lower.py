@@ -16,6 +16,7 @@ from ptxtools.diagnostics import Diagnostic, PtxError, Source
 from . import toolkit
 from .child import Refusal, Request, lowered
 from .failures import INVALID, as_error
+from .lines import with_lines
 from .shim import mentioned, shim
 
 #: The target of a module that names none, and for which none was asked.
@@ -32,12 +33,14 @@ _MOST_BYTES, _MOST_FILES = 32 << 20, 256
 class Lowering:
     """How to lower. target: "sm_90a", or None for the one that the module's functions name, else `DEFAULT_TARGET`;
     version: of PTX, None for the newest that the back end writes; libdevice: the file with NVIDIA's `__nv_*` functions,
-    None for that of an installed CUDA toolkit; backend: "llvm", that of llvmlite."""
+    None for that of an installed CUDA toolkit; backend: "llvm", that of llvmlite; locations: whether the instructions
+    of a text without debug information get their lines in it as `.loc`."""
 
     target: str | None = None
     version: tuple[int, int] | None = None
     libdevice: str | None = None
     backend: str = "llvm"
+    locations: bool = True
 
 
 def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str] = "<memory>",
@@ -49,25 +52,42 @@ def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str
     inputs, sources = [], []
     for data, called in zip(several, names, strict=True):
         content, text = _content(data, called)
-        inputs.append((content, text is not None))
+        inputs.append((content, None if text is None else _placed(text, called) if how.locations else b""))
         sources.append(Source(text or "", called))
     if how.backend not in BACKENDS:
         raise ValueError(f"unknown back end '{how.backend}'; there is {' and '.join(BACKENDS)}")
     library = how.libdevice or toolkit.libdevice()
-    lacked = shim(None if not all(text for _, text in inputs) else mentioned(b"\n".join(data for data, _ in inputs)))
+    bitcode = any(placed is None for _, placed in inputs)
+    lacked = shim(None if bitcode else mentioned(b"\n".join(data for data, _ in inputs)))
     request = Request(inputs, how.target or "", DEFAULT_TARGET, how.version or NEWEST, _LEVEL, library, lacked)
     path = _path(request)
     known = cache.read_sealed(path, "nvvm", _MOST_BYTES)
     if known is not None:
         return known.decode("utf-8", "surrogateescape")
     try:
-        ptx = lowered(request)
+        ptx = _lowered(request)
     except Refusal as refusal:
         raise as_error(refusal, sources) from None
     data = ptx.encode("utf-8", "surrogateescape")
     if len(data) <= _MOST_BYTES and cache.write_sealed(path, "nvvm", data):
         cache.prune(os.path.dirname(path), ".nvvm", _MOST_FILES)
     return ptx
+
+
+def _lowered(request: Request) -> str:
+    """The PTX; without locations if they are in wrong places."""
+    try:
+        return lowered(request)
+    except Refusal as refusal:
+        if refusal.kind != "broken" or not any(placed for _, placed in request.modules):
+            raise
+        return lowered(request.plain())
+
+
+def _placed(text: str, name: str) -> bytes:
+    """The text with locations, empty if it is the same."""
+    placed = with_lines(text, name)
+    return b"" if placed is text else placed.encode("utf-8", "replace")
 
 
 def name_of_ptx(name: str, ptx: str) -> str:
@@ -113,6 +133,6 @@ def _path(request: Request) -> str:
         repr((replace(request, modules=(), shim=shim(frozenset())), version, made)).encode(), digest_size=16
     )
     digest.update(cache.code_state("nvvm").encode())
-    for data, text in request.modules:
-        digest.update(b"%d %d\n" % (len(data), text) + data)
+    for data, placed in request.modules:
+        digest.update(b"%d %d\n" % (len(data), len(placed or b"")) + data + (placed or b""))
     return os.path.join(cache.directory(), "nvvm", f"{sys.implementation.cache_tag}-{digest.hexdigest()}.nvvm")

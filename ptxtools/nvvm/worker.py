@@ -68,7 +68,8 @@ def _lower(order: dict[str, Any], inputs: list[bytes], shim: str) -> str:
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    modules = [_parsed(llvm, data, text, n) for n, (data, text) in enumerate(zip(inputs, order["texts"], strict=True))]
+    modules = [_parsed(llvm, inputs[2 * n], text, n) for n, text in enumerate(order["texts"])]
+    modules = [_with_locations(llvm, inputs[2 * n + 1]) or module for n, module in enumerate(modules)]
     triple = _triple(modules)
     target = order["target"] or _own_target(modules) or order["default"]
     modules = [_rewritten(llvm, module) for module in modules]
@@ -93,6 +94,14 @@ def _lower(order: dict[str, Any], inputs: list[bytes], shim: str) -> str:
     if unknown is not None:
         raise Refused("unsupported", f"LLVM has no intrinsic @{unknown[1]}")
     return text
+
+
+def _with_locations(llvm: Any, data: bytes) -> Any:
+    """The module in a text to which locations were added; None for no text, and if they were added in wrong places."""
+    try:
+        return _parsed(llvm, data, True, 0) if data else None
+    except Refused:
+        return None
 
 
 def _parsed(llvm: Any, data: bytes, text: bool, number: int) -> Any:
