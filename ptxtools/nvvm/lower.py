@@ -21,9 +21,10 @@ from .shim import mentioned, shim
 
 #: The target of a module that names none, and for which none was asked.
 DEFAULT_TARGET = "sm_90"
-#: The newest PTX version that the LLVM of llvmlite writes.
-NEWEST = (9, 0)
-BACKENDS = ("llvm",)
+BACKENDS = ("llvm", "libnvvm")
+#: The same for libnvvm and the modern dialect, which it does not take for older targets (1).
+MODERN_TARGET = "sm_100"
+_POINTER = re.compile(r"[(,=]\s*ptr\b|\bptr [%@]|\bload \w+, ptr\b")
 #: How far LLVM optimises: as `clang -O2`.
 _LEVEL = 2
 _MOST_BYTES, _MOST_FILES = 32 << 20, 256
@@ -33,8 +34,8 @@ _MOST_BYTES, _MOST_FILES = 32 << 20, 256
 class Lowering:
     """How to lower. target: "sm_90a", or None for the one that the module's functions name, else `DEFAULT_TARGET`;
     version: of PTX, None for the newest that the back end writes; libdevice: the file with NVIDIA's `__nv_*` functions,
-    None for that of an installed CUDA toolkit; backend: "llvm", that of llvmlite; locations: whether the instructions
-    of a text without debug information get their lines in it as `.loc`."""
+    None for that of an installed CUDA toolkit; backend: "llvm", that of llvmlite, or "libnvvm"; locations: whether the
+    instructions of a text without debug information get their lines in it as `.loc` (by LLVM)."""
 
     target: str | None = None
     version: tuple[int, int] | None = None
@@ -56,10 +57,14 @@ def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str
         sources.append(Source(text or "", called))
     if how.backend not in BACKENDS:
         raise ValueError(f"unknown back end '{how.backend}'; there is {' and '.join(BACKENDS)}")
-    library = how.libdevice or toolkit.libdevice()
+    theirs = toolkit.libnvvm() if how.backend == "libnvvm" else ""
+    if how.backend == "libnvvm" and not theirs:
+        raise as_error(Refusal("libdevice", "libnvvm was not found: no CUDA toolkit and no nvidia-nvvm"), sources)
+    default = MODERN_TARGET if theirs and any(_POINTER.search(source.text) for source in sources) else DEFAULT_TARGET
     bitcode = any(placed is None for _, placed in inputs)
     lacked = shim(None if bitcode else mentioned(b"\n".join(data for data, _ in inputs)))
-    request = Request(inputs, how.target or "", DEFAULT_TARGET, how.version or NEWEST, _LEVEL, library, lacked)
+    library = how.libdevice or toolkit.libdevice()
+    request = Request(inputs, how.target or "", default, how.version, _LEVEL, library, theirs, lacked)
     path = _path(request)
     known = cache.read_sealed(path, "nvvm", _MOST_BYTES)
     if known is not None:
@@ -128,7 +133,10 @@ def _path(request: Request) -> str:
     """The file of the cache for a request: it depends on all that decides the PTX."""
     llvm = find_spec("llvmlite")
     version = os.path.join(os.path.dirname(llvm.origin), "_version.py") if llvm and llvm.origin else ""
-    made = [os.stat(path).st_mtime_ns if os.path.exists(path) else 0 for path in (version, request.libdevice)]
+    made = [
+        os.stat(path).st_mtime_ns if os.path.exists(path) else 0
+        for path in (version, request.libdevice, request.libnvvm)
+    ]
     digest = hashlib.blake2b(
         repr((replace(request, modules=(), shim=shim(frozenset())), version, made)).encode(), digest_size=16
     )

@@ -1,13 +1,14 @@
 """The process that calls LLVM, which ends its process on some inputs instead of reporting an error.
 
-A script: it is run by its path, imports nothing of ptxtools, and gets the place of llvmlite as its argument. Standard
-input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets one line
-of JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
+A script: it is run by its path, imports nothing of ptxtools for LLVM, and gets the place of llvmlite as its argument.
+Standard input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets
+one line of JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from typing import Any
@@ -46,7 +47,7 @@ def main() -> None:
     *inputs, shim = [sys.stdin.buffer.read(size) for size in order["sizes"]]
     answer: dict[str, Any]
     try:
-        text = _lower(order, inputs, shim.decode())
+        text = _by_libnvvm(order, inputs) if order["libnvvm"] else _lower(order, inputs, shim.decode())
         answer = {"done": True}
     except Refused as error:
         text, answer = "", {"done": False, "kind": error.kind, "message": error.message, "module": error.module}
@@ -61,6 +62,16 @@ def _no_core_file() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     except (ImportError, ValueError, OSError):
         pass
+
+
+def _by_libnvvm(order: dict[str, Any], inputs: list[bytes]) -> str:
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    from ptxtools.nvvm.libnvvm import LibraryError, lower
+
+    try:
+        return lower(order["libnvvm"], order, inputs[::2])
+    except LibraryError as error:
+        raise Refused(error.kind, error.message, error.module) from None
 
 
 def _lower(order: dict[str, Any], inputs: list[bytes], shim: str) -> str:
