@@ -14,6 +14,7 @@ from ptxtools import cache
 from ptxtools.diagnostics import Diagnostic, PtxError, Source
 
 from . import toolkit
+from .bitcode import BitcodeError, facts_of
 from .child import Refusal, Request, lowered
 from .failures import INVALID, as_error
 from .lines import with_lines
@@ -60,7 +61,8 @@ def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str
     theirs = toolkit.libnvvm() if how.backend == "libnvvm" else ""
     if how.backend == "libnvvm" and not theirs:
         raise as_error(Refusal("libdevice", "libnvvm was not found: no CUDA toolkit and no nvidia-nvvm"), sources)
-    default = MODERN_TARGET if theirs and any(_POINTER.search(source.text) for source in sources) else DEFAULT_TARGET
+    modern = theirs and any(_is_modern(data, placed) for data, placed in inputs)
+    default = MODERN_TARGET if modern else DEFAULT_TARGET
     bitcode = any(placed is None for _, placed in inputs)
     lacked = shim(None if bitcode else mentioned(b"\n".join(data for data, _ in inputs)))
     library = how.libdevice or toolkit.libdevice()
@@ -72,7 +74,11 @@ def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str
     try:
         ptx = _lowered(request)
     except Refusal as refusal:
-        raise as_error(refusal, sources) from None
+        error = as_error(refusal, sources)
+        which = inputs[max(refusal.module, 0)]
+        if which[1] is None:
+            error.diagnostics[0].help += (_written_by(which[0]),)
+        raise error from None
     data = ptx.encode("utf-8", "surrogateescape")
     if len(data) <= _MOST_BYTES and cache.write_sealed(path, "nvvm", data):
         cache.prune(os.path.dirname(path), ".nvvm", _MOST_FILES)
@@ -87,6 +93,25 @@ def _lowered(request: Request) -> str:
         if refusal.kind != "broken" or not any(placed for _, placed in request.modules):
             raise
         return lowered(request.plain())
+
+
+def _is_modern(data: bytes, placed: bytes | None) -> bool:
+    """Whether a module seems to be in the modern dialect."""
+    if placed is not None:
+        return _POINTER.search(data.decode()) is not None
+    try:
+        return facts_of(data).dialect == "modern"
+    except BitcodeError:
+        return False
+
+
+def _written_by(data: bytes) -> str:
+    """What bitcode says of itself, or what is wrong with it, for the report that LLVM does not take it."""
+    try:
+        facts = facts_of(data)
+    except BitcodeError as error:
+        return f"the bitcode is damaged: {error}"
+    return f"the bitcode was written by {facts.producer or 'an unknown producer'}"
 
 
 def _placed(text: str, name: str) -> bytes:
