@@ -92,7 +92,9 @@ def rows(
         missing = [name for name in arguments if name not in signature.parameters]
         assert not missing, f"{test.__name__} has no arguments {missing}"
         rest = [parameter for name, parameter in signature.parameters.items() if name not in arguments]
-        vars(run).update(__signature__=signature.replace(parameters=rest), test_of_a_row=test, tables=tables, share=part)
+        vars(run).update(
+            __signature__=signature.replace(parameters=rest), test_of_a_row=test, tables=tables, share=part
+        )
         return run
 
     return decorate

@@ -21,9 +21,10 @@ left_tests: dict[str, int] = {}
 left_rows: dict[str, int] = {}
 
 
-def share_of(cases: Sequence[tuple[str, ...]], share: int) -> list[int]:
-    """The cases to run, by their places in the table. cases: the names of each case's values, parameter by parameter."""
-    by_chance = sorted(range(len(cases)), key=lambda place: zlib.crc32("-".join(cases[place]).encode()))
+def share_of(name: str, cases: Sequence[tuple[str, ...]], share: int) -> list[int]:
+    """The cases of a test to run, by their places in the table. cases: the names of each case's values, parameter by
+    parameter."""
+    by_chance = sorted(range(len(cases)), key=lambda place: zlib.crc32("-".join((name, *cases[place])).encode()))
     taken = set(by_chance[: -(-len(cases) // share)])
     for values in zip(*cases, strict=True):
         counts = Counter(values)
@@ -41,7 +42,7 @@ def shared_rows(name: str, cases: Sequence[tuple[str, ...]], share: int) -> list
     """The rows of a test's table that run now; the others are noted."""
     if whole or share == 1:
         return list(range(len(cases)))
-    taken = share_of(cases, share)
+    taken = share_of(name, cases, share)
     if len(taken) < len(cases):
         left_rows[name] = len(cases) - len(taken)
     return taken
@@ -62,7 +63,7 @@ def leave(config: pytest.Config, items: list[pytest.Item]) -> None:
             continue
         names = sorted(group[0][0].callspec.indices)
         cases = [tuple(str(item.callspec.indices[name]) for name in names) for item, _ in group]
-        taken = set(share_of(cases, group[0][1]))
+        taken = set(share_of(name, cases, group[0][1]))
         apart = [item for place, (item, _) in enumerate(group) if place not in taken]
         if apart:
             left_tests[name] = len(apart)

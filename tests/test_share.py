@@ -11,8 +11,8 @@ from tests.rows import rows
 @pytest.mark.parametrize("part", [2, 4, 100])
 def test_a_share_meets_each_value_that_repeats(part: int) -> None:
     cases = [(a, b) for a in "abcdefgh" for b in ("x", "y", "z")]
-    taken = share.share_of(cases, part)
-    assert taken == share.share_of(cases, part) == sorted(set(taken))
+    taken = share.share_of("t", cases, part)
+    assert taken == share.share_of("t", cases, part) == sorted(set(taken))
     assert len(cases) / part <= len(taken) < len(cases)
     assert {cases[place][0] for place in taken} == set("abcdefgh")
     assert {cases[place][1] for place in taken} == {"x", "y", "z"}
@@ -20,7 +20,7 @@ def test_a_share_meets_each_value_that_repeats(part: int) -> None:
 
 @pytest.mark.parametrize(("count", "part", "expected"), [(1, 8, 1), (8, 8, 1), (9, 8, 2), (80, 8, 10), (80, 1, 80)])
 def test_how_many_of_a_plain_table(count: int, part: int, expected: int) -> None:
-    assert len(share.share_of([(str(number),) for number in range(count)], part)) == expected
+    assert len(share.share_of("t", [(str(number),) for number in range(count)], part)) == expected
 
 
 def test_rows_run_in_part_or_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_three_threads(text, monkeypatch):
         assert (outcomes.executions, outcomes.states) == everything(text, version, monkeypatch), text
 
 
-@rows("text", texts(3, 25, 3, 3), ids=[f"simulated-{at}" for at in range(25)])
+@rows("text", texts(3, 25, 3, 3), ids=[f"simulated-{at}" for at in range(25)], share=3)
 def test_the_simulator_does_what_is_allowed(text):
     outcomes, kernel = run(read(text)), Kernel(read(text))
     for seed in range(3):

@@ -133,7 +133,7 @@ def stored_bits(form: str) -> int:
     return {"f16": 16, "bf16": 16, "e2m1": 4}.get(form, 8)
 
 
-@rows("op", [op for op in PACKED if op not in SCALED], ids=lambda op: op.text)
+@rows("op", [op for op in PACKED if op not in SCALED], ids=lambda op: op.text, share=3)
 def test_packed_conversion(op: Opcode) -> None:
     form = op.types[0][:-2]
     bits = stored_bits(form)

@@ -85,7 +85,7 @@ def float_of(pattern: int) -> float:
     return float(np.uint64(pattern).view(np.float64))
 
 
-@rows("op", opcodes(), ids=lambda op: op.text)
+@rows("op", opcodes(), ids=lambda op: op.text, share=3)
 def test_correctly_rounded(op: Opcode) -> None:
     inputs = tuples(op, COUNT, len(op.text))
     got = run_numpy(op, inputs)[0]

@@ -55,7 +55,7 @@ def body(*lines):
     return HEAD + ".entry k()\n{\n" + "\n".join(lines) + "\n}\n"
 
 
-@rows("path", FILES, ids=file_id)
+@rows("path", FILES, ids=file_id, share=5)
 def test_real_file(path):
     text = path.read_text()
     items = instructions(parse(text).module)

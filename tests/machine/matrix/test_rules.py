@@ -74,6 +74,7 @@ def chain(a: list[model.Number], b: list[model.Number], c: int) -> int:
     return add(int(total.view(np.uint32)), c, "f32")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("chip", ["volta", "turing", "ampere"])
 @pytest.mark.parametrize(("alayout", "blayout", "dtype", "ctype"), [
     ("row", "col", "f32", "f32"), ("col", "row", "f32", "f16"), ("col", "col", "f16", "f16"),

@@ -123,6 +123,7 @@ FLOATS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("shape", "types", "layouts", "chip"), FLOATS)
 def test_floats(shape: str, types: tuple[str, str, str], layouts: tuple[str, str, str], chip: str) -> None:
     case = Case(shape, types, layouts)

@@ -61,7 +61,7 @@ def test_each_type(type_: str, engine: str) -> None:
 
 
 @ENGINES
-@rows("dst", ["shared::cta", "shared::cluster"])
+@rows("dst", ["shared::cta", "shared::cluster"], share=3)
 @rows("swizzle", SWIZZLES)
 def test_each_swizzle_mode(swizzle: str, dst: str, engine: str) -> None:
     """Rows as long as the mode mixes, and shorter ones."""
@@ -132,7 +132,7 @@ def test_im2col_stores(rank: int, engine: str) -> None:
 
 
 @ENGINES
-@rows("swizzle", ["64B", "128B", "128B_atom_32B"])
+@rows("swizzle", ["64B", "128B", "128B_atom_32B"], share=3)
 @rows("rank", PIXELS)
 def test_im2col_w(rank: int, swizzle: str, engine: str) -> None:
     """Halo pixels, moved bounding boxes, strides, and a first pixel left of the box."""

@@ -104,7 +104,7 @@ def vector(count: int) -> str:
 
 
 @ENGINES
-@rows(("operation", "type_", "count", "accumulate"), LOADS)
+@rows(("operation", "type_", "count", "accumulate"), LOADS, share=3)
 def test_ld_reduce(operation: str, type_: str, count: int, accumulate: str, engine: str) -> None:
     """Devices one after the other; intermediate results have the element's type, or that of .acc."""
     element, packed = parts(type_)

@@ -255,7 +255,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@rows(("m", "n", "ctas", "stationary", "sparse", "lane"), SHAPES)
+@rows(("m", "n", "ctas", "stationary", "sparse", "lane"), SHAPES, share=3)
 @rows("a_tensor", [False, True])
 def test_layouts(m: int, n: int, ctas: int, stationary: bool, sparse: bool, lane: int, a_tensor: bool) -> None:
     Product("f16", "f16", m=m, n=n, ctas=ctas, stationary=stationary, sparse=sparse, lane=lane,
@@ -278,7 +278,7 @@ MAJORS = [
 ]
 
 
-@rows(("kind", "t", "mode", "a_major", "b_major"), MAJORS)
+@rows(("kind", "t", "mode", "a_major", "b_major"), MAJORS, share=3)
 def test_majors(kind: str, t: str, mode: str, a_major: bool, b_major: bool) -> None:
     Product(kind, t, n=128, mode=mode, a_major=a_major, b_major=b_major).check()
 

@@ -30,6 +30,7 @@ def run(name: str, *more: str) -> int:
     return exit_status(command, "ptx-run", ["--launch", str(launch), "--timeout", "30", *more])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NAMES)
 def test_pipeline(name: str, way: str, capsys: pytest.CaptureFixture[str]) -> None:

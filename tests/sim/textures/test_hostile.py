@@ -148,6 +148,7 @@ SURFACE = (
 )
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("x", [0, 1, -1, 16, -16, 0x7FFF_FFFF, -0x8000_0000])
 @pytest.mark.parametrize("y", [0, 1, -1, 0x7FFF_FFFF, -0x8000_0000])
 @pytest.mark.parametrize("how", ["clamp", "zero", "trap"])

@@ -54,7 +54,7 @@ def split(row: Any, layered: bool, layers: int, whole: bool) -> tuple[int, tuple
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@rows("normalized", [False, True])
+@rows("normalized", [False, True], share=4)
 @rows("how", ["point", "linear", "whole"])
 @rows("mode", MODES)
 @rows("geometry", GEOMETRIES)
