@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import ptxtools.api  # noqa: F401 - provides the engines
-from tests import rows, share
+from tests import prepared, rows, share
 from tests.machine import recorder
 
 #: What a user's settings may change in messages and caches; tests that are about one of these set it themselves.
@@ -46,7 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         # No files beside the sources, as asked for; but hundreds of processes need not each compile them all.
-        os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = os.path.join(folder, "bytecode")
+    if prepared.wanted(config):
+        prepared.prepare(config)
 
 
 def pytest_unconfigure() -> None:
