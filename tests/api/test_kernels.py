@@ -29,6 +29,7 @@ def test_results_are_those_of_numpy(name: str, engine: str, form: str) -> None:
     assert result.instructions > 0 and result.seconds > 0
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", kernels.ALL)
 def test_results_at_full_size(name: str) -> None:
     launch(kernels.ALL[name]())

@@ -152,7 +152,7 @@ def test_vectors(operation: str, type_: str, count: int, red: bool, engine: str)
 
 
 @ENGINES
-@rows("space", SPACES)
+@rows("space", SPACES, share=3)
 @rows("type_", ["b16", "b32", "b64"])
 def test_compare_and_swap(type_: str, space: str, engine: str) -> None:
     """Half of the threads guess what is there."""
@@ -167,7 +167,7 @@ def test_compare_and_swap(type_: str, space: str, engine: str) -> None:
 
 
 @ENGINES
-@rows("operation", ["cas", "exch"])
+@rows("operation", ["cas", "exch"], share=3)
 @rows("space", SPACES)
 def test_128_bits(operation: str, space: str, engine: str) -> None:
     """One half alone does not match."""

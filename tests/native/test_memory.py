@@ -122,7 +122,7 @@ VECTORS = [
 ]  # fmt: skip
 
 
-@rows("space, kind", VECTORS)
+@rows("space, kind", VECTORS, share=3)
 @rows("shape", ["consecutive", "uniform", "random"])
 def test_vectors(space, kind, shape):
     """A vector written at one place of a space, and read back."""

@@ -136,6 +136,7 @@ def test_a_list_of_kinds_is_found(line: str) -> None:
     assert listed(line) == [1]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("column", [name for name in Operation._fields if name not in ("runs", "dst", "src")])
 def test_somebody_reads_each_column(column: str) -> None:
     """A fact that nobody needs would be true by chance only."""

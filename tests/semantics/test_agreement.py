@@ -48,6 +48,7 @@ def test_code_for_other_cpus_agrees(features: tuple[str, ...]) -> None:
     assert not differences, "\n".join(map(str, differences[:20]))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("features", [("avx", "avx2", "fma", "f16c"), ()], ids=["avx2", "plain"])
 @pytest.mark.parametrize("pattern", [r"(add|sub|mul|fma|div|rcp|sqrt)\..*r[zmp]\..*", r"cvt\..*[us](32|64)\.b?f\d+",
                                      r"cvt\.r[zmp]\..*b?f\d+\.[usbf]+\d+"])  # fmt: skip

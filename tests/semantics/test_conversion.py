@@ -78,7 +78,7 @@ def to_float(op: Opcode, target: str, source: str, pattern: int) -> int:
     return 0 if op.has("pzo") and number == 0 else result
 
 
-@rows("op", scalar, ids=lambda op: op.text)
+@rows("op", scalar, ids=lambda op: op.text, share=3)
 def test_scalar_conversion(op: Opcode) -> None:
     target, source = op.types
     x = operands(source, COUNT, np.random.default_rng(len(op.text) + ord(source[-1])))
@@ -96,6 +96,7 @@ def test_scalar_conversion(op: Opcode) -> None:
         assert int(got[i]) == want, (op.text, hex(pattern), hex(got[i]), hex(want))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("text", ["cvt.f32.f16", "cvt.f64.bf16", "cvt.rn.bf16.f16", "cvt.rzi.s16.f16", "cvt.rn.f16.s8",
                                   "cvt.rni.f16.f16", "cvt.rpi.u8.bf16"])  # fmt: skip
 def test_every_pattern_of_16_bit_sources(text: str) -> None:
@@ -172,7 +173,7 @@ def divided(op: Opcode, form: str, values: list[int]) -> int:
     return result
 
 
-@rows("op", scaled, ids=lambda op: op.text)
+@rows("op", scaled, ids=lambda op: op.text, share=3)
 def test_packed_conversion_with_a_scale(op: Opcode) -> None:
     """Sources whose quotients lie near the format's values, and any with the least and the greatest scales."""
     form = op.types[0][:-2]
@@ -200,6 +201,7 @@ def near_format(form: str, count: int, rng: np.random.Generator) -> np.ndarray:
     return np.where(rng.integers(0, 4, count) == 0, operands("f32", count, rng), near)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("text", "dtype"),
     [("cvt.rn.satfinite.e4m3x2.f32", ml_dtypes.float8_e4m3fn), ("cvt.rn.satfinite.e5m2x2.f32", ml_dtypes.float8_e5m2),
@@ -296,7 +298,7 @@ def test_scales_to_bf16() -> None:
     assert [int(v) for v in got] == [w << 16 | w for w in want]
 
 
-@rows("op", lambda: [op for op in cvt() if op.has("rs")], ids=lambda op: op.text)
+@rows("op", lambda: [op for op in cvt() if op.has("rs")], ids=lambda op: op.text, share=3)
 def test_stochastic_rounding_stays_between_the_neighbours(op: Opcode) -> None:
     """No random bits truncate, all of them round away unless exact; both beside the value."""
     form = op.types[0][:-2]

@@ -169,6 +169,7 @@ def reference_extreme(op: Opcode, t: str, patterns: list[int]) -> int:
     "op",
     lambda: [op for op in all_opcodes() if op.family in ("min", "max") and op.type in ("f32", "f64", "f16", "bf16")],
     ids=lambda op: op.text,
+    share=3,
 )
 def test_min_max(op: Opcode) -> None:
     t = op.type or ""

@@ -205,7 +205,7 @@ def scalars() -> list[Opcode]:
     return [op for op in chosen if not (op.family == "lop3" and (op.has("and") or op.has("or")))]
 
 
-@rows("op", scalars, ids=lambda op: op.text)
+@rows("op", scalars, ids=lambda op: op.text, share=3)
 def test_scalar(op: Opcode) -> None:
     shape = signature(op)
     rng = np.random.default_rng(7)

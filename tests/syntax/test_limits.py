@@ -58,6 +58,7 @@ CASES = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES)
 def test_hostile_text(case, cache_folder):
     """Four times the text takes four times the work, or less; a quadratic reader would take sixteen times as much."""

@@ -132,6 +132,7 @@ def test_stmatrix_undoes_ldmatrix(count: int, trans: str, engine: str) -> None:
     assert not got[np.setdiff1d(np.arange(64), used)].any()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_stmatrix_of_bytes(count: int, engine: str) -> None:

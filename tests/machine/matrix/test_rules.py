@@ -21,6 +21,7 @@ def add(x: int, y: int, t: str) -> int:
     return (model.NAN32 if t == "f32" else model.NAN16) if np.isnan(total) else int(total.view(integer))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("chip", ["hopper", "blackwell"])
 @pytest.mark.parametrize(
     "text",

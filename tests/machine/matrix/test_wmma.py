@@ -157,6 +157,7 @@ INTEGERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("shape", "t", "layouts", "mods"), INTEGERS)
 def test_integers(shape: str, t: str, layouts: tuple[str, str, str], mods: str) -> None:
     case = Case(shape, (t, "s32", "s32"), layouts, mods)

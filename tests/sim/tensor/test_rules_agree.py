@@ -156,7 +156,7 @@ DIRECT = [(s, rule) for s, rule in CASES if s.atype in PRODUCTS.direct and not s
           and rule.result != "f16" and tiles.suits(rule, s.k)]  # fmt: skip
 
 
-@rows(("s", "rule"), DIRECT, ids=str)
+@rows(("s", "rule"), DIRECT, ids=str, share=3)
 def test_products_in_memory_are_what_is_defined(s: Sum, rule: Rule) -> None:
     """The same for code that takes factors from memory by itself; with factors that are not finite it does nothing."""
     for make in MAKERS:
