@@ -83,6 +83,7 @@ def test_bodies_without_their_brace(cache_folder):
     assert work(more) <= 4.5 * work(fewer)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("make", [
     lambda n: "x" * n,
     lambda n: in_body("add.s32 a, b, c " * (n // 16)),
