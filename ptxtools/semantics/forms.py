@@ -264,7 +264,7 @@ txq = level width height depth array_size num_mipmap_levels num_samples channel_
 suq = width height depth array_size channel_data_type channel_order memory_layout : b32 | 3006d
 istypep = : texref samplerref surfref | 77cac
 suld = b $geometry trap clamp zero ca cg cs cv v2 v4 : b8 b16 b32 b64 | eaccb
-sust = b p $geometry trap clamp zero wb wt cg cs v2 v4 : b8 b16 b32 b64 | 0e99e ffc2d
+sust = b p $geometry trap clamp zero wb wt cg cs v2 v4 : b8 b16 b32 b64 | 0e99e 177db
 sured = b 1d 2d 3d trap clamp zero add min max : s32 u32 u64; b 1d 2d 3d trap clamp zero min max : s64
     b p 1d 2d 3d trap clamp zero add min max and or : b32; p 1d 2d 3d trap clamp zero min max : b64
         | 05f20 6d591 d4e98 1919c ecf79
