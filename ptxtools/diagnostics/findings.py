@@ -143,12 +143,13 @@ class Exploration:
 
     @classmethod
     def joined(cls, some: Sequence[Exploration]) -> Exploration:
-        """That of several launches: schedules are numbered through."""
-        found = cls(orders=0)
+        """That of several launches: schedules are numbered through, and an order is that of all launches, of which one
+        at a time differs from the first run."""
+        found = cls()
         for one in some:
             before = found.schedules
             found = cls(
-                before + one.schedules, found.orders + one.orders, found.complete and one.complete,
+                before + one.schedules, found.orders + one.orders - 1, found.complete and one.complete,
                 (*found.failed, *((before + number, text) for number, text in one.failed)),
                 (*found.differs, *((before + number, text) for number, text in one.differs)),
             )  # fmt: skip

@@ -155,13 +155,15 @@ def mask_of(lanes: Numbers) -> int:
 def joined(spans: Iterable[Span]) -> list[Span]:
     """Equal memory in fewer spans."""
     found: list[Span] = []
+    ends: list[int] = []
     for span in sorted(spans, key=lambda s: (s.kind, s.start)):
         last = found[-1] if found else None
-        if last is not None and last.kind == span.kind and last.owner is span.owner and span.start <= last.end:
-            found[-1] = replace(last, end=max(last.end, span.end))
+        if last is not None and last.kind == span.kind and last.owner is span.owner and span.start <= ends[-1]:
+            ends[-1] = max(ends[-1], span.end)
         else:
             found.append(span)
-    return found
+            ends.append(span.end)
+    return [span if span.end == end else replace(span, end=end) for span, end in zip(found, ends, strict=True)]
 
 
 def chunks(cta: Cta, numbers: Numbers, kind: str = "read") -> list[Span]:

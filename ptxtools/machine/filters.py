@@ -49,6 +49,9 @@ class Bounds:
     set them. Shared memory has them beside it (`residents.Cta.flags`), and only that of the own CTA is passed; those of
     other stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
 
+    The stretches may change while a grid runs, in place, if nothing is kept of their bytes: they count as they are at
+    an access, and a run with observers has one worker.
+
     owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
     kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
     written and it only reads. All threads of a CTA that meet at a barrier begin to share its shared memory anew. The
@@ -62,6 +65,8 @@ class Bounds:
     owners: tuple[int, int] | None = None
 
 
+#: All of a state space.
+EVERYWHERE: Array = np.array([(0, (1 << 64) - 1, 0)], np.uint64)
 #: Bytes behind flags that can be read.
 FLAGS_BEHIND = 4
 

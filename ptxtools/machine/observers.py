@@ -177,6 +177,9 @@ class Observer:
     def signalled(self, at: View, cta: Cta, offset: int) -> None:
         """A tcgen05.commit is about to arrive at an mbarrier in shared memory."""
 
+    def copies(self, at: View, lane: int, cta: Cta, offset: int, size: int) -> None:
+        """A lane issues a bulk or tensor copy of `size` bytes of shared memory."""
+
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """An operation that is not an access of a thread (a copy, a product) is about to write shared memory. For
         mbarriers there is `arrive`."""
@@ -216,6 +219,7 @@ _OUTSIDE = WORK | {
     "tensormap",
     "transacted",
     "signalled",
+    "copies",
     "wrote_shared",
     "wrote_local",
     "wrote_global",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -20,6 +22,7 @@ from ptxtools.program.operations import ISSUES, OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .in_flight import InFlight
+from .outstanding import Outstanding
 from .proxies import Proxies
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ class AsyncCheck:
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which holds this: a cycle would keep the device's memory
-        self._claims: dict[Claim, None] = {}
+        self._outstanding = Outstanding()
         self._proxies = Proxies()
         self._fences: dict[int, tuple[str, ...]] = {}  # lines of proxy fences, with the spaces in which they count here
         self._registers = InFlight(session)
@@ -71,21 +74,22 @@ class AsyncCheck:
         """Note work that begins, and report what it should have waited for."""
         self._touch(claim)
         self._registers.issued(claim)
-        self._claims[claim] = None
+        self._outstanding.add(claim)
 
     def completed(self, claim: Claim) -> None:
         """The work is done."""
-        self._claims.pop(claim, None)
+        self._outstanding.remove(claim)
         self._registers.completed(claim)
 
     def _touch(self, new: Claim) -> None:
         """Report outstanding work that new work should have waited for."""
         view, lane, text, pipe, reads = new.view, new.lane, new.text, new.pipe, new.reads
-        others = [c for c in self._claims if (pipe is None or c.pipe != pipe) and not (reads and c.reads)]
         needs_fence = OPERATIONS[view.op.kind].asynchronous
         for span in new.spans:
-            for claim in others:
-                if any(span.meets(other) for other in claim.spans):
+            near = self._outstanding.near(span.owner, span.tensor, span.start, span.end)
+            for claim, others in groupby(near, key=itemgetter(0)):
+                ordered = (pipe is not None and claim.pipe == pipe) or (reads and claim.reads)
+                if not ordered and any(span.meets(other) for _, other in others):
                     self._report(view, lane, f"{text} {_VERBS[span.kind]} memory", claim)
             if needs_fence and not span.tensor:
                 self._check_proxy(view, lane, text, span)
@@ -131,17 +135,17 @@ class AsyncCheck:
             self._proxies.fence(at, lanes, spaces)
 
     def _access_to(self, view: View, access: Access, owner: Cta | None, lanes: Numbers, offsets: Numbers) -> None:
-        for claim in self._claims:
-            for span in claim.spans:
-                if span.owner is not owner or span.tensor or (span.kind == "read" and not access.writes):
-                    continue
-                hit = np.flatnonzero((offsets < span.end) & (offsets + access.size > span.start))
-                if span.rows is not None and len(hit):
-                    hit = hit[span.touches(offsets[hit], access.size)]
-                if len(hit):
-                    place = int(offsets[hit[0]])
-                    what = f"{access.space} {access.action} of {access.size} bytes at {place:#x}"
-                    self._report(view, int(lanes[hit[0]]), what, claim)
+        near = self._outstanding.near(owner, False, int(offsets.min()), int(offsets.max()) + access.size)
+        for claim, span in near:
+            if span.kind == "read" and not access.writes:
+                continue
+            hit = np.flatnonzero((offsets < span.end) & (offsets + access.size > span.start))
+            if span.rows is not None and len(hit):
+                hit = hit[span.touches(offsets[hit], access.size)]
+            if len(hit):
+                place = int(offsets[hit[0]])
+                what = f"{access.space} {access.action} of {access.size} bytes at {place:#x}"
+                self._report(view, int(lanes[hit[0]]), what, claim)
 
     def _by_owner(self, view: View, access: Access) -> Iterator[tuple[Cta | None, Numbers, Numbers]]:
         """Lanes and their offsets for each CTA whose shared memory is meant; None for global memory."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.observers import Access, Array
     from ptxtools.program.program import Program
 
+    from .ground import Ground
     from .session import Session
 
 _NAME = "synccheck"
@@ -27,8 +28,8 @@ _LIVE = "mbarriers in use"
 _WORD = struct.Struct("<Q")
 
 
-def operation(session: Session, view: View, action: str, lanes: Array) -> None:
-    """Lanes initialise, use or invalidate mbarriers."""
+def operation(session: Session, view: View, action: str, lanes: Array, ground: Ground) -> None:
+    """Lanes initialise, use or invalidate mbarriers. ground: shared memory of all CTAs, without them."""
     for lane, cta, offset in _places(view, lanes):
         live = cta.state.setdefault(_LIVE, {})
         if cta.ended:
@@ -36,12 +37,22 @@ def operation(session: Session, view: View, action: str, lanes: Array) -> None:
         elif action == "init":
             if offset in live:
                 _tell(session, view, lane, f"mbarrier at shared {offset:#x} is initialised while in use", "again")
+            else:
+                ground.take(offset, offset + _WORD.size)
             live[offset] = view.op.where
         elif not _initialised(cta, offset):
             verb = {"inval": "invalidated"}.get(action, "waited for" if "wait" in action else "used")
             _tell(session, view, lane, f"mbarrier at shared {offset:#x} is {verb}, but not initialised", "fresh")
-        elif action == "inval":
-            live.pop(offset, None)
+        elif action == "inval" and live.pop(offset, None) is not None:
+            ground.give(offset, offset + _WORD.size)
+
+
+def ended(cta: Cta, ground: Ground) -> None:
+    """A CTA has ended: while others of its cluster run, all accesses to shared memory matter."""
+    for offset in cta.state.get(_LIVE, ()):
+        ground.give(offset, offset + _WORD.size)
+    if len(cta.cluster.ctas) > 1:
+        (ground.open if all(other.ended for other in cta.cluster.ctas) else ground.close)(cta.cluster)
 
 
 class Transactions:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
+    from ptxtools.machine.residents import Cta
     from ptxtools.program.program import Program
     from ptxtools.sim.device import Grid
 
@@ -182,6 +183,20 @@ class MemCheck:
     def allows(self, address: int, size: int) -> bool:
         """Whether bytes of global memory lie in one allocation."""
         return self._allocations.holds(address, size)
+
+    def copies(self, at: View, lane: int, cta: Cta, offset: int, size: int) -> None:
+        """A copy leaves the variable that it begins in. It is made all the same; what leaves shared memory traps."""
+        end = offset + size
+        if end > self._shared_bytes or self._valid[end] - self._valid[offset] == size:
+            return
+        known = [one for one in self._shared if one[1] <= offset < one[1] + one[2]]
+        name, start, extent = known[0] if known else ("no shared variable", offset, 0)
+        message = (
+            f"the copy leaves {name}: {size:,} bytes at {offset:#x}, and only {start + extent - offset:,} are left"
+        )
+        if self._stop:
+            raise self._session.trap(at, lane, _NAME, message)
+        self._session.report(at, lane, _NAME, message, (at.op.where, "copy"), kind="copy")
 
     # --- shared and local memory --------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.machine.filters import ALWAYS, COMES, Bounds, stretches
+from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.details import Action, Look, Meeting
 from ptxtools.program.operations import EVENT, OPERATIONS, strength
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ptxtools.sim.device import Grid
 
     from .session import Session
-
-_END = (1 << 64) - 1
 
 
 def possible(program: Program) -> bool:
@@ -67,7 +65,7 @@ class RaceTrial(RaceCheck):
         known = {
             "global": stretches([(*self._memory, self._words.__array_interface__["data"][0])]),
             "shared": stretches([(0, shared)]),
-            "local": stretches([(0, _END)]),
+            "local": EVERYWHERE,
         }
         return Bounds(known, known, _odd, owners=(self._global_piece, self.owners))
 

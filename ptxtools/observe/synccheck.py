@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import TrapKind
-from ptxtools.machine.filters import ALWAYS, COUNTED, NAMED, UNIFORM, WHOLE
+from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, NAMED, UNIFORM, WHOLE, Bounds
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
 
 from . import mbarriers, members, thread_sync
+from .ground import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
     from ptxtools.machine.residents import Cta
     from ptxtools.program.program import Op, Program
@@ -54,6 +56,7 @@ class SyncCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._transactions = mbarriers.Transactions(session)
+        self._ground = Ground()  # of shared memory: where no mbarrier is
         self._thread_sync = thread_sync.ThreadSync(session, grid)
         self._arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in grid.program.operations())
 
@@ -63,7 +66,7 @@ class SyncCheck:
         tensor memory, ends of CTAs that change their registers."""
         kinds = {op.kind for op in program.operations()}
         touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
-        changes = "setmaxnreg" in kinds
+        changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
@@ -73,6 +76,11 @@ class SyncCheck:
             return changes or op.kind != "observe.begin"
 
         return matters
+
+    def filter(self, launch: Launch) -> Bounds:
+        """Accesses beside mbarriers, while no CTA has ended before others of its cluster."""
+        known = {"global": EVERYWHERE, "shared": self._ground.rows, "local": EVERYWHERE}
+        return Bounds(known, known, lambda op: False)
 
     def passing(self, op: Op) -> int | None:
         """Nothing is to be said of a warp that comes as a whole. What comes to a barrier natively is not noted, and
@@ -96,7 +104,7 @@ class SyncCheck:
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier or do something to mbarriers."""
         if what.startswith("mbarrier "):
-            mbarriers.operation(self._session, at, what.partition(" ")[2], lanes)
+            mbarriers.operation(self._session, at, what.partition(" ")[2], lanes, self._ground)
             if what.endswith("expect_tx"):
                 self._transactions.expect(at, lanes)
         if what.startswith("cluster"):
@@ -178,6 +186,7 @@ class SyncCheck:
 
     def cta_ended(self, cta: Cta) -> None:
         """All warps of a warpgroup must have executed the same setmaxnreg (9.7.19.5)."""
+        mbarriers.ended(cta, self._ground)
         places: dict[int, list[int]] = cta.state.get(_CHANGES, {})
         for group in {warp // _WARPGROUP for warp in places}:
             done = [places.get(_WARPGROUP * group + n, []) for n in range(_WARPGROUP)]

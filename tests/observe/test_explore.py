@@ -12,6 +12,7 @@ import pytest
 import ptxtools
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
+from ptxtools.diagnostics.findings import Exploration
 
 from ..rows import rows
 from .programs import HEAD, module
@@ -112,6 +113,18 @@ def test_what_cannot_be_reversed_leaves_others() -> None:
     result = explored("mov.u32 %r1, %clock; and.b32 %r1, %r1, 1; st.global.u32 [%a], 1;")
     assert not result.explored.complete
     assert str(result.explored) == "1 further schedule: at least 1 order"
+
+
+def test_several_launches_are_explored_one_at_a_time() -> None:
+    one = Exploration(4, 4, True, ((2, "deadlock: no thread can go on"),), ((3, "1 byte, the first in x"),))
+    found = Exploration.joined([one, Exploration(), Exploration(2, 3, False, (), ((1, "2 bytes, the first in y"),))])
+    assert str(found).splitlines() == [
+        "6 further schedules: at least 6 orders",
+        "    schedule 2 ends with deadlock: no thread can go on",
+        "    schedule 3 has another result: 1 byte, the first in x",
+        "    schedule 5 has another result: 2 bytes, the first in y",
+    ]
+    assert str(Exploration.joined([Exploration()] * 3)) == "0 further schedules: 1 order, and there are no others"
 
 
 def test_three_warps_take_a_ticket_in_six_orders() -> None:

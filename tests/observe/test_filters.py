@@ -11,9 +11,10 @@ import pytest
 import ptxtools
 from ptxtools.machine.filters import stretches
 from ptxtools.native.loop import filters
+from ptxtools.observe.ground import Ground
 
 from . import bugs
-from .programs import HEAP, module
+from .programs import HEAD, HEAP, module
 
 ROWS, LANES = 48, 32
 #: Of each column of offsets: the access that uses it, its size, and bytes of the variable that it belongs to.
@@ -292,3 +293,62 @@ def test_stretches_end_where_the_next_begins() -> None:
     rows = stretches([(0, 16), (16, 64), (32, 48), (50, 50), (60, 70)])
     assert rows.tolist() == [[0, 16, 0], [16, 32, 0], [32, 48, 0], [60, 70, 0]]
     assert stretches([(8, 9, 77)]).tolist() == [[8, 9, 77]] and stretches([]).shape == (0, 3)
+
+
+def test_ground_that_changes_in_place() -> None:
+    ground = Ground()
+    rows = ground.rows
+
+    def free(first: int, after: int) -> bool:
+        return any(one <= first and after <= other for one, other, _ in rows.tolist())
+
+    assert free(0, 1 << 20) and (np.diff(rows[:, 0].astype(np.float64)) >= 0).all()
+    ground.take(64, 72)
+    ground.take(64, 72)
+    ground.take(0, 8)
+    assert [free(at, at + 4) for at in (0, 4, 8, 60, 62, 64, 68, 72)] == [False] * 2 + [True] * 2 + [False] * 3 + [True]
+    assert (np.diff(rows[:, 0].astype(np.float64)) >= 0).all() and ground.rows is rows
+    ground.give(64, 72)
+    assert not free(64, 68)
+    ground.give(64, 72)
+    assert free(64, 68) and not free(0, 4)
+    ground.close("one")
+    ground.close("two")
+    ground.open("one")
+    assert not free(64, 68)
+    ground.open("two")
+    assert free(64, 68)
+    for number in range(100):  # more than there is room for
+        ground.take(100 + 16 * number, 108 + 16 * number)
+    assert not free(64, 68)
+
+
+#: Only the CTA of rank 1 goes on behind `END`, after the other one has told it that it leaves.
+LEAVES = """mov.u32 %r1, %cluster_ctarank; setp.ne.u32 %q, %r1, 0; setp.eq.u32 %p, %i, 0;
+  mov.u32 %r0, sh; @%p mbarrier.init.shared.b64 [%r0+128], 1; @%p st.shared.u32 [%r0], 5;
+  barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+  @!%q bra END; mov.u32 %r3, 0;
+  LOOP: nanosleep.u32 1000; add.u32 %r3, %r3, 1; setp.lt.u32 %q, %r3, 200; @%q bra LOOP;
+  mapa.shared::cluster.u32 %r2, %r0, 0; ld.shared::cluster.u32 %r4, [%r2]; END:"""
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
+        ("setp.eq.u32 %p, %i, 0; mov.u32 %r0, sh; @%p mbarrier.init.shared.b64 [%r0+128], 1; bar.sync 0;\n"
+         "st.shared.u32 [%r0+132], 1;", 10, "shared write of the mbarrier at 0x80, which is in use"),
+        ("setp.eq.u32 %p, %i, 0; mov.u32 %r0, sh; @%p mbarrier.init.shared.b64 [%r0+128], 1; bar.sync 0;\n"
+         "st.shared.u32 [%r0+136], 1; ld.shared.u64 %b, [%r0+120];", None, ""),
+        ("setp.eq.u32 %p, %i, 0; mov.u32 %r0, sh; @%p mbarrier.init.shared.b64 [%r0+128], 1;\n"
+         "@%p mbarrier.inval.shared.b64 [%r0+128]; bar.sync 0; st.shared.u32 [%r0+132], 1;", None, ""),
+        (LEAVES, 14, "shared read at 0x0 of CTA (0,0,0), which has exited"),
+    ],
+    ids=["beside", "not there", "invalidated", "a CTA that has left"],
+)  # fmt: skip
+def test_synccheck_is_told_of_what_matters(engine: str, body: str, line: int | None, message: str) -> None:
+    head = HEAD.replace("sm_80", "sm_90")
+    device = ptxtools.Device(engine=engine, checks="synccheck")
+    kernel = module(body, head=head)["k"]
+    result = device.launch(kernel, 2, 32, [np.zeros(64, np.uint32)], shared=256, cluster=2)
+    assert [(one.line, one.message) for one in result.reports] == ([] if line is None else [(line, message)])

@@ -65,9 +65,10 @@ def rows_of(tables: list[Bounds], flags: int, owners: int) -> tuple[Array, list[
         row[:2] = np.array(head, np.uint32).view(np.uint64)
         for number, space in enumerate(SPACES):
             for writes, of in enumerate((bounds.reads, bounds.writes)):
-                places = np.array(of[space], np.uint64)
-                assert places.shape[1:] == (ROW.size // 8,)
+                places = of[space]  # itself: it may change
+                assert places.dtype == np.uint64 and places.shape[1:] == (ROW.size // 8,)
                 if space == "shared" and (bounds.flagged or bounds.owners):
+                    places = places.copy()
                     places[:, 2] = flags if bounds.flagged else owners + OWNERS.size
                 kept.append(places)
                 at = (FILTER.offset("bounds") + BOUND.size * (2 * number + writes)) // 8

@@ -58,10 +58,15 @@ class Operands:
         return np.frombuffer(found, np.uint8)
 
     def shared(self, name: str, lane: int, size: int, *, align: int) -> tuple[Cta, int]:
-        """CTA and offset of an address in shared memory, with `size` bytes there. Raises `Trap`."""
+        """CTA and offset of an address in shared memory, with `size` bytes there that a copy reads or writes. Raises
+        `Trap`."""
         view, address = self.view, self.one(name, lane)
         view.memory(address, size, self.spaces[name], lane=lane, align=align)
-        return view.shared_owner(address & 0xFFFF_FFFF, lane=lane), address & OFFSET_MASK
+        cta, offset = view.shared_owner(address & 0xFFFF_FFFF, lane=lane), address & OFFSET_MASK
+        listeners = view.launch.observers
+        if listeners is not None:
+            listeners.tell("copies", view, lane, cta, offset, size)
+        return cta, offset
 
 
 def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
