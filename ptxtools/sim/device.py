@@ -421,6 +421,8 @@ class Device:
             if "measured" in self._events:
                 launch.cache = Cache(l2_bytes(self.target))
         try:
+            if self.options.on_grid is not None:
+                self.options.on_grid(launch)
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
             outcome = engines.find(self.engine)(launch)

@@ -44,7 +44,7 @@ ANOTHER = """
     from ptxtools.launch.runner import Report
 
     jobs = []
-    api.run_job = lambda job, read: jobs.append(job) or Report()
+    api.run_job = lambda job, *_: jobs.append(job) or Report()
     runner = CliRunner()
     assert "Colour of the case." in runner.invoke(run.command, ["--help"]).output
     line = ["k.ptx", "--grid", "1", "--block", "1"]
