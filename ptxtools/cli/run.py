@@ -35,7 +35,7 @@ from .ticking import Ticker
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics.findings import Finding, Verdict
+    from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
     from ptxtools.observe.debug.debugger import Debugger
@@ -268,7 +268,7 @@ def _run(job: Job, options: dict[str, Any], debugger: Debugger | None) -> int:
             job.device.on_print = lambda text: _print(text, ticker, debugger)
             job.device.on_grid = ticker.grid
             report = traced(options, run)
-        _write_check_report(options["check_report"], report.findings, report.verdict)
+        _write_check_report(options["check_report"], report.findings, report.verdict, report.explored)
     except Trap as trap:
         from ptxtools.launch.checked import reported
 
@@ -290,14 +290,16 @@ def _check_report_name(path: str) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _write_check_report(path: str | None, findings: list[Finding], verdict: Verdict | None = None) -> None:
+def _write_check_report(
+    path: str | None, findings: list[Finding], verdict: Verdict | None = None, explored: Exploration | None = None
+) -> None:
     if path is None:
         return
     from ptxtools.launch.checked import write_report
     from ptxtools.launch.errors import SpecError
 
     try:
-        write_report(path, findings, tool_version(), None if verdict is None else verdict.to_json())
+        write_report(path, findings, tool_version(), verdict, explored)
     except SpecError as error:
         raise Failure(str(error)) from None
 
@@ -326,6 +328,8 @@ def _show(report: Report, job: Job, options: dict[str, Any]) -> None:
             click.echo(line)
         if report.verdict is not None:
             click.echo(f"racecheck: {report.verdict}")
+        if report.explored is not None:
+            click.echo(f"explored: {report.explored}")
     for failure in report.failures:
         sys.stderr.write(f"ptx-run: {failure[0]}\n" + "".join(f"    {line}\n" for line in failure[1:]))
     if options["verbose"]:

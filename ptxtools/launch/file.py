@@ -6,7 +6,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.files.reading import read_all
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
@@ -29,6 +29,9 @@ from .spec import parse_bytes
 from .table import Table
 from .tensormaps import read_plan
 from .textures import listed, own_buffer, texture_plan
+
+if TYPE_CHECKING:
+    from .litmus import LitmusPlan
 
 #: Changes the values of a launch file in place.
 Edit = Callable[[dict[str, Any]], None]
@@ -95,6 +98,7 @@ class _Reader:
             limits=RunOptions(**option_values(RunOptions, lambda key: top)),
             expect_printed=self._path(top.text("expect_printed")),
             expect_failure=self._failure(top),
+            litmus=_litmus(top),
         )
         top.finish()
         self._check_names(job, top)
@@ -322,3 +326,11 @@ def _argument(table: Table) -> Argument:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise table.error(f"must be a number, not {value!r}", "value")
     return Scalar(value)
+
+
+def _litmus(top: Table) -> LitmusPlan | None:
+    if not top.has("litmus"):
+        return None
+    from .litmus import read_litmus_table
+
+    return read_litmus_table(top.table("litmus"))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ptxtools.diagnostics.findings import Finding, Verdict
+    from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
@@ -78,6 +78,12 @@ class Report:
         from ptxtools.diagnostics.findings import Verdict
 
         return Verdict.joined([result.verdict for result in self.results])
+
+    @property
+    def explored(self) -> Exploration | None:
+        """What other schedules of the launches have shown, where they were asked for."""
+        found = [result.explored for result in self.results if result.explored is not None]
+        return type(found[0]).joined(found) if found else None
 
     @property
     def printed(self) -> bytes:

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
-GENERIC = HEAD + ".entry k()\n{\n.reg .b32 r;\n.shared .b32 t[4];\nld.b32 r, [t];\nret;\n}\n"
+GENERIC = HEAD + ".entry k()\n{\n.reg .b32 r;\n.shared .b32 t[4];\nst.shared.b32 [t], 1;\nld.b32 r, [t];\nret;\n}\n"
 
 
 def head(version, target):
