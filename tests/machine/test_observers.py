@@ -389,7 +389,7 @@ STANDS = {
 TWO = {"retired": {"observe.line", "observe.retired"}, "warp_ended": {"observe.begin", "observe.exit"}}
 
 
-@rows("event", EVENTS)
+@rows("event", EVENTS, share=3)
 def test_only_what_is_listened_to_stands_in_the_program(event: str) -> None:
     wanted = TWO.get(event) or ({f"observe.{STANDS[event]}"} if event in STANDS else set())
     text = kernel(PROTOTYPE + BARRIERS + CALLS, FUNCTIONS)
