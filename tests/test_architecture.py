@@ -38,6 +38,7 @@ STANDS_ON = {
     "api": ("pages", "inputs", "model", "launch", "native", "reference", "reducer"),
     "editor": ("pages",),
     "cli": ("api", "editor"),
+    "plugin": ("api",),
 }
 
 

@@ -41,8 +41,8 @@ def oppose(options: dict[str, Any], make: Callable[[dict[str, Any]], Job]) -> in
     read = cache(read_input)  # standard input is read once
 
     def side(name: str, own: dict[str, Any]) -> Side:
-        def load(path: str) -> Any:
-            return loadable(read(path), "<stdin>" if path == "-" else path, lowering_of(own), own["target"])
+        def load(path: str, target: str | None) -> Any:
+            return loadable(read(path), "<stdin>" if path == "-" else path, lowering_of(own), target)
 
         return Side(name, lambda: make(own), load)
 

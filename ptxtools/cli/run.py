@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxtools.diagnostics import Trap
-from ptxtools.diagnostics.colour import is_terminal
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
 
 from .common import (
@@ -32,6 +31,7 @@ from .observing import compare_profiles, watched, watching_options
 from .opposing import oppose, opposing_options
 from .sweeping import refuse_without_sweep, sweep, sweep_options
 from .templating import templating_options, write_template
+from .ticking import Ticker
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
@@ -264,8 +264,9 @@ def _run(job: Job, options: dict[str, Any], debugger: Debugger | None) -> int:
     if options["check_report"] is not None:
         _check_report_name(options["check_report"])
     try:
-        with _Ticker(options["quiet"] or debugger is not None) as ticker:
+        with Ticker(options["quiet"], replays=debugger is not None) as ticker:
             job.device.on_print = lambda text: _print(text, ticker, debugger)
+            job.device.on_grid = ticker.grid
             report = traced(options, run)
         _write_check_report(options["check_report"], report.findings, report.verdict, report.explored)
     except Trap as trap:
@@ -303,7 +304,7 @@ def _write_check_report(
         raise Failure(str(error)) from None
 
 
-def _print(text: str, ticker: _Ticker, debugger: Debugger | None) -> None:
+def _print(text: str, ticker: Ticker, debugger: Debugger | None) -> None:
     """Write a kernel's output byte for byte, regardless of the terminal's encoding; nothing that is only repeated."""
     if debugger is not None and debugger.replays:
         return
@@ -343,55 +344,3 @@ def _speed(instructions: int, seconds: float) -> str:
         rate, unit = rate / 1e6, " million"
     shown = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
     return f"{instructions:,} thread-instruction{'s' * (instructions != 1)} in {seconds:.6f} s, {shown}{unit}/s"
-
-
-class _Ticker:
-    """Shows that a long run goes on: elapsed seconds on standard error, only on a terminal, after the first two. The
-    line is removed for the kernel's output and at the end."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._wanted = not quiet and is_terminal(sys.stderr)
-        self._shown = False
-
-    def clear(self) -> None:
-        """Remove the line until the next update."""
-        if self._shown:
-            self._shown = False
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    def __enter__(self) -> _Ticker:
-        if not self._wanted:
-            return self
-        from threading import Event, Thread
-
-        self._stop = Event()
-        self._thread = Thread(target=self._tick, daemon=True)
-        self._thread.start()
-        return self
-
-    def _tick(self) -> None:
-        import time
-
-        started = time.monotonic()
-        wait = 2.0
-        while not self._stop.wait(wait):
-            wait = 1.0
-            self._shown = True
-            sys.stderr.write(f"\r\x1b[Krunning for {_clock(time.monotonic() - started)}")
-            sys.stderr.flush()
-
-    def __exit__(self, *_: object) -> None:
-        if self._wanted:
-            self._stop.set()
-            self._thread.join()
-            self.clear()
-
-
-def _clock(seconds: float) -> str:
-    """Such as `7 s`, `2:05 min`, `1:00:07 h`."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes = f"{whole // 60 % 60:02}:{whole % 60:02}"
-    return f"{minutes.removeprefix('0')} min" if whole < 3600 else f"{whole // 3600}:{minutes} h"

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxtools.machine.options import DeviceOptions, RunOptions, options_of
-
 from .common import FINDINGS, OK, STDIN, Failure, progress, read_input, write_output
 from .tables import plain
 
@@ -88,9 +86,7 @@ def _tasks(options: dict[str, Any]) -> tuple[tuple[Axis, ...], list[Task]]:
     axes = tuple(parse_axis(text) for text in options["sweep"])
     found = points(axes)
     data, path = launch_file_text(options["launch_file"])
-    flagged = [one.name for one in (*options_of(DeviceOptions), *options_of(RunOptions)) if one.flag]
-    kept = {name: options[name] for name in (*flagged, "libdevice")}
-    tasks = [Task(data, path, options["module"] or "", kept, axes, point) for point in found]
+    tasks = [Task(data, path, options["module"] or "", dict(options), axes, point) for point in found]
     saves = [plan.save for plan in job_of(tasks[0]).buffers.values() if plan.save]
     if len(tasks) > 1 and saves and not any(key.endswith(".save") for axis in axes for key in axis.keys):
         raise SpecError(f"{path}: every point would write {saves[0]}: sweep its key as well, or leave out save")
@@ -107,8 +103,9 @@ def _run(task: Task) -> Outcome:
 
     from .lowering import lowering_of
 
+    lowering = lowering_of(task.options)
     try:
-        return run_point(task, lambda path: loadable(read_input(path), path, lowering_of(task.options)))
+        return run_point(task, lambda path, target: loadable(read_input(path), path, lowering, target))
     except Failure as failure:
         return Outcome(task.point, "error", failure.message)
 

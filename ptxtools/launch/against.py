@@ -17,12 +17,13 @@ from .compare import Tolerance, compare, same_bytes, show_value
 from .distance import close
 from .elements import ELEMENTS, decode
 from .errors import SpecError
-from .runner import Loader, Memory, Report, run_job, text_difference
+from .runner import Memory, Report, run_job, text_difference
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ptxtools.observe.stores import Store
+    from ptxtools.sim.loadable import Loadable
 
     from .job import Job
 
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two. name: for the report; job: makes its job, each time anew; load: the module of a path."""
+    """One of the two. name: for the report; job: makes its job, each time anew; load: the module of a
+    path, for a target if it is NVVM IR."""
 
     name: str
     job: Callable[[], Job]
-    load: Loader
+    load: Callable[[str, str | None], Loadable]
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ def _run(side: Side, observers: Sequence[object] = ()) -> Report | LaunchError |
     job = _plain(side.job())
     job.device.observers = observers
     try:
-        return run_job(job, side.load, keep=True)
+        return run_job(job, lambda path: side.load(path, job.device.target), keep=True)
     except (LaunchError, Trap) as error:
         return error
 

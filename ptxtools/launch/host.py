@@ -136,7 +136,11 @@ class Pointer:
 
 
 class Buffer:
-    """Device memory: `size` bytes at device address `address`, with the type and shape of the uploaded array."""
+    """Device memory: `size` bytes at device address `address`, with the type and shape of the uploaded array.
+
+    `numpy.asarray(buffer)`, and any library that reads the array interface or DLPack, gets an array over the memory
+    itself, not a copy. It is read-only on a device with initcheck, which would not know what is written there.
+    """
 
     __array_ufunc__ = None  # makes NumPy numbers defer addition to this class
 
@@ -161,6 +165,27 @@ class Buffer:
         if self._free:
             raise LaunchError("the buffer was freed")
         return self._address
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """NumPy's array interface, version 3: an array made from it keeps the buffer alive."""
+        import numpy as np
+
+        if self.dtype != np.dtype(self.dtype.str):
+            raise LaunchError(f"arrays of {self.dtype} cannot be shared: use download()")
+        array = self._device.array_at(self.address, self.dtype, self.shape)
+        array.flags.writeable = _unwritten(self._device) is None
+        return dict(array.__array_interface__)
+
+    def __dlpack__(self, **how: Any) -> Any:
+        """A DLPack capsule, for `from_dlpack` of other libraries; how: as of `numpy.ndarray.__dlpack__`."""
+        import numpy as np
+
+        return np.asarray(self).__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """kDLCPU: the simulated device's memory is the host's."""
+        return 1, 0
 
     def download(self) -> Array:
         """A new array with the buffer's content."""
@@ -422,17 +447,22 @@ class _Uploads:
         if isinstance(arg, np.generic) and arg.dtype.kind != "c":
             number = int(arg) if arg.dtype.kind in "iub" else float(arg)
             return number_bytes(number, index, parameter)
+        shared = _shared(arg, describe(index, parameter))
+        if shared is not None:
+            return pointer_bytes(self._address_of(shared, describe(index, parameter), arg), index, parameter)
         raise LaunchError(
             f"{describe(index, parameter)}: a {type(arg).__name__} cannot be passed; "
             "use a NumPy array, a Buffer, a number, None or bytes"
         )
 
-    def _address_of(self, array: Array, what: str) -> int:
-        known = self._arrays.get(id(array))
+    def _address_of(self, array: Array, what: str, owner: object = None) -> int:
+        """Where an array lies on the device. owner: the object whose memory it is, if not its own."""
+        key = id(array if owner is None else owner)
+        known = self._arrays.get(key)
         if known is None:
             _check_dtype(array, what)
             address = self._device.arena.allocate(array.nbytes).address
-            known = self._arrays[id(array)] = (array, address)
+            known = self._arrays[key] = (array, address)
             self._device.write(address, array)
         return known[1]
 
@@ -455,6 +485,24 @@ def _unwritten(device: sim.Device) -> Unwritten | None:
     from ptxtools.observe.unwritten import unwritten_of
 
     return unwritten_of(device)
+
+
+def _shared(value: Any, what: str) -> Array | None:
+    """An array over the memory of another library's, by the array interface or DLPack; None if it has neither. Raises
+    `LaunchError` where results could not be copied back."""
+    import numpy as np
+
+    try:
+        if hasattr(value, "__array_interface__"):
+            return np.asarray(value)
+        if not hasattr(value, "__dlpack__"):
+            return None
+        array = np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise LaunchError(f"{what}: the memory of this {type(value).__name__} cannot be shared: {error}") from None
+    if not array.flags.writeable:
+        raise LaunchError(f"{what}: DLPack gives the memory of this {type(value).__name__} for reading only: copy it")
+    return array
 
 
 def _demand_memory(value: Any, what: str) -> None:

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -19,9 +19,11 @@ from ptxtools.machine.options import DeviceOptions, Option, options_of
 from .errors import SpecError, nearest
 from .file import parse_launch_file
 from .options import add_options
-from .runner import Loader, run_job
+from .runner import run_job
 
 if TYPE_CHECKING:
+    from ptxtools.sim.loadable import Loadable
+
     from .job import Job
 
 #: Points of a sweep, and values of one range.
@@ -203,10 +205,11 @@ def _inside(values: Any, part: str, key: str, path: str) -> Any:
     return values[part]
 
 
-def run_point(task: Task, load: Loader) -> Outcome:
-    """Run a point; whatever is wrong with it is its outcome. load: the module of a path."""
+def run_point(task: Task, load: Callable[[str, str | None], Loadable]) -> Outcome:
+    """Run a point; whatever is wrong with it is its outcome. load: the module of a path, for a target if it is NVVM."""
     try:
-        report = run_job(job_of(task), load)
+        job = job_of(task)
+        report = run_job(job, lambda path: load(path, job.device.target))
     except Trap as trap:
         return Outcome(task.point, trap.kind.value, _line(trap))
     except LaunchError as error:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ptxtools.diagnostics import Trap
+
     from .deadlock import CtaLine, Waiting
     from .events import View
     from .measures import Cache
@@ -102,7 +104,8 @@ class Launch:
     of the L2, if accesses are measured; unfinished: warps that were
     in the middle of a block when the run ended in a trap; device, context: for the services of `sim` (`sim.context`);
     provider: loads `products`, set by the engine that runs the launch;
-    inspector: set by it, too.
+    inspector: set by it, too; begun: how many CTAs have begun, for any thread, and summary: where threads are, as in a
+    report of a deadlock, for the thread that runs the launch: both set by the engine while it runs.
     """
 
     program: Program
@@ -131,6 +134,8 @@ class Launch:
     unfinished: int = 1
     provider: Callable[[], Products] | None = None
     inspector: Inspector | None = None
+    begun: Callable[[], int] | None = None
+    summary: Callable[[], Trap] | None = None
     _products: Products | None = field(default=None, repr=False, compare=False)
 
     @property

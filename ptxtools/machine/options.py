@@ -85,9 +85,9 @@ def values_of(options: Any, *holders: type) -> dict[str, Any]:
 class DeviceOptions:
     """The properties of a device. target None: the first loaded module's; memory: bytes; threads None: one per core;
     seed: shuffles, on one thread; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
-    `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it;
-    observers: who is told what happens to warps (`machine.observers`); optimise: False runs kernels as they are
-    written, each register in a slot of its own."""
+    `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it; on_grid:
+    gets each grid (`machine.launch.Launch`) as it begins; observers: who is told what happens to warps
+    (`machine.observers`); optimise: False runs kernels as they are written, each register in a slot of its own."""
 
     target: str | None = option(
         None, "target", "--device", key="device", metavar="TARGET",
@@ -125,6 +125,7 @@ class DeviceOptions:
     )
     stack: int | None = option(None, "whole")
     on_print: Callable[[str], None] | None = field(default=None, metadata={"option": Option("function")})
+    on_grid: Callable[[Any], None] | None = field(default=None, metadata={"option": Option("function")})
     observers: Iterable[object] = option((), "objects")
     optimise: bool = option(True, "flag")
 

@@ -45,6 +45,9 @@ def run(launch: Launch) -> Outcome:
         from .inspection import Inspection
 
         launch.inspector = Inspection(machine)
+    size = machine.cluster
+    launch.begun = lambda: int(getattr(machine, "started", 0)) * size  # asked by another thread while the run ends
+    launch.summary = lambda: interrupted("running", machine)
     try:
         with quiet():
             _Loop(machine).run()
@@ -57,7 +60,7 @@ def run(launch: Launch) -> Outcome:
             raise
         raise error from interrupted(_STOPPED, machine, kind="interrupted")
     finally:
-        launch.inspector = None
+        launch.inspector = launch.begun = launch.summary = None
         machine.schedule.release()
         vars(machine).clear()  # cycles would keep the device's memory until the next garbage collection
 

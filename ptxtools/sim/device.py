@@ -63,6 +63,21 @@ class RunResult:
     verdict: Verdict | None = None
     explored: Exploration | None = None
 
+    def _repr_html_(self) -> str:
+        """For notebooks: a table, then what was printed and found."""
+        from html import escape
+
+        rows = [("seconds", f"{self.seconds:.6f}"), ("thread-instructions", f"{self.instructions:,}")]
+        rows += [("racecheck", str(self.verdict))] if self.verdict is not None else []
+        found = "\n".join(map(str, self.reports))
+        table = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+        texts = (("printed", self.printed), ("found by checkers", found))
+        return f"<table>{table}</table>" + "".join(
+            f"<details open><summary>{name}</summary><pre>{escape(text)}</pre></details>"
+            for name, text in texts
+            if text
+        )
+
 
 @dataclass(slots=True, kw_only=True)
 class Request(RunOptions, LaunchOptions):
@@ -445,6 +460,8 @@ class Device:
             if "measured" in self._events:
                 launch.cache = Cache(l2_bytes(self.target))
         try:
+            if self.options.on_grid is not None:
+                self.options.on_grid(launch)
             if listeners is not None:
                 listeners.tell("grid_begun", launch)
             outcome = engines.find(self.engine)(launch)

@@ -75,6 +75,9 @@ class _GridRun:
         self.workers: list[Worker] = []
         self.threads: list[threading.Thread] = []
         self.tables.polls.live = self.count
+        started, total, size = self.tables.next, shape.clusters, shape.cluster
+        launch.begun = lambda: min(started.value, total) * size
+        launch.summary = self._summary
         if launch.observers is not None:
             from .inspection import Inspection
 
@@ -133,9 +136,15 @@ class _GridRun:
                     self.launch.counts += worker.counts
                 worker.schedule.release()
                 vars(worker).clear()
-        self.launch.inspector = None
+        self.launch.inspector = self.launch.summary = None
         self.failures.clear()  # whose tracebacks lead here
         self.hangs.clear()
+
+    def _summary(self) -> Trap:
+        """Where the threads of the first worker are, which is stopped if this is asked on its thread; others go on."""
+        from . import hangs
+
+        return hangs.report(self.workers[:1], Hang("timeout", "running"))
 
     def _told(self, hang: Hang) -> Trap:
         from . import hangs

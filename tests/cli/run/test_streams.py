@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ptxtools.cli import run as module
+from ptxtools.cli import ticking
 
 ROOT = Path(__file__).parents[3]
 VECADD = str(ROOT / "testdata" / "bench" / "ptx" / "vecadd.ptx")
@@ -116,7 +117,7 @@ def ticked(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, waits: int, *, 
             pass
 
     monkeypatch.setattr("threading.Thread", Now)
-    with module._Ticker(quiet):
+    with ticking.Ticker(quiet):
         pass
     return stream.getvalue()
 
@@ -137,7 +138,7 @@ def test_nothing_is_shown_of_a_short_run_nor_elsewhere(monkeypatch: pytest.Monke
     [(7.9, "7 s"), (60, "1:00 min"), (754, "12:34 min"), (3607, "1:00:07 h"), (90000, "25:00:00 h")],
 )
 def test_elapsed_time(seconds: float, shown: str) -> None:
-    assert module._clock(seconds) == shown
+    assert ticking.clock(seconds) == shown
 
 
 @pytest.mark.parametrize(
