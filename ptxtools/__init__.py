@@ -12,7 +12,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import assemble, disassemble, lint, litmus, load, loads, ptx_run
+    from . import nvvm
+    from .api import (
+        assemble,
+        disassemble,
+        lint,
+        litmus,
+        litmus_kernel,
+        litmus_launch,
+        litmus_tests,
+        load,
+        loads,
+        ptx_run,
+    )
     from .diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Trap
     from .launch.host import Buffer, Device, Kernel, Module
     from .machine.observers import Observer
@@ -20,7 +32,8 @@ if TYPE_CHECKING:
     from .sim.device import RunResult
 
 _HOMES = {
-    "ptxtools.api": ("assemble", "disassemble", "lint", "litmus", "load", "loads", "ptx_run"),
+    "ptxtools.api": ("assemble", "disassemble", "lint", "litmus", "litmus_kernel", "litmus_launch", "litmus_tests",
+                     "load", "loads", "ptx_run"),
     "ptxtools.launch.host": ("Buffer", "Device", "Kernel", "Module"),
     "ptxtools.diagnostics": ("Diagnostic", "LaunchError", "PtxError", "PtxWarning", "Severity", "Trap"),
     "ptxtools.machine.observers": ("Observer",),
@@ -47,8 +60,12 @@ __all__ = [
     "disassemble",
     "lint",
     "litmus",
+    "litmus_kernel",
+    "litmus_launch",
+    "litmus_tests",
     "load",
     "loads",
+    "nvvm",
     "ptx_run",
 ]
 
@@ -58,6 +75,8 @@ def __getattr__(name: str) -> Any:
 
     if name == "__version__":
         value: Any = _version()
+    elif name == "nvvm":
+        value = import_module("ptxtools.nvvm")
     elif name in _HOME_OF:
         import_module("ptxtools.api")  # which provides the engines
         value = getattr(import_module(_HOME_OF[name]), name)

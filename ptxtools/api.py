@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Source
 from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
-from ptxtools.machine.providers import engines, observers
+from ptxtools.machine.providers import engines, explorers, observers
 
 if TYPE_CHECKING:
     from ptxtools import ir
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
     from ptxtools.launch.host import Module
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.machine.exploring import Frontier
     from ptxtools.machine.observers import Maker
     from ptxtools.machine.providers import Engine
     from ptxtools.model.executions import Outcomes
+    from ptxtools.nvvm.lower import Lowering
     from ptxtools.sim.device import RunResult
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
@@ -49,8 +53,20 @@ def _maker(name: str) -> Callable[[], Maker]:
     return load
 
 
+def _orders() -> Frontier:
+    from ptxtools.observe.explorer import Schedules
+
+    return Schedules()
+
+
+explorers.provide("orders", _orders)
+
 for _name in sorted(CHECKERS, key=lambda name: name is TrapKind.LEAKCHECK):  # leaks are told last
     observers.provide(_name, _maker(_name))
+
+
+#: How PTX text and containers begin, and NVVM IR does not: so that nothing else is loaded to tell them apart.
+_NO_NVVM = (".", "/", b".", b"/", b"\x7f")
 
 
 def _readable(data: Any, what: str) -> str | bytes:
@@ -64,23 +80,45 @@ def _readable(data: Any, what: str) -> str | bytes:
 # --- modules ----------------------------------------------------------------------------------------------------------
 
 
-def load(path: str | os.PathLike[str]) -> Module:
-    """Load a module from a file: PTX text, or a container. Raises `PtxError`, `OSError`."""
+def load(path: str | os.PathLike[str], *, lowering: Lowering | None = None) -> Module:
+    """Load a module from a file: PTX text, a container, or NVVM IR. Raises `PtxError`, `OSError`.
+
+    lowering: how NVVM IR becomes PTX (`ptxtools.nvvm.Lowering`).
+    """
     name = os.fsdecode(path)
     from ptxtools.files.reading import read_all
 
     with open(name, "rb") as file:
-        return loads(read_all(file), name)
+        return loads(read_all(file), name, lowering=lowering)
 
 
-def loads(data: str | bytes, name: str = "<memory>") -> Module:
-    """Load and check a module from text or bytes; findings show `name` as the file. Raises `PtxError`."""
+def loads(data: str | bytes, name: str = "<memory>", *, lowering: Lowering | None = None) -> Module:
+    """Load and check a module from text or bytes; findings show `name` as the file. Raises `PtxError`. lowering: as of
+    `load`."""
     from ptxtools.launch.host import Module
 
-    data = _readable(data, "the argument of loads")
+    data, name = _as_ptx(_readable(data, "the argument of loads"), name, lowering)
     module = Module(read_module(data, name))
     module.loadable = _checked_before_use(module.loadable, data)
     return module
+
+
+def _as_ptx(data: str | bytes, name: str, how: Lowering | None = None,
+            target: str | None = None) -> tuple[str | bytes, str]:  # fmt: skip
+    """NVVM IR as PTX text, whose name says for which target it was made; anything else as it is. target: of the device,
+    where `how` names none. Raises `PtxError`."""
+    if data[:256].lstrip()[:1] in _NO_NVVM:
+        return data, name
+    from ptxtools.inputs import detect
+    from ptxtools.inputs.detection import is_assembly
+
+    if not (is_assembly(data) if isinstance(data, str) else detect(data) in ("ll", "bc")):
+        return data, name
+    from ptxtools.nvvm.lower import Lowering, lower, name_of_ptx
+
+    how = how or Lowering()
+    text = lower(data, name, how if how.target else replace(how, target=target))
+    return text, name_of_ptx(name, text)
 
 
 def read_module(data: str | bytes, name: str) -> ir.Module:
@@ -90,6 +128,7 @@ def read_module(data: str | bytes, name: str) -> ir.Module:
     """
     from ptxtools.inputs import detect
 
+    data, name = _as_ptx(data, name)
     kind = "text" if isinstance(data, str) else detect(data)
     if kind not in ("ptxo", "fatbin", "elf"):
         return _defined(_checked(data, name))
@@ -114,13 +153,15 @@ def _defined(module: ir.Module) -> ir.Module:
 
 
 def modules_in(data: str | bytes, name: str, *, target: str | None = None,
-               version: tuple[int, int] | None = None) -> list[ir.Module]:  # fmt: skip
+               version: tuple[int, int] | None = None,
+               lowering: Lowering | None = None) -> list[ir.Module]:  # fmt: skip
     """The modules in a file, checked but not linked; only a binary can embed several.
 
-    target, version: check as if the modules declared them. Raises `PtxError`.
+    target, version: check as if the modules declared them. lowering: as of `load`. Raises `PtxError`.
     """
     from ptxtools.inputs import detect
 
+    data, name = _as_ptx(data, name, lowering)
     kind = "text" if isinstance(data, str) else detect(data)
     if isinstance(data, str) or kind not in ("ptxo", "fatbin", "elf"):
         return [_checked(data, name, target=target, version=version)]
@@ -142,6 +183,7 @@ def parsed(data: str | bytes, name: str) -> list[tuple[ir.Module, list[Diagnosti
     from ptxtools.inputs import detect
     from ptxtools.syntax import parse
 
+    data, name = _as_ptx(data, name)
     kind = "text" if isinstance(data, str) else detect(data)
     if isinstance(data, str) or kind not in ("ptxo", "fatbin", "elf"):
         result = parse(data if isinstance(data, str) else decode(data, name), name)
@@ -319,17 +361,23 @@ def fatbin_of(module: ir.Module, *, debug: bool = False, compress: bool = False)
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def run_job(job: Job, read: Any) -> Report:
-    """Run a job (`ptxtools.launch.job`). read: returns the bytes of a file, given its name."""
+def run_job(job: Job, read: Any, lowering: Lowering | None = None) -> Report:
+    """Run a job (`ptxtools.launch.job`). read: returns the bytes of a file, given its name. lowering: as of `load`; its
+    target is the job's device unless it has one."""
     from ptxtools.launch.runner import run_job as run
 
-    return run(job, lambda path: loadable(read(path), "<stdin>" if path == "-" else path))
+    def load(path: str) -> Loadable:
+        return loadable(read(path), "<stdin>" if path == "-" else path, lowering, job.device.target)
+
+    return run(job, load)
 
 
-def loadable(data: bytes, name: str) -> Loadable:
-    """The module in a file as a device loads it. Raises `PtxError`."""
+def loadable(data: bytes, name: str, lowering: Lowering | None = None, target: str | None = None) -> Loadable:
+    """The module in a file as a device loads it. lowering: as of `load`; target: of the device. Raises `PtxError`."""
     from ptxtools.sim.stored import StoredModule
 
+    converted, name = _as_ptx(data, name, lowering, target)
+    data = converted if isinstance(converted, bytes) else converted.encode("utf-8", "surrogateescape")
     return StoredModule(
         data, lambda: _tree_module(data, name), lambda: _source(data, name), lambda: _origins(data, name)
     )
@@ -378,12 +426,105 @@ def litmus(text: str, *, model: str = "8.x", unroll: int = 2, name: str = "<memo
     """What the memory consistency model (8) allows of a litmus test, in the format that `ptx-run --litmus` reads.
 
     model: "6.0", "7.5" or "8.x"; unroll: how often one instruction is executed before a path is given up. Raises
-    PtxError for a malformed test, ValueError for an unknown model.
+    PtxError for a malformed test, ValueError for an unknown model, and for a text that holds several tests.
     """
-    from .model.executions import run
-    from .model.litmus import read_litmus
+    found = litmus_tests(text, model=model, unroll=unroll, name=name)
+    if len(found) != 1:
+        raise ValueError(f"the text holds {len(found)} tests: litmus_tests runs all of them")
+    return found[0]
 
-    return run(read_litmus(Source(text, name)), model, unroll)
+
+def litmus_tests(text: str, *, model: str = "8.x", unroll: int = 2, name: str = "<memory>") -> list[Outcomes]:
+    """As `litmus`, for a text that may hold several tests: a `*.test` file has one for each of its commands."""
+    from .model.executions import run
+    from .model.litmus import read_tests
+
+    return [run(test, model, unroll) for test in read_tests(Source(text, name))]
+
+
+def litmus_kernel(
+    ptx: str | bytes,
+    condition: str,
+    *,
+    args: Sequence[Any] = (),
+    grid: int | tuple[int, ...] = 1,
+    block: int | tuple[int, ...] = 1,
+    kernel: str = "",
+    threads: Sequence[tuple[int, int]] | None = None,
+    filter: str = "",
+    cluster: int = 0,
+    shared: int = 0,
+    model: str = "8.x",
+    unroll: int = 2,
+    name: str = "<memory>",
+) -> Outcomes:
+    """What the memory consistency model allows of a kernel.
+
+    condition: as in a litmus test, over registers (`P0:%r1`, threads numbered in the order of `threads`) and memory
+    (`out[3]`): "exists (out[0] == 1)"; filter: executions that count. args: integers and NumPy arrays, which have the
+    names of their parameters; the arrays are read only. threads: (CTA, thread of it) of those that run, None: all of
+    the launch, of which there may be 16. cluster: CTAs of a cluster; shared: bytes of dynamic shared memory; unroll:
+    how often one instruction is executed before a path is given up.
+    Raises PtxError, with the position, for what is not modelled; ValueError for an unknown model.
+    """
+    from .model.kernels import kernel_named
+
+    module = read_module(ptx, name)
+    found = kernel_named(module, kernel)
+    arrays: dict[str, tuple[str, bytes]] = {}
+    arguments: list[int | tuple[str, int]] = []
+    for number, value in enumerate(args):
+        if isinstance(value, int):
+            arguments.append(value)
+            continue
+        own = found.params[number].name if number < len(found.params) else f"argument {number}"
+        kind = {"i": "s", "b": "u"}.get(value.dtype.kind, value.dtype.kind)
+        arrays[own] = (f"{kind}{8 * value.dtype.itemsize}", value.tobytes())
+        arguments.append((own, 0))
+    shapes = [(*size, 1, 1)[:3] if isinstance(size, tuple) else (size, 1, 1) for size in (grid, block)]
+    return _litmus_of(
+        module, found, shapes, arguments, arrays, condition, filter, threads, cluster, shared, model, unroll
+    )
+
+
+def litmus_launch(path: str, *, model: str = "8.x", unroll: int = 2) -> Outcomes:
+    """As `litmus_kernel`, of a launch file with a `[litmus]` table. Raises PtxError, and SpecError for the file."""
+    from .files.reading import read_all
+    from .launch.errors import SpecError
+    from .launch.file import read_launch_file
+    from .launch.litmus import plain_launch
+    from .model.kernels import bounds_of, kernel_named
+
+    job = read_launch_file(path)
+    if job.litmus is None:
+        raise SpecError(f"{path}: has no [litmus] table")
+    plain = plain_launch(job)
+    plan, table = plain.plan, job.litmus
+    try:
+        with open(plan.module, "rb") as file:
+            module = read_module(read_all(file), plan.module)
+    except OSError as error:
+        raise SpecError(f"{plan.module}: cannot be read: {error.strerror or error}") from None
+    found = kernel_named(module, plan.kernel)
+    block = plan.block or next((sizes for name, sizes in bounds_of(found) if name == ".reqntid"), None)
+    if block is None:
+        raise SpecError(f"{path}: kernel {found.name} needs a block shape")
+    cluster = plan.cluster if isinstance(plan.cluster, int) else prod(plan.cluster or (0,))
+    return _litmus_of(module, found, [plan.grid, block], plain.arguments, plain.arrays, table.condition, table.filter,
+                      table.threads, cluster, plan.shared, model, unroll)  # fmt: skip
+
+
+def _litmus_of(
+    module: ir.Module, kernel: ir.Function, shapes: Sequence[Any], arguments: Sequence[int | tuple[str, int]],
+    arrays: dict[str, tuple[str, bytes]], condition: str, filter_: str, threads: Sequence[tuple[int, int]] | None,
+    cluster: int, shared: int, model: str, unroll: int,
+) -> Outcomes:  # fmt: skip
+    from .model.executions import run
+    from .model.kernels import Array, Launch, element_named, kernel_test
+
+    held = {name: Array(element_named(element), data) for name, (element, data) in arrays.items()}
+    launch = Launch(shapes[0], shapes[1], arguments, held, threads, cluster, shared)
+    return run(kernel_test(module, kernel, launch, condition, filter_), model, unroll)
 
 
 def ptx_run(

@@ -71,7 +71,7 @@ class Context:
         independent = "texmode_independent" in module.target_options
         long = is_gone(NO_NARROW, *self.declared[:2])
         bits = 64 if long and not module.has_address_size else module.address_size
-        self.setting = Setting(bits, wide_only, long, independent)
+        self.setting = Setting(bits, wide_only, long, independent, self.declared.version)
         self.diagnostics: list[Diagnostic] = []
         #: What ptxas accepts and the manual does not have: warnings.
         self.tolerated: list[Diagnostic] = []

@@ -28,7 +28,9 @@ _WITHOUT_ABI, _ABI_SINCE = frozenset({"reg", "local"}), (3, 0)
 #: Before this version, entries declare their parameters in their bodies (11.2.1).
 _LISTS_SINCE = (1, 4)
 #: Constant memory once had banks (5.1.3.1).
-BANK, _LAST_BANK = "a constant bank", 10
+BANK, _LAST_BANK, _NO_BANKS = "a constant bank", 10, Need((), (2, 2), ())
+#: Textures before PTX 1.5 are numbers (5.1.8).
+_TEXTURES = frozenset({"u32", "u64"})
 #: Bytes of constant memory that a module declares (5.1.3).
 _CONSTANT_BYTES = 65536
 _MAX_VECTOR_BITS = 128
@@ -114,8 +116,11 @@ def _space(context: Context, v: Variable, in_function: bool) -> bool:
         message = f"'{v.name}': the .tex space was removed in PTX ISA 1.5"
         help = ("declare a .global .texref",)
         context.refuse_removed(".tex", Need((), (1, 5), ()), v.name_span, message, help=help, section="5.1.8")
-    if v.bank is not None:
-        _bank(context, v, v.bank)
+        if v.type not in _TEXTURES or v.vector > 1 or v.dims:
+            message = f"'{v.name}': a texture in .tex is one .u32 or .u64"
+            context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.1.8")
+    if v.bank is not None or (v.space == "const" and context.declared.version < _NO_BANKS.ptx):
+        _bank(context, v, v.bank or 0)
     if v.count is not None and v.count > _MAX_NUMBER:
         message = f"'{v.name}<{v.count}>': the numbers of registers have 32 bits"
         context.report(codes.TOO_LARGE, message, v.name_span, section="5.4.6")
@@ -124,12 +129,14 @@ def _space(context: Context, v: Variable, in_function: bool) -> bool:
 
 def _bank(context: Context, v: Variable, bank: int) -> None:
     """Bank 0 is for variables with a size, the others for external arrays without one (5.1.3.1)."""
-    if not refuse_banks(context, v.name_span) or (bank and not context.require_addition(BANK, v.name_span)):
+    if v.bank is not None and not refuse_banks(context, v.name_span):
+        return
+    if bank and not context.require_addition(BANK, v.name_span):
         return
     if bank > _LAST_BANK:
         message = f"constant banks are 0 to {_LAST_BANK}, found {bank}"
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.1.3.1")
-    elif (bank > 0) != (v.linkage == "extern" and v.dims[:1] == (None,)):
+    elif (bank > 0) != (v.linkage == "extern" and v.dims[:1] in ((None,), (0,))):
         message = f"'{v.name}': constant banks 1 to {_LAST_BANK} hold .extern arrays without size, bank 0 all others"
         context.report(codes.DECLARATION_SPACE, message, v.name_span, section="5.1.3.1")
 
@@ -137,7 +144,7 @@ def _bank(context: Context, v: Variable, bank: int) -> None:
 def refuse_banks(context: Context, span: Span) -> bool:
     """Report constant banks if they are gone, since PTX 2.2 (5.1.3.1); returns whether they remain."""
     message = "constant banks were removed in PTX ISA 2.2"
-    return context.refuse_removed("a constant bank", Need((), (2, 2), ()), span, message,
+    return context.refuse_removed("a constant bank", _NO_BANKS, span, message,
                            help=("write .const",), section="5.1.3.1")  # fmt: skip
 
 
@@ -172,7 +179,10 @@ def _shape(context: Context, v: Variable) -> None:
         help = (f"declare {v.name}<n>",)
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, help=help, section="5.1.1")
         return
-    if v.vector > 1 and v.type in TYPES and v.type not in OPAQUE:
+    if v.vector > 1 and v.type in OPAQUE:
+        message = f"'{v.name}': there are no vectors of .{v.type}"
+        context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.2")
+    elif v.vector > 1 and v.type in TYPES:
         bits = TYPES[v.type].bits * v.vector
         if v.type == "pred":
             context.report(codes.DECLARATION_TYPE, "vectors of predicates do not exist", v.name_span, section="5.4.2")
@@ -194,15 +204,18 @@ def _dimensions(context: Context, v: Variable) -> None:
         message = f"array '{v.name}': only the first size may be missing"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.4.3")
         return
-    known_by_initialiser = v.init not in (None, []) and v.dims[0] is None and None not in v.dims[1:]
+    known_by_initialiser = v.init not in (None, []) and not v.dims[0]
+    if known_by_initialiser and v.dims[0] == 0 and v.linkage != "extern":
+        message = f"array '{v.name}' has no elements and an initialiser"
+        context.tolerate(message, v.name_span, section="5.4.3", help=(f"write {v.name}[]",))
     if v.linkage != "extern" and not known_by_initialiser and any(n is None or n == 0 for n in v.dims):
         message = f"array '{v.name}' has no size"
         help = ("add a size, an initialiser, or .extern",)
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, help=help, section="5.4.3")
 
 
-def check_type(context: Context, v: Variable) -> None:
-    """Whether the type can be declared in that space."""
+def check_type(context: Context, v: Variable, *, allocated: bool = True) -> None:
+    """Whether the type can be declared in that space. allocated: it is no parameter of a mere declaration."""
     info = TYPES.get(v.type)
     if info is None or (not info.declarable and v.type not in OPAQUE):
         message = f"'.{v.type}' is an instruction type: no variable can have it"
@@ -215,14 +228,19 @@ def check_type(context: Context, v: Variable) -> None:
     elif v.type in OPAQUE and v.space not in ("global", "param"):
         message = f"'{v.name}': texture, sampler and surface variables must be in .global or .param"
         context.report(codes.DECLARATION_TYPE, message, v.name_span, section="5.3")
+    elif v.type == "samplerref" and v.dims and "texmode_independent" not in context.module.target_options:
+        message = f"'{v.name}': an array of .samplerref without .target option texmode_independent"
+        context.tolerate(message, v.name_span, section="5.3")
+        _type_needs(context, v, allocated)
     elif v.type == "samplerref" and "texmode_independent" not in context.module.target_options:
         message = f"'{v.name}': .samplerref needs .target option texmode_independent"
         context.report(codes.TARGET_OPTION, message, v.name_span, section="5.3")
     else:
-        _type_needs(context, v)
+        _type_needs(context, v, allocated)
 
 
-def _type_needs(context: Context, v: Variable) -> None:
+def _type_needs(context: Context, v: Variable, allocated: bool) -> None:
+    """ptxas dates the type of single variables only; vectors of .f16x2, too, are none."""
     need = {
         "f16x2": Need((), (4, 2), ("sm_53",)),
         "b128": Need((), (8, 3), ("sm_70",)),
@@ -231,7 +249,13 @@ def _type_needs(context: Context, v: Variable) -> None:
         "texref": Need((), (1, 5), ()),
     }.get(v.type)
     if need is not None:
-        context.require(f"type .{v.type}", (need,), context.word(v.span, f".{v.type}"), "5.2")
+        span = context.word(v.span, f".{v.type}")
+        unseen = v.vector > 1 if v.type == "f16x2" else v.dims or not allocated
+        if unseen and context.gathered is None and lack("", (need,), context.declared):
+            what = "a vector" if v.vector > 1 else "an array" if v.dims else "a parameter"
+            context.tolerate(f"{what} of .{v.type} ({context.declared})", span, section="5.2")
+        else:
+            context.require(f"type .{v.type}", (need,), span, "5.2")
 
 
 def check_alignment(context: Context, align: int | None, v: Variable) -> None:
@@ -294,6 +318,7 @@ def _attributes(context: Context, v: Variable) -> None:
         elif v.space not in info.places and attribute == _MANAGED and _is_range(context, v):
             message = f"attribute {attribute} of a range in .{v.space}"
             context.tolerate(message, v.name_span, section="5.4.8", help=("remove it: it has no effect",))
+            require_attribute(context, info, v.name_span)
         elif v.space not in info.places:
             message = f"'{v.name}': attribute {attribute} is for .global variables"
             context.report(codes.ATTRIBUTE, message, v.name_span, section="5.4.8")

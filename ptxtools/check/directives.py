@@ -15,7 +15,7 @@ from .context import Context
 #: Directives that ptxas refuses without the others; for others a missing partner is only a hazard.
 _STRICT = frozenset({".blocksareclusters"})
 #: Given twice, ptxas refuses them.
-_ONCE = frozenset({".noreturn", ".language"})
+_ONCE = frozenset({".noreturn", ".language", ".abi_preserve", ".abi_preserve_control"})
 #: Counts of registers, not of threads; and CTAs of a cluster and bytes of a CTA, where 0 has no effect.
 _MAY_BE_ZERO = frozenset(
     {

@@ -10,7 +10,7 @@ from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
 from . import codes
-from .availability import is_gone
+from .availability import is_gone, lack
 from .context import Context
 from .declarations import check_alignment, check_type, require_attribute
 from .refused import check_function_name, check_sizes
@@ -19,12 +19,16 @@ from .values import OPAQUE, Scope
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 #: Bytes of kernel parameters (5.1.6.1): the limits of newer versions and targets, and of earlier ones.
 _ENTRY_BYTES_NEW, _ENTRY_BYTES = 32764, (4352, 256)
+#: From which version on ptxas has more than the last of these on every target.
+_MORE_EVERYWHERE = (1, 5)
 #: With the ABI, which came with PTX 2.0 and sm_20, a function returns one value (7.1.1).
 _ONE_RESULT = Need((), (2, 0), ("sm_20",))
 #: The help for `narrow_values`.
 WIDE_ENOUGH = ("pass a .b32",)
 #: A property that all declarations of a function must share (11.4.6).
 _ENDS = ".noreturn"
+#: Directives whose values they must share, too (11.4.8, 11.4.9).
+_KEPT = (".abi_preserve", ".abi_preserve_control")
 _POINTER_SPACES = frozenset({"", "const", "global", "local", "shared"})
 
 
@@ -141,7 +145,7 @@ def _parameter(context: Context, v: Variable, kind: str, allocated: bool) -> Non
     if v.space == "reg" and v.dims:
         message = f"register '{v.name}' cannot be an array"
         context.report(codes.DECLARATION_SHAPE, message, v.name_span, section="5.1.1")
-    check_type(context, v)
+    check_type(context, v, allocated=allocated)
     if v.attributes:
         context.report(codes.ATTRIBUTE, f"'{v.name}': parameters cannot have attributes", v.name_span, section="5.4.8")
     if v.init is not None:
@@ -223,7 +227,11 @@ def _entry_size(context: Context, function: Function) -> None:
         context.report(codes.TOO_LARGE, message, function.name_span, section="5.1.6.1")
         return
     large = next((limit for limit in _ENTRY_BYTES if offset > limit), None)
-    if large is not None:
+    if large == _ENTRY_BYTES[-1] and context.gathered is None and context.declared.version >= _MORE_EVERYWHERE:
+        subject, need = f"more than {large} bytes of parameters", Need((), (1, 4), ("sm_20",))
+        if lack(subject, (need,), context.declared):
+            context.tolerate(f"{subject} ({context.declared})", function.name_span, section="5.1.6.1")
+    elif large is not None:
         context.require_addition(f"more than {large} bytes of parameters", function.name_span)
 
 
@@ -237,11 +245,15 @@ def check_repeated_function(context: Context, earlier: Function, later: Function
         where = f"the definition is on line {context.source.line_of(earlier.name_span[0])}"
         context.report(codes.REDECLARED, message, later.name_span, help=(where,), section="7.1")
         return
-    difference = _difference(earlier, later)
+    difference = _difference(earlier, later) or next((n for n in _KEPT if _values(earlier, n) != _values(later, n)), "")
     if difference:
         context.inconsistent.add(later.name)
         message = f"'{later.name}' differs from its earlier declaration: {difference}"
         context.report(codes.INCONSISTENT, message, later.name_span, section="7.1")
+
+
+def _values(function: Function, name: str) -> list[object]:
+    return [item.args for item in function.directives if isinstance(item, Directive) and item.name == name]
 
 
 def _difference(earlier: Function, later: Function) -> str:

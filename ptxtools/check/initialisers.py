@@ -34,7 +34,8 @@ def check_initialiser(context: Context, v: Variable, scope: Scope) -> None:
             codes.INITIALISER_TYPE, message, v.name_span, help=("declare it as .b16 or .b32",), section="5.4.4"
         )
         return
-    shape = (*v.dims, v.vector) if v.vector > 1 else v.dims
+    sizes = (v.dims[0] or None, *v.dims[1:]) if v.dims else ()
+    shape = (*sizes, v.vector) if v.vector > 1 else sizes
     assert v.init is not None
     _Values(context, v, scope).check(v.init, shape)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, Span
 from ptxtools.ir.nodes import (
@@ -28,7 +29,9 @@ from ptxtools.ir.nodes import (
 from ptxtools.ir.positions import name_span, part_span, parts_of, word_of_opcode
 from ptxtools.ir.references import operand_names
 from ptxtools.isa import Need, Opcode, OpcodeError, resolve, slack
+from ptxtools.isa.errors import MISSING_MODIFIER
 from ptxtools.isa.index import CHAPTERS
+from ptxtools.isa.targets import version_text
 
 from . import codes
 from .availability import is_gone
@@ -41,6 +44,9 @@ from .problems import Problem, describe, names_of, undeclared
 from .refused import check_scope
 from .values import CONSTANTS, Scope
 from .written import required
+
+if TYPE_CHECKING:
+    from ptxtools.isa.lenient import Slack
 
 #: The verdict on an opcode with given operand values: valid, invalid, or each instance must be checked.
 _GOOD, _BAD, _EACH = 1, 2, 3
@@ -172,9 +178,7 @@ class BodyChecker:
                 context.report(error.code, error.message, span, help=error.help, section=error.section)
             return True
         if found := slack(item.opcode):
-            context.tolerate(
-                found.message, word_of_opcode(item, found.word), section=op.section, help=(f"write '{op.text}'",)
-            )
+            self._overlooked(item, op, found)
         if "const[" in item.opcode:
             span = parts_of(item).opcode
             if refuse_banks(context, span) and "const[0]" not in item.opcode:
@@ -192,6 +196,17 @@ class BodyChecker:
         self._requirements(item, op, scope)
         by_name = "spfactor" in op.mods  # its results must be in different registers
         return by_name or any(spec.range or spec.choices or spec.multiple > 1 for shape in op.shapes for spec in shape)
+
+    def _overlooked(self, item: Instruction, op: Opcode, found: Slack) -> None:
+        """A modifier too much, or one missing, that ptxas does not mind, or no longer at this version."""
+        span, help = word_of_opcode(item, found.word), (f"write '{op.text}'",)
+        if not self.context.require(f"'{found.word}'", (Need((), found.since, found.targets),), span, op.section):
+            return
+        if self.context.declared.version <= found.until:
+            self.context.tolerate(found.message, span, section=op.section, help=help)
+        else:
+            message = f"{found.message} up to PTX {version_text(found.until)}"
+            self.context.report(MISSING_MODIFIER, message, span, section=op.section, help=help)
 
     def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
         """The problems of the operands. When collecting requirements, 32-bit addresses count as one (6.4.1)."""
@@ -277,7 +292,7 @@ class BodyChecker:
             atoms = next((need.atoms for need in lacking if need.atoms), ())
             span = word_of_opcode(item, atoms[0] if atoms else "")
             subject = f"'{''.join(atoms)}' in '{op.name}'" if atoms else f"'{op.name}'"
-            if gathering or not self._is_early(item, op, subject, span):
+            if gathering or not self._is_early(item, op, lacking, subject, span):
                 context.require(subject, tuple(needs), span, op.section)
         for need in op.removals:
             if gathering or is_gone(need, *context.declared[:2]):
@@ -285,10 +300,14 @@ class BodyChecker:
         for name in _special_names(item, scope):
             self._special(item, name)
 
-    def _is_early(self, item: Instruction, op: Opcode, subject: str, span: Span) -> bool:
+    def _is_early(self, item: Instruction, op: Opcode, lacking: Sequence[Need], subject: str, span: Span) -> bool:
         """Whether ptxas has the instruction for this version and target, if the manual has not: tolerated."""
-        from ptxtools.isa.lenient import earlier
+        from ptxtools.isa.lenient import EARLY_OPERANDS, earlier
 
+        if all(need.kind in EARLY_OPERANDS for need in lacking):
+            message = f"'.{lacking[0].kind}' behind an address ({self.context.declared})"
+            self.context.tolerate(message, span, section=op.section)
+            return True
         found = earlier(op.text, len(item.operands))
         if all(_fails(Need((), row.ptx, row.targets), self.context) for row in found):
             return False

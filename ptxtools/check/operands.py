@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ptxtools.ir.nodes import Address, Arguments, Element, Immediate, Name, Negated, Operand, Pair, SymbolOffset, Vector
 from ptxtools.isa import Opcode, OperandSpec
+from ptxtools.isa.targets import parse_version
 from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 
 from . import codes
@@ -237,6 +238,7 @@ class _Fit(VectorFit):
         return (
             {"imm", "reg"} <= spec.kinds and spec.role == "src" and not spec.vector and spec.name != "cache_policy"
             and found.kind == "memory" and found.space != "param" and not is_handle(Name(operand.name), found)
+            and (self.op.family != "cvta" or self._right_space(found, spec))
             and info is not None and info.kind in ("int", "bits") and info.bits in (32, 64)
         )  # fmt: skip
 
@@ -270,7 +272,7 @@ class _Fit(VectorFit):
         if spec.type is None and operand.type in ("f32", "f64"):  # an element of another kind is the problem
             return
         value = operand.value
-        if "low" in spec.kinds and spec.type is not None:
+        if spec.type is not None and self._low_only(spec):
             value &= (1 << TYPES[spec.type].bits) - 1
         if spec.choices and value not in spec.choices:
             values = [str(value) for value in spec.choices]
@@ -283,6 +285,12 @@ class _Fit(VectorFit):
         if wanted:
             message = f"operand '{spec.name}' of '{self.op.text}' is {operand.value}; it must be {wanted}"
             yield self._problem(codes.CONSTANT_RANGE, message, part)
+
+    def _low_only(self, spec: OperandSpec) -> bool:
+        """Whether only the bits that its type holds count of a constant."""
+        low = next((kind for kind in spec.kinds if kind.startswith("low")), "")
+        _, dated, until = low.partition("<")
+        return bool(low) and (not dated or self.setting.version < parse_version(until))
 
     def _constant_message(self, operand: Immediate, spec: OperandSpec) -> str:
         what = "an integer" if operand.type in ("s64", "u64") else "a floating-point"

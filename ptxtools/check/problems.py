@@ -20,6 +20,7 @@ from ptxtools.ir.nodes import (
 )
 from ptxtools.ir.positions import Part
 from ptxtools.ir.references import operand_names
+from ptxtools.isa.chips import Version
 
 from . import codes
 from .values import Scope
@@ -67,6 +68,7 @@ class Setting(NamedTuple):
     wide_only: bool  # the target has no 32-bit addressing
     long: bool = False  # no ptxas of this version has 32-bit addresses
     independent: bool = False  # textures and samplers are separate variables (.target texmode_independent)
+    version: Version = (0, 0)
 
 
 def describe(operand: Operand, scope: Scope) -> str:

@@ -26,12 +26,22 @@ _READ_SPECIAL = frozenset({"st", "stmatrix", "tex", "suld", "sust", "sured", "cp
 _BESIDE = {"s64": "int", "u64": "int", "f32": "float", "f64": "float"}
 
 
+#: Types that are as loose as 8-bit floats up to a version, ptxas has it: the manual never says so (5.2.3).
+_BFLOATS, _TYPED_BFLOATS = frozenset({"bf16", "bf16x2"}), (9, 1)
+
+
+#: Bits of the widest register where the kind "narrow" stands.
+_NARROW_BITS = 16
+
+
 class VectorFit:
     """Checks one operand against one specification: the rules for vectors."""
 
     __slots__ = ("index", "op", "scope", "setting", "spec")
 
     def __init__(self, op: Opcode, spec: OperandSpec, index: int, scope: Scope, setting: Setting) -> None:
+        if spec.width == "loose" and spec.type in _BFLOATS and setting.version >= _TYPED_BFLOATS:
+            spec = spec._replace(width="exact", kinds=spec.kinds - {"imm"})
         self.op, self.spec, self.index, self.scope, self.setting = op, spec, index, scope, setting
 
     def _scalar(self, operand: Operand, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
@@ -212,6 +222,8 @@ def _suits(spec: OperandSpec, type: str) -> bool:
     """Whether registers of a type may form the vector: integers may stand for floats of their size in all but the
     strictest (`ints` in `isa.patterns`)."""
     assert spec.type is not None
+    if "narrow" in spec.kinds and (TYPES[type].bits > _NARROW_BITS or TYPES[type].kind == "float"):
+        return False
     if "each" in spec.kinds and spec.width == "ints":
         return accepts(spec.type, type, "typed")
     return accepts(spec.type, type, spec.width) or (

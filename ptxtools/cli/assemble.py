@@ -30,6 +30,7 @@ from .common import (
     write_output,
 )
 from .dependencies import Output, check_dependency_usage, dependency_file, spelled_out, wants_dependencies
+from .lowering import lowering_of, lowering_options
 
 if TYPE_CHECKING:
     from ptxtools.ir import Module
@@ -44,6 +45,7 @@ _EXAMPLES = examples(
     "ptx-as a.ptx --compare b.ptx           # whatever registers and labels are called",
     "ptx-as --reduce 'ptxas {} 2>&1 | grep -q C7907' kernel.ptx -o small.ptx",
     "ptx-as - -o - < kernel.ptx | ptx-run - --list",
+    "ptx-as --emit ptx kernel.ll            # NVVM IR, lowered",
 )
 #: Bytes of all inputs, and processors, from which worker processes pay off. Starting them takes about a tenth of a
 #: second; input for the linker is written and read once more, for which two processors barely compensate.
@@ -68,8 +70,9 @@ _MAX_NESTING = 10
               "file's name in place of {} or at its end, ends with 0; default output: the input's name with "
               ".reduced.ptx.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), help="Format of --info; default: text.")
-@click.option("--emit", type=click.Choice(["ptxo", "fatbin"]), default="ptxo", show_default=True,
-              help="Write our container, or an NVIDIA fatbin that contains the PTX.")  # fmt: skip
+@click.option("--emit", type=click.Choice(["ptxo", "fatbin", "ptx"]), default="ptxo", show_default=True,
+              help="Write our container, an NVIDIA fatbin that contains the PTX, or the PTX itself (without -o to "
+              "standard output).")  # fmt: skip
 @click.option("--strip-debug", is_flag=True, help="Leave out .loc, .file and DWARF sections.")
 @click.option("--compress", is_flag=True, help="Compress the output.")
 @click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel reaches.")
@@ -84,11 +87,13 @@ _MAX_NESTING = 10
               "characters special to make quoted.")  # fmt: skip
 @click.option("--target", metavar="TARGET", help="Check, and write, as if the modules declared this target.")
 @click.option("--ptx-version", metavar="X.Y", help="Check, and write, as if the modules declared this version.")
+@lowering_options
 @common_options
 def command(**options: Any) -> int:
     """Check PTX, then write one container; several inputs are linked. Nothing is written if there is an error.
 
-    Inputs are PTX text, containers, and binaries that embed PTX; @FILE reads further arguments from a file.
+    Inputs are PTX text, containers, binaries that embed PTX, and NVVM IR (text or bitcode), which is lowered for
+    --target; @FILE reads further arguments from a file.
     """
     names = input_names(options["files"])
     _check_usage(options, names)
@@ -188,7 +193,9 @@ def _check_usage(options: dict[str, Any], names: list[str]) -> None:
         raise click.UsageError("--gc is for linking: it cannot be used with -c")
     if options["debug"] and options["strip_debug"]:
         raise click.UsageError("-g and --strip-debug exclude each other")
-    if STDIN in names and not options["output"] and (not reading or options["reduce_command"] is not None):
+    prints = options["emit"] == "ptx" and not options["separate"]
+    needs_name = not (reading or prints) or options["reduce_command"] is not None
+    if STDIN in names and not options["output"] and needs_name:
         raise click.UsageError("standard input needs -o: there is no input name to derive the output name from")
     check_dependency_usage(options, len(names))
 
@@ -242,7 +249,8 @@ def _modules(options: dict[str, Any], names: list[str]) -> list[list[Module]]:
     with progress("checking", len(names), options["quiet"]) as step:
         for name in names:
             try:
-                modules.append(modules_in(read_input(name), _shown(name), target=options["target"], version=version))
+                modules.append(modules_in(read_input(name), _shown(name), target=options["target"], version=version,
+                                          lowering=lowering_of(options, options["target"], version)))  # fmt: skip
             except PtxError as error:
                 errors += error.diagnostics
             step()
@@ -298,7 +306,8 @@ def _prepared(name: str, options: dict[str, Any]) -> list[bytes] | None:
     version = _version(options["ptx_version"])
     warnings.simplefilter("error", PtxWarning)
     try:
-        modules = modules_in(read_input(name), name, target=options["target"], version=version)
+        modules = modules_in(read_input(name), name, target=options["target"], version=version,
+                             lowering=lowering_of(options, options["target"], version))  # fmt: skip
         if options["separate"]:
             return [_encode(modules[0], options)] if len(modules) == 1 else None
         return [write(module, debug=True) for module in modules]
@@ -331,7 +340,7 @@ def _check_target(name: str | None) -> None:
 def _linked(options: dict[str, Any], names: list[str]) -> Output:
     from ptxtools.container import link
 
-    path = options["output"] or _output_name(names[0], options["emit"])
+    path = options["output"] or (STDIN if options["emit"] == "ptx" else _output_name(names[0], options["emit"]))
     _keep_inputs(path, names)
     ready = _by_workers(options, names)
     try:
@@ -389,11 +398,26 @@ def _encode(module: Module, options: dict[str, Any]) -> bytes:
     from ptxtools.api import fatbin_of
     from ptxtools.container import declared_as, without_debug, write
 
-    module = declared_as(module, options["target"], _version(options["ptx_version"]))
+    wanted = options["target"], _version(options["ptx_version"])
+    if options["emit"] == "ptx":
+        return _text(module, options, *wanted).encode("utf-8", "surrogateescape")
+    module = declared_as(module, *wanted)
     if options["emit"] == "fatbin":
         module = without_debug(module) if options["strip_debug"] else module
         return fatbin_of(module, debug=options["debug"], compress=options["compress"])
     return write(module, debug=options["debug"], strip_debug=options["strip_debug"], compress=options["compress"])
+
+
+def _text(module: Module, options: dict[str, Any], target: str | None, version: tuple[int, int] | None) -> str:
+    """The PTX of a module: the text that it was read from, or lowered to, if it is still that."""
+    from ptxtools.container import declared_as, without_debug
+    from ptxtools.syntax import print_module
+
+    same = (target or module.target) == module.target and (version or module.version) == module.version
+    if same and module.source and not (module.source.joined or options["gc"] or options["strip_debug"]):
+        return module.source.text
+    module = declared_as(module, target, version)
+    return print_module(without_debug(module) if options["strip_debug"] else module)
 
 
 if __name__ == "__main__":

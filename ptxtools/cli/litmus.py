@@ -61,14 +61,17 @@ def litmus(names: Sequence[str], options: dict[str, Any]) -> int:
     status = OK
     for name in files:
         try:
-            outcomes = _outcomes(name, version, options)
-            against = _against(outcomes, options) if write.explains else None
+            tests = [
+                (outcomes, _against(outcomes, options) if write.explains else None)
+                for outcomes in _outcomes(name, version, options)
+            ]
         except PtxError as error:
             write.error(error)
             status = FINDINGS
             continue
-        write.test(outcomes, against)
-        status = status if outcomes.holds and outcomes.conclusive else FINDINGS
+        for outcomes, against in tests:
+            write.test(outcomes, against)
+            status = status if outcomes.holds and outcomes.conclusive else FINDINGS
     write.end()
     return status
 
@@ -79,18 +82,25 @@ def _files(names: Sequence[str]) -> Iterator[str]:
             yield name
             continue
         below = [os.path.join(folder, file) for folder, _, files in os.walk(name) for file in files]
-        found = sorted(path for path in below if path.endswith(".litmus"))
+        found = sorted(path for path in below if path.endswith((".litmus", ".test")))
         if not found:
-            raise Failure(f"{name}: the folder has no *.litmus files")
+            raise Failure(f"{name}: the folder has no *.litmus and no *.test files")
         yield from found
 
 
-def _outcomes(name: str, version: str, options: dict[str, Any]) -> Outcomes:
-    from ptxtools.api import litmus
+def _outcomes(name: str, version: str, options: dict[str, Any]) -> list[Outcomes]:
+    from ptxtools.api import litmus_launch, litmus_tests
 
-    text = read_input(name).decode("utf-8", "replace")
     unroll = {} if options["unroll"] is None else {"unroll": options["unroll"]}
-    return litmus(text, name=STDIN_NAME if name == STDIN else name, model=version, **unroll)
+    if name.endswith(".toml"):
+        from ptxtools.launch.errors import SpecError
+
+        try:
+            return [litmus_launch(name, model=version, **unroll)]
+        except SpecError as error:
+            raise Failure(str(error)) from None
+    text = read_input(name).decode("utf-8", "replace")
+    return litmus_tests(text, name=STDIN_NAME if name == STDIN else name, model=version, **unroll)
 
 
 def _against(outcomes: Outcomes, options: dict[str, Any]) -> Execution | None:
@@ -107,7 +117,10 @@ def _picture(files: list[str], version: str, form: str, options: dict[str, Any])
 
     if len(files) != 1:
         raise click.UsageError(f"--format {form} draws one test")
-    outcomes = _outcomes(files[0], version, options)
+    tests = _outcomes(files[0], version, options)
+    if len(tests) != 1:
+        raise click.UsageError(f"--format {form} draws one test; {files[0]} holds {len(tests)}")
+    outcomes = tests[0]
     execution = outcomes.witness or _against(outcomes, options)
     if execution is None:
         raise Failure(f"{files[0]}: there is no execution to draw", FINDINGS)

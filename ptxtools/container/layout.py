@@ -24,10 +24,10 @@ def length_of(init: Initializer | None) -> int:
 
 
 def size_of(variable: Variable) -> int:
-    """Bytes of a variable; an array without a size has its initialiser's, or 0 (5.4.2)."""
+    """Bytes of a variable; an array without a size, or of none, has its initialiser's, or 0 (5.4.2)."""
     count = 1
     for n, size in enumerate(variable.dims):
-        count *= (length_of(variable.init) if n == 0 and variable.init is not None else 0) if size is None else size
+        count *= size or (length_of(variable.init) if n == 0 and variable.init is not None else 0)
     return max(count, 0) * element_bytes(variable)
 
 

@@ -6,8 +6,10 @@ Types are PTX's names without the dot ("u32", "f16x2", "pred"); spaces likewise 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field, fields
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Place, Source, Span, span_at
 
@@ -25,11 +27,49 @@ def _extent() -> Extent:
     return field(default=(), compare=False, repr=False)
 
 
+# The methods that `dataclass` would write for each of the classes here take a tenth of a command's start to compile.
+
+
+@cache
+def _compared(kind: type) -> attrgetter[Any]:
+    """What reads the fields by which nodes of a kind are compared."""
+    names = [one.name for one in fields(kind) if one.compare]
+    return attrgetter(*names) if names else attrgetter("__class__")
+
+
+class Node:
+    """Nodes of one kind with the same content are equal. Only a `Value` can be a key."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        kind: Any = type(self)
+        content = _compared(kind)
+        return bool(content(self) == content(other))
+
+    def __repr__(self) -> str:
+        shown = (f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+class Value(Node):
+    """A node whose content does not change."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        kind: Any = type(self)
+        return hash(_compared(kind)(self))
+
+
 # --- operands (chapter 6) ---------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Name:
+@dataclass(slots=True, eq=False, repr=False)
+class Name(Value):
     """An identifier: register, special register, variable, label or function; "_" is the sink.
 
     A component of a vector keeps its dot: "%tid.x", "%v.w".
@@ -39,8 +79,8 @@ class Name:
     extent: Extent = _extent()
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Immediate:
+@dataclass(slots=True, eq=False, repr=False)
+class Immediate(Value):
     """A constant. type "s64" or "u64": `value` is the number; "f32" or "f64": `value` holds the bits (4.5)."""
 
     value: int
@@ -48,8 +88,8 @@ class Immediate:
     extent: Extent = _extent()
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class SymbolOffset:
+@dataclass(slots=True, eq=False, repr=False)
+class SymbolOffset(Value):
     """A name plus or minus a constant outside brackets: `table+4`, `table[1]` is an `Element` instead (6.4)."""
 
     name: str
@@ -57,8 +97,8 @@ class SymbolOffset:
     extent: Extent = _extent()
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Element:
+@dataclass(slots=True, eq=False, repr=False)
+class Element(Value):
     """An array element (6.4.2): `table[3]`, or by a register: `table[r]`, `table[r+3]`."""
 
     name: str
@@ -67,16 +107,16 @@ class Element:
     extent: Extent = _extent()
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Vector:
+@dataclass(slots=True, eq=False, repr=False)
+class Vector(Value):
     """`{a, b, c, d}` (6.4.3)."""
 
     items: tuple[Operand, ...]
     extent: Extent = _extent()
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Address:
+@dataclass(slots=True, eq=False, repr=False)
+class Address(Value):
     """`[base+offset]`, with further comma-separated parts in `extra`: `[map, {x, y}]`, `[tex, sampler, {u, v}]`.
 
     `base` is a `Name`, an `Element`, or an `Immediate` address (then `offset` is 0). `suffix` is a word after the
@@ -90,8 +130,8 @@ class Address:
     extent: Extent = _extent()
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Negated:
+@dataclass(slots=True, eq=False, repr=False)
+class Negated(Value):
     """`!p`, or `-r` of the video instructions (9.7.15): `operator` is "!" or "-"."""
 
     operand: Operand
@@ -99,8 +139,8 @@ class Negated:
     extent: Extent = _extent()
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Pair:
+@dataclass(slots=True, eq=False, repr=False)
+class Pair(Value):
     """`p|q`: two destinations."""
 
     first: Operand
@@ -108,8 +148,8 @@ class Pair:
     extent: Extent = _extent()
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Arguments:
+@dataclass(slots=True, eq=False, repr=False)
+class Arguments(Value):
     """A parenthesised list of a call: `(a, b)`."""
 
     items: tuple[Operand, ...]
@@ -122,16 +162,16 @@ Operand: TypeAlias = "Name | Immediate | SymbolOffset | Element | Vector | Addre
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Guard:
+@dataclass(slots=True, eq=False, repr=False)
+class Guard(Node):
     """`@p` or `@!p`."""
 
     name: str
     negated: bool = False
 
 
-@dataclass(slots=True)
-class Instruction:
+@dataclass(slots=True, eq=False, repr=False)
+class Instruction(Node):
     """`@guard opcode operands;` — `opcode` is the text with all modifiers, as written."""
 
     opcode: str
@@ -152,14 +192,14 @@ class Instruction:
         return resolve(self.opcode)
 
 
-@dataclass(slots=True)
-class Label:
+@dataclass(slots=True, eq=False, repr=False)
+class Label(Node):
     name: str
     span: Span = _span()
 
 
-@dataclass(slots=True)
-class Loc:
+@dataclass(slots=True, eq=False, repr=False)
+class Loc(Node):
     """`.loc file line column[, function_name label{+offset}, inlined_at file line column]` (11.5.3)."""
 
     file: int
@@ -171,16 +211,16 @@ class Loc:
     span: Span = _span()
 
 
-@dataclass(slots=True)
-class Pragma:
+@dataclass(slots=True, eq=False, repr=False)
+class Pragma(Node):
     """`.pragma "a", "b";` at module, entry or statement level (11.4.5)."""
 
     strings: tuple[str, ...]
     span: Span = _span()
 
 
-@dataclass(slots=True)
-class BranchTargets:
+@dataclass(slots=True, eq=False, repr=False)
+class BranchTargets(Node):
     """`label: .branchtargets a, b;`"""
 
     label: str
@@ -188,8 +228,8 @@ class BranchTargets:
     span: Span = _span()
 
 
-@dataclass(slots=True)
-class CallTargets:
+@dataclass(slots=True, eq=False, repr=False)
+class CallTargets(Node):
     """`label: .calltargets f, g;`"""
 
     label: str
@@ -197,8 +237,8 @@ class CallTargets:
     span: Span = _span()
 
 
-@dataclass(slots=True)
-class CallPrototype:
+@dataclass(slots=True, eq=False, repr=False)
+class CallPrototype(Node):
     """`label: .callprototype (ret) _ (params) directives;`"""
 
     label: str
@@ -212,8 +252,8 @@ class CallPrototype:
 LOC_INTERMEDIATE, SOURCES = ".loc_intermediate", ".nv_intermediate_source_section"
 
 
-@dataclass(slots=True)
-class Directive:
+@dataclass(slots=True, eq=False, repr=False)
+class Directive(Node):
     """A directive with constant arguments: `.maxntid 256,1,1`, `.noreturn`, `.reqnctapercluster 2`, …
 
     `name` keeps its dot; `args` are ints, strings or names as written.
@@ -224,8 +264,8 @@ class Directive:
     span: Span = _span()
 
 
-@dataclass(slots=True)
-class Scope:
+@dataclass(slots=True, eq=False, repr=False)
+class Scope(Node):
     """`{ … }`: declarations, statements and nested scopes in source order."""
 
     items: list[Statement] = field(default_factory=list)
@@ -235,8 +275,8 @@ class Scope:
 # --- declarations (5.4) -----------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class SymbolValue:
+@dataclass(slots=True, eq=False, repr=False)
+class SymbolValue(Value):
     """An address in an initialiser: `name`, `generic(name)+8`, `mask(0xff) name` (5.4.4)."""
 
     name: str
@@ -245,8 +285,8 @@ class SymbolValue:
     mask: int | None = None
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Member:
+@dataclass(slots=True, eq=False, repr=False)
+class Member(Value):
     """A field in the initialiser of an opaque variable: `filter_mode = nearest` (5.3). Names are kept as text."""
 
     name: str
@@ -257,8 +297,8 @@ class Member:
 Initializer: TypeAlias = "Immediate | SymbolValue | Member | list[Initializer]"
 
 
-@dataclass(slots=True)
-class Variable:
+@dataclass(slots=True, eq=False, repr=False)
+class Variable(Node):
     """A declaration in any space, registers and parameters included.
 
     space: "reg", "global", "const", "shared", "local", "param", "tex", "sreg"; type: element type;
@@ -288,8 +328,8 @@ class Variable:
         return self.linkage == "extern" and (self.space == "shared" or bool(self.bank))
 
 
-@dataclass(slots=True)
-class Function:
+@dataclass(slots=True, eq=False, repr=False)
+class Function(Node):
     """`.entry` or `.func`. `body` is None for a declaration. `directives` stand between header and body."""
 
     kind: str  # "entry" or "func"
@@ -305,8 +345,8 @@ class Function:
     name_span: Span = _span()
 
 
-@dataclass(slots=True)
-class Alias:
+@dataclass(slots=True, eq=False, repr=False)
+class Alias(Node):
     """`.alias name, aliasee;`"""
 
     name: str
@@ -314,8 +354,8 @@ class Alias:
     span: Span = _span()
 
 
-@dataclass(slots=True)
-class File:
+@dataclass(slots=True, eq=False, repr=False)
+class File(Node):
     """`.file index "name"{, timestamp, size};`"""
 
     index: int
@@ -325,16 +365,16 @@ class File:
     span: Span = _span()
 
 
-@dataclass(slots=True)
-class DataLine:
+@dataclass(slots=True, eq=False, repr=False)
+class DataLine(Node):
     """One line of a `.section`: `label:` or `.b8/.b16/.b32/.b64 values` (values: ints, names, name+int, a-b)."""
 
     type: str  # "b8", "b16", "b32", "b64"; "label" for a label
     values: tuple[int | str, ...]
 
 
-@dataclass(slots=True)
-class Section:
+@dataclass(slots=True, eq=False, repr=False)
+class Section(Node):
     """`.section name { data }` with DWARF data (11.5.1)."""
 
     name: str
@@ -346,8 +386,8 @@ class Section:
 HEADERS = (".version", ".target", ".address_size")
 
 
-@dataclass(slots=True)
-class Header:
+@dataclass(slots=True, eq=False, repr=False)
+class Header(Node):
     """A `.version`, `.target` or `.address_size` directive: name with dot, and its arguments as text."""
 
     name: str
@@ -361,8 +401,8 @@ Statement: TypeAlias = (
 Item: TypeAlias = "Variable | Function | Alias | File | Section | Pragma | Loc | Directive | Header"
 
 
-@dataclass(slots=True)
-class Module:
+@dataclass(slots=True, eq=False, repr=False)
+class Module(Node):
     """A compilation unit. `items` holds everything in source order, headers included."""
 
     items: list[Item] = field(default_factory=list)

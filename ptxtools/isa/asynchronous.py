@@ -4,7 +4,7 @@ from .conditions import Context
 from .types import TYPES
 
 PAGES = """
-let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm low 0..1048560:16)
+let copy = [dstMem]@dst, [srcMem]@src, size:u32(reg imm low<9.2 0..1048560:16)
 let policy = cache_policy:u64(reg imm) if .L2::cache_hint
 let mask = ctaMask:u16 if .multicast::cluster, ctaMask:u32 if .multicast::cluster::32b
 let outside = ignoreBytesLeft:u32(reg imm low 0..15), ignoreBytesRight:u32(reg imm low 0..15)

@@ -19,14 +19,14 @@ PAGES = """
 # 9.7.2.3 sub.cc
     sub.cc.type  d, a, b;
     .type = { .u32, .s32, .u64, .s64 };
-    needs             => ptx 1.2
+    needs             => ptx 1.3  // the manual: 1.2, which every ptxas refuses
     needs .u64 | .s64 => ptx 4.3, sm_20
     marks => carry_out
 
 # 9.7.2.4 subc
     subc{.cc}.type  d, a, b;
     .type = { .u32, .s32, .u64, .s64 };
-    needs             => ptx 1.2
+    needs             => ptx 1.3  // the manual: 1.2, which every ptxas refuses
     needs .u64 | .s64 => ptx 4.3, sm_20
     marks     => carry_in
     marks .cc => carry_out

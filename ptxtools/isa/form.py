@@ -22,6 +22,7 @@ _KINDS = {
     **dict.fromkeys(("row", "col"), "<layout>"),
     **dict.fromkeys(("b8x16", "b6x16_p32", "b4x16_p64"), "<format>"),
     **dict.fromkeys(("and", "xor", "popc"), "<product>"),
+    **dict.fromkeys(("b2", "b4"), "<type>"),  # of an index, behind that of the elements
     "b1024": "b1024",  # the type of a tensor map, beside that of its field
 }
 #: Parts of declared names that count as modifiers: "shfl.idx.sync.b32" is "shfl.sync.idx.b32".

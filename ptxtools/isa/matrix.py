@@ -9,7 +9,7 @@ from .types import TYPES
 PAGES = """
 let dabc   = d:td*nd, a:ta*na(reg imm), b:tb*nb(reg imm), c:tc*nc(reg imm)
 let sparse = e:u32(reg braced), f:u32(imm 0..selectors)
-let sparse8 = e:u32(reg braced), f:u32(imm low 0..selectors)
+let sparse8 = e:u32(reg braced), f:u32(imm low<9.3 0..selectors)
 let ids_b  = scale_b:b32(reg braced), ids_b:u16*2(reg imm 0..bytes:step 0..3)
 let scales = scale_a:b32(reg braced), ids_a:u16*2(reg imm 0..bytes:step 0..1), $ids_b
 let load   = =r:register*count, [p]{, stride:u32}

@@ -4,6 +4,7 @@ d, a, b          `d…` and `p` in first place are destinations, the rest source
 =state:b64       a destination under another name
 a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(type), bits(type)
 d:type+          the register may be wider than the type (9.4.1: ld, st, cvt), but where the opcode has .bf16 or .bf16x2
+d:type+(narrow)  an integer of 16 bits at most
 d:type~          any register of the type's size
 d:type*vec&      a vector where integer registers of its size may stand for floats; `+` allows that, too
 d:type%          as `&`, and any register of its size where no register can have the type
@@ -23,6 +24,7 @@ n(imm 24..256:8) and what it is a multiple of
 v*2(imm 0..6:2 0..1)  a second range is that of a vector's last element
 n(imm 4/8/16)    its possible values
 n(imm low 0..3)  only the bits that the type holds count: 0x100000001 is 1 (4.5.1)
+n(imm low<9.3 0..3)  so it is below PTX 9.3, from which version on ptxas looks at all bits
 [a](texref)      names a texture (also samplerref, surfref); "alone": not by its .texref in unified mode (5.3)
 [a](unified)     may be written `[a].unified` where the space is global or generic
 e:u32(braced)    `{r}` stands for `r`: so it is where a slot that tells the count is missing, unless it is "flat"
@@ -44,7 +46,7 @@ _SOURCE = frozenset({"reg", "imm"})
 _DESTINATION = frozenset({"reg"})
 _SECOND = frozenset({"reg", "sink"})
 #: Kinds that say what a vector looks like, not what stands in it.
-_SHAPES = frozenset({"many", "layer", "whole", "listed", "braced", "flat"})
+_SHAPES = frozenset({"many", "layer", "whole", "listed", "braced", "flat", "narrow"})
 #: Types without constants: 4.5 has no literal for them.
 _NO_CONSTANTS = frozenset(
     {"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))}
@@ -67,7 +69,7 @@ class OperandSpec(NamedTuple):
     "whole": no `_` among them; "listed": no vector register; "each": every element suits the type by itself;
     "unmixed": integers of either sign and integer constants together are integers, not bits;
     "layer": the one of them that `Opcode.variables["layer"]` names is an index; "braced": a scalar in braces, too;
-    "low": of a constant the low bits.
+    "low": of a constant the low bits; "low<9.3": below that version; "narrow": registers have at most 16 bits.
     vector: number of elements, 0 for a scalar.
     optional: may be missing at the end. space: of an address (None: generic). width: how a register's size relates
     to the type, as `types.accepts` names it. second: the q of `p|q`. parts: what follows the base inside the brackets

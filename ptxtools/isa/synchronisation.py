@@ -65,7 +65,7 @@ let threads = b:u32(reg imm low 0..4294967264:32)
     fence.proxy.async{.space};
     .space = { .global, .shared::cta, .shared::cluster };
     fence.proxy.kinds.release.scope;
-    fence.proxy.kinds.acquire.scope  [addr]@generic, size:u32(imm low 128..128);
+    fence.proxy.kinds.acquire.scope  [addr]@generic, size:u32(imm low<9.3 128..128);
     .kinds = { .tensormap::generic };
     fence.proxy.kinds.sem.sync_restrict.cluster;
     .sem   = { .acquire };

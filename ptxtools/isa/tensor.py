@@ -4,7 +4,7 @@ from .conditions import Context
 
 PAGES = """
 let base = gAddrToOverride:u64(reg) if .override::global_address
-let sizes = tensorSizeToOverride:b8*sizes+(whole) if .override::global_dim/.override::global_dim_stride
+let sizes = tensorSizeToOverride:b8*sizes+(whole narrow) if .override::global_dim/.override::global_dim_stride
 let lower = tensorLowerStrideToOverride:b32*strides if .override::global_dim_stride
 let upper = tensorUpperStrideToOverride:b16(reg) if .override::global_dim_stride
 let map = [tensorMap, $base, $sizes, $lower, $upper, tensorCoords:s32*coordinates]@generic
@@ -141,7 +141,8 @@ let policy = cache_policy:u64(reg imm) if .L2::cache_hint
     needs .swizzle_mode @new_val:4 => ptx 8.8, sm_103a, sm_107a
 
 # 9.7.13.16 tensormap.cp_fenceproxy
-    tensormap.cp_fenceproxy.dst.src.kinds.release.scope.sync.aligned  [dst]@dst, [src]@src, size:u32(imm low 128..128);
+    tensormap.cp_fenceproxy.dst.src.kinds.release.scope.sync.aligned
+        [dst]@dst, [src]@src, size:u32(imm low<9.3 128..128);
     .dst   = { .global };
     .src   = { .shared::cta };
     .kinds = { .tensormap::generic };

@@ -7,8 +7,8 @@ from .conditions import Context
 PAGES = """
 let shared    = d:td*nd(whole), a_desc:u64, b_desc:u64
 let registers = d:td*nd(whole), a:ta*4(reg imm), b_desc:u64
-let sparse    = sp_meta:b32(reg braced), sp_sel:u32(imm low 0..1)
-let sparse8   = sp_meta:b32(reg braced), sp_sel:u32(imm low 0..0)
+let sparse    = sp_meta:b32(reg braced), sp_sel:u32(imm low<9.1 0..1)
+let sparse8   = sp_meta:b32(reg braced), sp_sel:u32(imm low<9.2 0..0)
 let scale     = imm_scale_a:s32(imm -1/1), imm_scale_b:s32(imm -1/1)
 let enable    = scale_d:pred(reg imm 0..1)
 let trans_a   = imm_trans_a:u32(imm 0..1)

@@ -63,7 +63,7 @@ def variable_bytes(symbol: Variable) -> int | None:
         return None
     total = element_bytes(symbol)
     for length in symbol.dims:
-        if length is None:
+        if not length:
             return None
         total *= length
     return total

@@ -13,8 +13,8 @@ from .launch import Dim3
 from .polled import Look
 from .residents import Cluster, Schedule, Wait
 
-#: The most groups of warps in a report, and ranges of CTAs or warps per group.
-_MOST, _RANGES = 48, 8
+#: The most groups of warps in a report, ranges of CTAs or warps per group, and pieces of pending work.
+_MOST, _RANGES, _PENDING = 48, 8, 8
 
 #: A line about a CTA as a whole (None: about no CTA in particular).
 CtaLine: TypeAlias = tuple[Dim3 | None, str]
@@ -143,8 +143,12 @@ def _ranges(numbered: Sequence[tuple[int, str]]) -> str:
 
 
 def pending(schedule: Schedule, cluster: Cluster | None) -> list[str]:
-    """Lines about pending work in a cluster."""
-    return [] if cluster is None else [f"pending: {text}" for text in schedule.pending(cluster)]
+    """Lines about pending work in a cluster: the first few pieces of it, and how many more there are."""
+    if cluster is None:
+        return []
+    texts = list(schedule.pending(cluster))
+    lines = [f"pending: {text}" for text in texts[:_PENDING]]
+    return lines if len(texts) <= _PENDING else [*lines, f"pending: {len(texts) - _PENDING} more"]
 
 
 def overflow(callee: str, depth: int, local: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
@@ -18,18 +18,21 @@ _DEEPEST = 60
 _Test = Callable[[State], bool]
 
 
-def read_condition(reader: Reader, threads: Iterable[int], locations: Iterable[str]) -> Condition:
-    """The condition that begins at the next word."""
+def read_condition(
+    reader: Reader, threads: Iterable[int], locations: Iterable[str], registers: Mapping[str, str] | None = None
+) -> Condition:
+    """The condition that begins at the next word. registers: names of registers without their threads -> with them; ""
+    if several threads have that register."""
     start = reader.next.start
-    read = _Conditions(reader, set(threads), set(locations))
+    read = _Conditions(reader, set(threads), set(locations), registers or {})
     holds = read.implication(0)
     end = reader.words[reader.at - 1].span[1]
     return Condition(holds, tuple(dict.fromkeys(read.names)), " ".join(reader.source.text[start:end].split()))
 
 
 class _Conditions:
-    def __init__(self, reader: Reader, threads: set[int], locations: set[str]) -> None:
-        self.reader, self.threads, self.locations = reader, threads, locations
+    def __init__(self, reader: Reader, threads: set[int], locations: set[str], registers: Mapping[str, str]) -> None:
+        self.reader, self.threads, self.locations, self.registers = reader, threads, locations, registers
         self.names: list[str] = []
 
     def implication(self, depth: int) -> _Test:
@@ -110,10 +113,21 @@ class _Conditions:
         return name
 
     def location(self, word: Word) -> str:
+        owned = self.registers.get(word.text)
+        if owned is not None and word.text not in self.locations:
+            if not owned:
+                self.reader.fail(f"several threads have a register '{word.text}'", word)
+            self.names.append(owned)
+            return owned
         if word.text not in self.locations:
             self.reader.fail(f"there is no location '{word.text}'", word)
-        self.names.append(word.text)
-        return word.text
+        name = word.text
+        if self.reader.next.text == "[" and self.reader.peek().kind == "number":
+            self.reader.take()
+            name = f"{name}[{self.reader.number('an index')}]"
+            self.reader.expect("]", "after the index")
+        self.names.append(name)
+        return name
 
 
 def thread_number(word: Word) -> int | None:

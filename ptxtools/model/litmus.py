@@ -16,24 +16,29 @@ from ptxtools.diagnostics import Source
 
 from .conditions import read_condition, thread_number
 from .instructions import Cells
-from .programs import PROXIES, Address, Branch, Label, Location, Test, Thread, Type
+from .programs import PROXIES, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
+from .proxy_tests import is_proxy_test, read_proxy_tests
+from .scope_trees import read_map, read_tree, starts_map, starts_tree
 from .words import Reader, Word, refuse, words_of
 
-_HEAD = re.compile(r"\ufeff?(?:\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/)*(?:PTX|ptx)\b[ \t]*([^\n{\"]*)", re.DOTALL)
+_HEAD = re.compile(r"\ufeff?(?:\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/)*(?:GPU_PTX|PTX|ptx)\b[ \t]*([^\n{\"]*)", re.DOTALL)
 _PRELUDE = re.compile(r'"[^"]*"|\(\*.*?\*\)|//[^\n]*|[^"{]', re.DOTALL)
 _C_TYPES = {
     "int": Type("s", 32), "unsigned": Type("u", 32), "long": Type("s", 64), "int32_t": Type("s", 32),
     "uint32_t": Type("u", 32), "int64_t": Type("s", 64), "uint64_t": Type("u", 64), "uint16_t": Type("u", 16),
     "uint8_t": Type("u", 8),
 }  # fmt: skip
-_TYPE = re.compile(r"\.?([usbf])(8|16|32|64)")
 _SPACES = frozenset((".global", ".shared", ".const", ".reg", ".surfref", ".texref", ".conref"))
 _ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed")
-_MOST_THREADS, _MOST_INSTRUCTIONS = 16, 100
+
+
+def read_tests(source: Source) -> list[Test]:
+    """The tests of a text: one, or those of a file in the format of the paper on proxies. Raises PtxError."""
+    return read_proxy_tests(source) if is_proxy_test(source.text) else [read_litmus(source)]
 
 
 def read_litmus(source: Source) -> Test:
-    """The test of a text. Raises PtxError with position and reason."""
+    """The test of a text in the format of herd. Raises PtxError with position and reason."""
     head = _HEAD.match(source.text)
     if head is None:
         refuse(source, "a litmus test begins with 'PTX' and its name", (0, 1))
@@ -46,9 +51,9 @@ def read_litmus(source: Source) -> Test:
     reader = Reader(source, words_of(source, at))
     reader.take()
     _read_initial(reader, test)
-    _read_threads(reader, test)
+    placed = _read_threads(reader, test)
     _read_rows(reader, test)
-    _read_end(reader, test)
+    _read_end(reader, test, placed)
     return test
 
 
@@ -110,9 +115,9 @@ def _read_types(reader: Reader) -> Type | None:
     found = None
     while reader.next.kind == "word" and reader.peek().kind in ("word", "sign") and reader.peek().text not in "=;}@":
         text = reader.next.text
-        match = _TYPE.fullmatch(text)
-        if match:
-            found = Type(match.group(1), int(match.group(2)))
+        type_ = scalar_type(text)
+        if type_ is not None:
+            found = type_
         elif text in _C_TYPES:
             found = _C_TYPES[text]
         elif text not in _SPACES:
@@ -133,7 +138,9 @@ def _initial(reader: Reader, test: Test) -> int | Address:
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
-def _read_threads(reader: Reader, test: Test) -> None:
+def _read_threads(reader: Reader, test: Test) -> bool:
+    """Whether the threads have places. Else each is in a CTA of its own, unless a scope tree follows."""
+    placed = False
     while True:
         word = reader.next
         number = thread_number(word)
@@ -142,27 +149,30 @@ def _read_threads(reader: Reader, test: Test) -> None:
         if any(thread.number == number for thread in test.threads):
             reader.fail(f"thread P{number} is declared twice", word)
         reader.take()
-        places = {"cta": -1, "cluster": -1, "gpu": 0}
-        if not reader.accept("@"):
-            reader.fail("expected the thread's place", help_="write 'P0@cta 0,gpu 0': it decides what scopes include")
-        while True:
+        if bool(at := reader.accept("@")) != placed and test.threads:
+            reader.fail("some threads have a place and some have none", word)
+        placed = at is not None
+        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0}
+        while at:
             level = reader.name("'cta', 'cluster' or 'gpu'")
             if level.text not in places:
                 reader.fail("expected 'cta', 'cluster' or 'gpu'", level)
             places[level.text] = reader.number("a number")
-            if not reader.accept(","):
-                break
+            at = reader.accept(",")
         if places["cta"] < 0:
             reader.fail("the thread's place names no CTA", word)
-        if len(test.threads) == _MOST_THREADS:
-            reader.fail(f"more than {_MOST_THREADS} threads", word)
-        test.threads.append(Thread(number, places["cta"], places["cluster"], places["gpu"]))
+        test.add(Thread(number, places["cta"], places["cluster"], places["gpu"]), reader)
         if not reader.accept("|"):
             break
     reader.expect(";", "after the threads")
     for name in test.registers:
         if int(name[1:].split(":")[0]) not in {thread.number for thread in test.threads}:
             reader.fail(f"there is no thread for the initial value of {name}")
+    _check_places(reader, test)
+    return placed
+
+
+def _check_places(reader: Reader, test: Test) -> None:
     for thread in test.threads:
         for other in test.threads:
             same = thread.gpu == other.gpu and thread.cta == other.cta
@@ -177,10 +187,11 @@ def _read_rows(reader: Reader, test: Test) -> None:
         registers.setdefault(int(owner), set()).add(register)
     cells = Cells(reader, test.locations, registers)
     while reader.next.kind != "end" and reader.next.text not in _ENDINGS:
+        if starts_tree(reader) or starts_map(reader):
+            break
         for index, thread in enumerate(test.threads):
             thread.instructions += cells.read(thread.number)
-            if len(thread.instructions) > _MOST_INSTRUCTIONS:
-                reader.fail(f"a thread with more than {_MOST_INSTRUCTIONS} instructions")
+            test.check_length(thread, reader)
             if index + 1 < len(test.threads) and not reader.accept("|"):
                 break
         if reader.next.text == "|":
@@ -205,10 +216,18 @@ def _check_labels(reader: Reader, thread: Thread) -> None:
 # --- the condition ----------------------------------------------------------------------------------------------------
 
 
-def _read_end(reader: Reader, test: Test) -> None:
+def _read_end(reader: Reader, test: Test, placed: bool) -> None:
     threads = [thread.number for thread in test.threads]
     while reader.next.kind != "end":
-        if reader.accept("locations", "observed"):
+        if starts_tree(reader):
+            if placed:
+                reader.fail("the threads have their places already")
+            read_tree(reader, test)
+            placed = True
+            _check_places(reader, test)
+        elif starts_map(reader):
+            read_map(reader, test)
+        elif reader.accept("locations", "observed"):
             test.observed += _read_observed(reader, threads, test)
         elif reader.accept("filter"):
             test.filter = read_condition(reader, threads, test.locations)

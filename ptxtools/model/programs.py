@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
 
+from .words import Reader
+
 #: The scopes of 8.5, from the smallest.
 SCOPES = ("cta", "cluster", "gpu", "sys")
 #: The proxies of 8.6.
 PROXIES = ("generic", "surface", "texture", "constant", "async")
+
+#: Threads of a test, and instructions of one of them.
+MOST_THREADS, MOST_INSTRUCTIONS = 16, 100
 
 #: The width of registers and values without a type, bits.
 DEFAULT_BITS = 64
@@ -28,6 +34,15 @@ class Type:
         """The value as the type holds it: two's complement if signed, else from 0."""
         value &= (1 << self.bits) - 1
         return value - (1 << self.bits) if self.kind == "s" and value >> (self.bits - 1) else value
+
+
+_SCALAR = re.compile(r"\.?([usbf])(8|16|32|64)")
+
+
+def scalar_type(name: str) -> Type | None:
+    """The type of that name, with or without its dot; None if it is none of those modelled."""
+    match = _SCALAR.fullmatch(name)
+    return Type(match[1], int(match[2])) if match else None
 
 
 #: The type of what has none.
@@ -161,20 +176,22 @@ class Thread:
 
 @dataclass(slots=True)
 class Location:
-    """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has."""
+    """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has;
+    size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte."""
 
     name: str
     initial: int | Address = 0
     type: Type | None = None
     memory: str = ""
     virtual: str = ""
+    size: int = 0
 
     def __post_init__(self) -> None:
         self.memory = self.memory or self.name
         self.virtual = self.virtual or self.name
 
 
-#: What a condition reads: "P0:r1" for a register, "x" for memory.
+#: What a condition reads: "P0:r1" for a register, "x" or "x[2]" for memory.
 State: TypeAlias = Mapping[str, int]
 
 
@@ -202,3 +219,13 @@ class Test:
     condition: Condition | None = None
     filter: Condition | None = None
     observed: tuple[str, ...] = ()
+
+    def add(self, thread: Thread, reader: Reader) -> None:
+        """A further thread. Raises PtxError, at the next word, if there are too many."""
+        if len(self.threads) == MOST_THREADS:
+            reader.fail(f"more than {MOST_THREADS} threads")
+        self.threads.append(thread)
+
+    def check_length(self, thread: Thread, reader: Reader) -> None:
+        if len(thread.instructions) > MOST_INSTRUCTIONS:
+            reader.fail(f"a thread with more than {MOST_INSTRUCTIONS} instructions")

@@ -59,6 +59,8 @@ def _notes(outcomes: Outcomes) -> Iterator[str]:
         yield f"    incomplete: more than {outcomes.executions - 1} executions"
     if outcomes.cut:
         yield f"    paths on which an instruction is executed more than {outcomes.unroll} times are left out"
+    if outcomes.left_over:
+        yield f"    {_count(outcomes.left_over, 'execution')} with a thread left over at a barrier: it waits for ever"
     if outcomes.mixed_races:
         yield "    accesses of different sizes race: the axioms do not hold for this program (8.7.2)"
     elif outcomes.races:
@@ -120,6 +122,7 @@ def as_json(outcomes: Outcomes, against: Execution | None) -> dict[str, Any]:
         "unroll": outcomes.unroll,
         "cut": outcomes.cut,
         "incomplete": outcomes.incomplete,
+        "left_over": outcomes.left_over,
         "races": outcomes.races,
         "mixed_size_races": outcomes.mixed_races,
         "witness": None if outcomes.witness is None else _execution(outcomes.witness),

@@ -188,11 +188,15 @@ def _kinds(node: Node) -> Iterator[str]:
 
 def barrier_orders(found: Skeleton) -> Iterator[Relation]:
     """Each way in which arrivals meet waits (8.9.4), as the relation "barrier". Executions in which a thread waits
-    for ever have none.
+    for ever have none, unless it was left over at a barrier at which others have met.
 
     A barrier without a count waits for the threads of the CTA that use it: their k-th arrivals meet each other. One
     with a count is complete whenever so many threads have arrived.
     """
+    ends = [
+        first + len(path.events) - 1 for path, first in zip(found.paths, found.first, strict=True)
+        if path.unreached is not None
+    ]  # fmt: skip
     keys = dict.fromkeys((n.event.barrier, n.event.count) for n in found.nodes if n.event.kind in "AB")
     ways: list[list[tuple[int, int]]] = [[]]
     for key, count in keys:
@@ -205,7 +209,8 @@ def barrier_orders(found: Skeleton) -> Iterator[Relation]:
             ]  # fmt: skip
             if mine:
                 threads.append(_turns(found, mine))
-        phases = _counted(threads, count) if count is not None else _together(threads)
+        over = {a for a in ends if (found.nodes[a].event.barrier, found.nodes[a].event.count) == (key, count)}
+        phases = _counted(threads, count, over) if count is not None else _together(threads)
         ways = [way + more for way in ways for more in phases]
         if len(ways) > 10_000:
             ways = ways[:10_000]
@@ -246,18 +251,20 @@ def _together(threads: list[list[_Turn]]) -> list[list[tuple[int, int]]]:
     return [edges]
 
 
-def _counted(threads: list[list[_Turn]], count: int) -> list[list[tuple[int, int]]]:
+def _counted(threads: list[list[_Turn]], count: int, over: set[int]) -> list[list[tuple[int, int]]]:
+    """over: arrivals of threads that are left over."""
     found: dict[tuple[tuple[int, int], ...], None] = {}
     stack: list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = [((0,) * len(threads), ())]
     seen = set(stack)
     while stack:
         at, edges = stack.pop()
         ready = [t for t, turns in enumerate(threads) if at[t] < len(turns)]
-        if not any(waits for t in ready for _, waits in threads[t][at[t] :]):
+        waiting = any(waits for t in ready for _, waits in threads[t][at[t] :])
+        if not waiting and (not over or (any(at) and len(ready) < count)):
             found[edges] = None
         for chosen in combinations(ready, count) if 0 < count <= len(ready) else ():
             phase = [threads[t][at[t]] for t in chosen]
-            if any(waits and not arrives for arrives, waits in phase):
+            if any((waits and not arrives) or over.intersection(arrives) for arrives, waits in phase):
                 continue
             later = tuple(k + (t in chosen) for t, k in enumerate(at))
             state = (later, tuple(sorted((*edges, *_edges(phase)))))

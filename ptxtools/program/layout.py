@@ -40,10 +40,11 @@ def element_bytes(variable: Variable) -> int:
 
 
 def variable_size(variable: Variable) -> int:
-    """Bytes of a variable; an array without a size takes as many elements as its initialiser, or none (5.4.2)."""
+    """Bytes of a variable; an array without a size, or of none, takes as many elements as its
+    initialiser, or none (5.4.2)."""
     size = element_bytes(variable)
     for place, count in enumerate(variable.dims):
-        if count is None:
+        if not count:
             init = variable.init
             count = len(init) if place == 0 and isinstance(init, (list, str)) else 0
         size *= count

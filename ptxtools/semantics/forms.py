@@ -174,12 +174,12 @@ multimem.ld_reduce = weak $strong global $bool : b32 b64; weak $strong global ad
 multimem.st.async = release gpu sys global : $any | f06c3
 multimem.red.async = release gpu sys global add : s32 u32 u64 | 3dc33
 multimem.cp.async.bulk = bulk_group cp_mask global shared::cta weak :
-    bulk_group cp_mask global shared::cta relaxed $scope : b128 | 1b466 56ef1
+    bulk_group cp_mask global shared::cta relaxed $scope : b128 | acda6 69da5
 multimem.cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
-    $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | 269c5 ee930 7cc8d 7e8d5 2a8e1
+    $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | e371f 6799f 2a8b0 97223 14091
 multimem.st = weak $strong global $vector : b32 b64 s32 u32 s64 u64 f32 f64 $halves e4m3 e5m2 $pair8 e4m3x4 e5m2x4
         | 01e7b 4bc77
 multimem.red = $strong global $bool : b32 b64; $strong global add min max : s32 u32 u64
@@ -196,7 +196,7 @@ alloca stacksave stackrestore = : u32 u64 | eee23 fad72 8e4b7
 fence membar = acq_rel acquire release sc alias async async::generic tensormap::generic proxy mbarrier_init gl $scope
         global shared::cta shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster
         sync_restrict::shared::cluster::read :
-        | aa73f 1c3b5 44cbb 82884 37450 043c2 2a680 31922 67252 124a1 7f93f 267e6 d696f 216a6
+        | aa73f 1c3b5 44cbb 82884 37450 043c2 2a680 31922 67252 ad55b 7f93f 267e6 d696f 216a6
 
 bra brx.idx call ret = uni : | bc771 6ecbe 041e3 f632f 0d3f0 f2ff4
 exit trap brkpt = | 53454 8c652 730ec
@@ -229,20 +229,20 @@ cp.async.bulk = bulk_group $complete mbarrier::report::disabled cp_mask ignore_o
         shared::cluster $hint weak :
     bulk_group $complete mbarrier::report::disabled cp_mask ignore_oob $multicast global shared::cta shared::cluster
         $hint relaxed $scope
-        : b128 | 47878 c7ede ba8c9 9d75e b11cb 8acbd 06731 a69b6 36b60 454fc
+        : b128 | 1e94a acd81 15207 fc3f6 6d4e8 5ef24 3803a e7e06 ea7e2 10a86
 cp.async.bulk.tensor = bulk_group $complete mbarrier::report::disabled $multicast global shared::cta shared::cluster
-        $hint $pair $axes $boxes $override : | 24c1d b254d 7c0a7
+        $hint $pair $axes $boxes $override : | f2a83 fc952 e5c50
 cp.async.bulk.prefetch = L2 L2::evict_last global $hint : | 7e961 208ec
-cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes $override : | d7d9d f947e
+cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes $override : | fa235 5273b
 applypriority.async.bulk = bulk_group L2::evict_normal global : | f4c84
-applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w $override : | 9d291
+applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w $override : | 24e6c
 cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
-    $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | 297eb fed7d eb01c fcf6b 5c9b7 1d6b9 8f9ed ad542 1270f
+    $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | ce7f3 19d65 0f8f3 455e7 3a9de ac722 8bd4d 027e7 61604
 cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs
-        $override : | 291a0
+        $override : | ecad4
 red.async = $strong mmio global shared::cluster $complete add min max inc dec : u32
     $strong mmio global shared::cluster $complete add min max : s32
     $strong mmio global shared::cluster $complete add : s64 u64; $strong shared::cluster $complete $bool : b32
@@ -252,7 +252,7 @@ st.bulk = weak shared::cta : | 0d146
 tensormap.replace = tile global shared::cta global_address global_stride : b1024 > b64
     tile global shared::cta box_dim element_stride elemtype fill_mode global_dim interleave_layout rank
         swizzle_atomicity swizzle_mode : b1024 > b32 | d7df8 88a09 20455 059f7 96d4c 40806 97e0e f411a 8ba13
-tensormap.cp_fenceproxy = global shared::cta tensormap::generic release $scope $warp : | 3e2cb
+tensormap.cp_fenceproxy = global shared::cta tensormap::generic release $scope $warp : | ab9d2
 
 tex = $geometry 2dms a2dms base level grad v2 v4 : f16 f16x2 f32 s32 u32 > s32
     $geometry cube acube base level grad v2 v4 : f16 f16x2 f32 s32 u32 > f32
@@ -264,7 +264,7 @@ txq = level width height depth array_size num_mipmap_levels num_samples channel_
 suq = width height depth array_size channel_data_type channel_order memory_layout : b32 | 3006d
 istypep = : texref samplerref surfref | 77cac
 suld = b $geometry trap clamp zero ca cg cs cv v2 v4 : b8 b16 b32 b64 | eaccb
-sust = b p $geometry trap clamp zero wb wt cg cs v2 v4 : b8 b16 b32 b64 | 0e99e ffc2d
+sust = b p $geometry trap clamp zero wb wt cg cs v2 v4 : b8 b16 b32 b64 | 0e99e 177db
 sured = b 1d 2d 3d trap clamp zero add min max : s32 u32 u64; b 1d 2d 3d trap clamp zero min max : s64
     b p 1d 2d 3d trap clamp zero add min max and or : b32; p 1d 2d 3d trap clamp zero min max : b64
         | 05f20 6d591 d4e98 1919c ecf79
@@ -282,8 +282,8 @@ mma = $product m8n8k4 m16n8k8 m16n8k16 m16n8k32 : f16 f32 > f16 > f16 > f16 f32
     $product satfinite m8n8k16 m16n8k16 m16n8k32 m16n8k64 : s32 > s8 u8 > s8 u8 > s32
     $product satfinite m8n8k32 m16n8k32 m16n8k64 m16n8k128 : s32 > s4 u4 > s4 u4 > s32
     $product and xor popc m8n8k128 m16n8k128 m16n8k256 : s32 > b1 > b1 > s32
-        | 76b7f 55f55 7671d 94cf3 c694e a4414 a045a ed11a 7f028 0d631 da15d 4c7d3 cb4c3 6ee93 dd49a 26489 e65eb 0daa9
-        8b1f8 77d77 00f56 9f657 a53b8 5b818
+        | 76b7f 55f55 7671d 94cf3 c694e a4414 a045a ed11a 7f028 0d631 da15d 4c7d3 cb4c3 6ee93 dd49a 26489 d3779 0daa9
+        8b1f8 41b94 aafff 8d906 7a379 414b3
 wmma.mma = $wmma satfinite $tile : f16 f32 > f16 f32; $wmma satfinite $tile : s32 > s8 > s8 > s32
     $wmma satfinite $tile : s32 > u8 > u8 > s32; $wmma $tile : f32 > bf16 > bf16 > f32
     $wmma m16n16k8 : f32 > tf32 > tf32 > f32; $wmma $round m8n8k4 : f64 > f64 > f64 > f64
@@ -307,7 +307,7 @@ wgmma.mma_async = $warp m64n*k16 : f16 f32 > f16 > f16; $warp m64n*k16 : f32 > b
         | 6accb 80325 ebb00 f9061 2b10c 830e0 f3020 e9e32 5da04 aaa3b a0460 d0ece
 wgmma.mma_async.sp = $warp m64n*k32 : f16 f32 > f16 > f16; $warp m64n*k32 : f32 > bf16 > bf16
     $warp m64n*k16 : f32 > tf32 > tf32; $warp m64n*k64 : f16 f32 > e4m3 e5m2 > e4m3 e5m2
-    $warp satfinite m64n*k64 : s32 > s8 u8 > s8 u8 | 615f1 4a3f9 2a9a8 408ed da8d6 f26da b56e0 6e6e2 9d0ba 64fae
+    $warp satfinite m64n*k64 : s32 > s8 u8 > s8 u8 | b4d85 d7123 9237a 939a2 b7e77 6c7be 7c90a e9515 7eaff d8c71
 spcompress = sp::2:4 b2 b4 x1 x2 x4 x8 x16 x32 x64 : b8 b16 | fbad8
 spdecompress = sp::1:2 sp::1:4 sp::1:8 sp::1:16 sp::2:4 sp::2:8 sp::2:16 sp::4:8 sp::4:16 b2 b4 x1 x2 x4 x8 x16 x32
         x64 : b8 b16 | 38ce8

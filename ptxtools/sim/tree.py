@@ -171,7 +171,7 @@ def storage_of(variable: Variable) -> Storage:
         size=variable_size(variable),
         alignment=variable_alignment(variable),
         vector=variable.vector,
-        dims=tuple(dim for dim in variable.dims if dim is not None) if None not in variable.dims else (),
+        dims=tuple(dim for dim in variable.dims if dim) if all(variable.dims) else (),
         data=data if any(data) else b"",
         links=tuple(links),
     )

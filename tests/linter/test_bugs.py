@@ -21,6 +21,7 @@ def hazards(pair: bugs.Pair, sign: str) -> list[str]:
     return [d.code for d in lint(found.module) if d.code.startswith("PTX5")]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_bugs_are_seen_and_corrections_are_not(path) -> None:
     seen = 0

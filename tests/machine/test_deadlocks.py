@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ptxtools.diagnostics import Trap
+from ptxtools.machine.deadlock import pending
 from tests.work import HANG
 
 from .harness import Memory, both, go, launch_of
@@ -36,6 +38,15 @@ def stuck(engine: str, body: str, threads: int = 32, *, before: str = "", **shap
 def waits(trap: Trap) -> list[str]:
     """The lines that name a warp."""
     return [line for line in trap.details if ", warp " in line]
+
+
+@pytest.mark.parametrize("count", [0, 8, 9, 300])
+def test_much_pending_work_is_counted(count):
+    """A report stays short: the first pieces of work, and how many more there are."""
+    schedule = SimpleNamespace(pending=lambda _: (f"copy {number}" for number in range(count)))
+    lines = pending(schedule, object())
+    assert lines[:8] == [f"pending: copy {number}" for number in range(min(count, 8))]
+    assert lines[8:] == ([f"pending: {count - 8} more"] if count > 8 else [])
 
 
 @both

@@ -85,7 +85,7 @@ REFUSED = [
     ("PTX t\n P0@cta 0,gpu 0;", 2, 16, "expected '{'"),
     ("PTX t\n{ x=0", 2, 5, "expected ';'"),
     ("PTX t\n{ x=; }", 2, 5, "expected a number or a location"),
-    ("PTX t\n{ x=0; }\n P0 ;", 3, 5, "expected the thread's place"),
+    ("PTX t\n{ x=0; }\n P0@cta 0,gpu 0 | P1 ;", 3, 19, "some have none"),
     ("PTX t\n{ x=0; }\n P0@gpu 0 ;", 3, 2, "names no CTA"),
     ("PTX t\n{ x=0; }\n P0@cta 0,gpu 0 | P0@cta 0,gpu 0 ;", 3, 19, "declared twice"),
     ("PTX t\n{ x=0; a @ foo aliases x; }\n P0@cta 0,gpu 0;", 2, 12, "unknown proxy"),

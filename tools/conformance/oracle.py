@@ -17,7 +17,7 @@ from .setting import LINE, LINES, MODULE, NEWEST, header, module_of, where
 #: Seconds after which ptxas is given up: it takes a tenth for a full batch, and for a few probes it never ends.
 _LIMIT = 10
 _NEEDS_ABI = b"'Compile only(-c)' requires ABI"
-_UNLINKED = b"Unresolved extern variable"
+_UNLINKED = re.compile(rb"Unresolved extern (variable|function)")
 _ERROR = re.compile(r"ptxas (?!<).*?, line (\d+); (error|fatal)\s*: (.*)")
 _VERSION = re.compile(r"requires PTX ISA \.version (\d+\.\d+)")
 _TARGET = re.compile(r"requires \.target (sm_\w+)")
@@ -92,7 +92,7 @@ class Oracle:
         found = _ERROR.findall((done.stderr + done.stdout).decode(errors="replace"))
         if not found:
             # The linker's word on what another module defines says nothing about this one.
-            silent = done.returncode < 0 or _UNLINKED in done.stderr
+            silent = done.returncode < 0 or _UNLINKED.search(done.stderr) is not None
             return Verdict(False, "", ("crash" if silent else "refused as a whole",))
         before = 0 if probe.startswith(".version") else len(header(setting))
         first = min(int(number) for number, _, _ in found) - before

@@ -106,6 +106,7 @@ ENCODINGS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("change", ENCODINGS.values(), ids=ENCODINGS)
 @pytest.mark.parametrize("tool", [["patch", "-p0", "--binary"], ["git", "apply", "-p0"]], ids=lambda tool: tool[0])
 @pytest.mark.parametrize("name", ["x.ptx", "a b.ptx"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -81,6 +82,15 @@ def process(*arguments: str, stdin: bytes = b"", timeout: float = HANG) -> subpr
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_kernel_prints_goes_to_a_stream_of_text_as_well() -> None:
+    """Who calls the command from Python may have put a stream without bytes in the place of standard output."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        case = str(ROOT / "testdata" / "cases" / "cu_printf_heap_sm90")
+        assert exit_status(command, "ptx-run", ["--launch", case + "/case.toml", "--quiet"]) == 0
+    assert said.getvalue() == (Path(case) / "printed.txt").read_text()
 
 
 def test_written_buffers_are_summarised(run, store: str) -> None:

@@ -1,0 +1,165 @@
+"""Older and other formats of litmus tests: scope trees, threads without places, declarations and commands."""
+
+import pytest
+
+from ptxtools.diagnostics import PtxError, Source
+from ptxtools.model.executions import run
+from ptxtools.model.litmus import read_tests
+from tests.model.suite import read
+from tests.rows import rows
+
+OLD = """GPU_PTX SB
+{0:.reg .s32 r0; 0:.reg .b64 r1 = x; 0:.reg .b64 r3 = y; 1:.reg .b64 r1 = y; 1:.reg .b64 r3 = x;}
+ T0                 | T1                 ;
+ mov.s32 r0, 1      | mov.s32 r0, 1      ;
+ st.cg.s32 [r1], r0 | st.cg.s32 [r1], r0 ;
+ membar.cta         | membar.cta         ;
+ ld.cg.s32 r2, [r3] | ld.cg.s32 r2, [r3] ;
+"""
+SB = "exists (0:r2=0 /\\ 1:r2=0)\n"
+
+TREES = [
+    # what follows the table, whether the CTA's fences are wide enough
+    ("ScopeTree(grid(cta(warp T0) (warp T1)))\nx: shared, y: global\n" + SB, True),
+    ("ScopeTree(grid(cta(warp T0)) (cta (warp T1)))\n" + SB, False),
+    (SB + "(device (kernel (cta (warp P0) (warp P1))))\nx:global; y:global\n", True),
+    (SB + "(device (kernel (cta (warp P0)) (cta (warp P1))))\nx:global; y:global\n", False),
+    ("scopes: (device (cta P0 P1))\n" + SB, True),
+    ("(system (gpu (cta 0)) (gpu (cta 1)))\n" + SB, False),
+    ("(gpu (cluster (cta P0)) (cluster (cta P1)))\n" + SB, False),
+    ("x: global\n" + SB, False),  # threads without places are in CTAs of their own
+    (SB, False),
+]
+
+
+@rows(("end", "together"), TREES)
+def test_scope_trees(end, together):
+    outcomes = run(read(OLD + end))
+    assert outcomes.allowed != together and len({(t.gpu, t.cta) for t in outcomes.test.threads}) == 2 - together
+
+
+def test_a_tree_has_gpus_and_clusters():
+    test = read(OLD.replace("membar.cta", "membar.gl") + "(system (gpu (cta 0)) (gpu (cta 1)))\n" + SB)
+    assert [(t.gpu, t.cta) for t in test.threads] == [(0, 0), (1, 1)] and run(test).allowed
+    test = read(OLD + "(gpu (cluster (cta P0) (cta P1)))\n" + SB)
+    assert [(t.cluster, t.cta) for t in test.threads] == [(0, 0), (0, 1)]
+
+
+REFUSED = [
+    (OLD + "(device (cta P0))\n" + SB, "does not name thread P1"),
+    (OLD + "(device (cta P0 P1 P1))\n" + SB, "names thread P1 twice"),
+    (OLD + "(device (cta P0 P1 P7))\n" + SB, "no thread P7"),
+    (OLD + "(device P0 P1)\n" + SB, "no CTA around thread P0"),
+    (OLD + "(device (cta P0 P1)\n" + SB, "expected a level or a thread"),
+    (OLD + "(device (cta P0 P1))\n" + SB + "(device (cta P0 P1))\n", "have their places already"),
+    (OLD + "ScopeTree" + "(" * 60, "nested too deeply"),
+    (OLD + "x: shared\n" + SB, "threads of two CTAs use it"),
+    (OLD + "z: global\n" + SB, "no location 'z'"),
+    (OLD.replace("T0    ", "T0@cta 0,gpu 0") + SB, "some have none"),
+]  # fmt: skip
+
+
+@rows(("text", "message"), REFUSED)
+def test_refused(text, message):
+    with pytest.raises(PtxError) as caught:
+        read(text)
+    assert message in caught.value.diagnostics[0].message, caught.value.diagnostics[0].message
+
+
+# --- the format of the paper on proxies -------------------------------------------------------------------------------
+
+MP = """.global x;   // data
+.surfref s virtually aliases x;
+.global flag;
+d0.b0.t0 {
+  $0, 2;
+  $1
+  st.release.cta [flag], 1;
+}
+d0.b0.t1 { ld.acquire.cta r0, [flag] == 1; ld.weak r1, [x]; }
+$2(r1 $3 2) as seen;
+$$
+st   [x] |                      | assert | ==
+sust [s] |                      | permit | !=
+sust [s] | fence.proxy.surface; | assert | ==
+sust [s] | fence.proxy.surface; | permit | !=
+"""
+
+
+def proxy_tests(text):
+    return read_tests(Source(text, "folder/mp.test"))
+
+
+def test_rows_fill_the_template():
+    outcomes = [run(test) for test in proxy_tests(MP)]
+    assert [each.holds for each in outcomes] == [True, True, True, False]
+    assert [each.test.quantifier for each in outcomes] == ["forall", "exists", "forall", "exists"]
+    assert {each.test.name for each in outcomes} == {"mp:seen"}
+
+
+def test_one_test_for_each_command():
+    text = ".global x;\nd0.b0.t0 { st.weak [x], 1; }\nd0.b1.t0 { ld.weak r1, [x]; }\nd1.b0.t3 { ld.weak r2, [x]; }\n"
+    commands = "permit (r1 == 1 && r2 != 1) as a;\nassert (r1 == 1 || r2 == 0);\ncheck (not r1 == 1) as b;"
+    tests = proxy_tests(text + commands)
+    assert [(test.name, run(test).holds) for test in tests] == [("mp:a", True), ("mp", False), ("mp:b", True)]
+    assert [(thread.gpu, thread.cta) for thread in tests[0].threads] == [(0, 0), (0, 1), (1, 0)]
+    assert run(proxy_tests(text)[0]).holds and proxy_tests(text)[0].condition is None
+
+
+PROXY_REFUSED = [
+    (".global x;\nd0.b0.t0 { st.weak [y], 1; }", 2, 21, "no location 'y'"),
+    (".global x;\n.global x;", 2, 9, "declared twice"),
+    (".surfref s virtually aliases x;", 1, 30, "no location 'x'"),
+    (".global x;\n.texref t;", 2, 10, "'virtually aliases'"),
+    (".global x;\nd0.b0.t0 { st.weak [x], 1 }", 2, 27, "expected ';'"),
+    (".global x;\nd0.b0.t0 { st.weak [x], 1 == 2; }", 2, 30, "returns no value"),
+    (".global x;\nd0.b0.t0 { ld r0, [x]; }\nd0.b0.t1 { ld r0, [x]; }\npermit (r0 == 1);", 4, 9, "several threads"),
+    (".global x;\nd0.b0.t0 { ld.weak r0, [x]; }\npermit (r9 == 1);", 3, 9, "no location 'r9'"),
+    (".global x;\nfoo", 2, 1, "expected a declaration"),
+    (".global x;\nd0.b0.t0 { $3 }\n$$\n a | b", 4, 1, "no text for '$3'"),
+    (".global x;\n$$\n", 2, 1, "expected 1 to 1000 rows"),
+    (".global x;\nd0.b0.t0 { st.weak [x], 1;", 2, 26, "expected an instruction"),
+]  # fmt: skip
+
+
+@rows(("text", "line", "column", "message"), PROXY_REFUSED)
+def test_proxy_tests_refused(text, line, column, message):
+    with pytest.raises(PtxError) as caught:
+        proxy_tests(text)
+    found = caught.value.diagnostics[0]
+    assert message in found.message and (found.line, found.column) == (line, column), (found, found.line, found.column)
+
+
+# --- barriers with a count, and threads that are left over ------------------------------------------------------------
+
+COUNT = """PTX t
+{{ x=0; y=0; }}
+ P0@cta 0,gpu 0        | P1@cta 0,gpu 0      | P2@cta 0,gpu 0      ;
+ st.weak x, 1          | barrier.sync 1, {0} | barrier.sync 1, {0} ;
+ ld.weak r1, y         | ld.weak r0, x       | st.weak y, 1        ;
+ barrier.sync 1, {0}   |                     |                     ;
+ {1}                   |                     |                     ;
+{2}
+"""
+
+LEFT = [
+    # count, P0's last instruction, condition, whether it comes true
+    (2, "", "exists (P1:r0 == 0)", True),  # P1 and P2 meet, P0 is left over
+    (2, "", "exists (P0:r1 == 1)", True),  # read before P0 waits for ever
+    (2, "ld.weak r2, y", "exists (P0:r2 == 0 /\\ P1:r0 == 0)", False),  # whoever is left over reads nothing
+    (3, "", "exists (P1:r0 == 0)", False),  # all meet
+    (4, "", "exists (P0:r1 == 0)", False),  # nobody meets: the test has no outcome
+    (2, "bar.sync 3", "exists (P1:r0 == 0)", True),
+]
+
+
+@rows(("count", "last", "condition", "allowed"), LEFT)
+def test_threads_left_over_at_a_barrier(count, last, condition, allowed):
+    outcomes = run(read(COUNT.format(count, last, condition)))
+    assert outcomes.allowed == allowed, outcomes.states
+    assert (outcomes.left_over > 0) == (count == 2)
+
+
+def test_nobody_waits_without_a_count_for_a_thread_that_is_left_over():
+    text = COUNT.format(2, "bar.sync 3", "exists (P1:r0 == 0)").replace("| st.weak y, 1   ", "| bar.sync 3      ")
+    assert not run(read(text)).allowed

@@ -1,0 +1,292 @@
+"""NVVM IR is lowered and run: by both engines, from text and bitcode of both dialects, through every door."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ptxtools
+from ptxtools.cli.assemble import command as assemble
+from ptxtools.cli.common import exit_status
+from ptxtools.cli.run import command as run
+from ptxtools.inputs import detect
+from ptxtools.nvvm import Lowering, lower, toolkit
+from tests.rows import rows
+
+DATA = Path(__file__).parents[2] / "testdata" / "nvvm"
+DIALECTS = ("kernels7.ll", "kernels18.ll")
+
+
+@pytest.fixture(scope="module", params=DIALECTS)
+def module(request):
+    return ptxtools.load(DATA / request.param)
+
+
+@pytest.fixture(params=["native", "reference"])
+def device(request):
+    return ptxtools.Device("sm_90", engine=request.param)
+
+
+def test_kernels_compute_what_they_say(module, device):
+    a, b = np.arange(100, dtype=np.float32), np.linspace(0, 1, 100, dtype=np.float32)
+    out = np.zeros(100, np.float32)
+    device.launch(module["vecadd"], grid=2, block=64, args=[a, b, out, 100])
+    assert (out == a + b).all()
+
+    values = np.arange(512, dtype=np.float32) % 7
+    sums = np.zeros(4, np.float32)
+    device.launch(module["reduce"], grid=4, block=128, args=[values, sums])
+    assert (sums == values.reshape(4, 128).sum(1) * [1, 2, 4, 8]).all()
+
+    counts, total = np.zeros(4, np.uint32), np.zeros(1, np.float32)
+    device.launch(module["atomics"], grid=4, block=64, args=[counts, total])
+    assert counts.tolist() == [sum(range(256)), 255, 256 % 100, 1] and total[0] == 128
+
+    x, y = np.linspace(-2, 2, 64).astype(np.float16), np.linspace(1, 3, 64).astype(np.float16)
+    result = np.zeros(64, np.float16)
+    device.launch(module["halves"], grid=1, block=64, args=[x, y, result])
+    assert (result == x * y + x).all()
+
+
+def test_both_dialects_give_the_same_ptx():
+    first, second = (lower((DATA / name).read_bytes()) for name in DIALECTS)
+    assert first == second
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+LAUNCH = """
+module = "k.ll"
+kernel = "vecadd"
+grid = 1
+block = 32
+args = [{ buffer = "a" }, { buffer = "a" }, { buffer = "out" }, { value = 32 }]
+[buffers.a]
+arange = "f32[32]"
+[buffers.out]
+zeros = "f32[32]"
+expect = "sum.npy"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.ll").write_bytes((DATA / "kernels7.ll").read_bytes())
+    (tmp_path / "bad.ll").write_text("define void @k() {\n  %a = add i32 %b, 1\n  ret void\n}\n")
+    np.save(tmp_path / "sum.npy", 2 * np.arange(32, dtype=np.float32))
+    return tmp_path
+
+
+def test_the_commands_take_it(folder, capsys):
+    vecadd = ["-k", "vecadd", "--grid", "1", "--block", "32", "--arg", "arange:f32[32]", "--arg", "arange:f32[32]",
+              "--arg", "zeros:f32[32]", "--arg", "32", "--expect", "2=sum.npy"]  # fmt: skip
+    assert exit_status(run, "ptx-run", ["k.ll", *vecadd]) == 0
+    assert exit_status(assemble, "ptx-as", ["k.ll"]) == 0
+    assert exit_status(run, "ptx-run", ["k.ptxo", *vecadd]) == 0
+    capsys.readouterr()
+    assert (
+        exit_status(assemble, "ptx-as", ["--emit", "ptx", "k.ll", "--target", "sm_100a", "--ptx-version", "8.7"]) == 0
+    )
+    text = capsys.readouterr().out
+    assert "\n.version 8.7\n.target sm_100a\n" in text and ".entry vecadd(" in text
+    assert ptxtools.lint(text, select=["PTX1", "PTX2", "PTX3", "PTX4"]) == []
+
+
+def test_launch_files_take_it(folder, capsys):
+    (folder / "case.toml").write_text(LAUNCH)
+    assert exit_status(run, "ptx-run", ["--launch", "case.toml"]) == 0, capsys.readouterr().err
+
+
+def test_standard_input_takes_it(folder):
+    text = (folder / "k.ll").read_bytes()
+    line = [sys.executable, "-m", "ptxtools", "as", "--emit", "ptx", "-"]
+    done = subprocess.run(line, input=text, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b".entry vecadd(" in done.stdout
+
+
+def test_errors_have_their_place_in_the_text(folder, capsys):
+    assert exit_status(assemble, "ptx-as", ["bad.ll"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("bad.ll:2:16: error: use of undefined value '%b' [NVVM901]\n")
+    assert exit_status(run, "ptx-run", ["bad.ll", "--list"]) == 1
+    assert capsys.readouterr().err == said
+
+
+def test_the_device_chooses_the_target(folder, capsys):
+    arguments = ["k.ll", "-k", "vecadd", "--grid", "1", "--block", "32", "--arg", "null", "--arg", "null", "--arg",
+                 "null", "--arg", "32"]  # fmt: skip
+    assert exit_status(run, "ptx-run", [*arguments, "--device", "sm_103a"]) == 1
+    assert "k.ll(sm_103a):" in capsys.readouterr().err
+    assert exit_status(run, "ptx-run", arguments) == 1
+    assert "k.ll(sm_90):" in capsys.readouterr().err
+
+
+def test_ptx_loads_nothing_of_it(folder):
+    (folder / "k.ptx").write_text(lower((folder / "k.ll").read_bytes()))
+    code = "import sys, ptxtools; ptxtools.load('k.ptx'); print([m for m in sys.modules if 'nvvm' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- what a module says, and what is asked for ------------------------------------------------------------------------
+
+PLAIN = "define void @k() {\n  ret void\n}\n"
+
+
+def target_line(ptx):
+    return next(line for line in ptx.splitlines() if line.startswith(".target"))
+
+
+def test_a_module_may_name_its_target():
+    named = PLAIN.replace("{", "#0 {") + 'attributes #0 = { "target-cpu"="sm_86" "target-features"="+ptx78" }\n'
+    assert target_line(lower(named)) == ".target sm_86"
+    assert target_line(lower(named, how=Lowering("sm_120a"))) == ".target sm_120a"
+    assert target_line(lower(PLAIN)) == ".target sm_90"
+
+
+HEAD = 'target triple = "nvptx64-nvidia-cuda"\n'
+#: What cannot be lowered, and words of the message.
+REFUSED = {
+    "another machine": ('target triple = "x86_64-linux-gnu"\n' + PLAIN, "NVVM903", "x86_64-linux-gnu"),
+    "unknown target": (PLAIN, "NVVM903", "sm_107a", Lowering("sm_107a")),
+    "unknown version": (PLAIN, "NVVM903", "PTX 9.5", Lowering(version=(9, 5))),
+    "version too old": (PLAIN, "NVVM902", "PTX version 7.8", Lowering("sm_90a", (7, 8))),
+    "broken rule": ("define i32 @k(i1 %c) {\n  br i1 %c, label %x, label %y\nx:\n  %a = add i32 1, 1\n  br label %y\n"
+                    "y:\n  ret i32 %a\n}\n", "NVVM901", "does not dominate"),
+    "not UTF-8": (b"; caf\xe9\n" + PLAIN.encode(), "NVVM901", "0xe9"),
+    "a NUL": ("; \0\n" + PLAIN, "NVVM901", "NUL"),
+    "damaged bitcode": (b"BC\xc0\xde" + bytes(40), "NVVM901", ""),
+    "thread-local": ("@x = thread_local global i32 0\ndefine ptr @k() {\n  ret ptr @x\n}\n", "NVVM902", "@k"),
+    "an exception": ("declare i32 @p(...)\ndeclare void @f()\ndefine void @k() personality ptr @p {\n"
+                     "  invoke void @f() to label %a unwind label %b\na:\n  ret void\nb:\n"
+                     "  %l = landingpad { ptr, i32 } cleanup\n  ret void\n}\n", "NVVM902", "'invoke' in @k"),
+    "a constructor": ("@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, "
+                      "ptr @k, ptr null }]\n" + PLAIN, "NVVM902", "@llvm.global_ctors"),
+    "a block address": ("define ptr @k() {\n  br label %b\nb:\n  ret ptr blockaddress(@k, %b)\n}\n", "NVVM902",
+                        "blockaddress(@k, %b)"),
+    "an exchange of 128 bits": ("define i128 @k(ptr %p, i128 %v) {\n  %a = atomicrmw xchg ptr %p, i128 %v seq_cst\n"
+                                "  ret i128 %a\n}\n", "NVVM902", ""),
+    "an intrinsic of another target": (
+        "declare void @llvm.nvvm.tcgen05.fence.before.thread.sync()\ndefine void @k() {\n"
+        "  call void @llvm.nvvm.tcgen05.fence.before.thread.sync()\n  ret void\n}\n",
+        "NVVM902", "tcgen05.fence.before.thread.sync"),
+}  # fmt: skip
+
+
+@rows("name", REFUSED)
+def test_what_is_refused(name):
+    data, code, words, *how = REFUSED[name]
+    with pytest.raises(ptxtools.PtxError) as caught:
+        lower(data, "k.ll", *how)
+    (finding,) = caught.value.diagnostics
+    assert finding.code == code and words in finding.message and finding.file == "k.ll"
+
+
+# --- libraries and several modules  -----------------------------------------------------------------------------------
+
+
+def called(text):
+    """What the kernel of caller.ll writes."""
+    x, arch = np.full(1, 1.5, np.float32), np.zeros(1, np.int32)
+    module = ptxtools.loads(text)
+    ptxtools.Device(module.target).launch(module["call"], grid=1, block=1, args=[x, arch])
+    return x[0], arch[0]
+
+
+def test_a_library_is_linked_and_what_is_unused_of_it_dropped():
+    text = lower((DATA / "caller.ll").read_bytes(), how=Lowering("sm_80", libdevice=str(DATA / "library.ll")))
+    assert called(text) == (3, 800)
+    assert "__nv_" not in text and ".extern" not in text and "thrice" not in text
+
+
+def test_the_option_names_the_library(tmp_path, capsys):
+    caller, library = str(DATA / "caller.ll"), str(DATA / "library.ll")
+    assert exit_status(assemble, "ptx-as", ["--emit", "ptx", "--libdevice", library, caller]) == 0
+    assert called(capsys.readouterr().out) == (3, 900)
+    arguments = ["--grid", "1", "--block", "1", "--arg", "fill:f32[1]=4", "--arg", "zeros:s32[1]"]
+    assert exit_status(run, "ptx-run", [caller, "--libdevice", library, *arguments]) == 0
+    assert capsys.readouterr().out == "argument 0: f32[1] = 8\nargument 1: s32[1] = 900\n"
+
+
+def test_a_library_that_is_missing_or_is_none(tmp_path, monkeypatch):
+    (tmp_path / "empty.ll").write_text("; nothing\n")
+    (tmp_path / "text.bc").write_text("no library")
+    caller = (DATA / "caller.ll").read_bytes()
+    for name, words in (("empty.ll", "has no function @__nv_architecture"), ("text.bc", "neither bitcode nor text"),
+                        ("absent.bc", "No such file")):  # fmt: skip
+        with pytest.raises(ptxtools.PtxError, match=rf"{name}.*{words}.*NVVM905"):
+            lower(caller, how=Lowering(libdevice=str(tmp_path / name)))
+    monkeypatch.setattr("ptxtools.nvvm.toolkit.libdevice", lambda: "")
+    with pytest.raises(ptxtools.PtxError, match=r"@__nv_\w+ is a function of libdevice, and no CUDA toolkit"):
+        lower(caller)
+
+
+def test_modules_link_by_llvm_and_by_the_linker():
+    modules = [(DATA / name).read_bytes() for name in ("caller.ll", "library.ll")]
+    assert called(lower(modules, ["caller.ll", "library.ll"], Lowering("sm_90"))) == (3, 900)
+    library = lower(modules[1], "library.ll").encode()
+    with pytest.raises(ptxtools.PtxError, match=r"twice.*NVVM904"):
+        lower([modules[1], modules[1]])
+    first = PLAIN.replace("@k()", "@f()").encode() + b"\n"
+    second = b"declare void @f()\ndefine void @k() {\n  call void @f()\n  ret void\n}\n"
+    assert ptxtools.loads(ptxtools.assemble([second, first, library])).ir is not None
+
+
+# --- libnvvm ----------------------------------------------------------------------------------------------------------
+
+
+def test_libnvvm_lowers_where_it_is_installed(capsys):
+    """What is not run here is printed."""
+    if not toolkit.libnvvm():
+        with capsys.disabled():
+            sys.stdout.write("\nnot run, because libnvvm is not installed: lowering by libnvvm\n")
+        return
+    text = (DATA / "caller.ll").read_text() + "!nvvmir.version = !{!1}\n!1 = !{i32 2, i32 0}\n"
+    how = Lowering("sm_90", libdevice=str(DATA / "library.ll"), backend="libnvvm")
+    ptx = lower(text.replace("__nv_twice", "twice").replace("__nv_arch", "arch"), "caller.ll", how)
+    assert "NVIDIA NVVM Compiler" in ptx and ".extern .func" in ptx and ".entry call(" in ptx
+    with pytest.raises(ptxtools.PtxError, match=r"^bad.ll:3:16: .*%b.*NVVM901"):
+        lower(REFUSED_BY_BOTH, "bad.ll", Lowering(backend="libnvvm"))
+    with pytest.raises(ptxtools.PtxError, match=r"this libnvvm writes PTX .*, not 7.0.*NVVM903"):
+        lower(text.replace("__nv_", ""), "k.ll", Lowering(version=(7, 0), backend="libnvvm"))
+    with pytest.raises(ptxtools.PtxError, match="NVVM903"):
+        lower(text.replace("__nv_", ""), "k.ll", Lowering("sm_20", backend="libnvvm"))
+
+
+REFUSED_BY_BOTH = 'target triple = "nvptx64-nvidia-cuda"\ndefine void @k() {\n  %a = add i32 %b, 1\n  ret void\n}\n'
+
+
+def test_a_library_that_is_not_libnvvm_is_an_error(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ptxtools.nvvm.toolkit.libnvvm", lambda: "")
+    with pytest.raises(ptxtools.PtxError, match=r"libnvvm was not found.*NVVM905"):
+        lower(PLAIN, "k.ll", Lowering(backend="libnvvm"))
+    (tmp_path / "libnvvm.so").write_text("no library")
+    monkeypatch.setattr("ptxtools.nvvm.toolkit.libnvvm", lambda: str(tmp_path / "libnvvm.so"))
+    with pytest.raises(ptxtools.PtxError, match=r"libnvvm cannot be loaded.*NVVM905"):
+        lower(PLAIN, "k.ll", Lowering(backend="libnvvm"))
+    with pytest.raises(ValueError, match="unknown back end 'gcc'; there is llvm and libnvvm"):
+        lower(PLAIN, "k.ll", Lowering(backend="gcc"))
+
+
+# --- recognition ------------------------------------------------------------------------------------------------------
+
+KINDS = {
+    "ll": ['target triple = "x"', "; a comment", "\n\n  ; ptx\n.version", "define void @f()", "@x = global i32 0",
+           '@"a b" = global i32 0', "%t = type { i32 }", "!0 = !{}", "$c = comdat any", "attributes #0 = {",
+           'source_filename = "x"', "module asm", "declare void @f()", "\ufefftarget datalayout"],
+    "text": [".version 8.0", "// ; x\n.version", "/* ; */", "", "@p bra x;", "@%p bra x;", "%r1", "target", "defined",
+             "add.s32 a, b, c;"],
+}  # fmt: skip
+
+
+@rows("kind, text", [(kind, text) for kind, texts in KINDS.items() for text in texts])
+def test_content_tells_what_a_file_is(kind, text):
+    assert detect(text.encode()) == kind
+
+
+def test_bitcode_is_told_by_its_first_bytes():
+    assert detect(b"BC\xc0\xde") == detect(b"\xde\xc0\x17\x0b") == "bc"
