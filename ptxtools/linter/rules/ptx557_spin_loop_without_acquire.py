@@ -1,8 +1,9 @@
 """PTX557 | loop that waits without acquiring | 8.8
 
-What: a loop of one block polls memory by a volatile or relaxed load or compare-and-swap, and plain accesses follow it
-with no fence, barrier or acquire in between. Possible: they may not depend on what the loop waits for.
-Why: nothing orders those accesses behind the polling: they may see old data.
+What: a loop of one block polls memory by a volatile or relaxed load, or takes a lock by a relaxed compare-and-swap of
+constants, and a plain load follows it with no fence, barrier or acquire in between. Possible: the load may not depend
+on what the loop waits for.
+Why: nothing orders the load behind the polling: it may give old data.
 Example:
     mov.b32 %r4, 0;
     L: ld.volatile.global.b32 %r4, [%rd2];
@@ -20,7 +21,7 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Label, Name
+from ptxtools.ir.nodes import Immediate, Label, Name
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
@@ -30,7 +31,6 @@ from ..registry import modules_with
 CODE = "PTX557"
 
 
-_PLAIN = frozenset({"ld", "st"})
 _ORDERING = frozenset({"fence", "membar", "bar", "barrier", "call", "griddepcontrol", "mbarrier"})
 _STRONG = ("volatile", "relaxed", "acquire", "mmio")
 
@@ -51,7 +51,7 @@ def check(context: LintContext) -> None:
             if polled is not None:
                 if family in _ORDERING or ".acq" in opcode or item.item.guard is not None or family in ENDING:
                     polled = None
-                elif family in _PLAIN and not any(f".{word}" in opcode for word in ("param", "const", *_STRONG)):
+                elif family == "ld" and not any(f".{word}" in opcode for word in ("param", "const", *_STRONG)):
                     _report(context, item, polled)
                     polled = None
             inside.append(item)
@@ -70,8 +70,10 @@ def _poll(lines: list[Line]) -> Line | None:
     opcode = accesses[0].item.opcode
     if ".acq" in opcode or ".param" in opcode or ".const" in opcode:
         return None
-    polls = ".cas" in opcode if accesses[0].plan.family == "atom" else opcode.startswith(("ld.volatile", "ld.relaxed"))
-    return accesses[0] if polls else None
+    if accesses[0].plan.family != "atom":
+        return accesses[0] if opcode.startswith(("ld.volatile", "ld.relaxed")) else None
+    lock = all(isinstance(operand, Immediate) for operand in accesses[0].item.operands[2:4])
+    return accesses[0] if ".cas" in opcode and lock else None
 
 
 def _report(context: LintContext, line: Line, polled: Line) -> None:
