@@ -41,6 +41,9 @@ def markdown(pages: Pages) -> str:
     lines = ["# Rules", "", "Generated from the pages that `ptx-lint --explain CODE` prints.", ""]
     lines += ["| code | meaning |", "|---|---|"]
     lines += [f"| [{code}](#{code.lower()}) | {pages[code][0]} |" for code in sorted(pages)]
+    from .precision import precision
+
+    lines += ["", *precision()]
     for code in sorted(pages):
         title, text = pages[code]
         lines += ["", f"## {code}", "", f"**{title}**", "", cleandoc(text)]

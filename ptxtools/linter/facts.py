@@ -34,6 +34,7 @@ from ptxtools.isa.types import TYPES
 
 if TYPE_CHECKING:
     from .memory import Step
+    from .values import Value
 
 #: Identity of a register: of its declaration, and its plain name.
 RegisterKey: TypeAlias = tuple[int, str]
@@ -70,7 +71,7 @@ class FunctionFacts:
     lines: instructions in source order; items: all statements, nested scopes opened, instructions as their lines;
     reads: where each register is first read; writes: where it is first written; rewritten: registers that several
     instructions write; targets: names of labels, functions and variables that are used; oversized: integer constants
-    beyond the bounds of their operand, as (line, operand).
+    beyond the bounds of their operand, as (line, operand); unknowns: what `values` has for registers.
     """
 
     def __init__(self, function: Function, names: Names) -> None:
@@ -82,6 +83,7 @@ class FunctionFacts:
         self.rewritten: set[RegisterKey] = set()
         self.targets: set[str] = set()
         self.oversized: list[tuple[Line, int]] = []
+        self.unknowns: dict[RegisterKey, Value] = {}
         self._keys: dict[str, RegisterKey | None] = {}
         if function.body is not None:
             self._walk(function.body, function_names(function, names))
@@ -90,6 +92,22 @@ class FunctionFacts:
     def families(self) -> frozenset[str]:
         """The first words of all opcodes."""
         return frozenset([line.plan.family for line in self.lines])
+
+    @cached_property
+    def _before(self) -> dict[int, Line]:
+        pairs = zip(self.items, self.items[1:], strict=False)
+        return {id(b.item): a for a, b in pairs if isinstance(a, Line) and isinstance(b, Line)}
+
+    def before(self, line: Line) -> Line | None:
+        """The instruction that stands directly before another one, no label in between."""
+        return self._before.get(id(line.item))
+
+    @cached_property
+    def runs(self) -> list[list[Line]]:
+        """The stretches that control enters only at their first instruction; it may leave at guarded ones."""
+        from .runs import runs_of
+
+        return list(runs_of(self))
 
     @cached_property
     def steps(self) -> list[list[Step]]:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from ptxtools.ir.nodes import Guard, Immediate, Name, Pair
 
 from .facts import FunctionFacts, Line, register_key
-from .runs import runs
 
 ALL = 0xFFFFFFFF
 _WARP = 32
@@ -51,7 +50,7 @@ def places(facts: FunctionFacts, families: frozenset[str]) -> Iterator[tuple[Lin
     all may come."""
     if families.isdisjoint(facts.families):
         return
-    for number, run in enumerate(runs(facts)):
+    for number, run in enumerate(facts.runs):
         lanes = Lanes(exact=number == 0 and facts.function.kind == "entry" and run[0] is facts.lines[0])
         for line in run:
             guard, family = line.item.guard, line.plan.family

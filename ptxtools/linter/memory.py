@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Element, Name, Variable
+from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
 
 from .facts import FunctionFacts, Line, register_key
-from .runs import runs
 from .values import THREADS, WARP, Reader, Value, known_values, plus, thread_count
 
 #: Families of the instructions that become steps.
@@ -23,12 +24,13 @@ _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 
 class Step(NamedTuple):
     """An instruction. addresses: of each operand, None where it is none; stored: what a `st` writes, if it is one
-    value; active: the threads that certainly run it, None if unknown; position: of the line in its function."""
+    value; active: the threads that certainly run it, None if unknown; access: of a `ld`, `st`, `atom` or `red`."""
 
     line: Line
     addresses: tuple[Value | None, ...]
     stored: Value | None
     active: tuple[bool, ...] | None
+    access: Reach | None
 
     @property
     def family(self) -> str:
@@ -37,18 +39,6 @@ class Step(NamedTuple):
     def has(self, *words: str) -> bool:
         op = self.line.plan.op
         return op is not None and any(op.has(word) for word in words)
-
-    @property
-    def access(self) -> Reach | None:
-        """The one access of a `ld`, `st`, `atom` or `red`."""
-        op = self.line.plan.op
-        place = 0 if self.family in ("st", "red") else 1
-        if op is None or self.family not in _ACCESSING or len(self.addresses) <= place:
-            return None
-        address, size = self.addresses[place], access_bytes(self.line)
-        if address is None or not size:
-            return None
-        return Reach(place, (op.space or "").partition("::")[0], address, size)
 
     @property
     def writes(self) -> bool:
@@ -81,8 +71,13 @@ class Reach(NamedTuple):
 def access_bytes(line: Line) -> int:
     """Bytes of one access; 0 if unknown."""
     op = line.plan.op
-    info = TYPES.get(op.type or "") if op is not None else None
-    if op is None or info is None:
+    return _bytes(op) if op is not None else 0
+
+
+@lru_cache(1024)
+def _bytes(op: Opcode) -> int:
+    info = TYPES.get(op.type or "")
+    if info is None:
         return 0
     return info.bytes * next((int(atom[1:]) for atom in ("v2", "v4", "v8") if op.has(atom)), 1)
 
@@ -95,7 +90,7 @@ def steps_of(facts: FunctionFacts) -> list[list[Step]]:
     count = thread_count(facts.function)
     everybody = tuple(number < count for number in range(THREADS))
     found = []
-    for number, run in enumerate(runs(facts)):
+    for number, run in enumerate(facts.runs):
         first = number == 0 and facts.function.kind == "entry" and run[0] is facts.lines[0]
         found.append(list(_steps(Reader(facts, known), run, everybody if first else None)))
     return found
@@ -110,13 +105,24 @@ def _steps(reader: Reader, run: list[Line], active: tuple[bool, ...] | None) -> 
                 for operand in item.operands
             )
             stored = reader.of(item.operands[1], line) if family == "st" and len(item.operands) > 1 else None
-            yield Step(line, addresses, stored, _both(active, reader, line))
+            yield Step(line, addresses, stored, _both(active, reader, line), _reach(line, addresses))
         elif item.guard is not None and family in ("bra", "exit", "ret"):
             holds = reader.holds(line) if active is not None else None
             active = None if active is None or holds is None else tuple(
                 a and not h for a, h in zip(active, holds, strict=True)
             )  # fmt: skip
         reader.step(line)
+
+
+def _reach(line: Line, addresses: tuple[Value | None, ...]) -> Reach | None:
+    family, op = line.plan.family, line.plan.op
+    place = 0 if family in ("st", "red") else 1
+    if op is None or family not in _ACCESSING or len(addresses) <= place:
+        return None
+    address, size = addresses[place], access_bytes(line)
+    if address is None or not size:
+        return None
+    return Reach(place, (op.space or "").partition("::")[0], address, size)
 
 
 def _both(active: tuple[bool, ...] | None, reader: Reader, line: Line) -> tuple[bool, ...] | None:

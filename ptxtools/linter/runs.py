@@ -9,7 +9,7 @@ from ptxtools.ir.nodes import Label
 from .facts import ENDING, FunctionFacts, Line
 
 
-def runs(facts: FunctionFacts) -> Iterator[list[Line]]:
+def runs_of(facts: FunctionFacts) -> Iterator[list[Line]]:
     """The stretches of a function that control enters only at their first instruction; it may leave at guarded ones."""
     run: list[Line] = []
     for item in facts.items:

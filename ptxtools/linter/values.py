@@ -82,13 +82,19 @@ ZERO = Value((), 0)
 
 
 class Reader:
-    """Reads the values of registers along one run of instructions."""
+    """Reads the values of registers along one run of instructions.
+
+    A register that one instruction writes is its known value, or an unknown of its own; but if the run read it before
+    that instruction, as a loop does, it is a new unknown behind it, and all that follows is computed anew.
+    """
 
     def __init__(self, facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> None:
         self._facts, self._known = facts, known
         self._now: dict[RegisterKey, Value] = {}
         self._keys: dict[str, RegisterKey | None] = {}
         self._names: object = None
+        self._read: set[str] = set()
+        self._renewed = False
 
     def key(self, name: str, line: Line) -> RegisterKey | None:
         if line.names is not self._names:
@@ -101,8 +107,11 @@ class Reader:
         """The value of a register, special register or variable's address, before an instruction."""
         key = self.key(name, line)
         if key is not None:
-            mark = "#?" if key in self._facts.rewritten else "#"
-            return self._now.get(key) or self._known.get(key) or Value(((f"{mark}{key[0]}{key[1]}", 1),), 0)
+            found = self._now.get(key)
+            if found is None:
+                found = self._known.get(key) or _of_register(self._facts, key)
+                self._read.update([term for term, _ in found.terms])
+            return found
         if name == "%tid.x":
             return _THREAD
         if name == "%laneid":
@@ -143,24 +152,36 @@ class Reader:
 
     def step(self, line: Line) -> None:
         """Note what an instruction writes."""
-        item, plan = line.item, line.plan
-        writes = plan.writes
-        if not plan.positional or (writes and writes[0] and len(item.operands) and type(item.operands[0]) is not Name):
-            from .inflight import accessed
+        item, writes = line.item, line.plan.writes
+        if line.plan.positional and (not writes or not writes[0] or not item.operands):
+            return
+        into = item.operands[0] if line.plan.positional else None
+        if type(into) is Name:
+            key = self.key(into.name, line)
+            if key is not None:
+                self._write(key, line, "." not in into.name)
+            return
+        from .inflight import accessed
 
-            for name, write in accessed(line):
-                key = self.key(name, line) if write else None
-                if key is not None:
-                    self._now[key] = _unknown(line, name)
-            return
-        if not writes or not writes[0] or not item.operands:
-            return
-        name = item.operands[0].name  # type: ignore[union-attr]
-        key = self.key(name, line)
-        if key is None:
-            return
-        found = None if item.guard is not None or "." in name else self._result(line)
-        self._now[key] = found or _unknown(line, name)
+        for name, write in accessed(line):
+            key = self.key(name, line) if write else None
+            if key is not None:
+                self._write(key, line, False)
+
+    def _write(self, key: RegisterKey, line: Line, single: bool) -> None:
+        if key not in self._facts.rewritten and not self._renewed and line.item.guard is None:
+            if key in self._known:
+                term = ""
+            else:
+                term = _of_register(self._facts, key).terms[0][0]
+            if term not in self._read:
+                found = self._result(line) if term and single and line.plan.family in _RESULTS else None
+                if found is not None:
+                    self._now[key] = found
+                return
+            self._renewed = True
+        found = None if line.item.guard is not None or not single else self._result(line)
+        self._now[key] = found or Value(((f"#{id(line.item)}{key[1]}", 1),), 0)
 
     def _result(self, line: Line) -> Value | None:
         operands, family, op = line.item.operands, line.plan.family, line.plan.op
@@ -185,8 +206,13 @@ class Reader:
         return Value(((f"{address.terms[0][0][1:]}+{address.each}", 1),), 0)
 
 
-def _unknown(line: Line, name: str) -> Value:
-    return Value(((f"#{id(line.item)}{name}", 1),), 0)
+def _of_register(facts: FunctionFacts, key: RegisterKey) -> Value:
+    """A register as an unknown; one that several instructions write is marked, as it stands for many values."""
+    found = facts.unknowns.get(key)
+    if found is None:
+        term = f"{'#?' if key in facts.rewritten else '#'}{key[0]}{key[1]}"
+        found = facts.unknowns[key] = Value(((term, 1),), 0)
+    return found
 
 
 def _signed(number: int, line: Line) -> int:
@@ -293,17 +319,21 @@ _RESULTS: dict[str, Callable[[Line, list[Value]], Value | None]] = {
 
 
 def known_values(facts: FunctionFacts) -> dict[RegisterKey, Value]:
-    """The values of registers that one instruction writes, as far as others such suffice."""
+    """The values of registers that one instruction writes, as far as others such suffice that are written above it."""
     known: dict[RegisterKey, Value] = {}
     reader = Reader(facts, known)
-    for key, line in facts.writes.items():  # a source that is written further below is unknown
-        if key in facts.rewritten or line.item.guard is not None or not line.item.operands:
+    above: set[str] = set()
+    rewritten = facts.rewritten
+    for key, line in facts.writes.items():
+        if key in rewritten:
             continue
-        into = line.item.operands[0]
-        if type(into) is Name and into.name == key[1] and line.plan.family in _RESULTS:
-            found = reader._result(line)
-            if found is not None and not any(term.startswith("#?") for term, _ in found.terms):
+        if line.plan.family in _RESULTS and line.item.guard is None and line.item.operands:
+            into = line.item.operands[0]
+            found = reader._result(line) if type(into) is Name and into.name == key[1] else None
+            if found is not None and all(term[0] != "#" or term in above for term, _ in found.terms):
                 known[key] = found
+                continue
+        above.add(_of_register(facts, key).terms[0][0])
     return known
 
 

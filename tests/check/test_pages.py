@@ -7,6 +7,7 @@ from ptxtools.check.pages.format import parts
 from ptxtools.isa import errors as isa_codes
 from ptxtools.linter import lint, registry
 from ptxtools.linter.explain import markdown, rule_pages
+from ptxtools.linter.precision import FINDINGS
 from ptxtools.syntax import parse
 from tests.rows import rows
 
@@ -71,3 +72,10 @@ def test_better_is_better(code):
 def test_markdown_lists_every_code():
     text = markdown(PAGES)
     assert all(f"\n## {code}\n" in text for code in PAGES)
+
+
+def test_findings_in_compilers_output_are_of_warning_rules():
+    for code, (findings, modules, false, _) in FINDINGS.items():
+        assert PAGES[code] and code >= "PTX5"
+        assert findings >= max(modules, false) and modules
+        assert f"| [{code}](#{code.lower()}) | {findings} |" in markdown(PAGES)

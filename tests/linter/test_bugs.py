@@ -10,8 +10,8 @@ from tests.observe import bugs
 
 FILES = sorted(bugs.FOLDER.glob("*.bugs"))
 #: By file, how many bugs the rules see.
-SEEN = {"barriers": 15, "bounds": 20, "clusters": 1, "copies": 20, "global_races": 3, "heap_and_uninitialised": 1,
-        "maps_and_proxies": 2, "masks": 26, "registers": 7, "shared_races": 10, "tcgen05": 9, "wgmma": 10}  # fmt: skip
+SEEN = {"barriers": 16, "bounds": 20, "clusters": 5, "copies": 20, "global_races": 6, "heap_and_uninitialised": 2,
+        "maps_and_proxies": 3, "masks": 26, "registers": 7, "shared_races": 12, "tcgen05": 10, "wgmma": 10}  # fmt: skip
 
 
 def hazards(pair: bugs.Pair, sign: str) -> list[str]:

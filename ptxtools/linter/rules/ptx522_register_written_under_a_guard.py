@@ -19,7 +19,6 @@ from ..context import LintContext
 from ..facts import FunctionFacts, Line, RegisterKey, register_key
 from ..inflight import accessed
 from ..registry import bodies
-from ..runs import runs
 
 CODE = "PTX522"
 
@@ -33,7 +32,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         return
     names = {name for _, name in alone}
     written: dict[RegisterKey, Line] = {}
-    for run in runs(facts):
+    for run in facts.runs:
         written.clear()
         for line in run:
             for name, write in accessed(line) if names else ():

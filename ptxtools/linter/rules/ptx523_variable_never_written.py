@@ -13,7 +13,7 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Address, Variable
+from ptxtools.ir.nodes import Address, Name, Operand, Variable
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
@@ -27,12 +27,13 @@ CODE = "PTX523"
 def check(context: LintContext) -> None:
     loads: dict[int, Line] = {}
     others: set[int] = set()
+    outside = {item.name for item in context.module.variables if item.space == "shared"}
     for facts in context.facts.functions:
-        for line in facts.lines:
+        here = {item.name for item in facts.items if isinstance(item, Variable) and item.space in ("local", "shared")}
+        wanted = (outside | here) & facts.targets
+        for line in facts.lines if wanted else ():
             for place, operand in enumerate(line.item.operands):
-                for name, _ in operand_names(operand):
-                    if name[0] == "%":
-                        continue
+                for name in _names(operand, wanted):
                     symbol = line.names.lookup(name)
                     if isinstance(symbol, Variable) and symbol.space in ("local", "shared"):
                         if line.plan.family == "ld" and place == 1:
@@ -46,3 +47,10 @@ def check(context: LintContext) -> None:
         if number not in others and isinstance(symbol, Variable) and not symbol.linkage:
             message = f"nothing writes '{symbol.name}' before this"
             context.warn(CODE, message, part_span(line.item, 1), section="5.1.7")
+
+
+def _names(operand: Operand, wanted: set[str]) -> list[str]:
+    """The variables of an operand that are looked for."""
+    if type(operand) is Name:
+        return [operand.name] if operand.name in wanted else []
+    return [name for name, _ in operand_names(operand) if name in wanted]

@@ -36,7 +36,6 @@ from ptxtools.ir.positions import part_span
 from ..context import LintContext
 from ..facts import FunctionFacts, Line, register_key
 from ..registry import modules_with
-from ..runs import runs
 
 #: What a transaction names: the mbarrier's register and offset, and the guard of the instruction.
 _Key = tuple[str, int, str]
@@ -47,7 +46,7 @@ CODE = "PTX568"
 @modules_with("cp")
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
-        stretches = list(runs(facts))
+        stretches = list(facts.runs)
         homes: dict[tuple[str, int], set[int]] = {}
         for number, run in enumerate(stretches):
             for key, _, _ in _transactions(facts, run):

@@ -40,7 +40,6 @@ from ..context import LintContext
 from ..facts import operand_names
 from ..inflight import accessed
 from ..registry import modules_with
-from ..runs import runs
 
 CODE = "PTX579"
 
@@ -50,7 +49,7 @@ def check(context: LintContext) -> None:
     for facts in context.facts.functions:
         if "wgmma" not in facts.families:
             continue
-        for run in runs(facts):
+        for run in facts.runs:
             changed: set[str] = set()
             for line in run:
                 item = line.item

@@ -40,7 +40,6 @@ from ..context import LintContext
 from ..facts import Line, operand_names
 from ..inflight import accessed
 from ..registry import modules_with
-from ..runs import runs
 
 CODE = "PTX588"
 
@@ -48,7 +47,7 @@ CODE = "PTX588"
 @modules_with("wgmma")
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
-        for run in runs(facts):
+        for run in facts.runs:
             _check(context, run)
 
 

@@ -1,0 +1,57 @@
+"""PTX711 | bank conflicts | 5.1.7
+
+What: a load or store of shared memory at which 8 or more lanes of a warp reach different words of one bank. The
+addresses follow from %tid.x.
+Why: the banks serve such lanes one after the other.
+Example:
+    .shared .align 128 .b32 t[2048];
+    mov.u32 %r4, %tid.x; shl.b32 %r5, %r4, 7; mov.u32 %r6, t; add.u32 %r6, %r6, %r5;
+    ld.shared.b32 %r7, [%r6];
+Better:
+    .shared .align 128 .b32 t[2048];
+    mov.u32 %r4, %tid.x; shl.b32 %r5, %r4, 2; mov.u32 %r6, t; add.u32 %r6, %r6, %r5;
+    ld.shared.b32 %r7, [%r6];
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import part_span
+
+from ..context import LintContext
+from ..memory import WARP
+from ..registry import modules_with
+
+CODE = "PTX711"
+
+
+_BANKS, _WORD, _LEAST = 32, 4, 8
+
+
+@modules_with("ld", "st")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        for steps in facts.steps:
+            for step in steps:
+                access = step.access
+                if access is None or step.atomic or access.space != "shared" or isinstance(access.address.each, int):
+                    continue
+                if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
+                    continue
+                at_once = max(1, _BANKS * _WORD // access.size)  # lanes that are served together
+                worst = max(
+                    _conflicts(access.address.numbers[start : start + at_once], access.size)
+                    for start in range(0, WARP, at_once)
+                )
+                if worst >= _LEAST:
+                    message = f"{worst} lanes of a warp reach different words of one bank"
+                    context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.7")
+
+
+def _conflicts(addresses: tuple[int, ...], size: int) -> int:
+    banks: dict[int, set[int]] = {}
+    for address in addresses:
+        for word in range(address // _WORD, (address + max(size, _WORD) - 1) // _WORD + (size < _WORD)):
+            banks.setdefault(word % _BANKS, set()).add(word)
+        if size >= _WORD:
+            banks.setdefault((address // _WORD) % _BANKS, set()).add(address // _WORD)
+    return max(len(words) for words in banks.values())
