@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Source
 from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
-from ptxtools.machine.providers import engines, observers
+from ptxtools.machine.providers import engines, explorers, observers
 
 if TYPE_CHECKING:
     from ptxtools import ir
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ptxtools.launch.host import Module
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.machine.exploring import Frontier
     from ptxtools.machine.observers import Maker
     from ptxtools.machine.providers import Engine
     from ptxtools.model.executions import Outcomes
@@ -51,6 +52,14 @@ def _maker(name: str) -> Callable[[], Maker]:
 
     return load
 
+
+def _orders() -> Frontier:
+    from ptxtools.observe.explorer import Schedules
+
+    return Schedules()
+
+
+explorers.provide("orders", _orders)
 
 for _name in sorted(CHECKERS, key=lambda name: name is TrapKind.LEAKCHECK):  # leaks are told last
     observers.provide(_name, _maker(_name))

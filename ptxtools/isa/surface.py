@@ -1,6 +1,7 @@
 """9.7.11 Surface instructions: suld, sust, sured, suq.
 
-Coordinates as in the texture chapter; registers may be wider than what is moved.
+Coordinates as in the texture chapter; registers may be wider than what is moved. The manual's syntax of sust.p leaves
+out arrays; the specification of NVVM IR (15.5.3) has them, and ptxas takes them.
 """
 
 from .conditions import Context
@@ -29,7 +30,7 @@ PAGES = """
     .cop   = { .wb, .cg, .cs, .wt };
     .ctype = { .b8, .b16, .b32, .b64 };
     sust.p.geom{.vec}.ctype.clamp        [a, b:s32*coordinates(many)](surfref)@generic, c:ctype*vec+;
-    .geom  = { .1d, .2d, .3d };
+    .geom  = { .1d, .2d, .3d, .a1d, .a2d };
     .ctype = { .b32 };
     .vec   = { .v2, .v4 };
     .clamp = { .trap, .clamp, .zero };

@@ -33,6 +33,9 @@ from .textures import listed, own_buffer, texture_plan
 if TYPE_CHECKING:
     from .litmus import LitmusPlan
 
+#: Changes the values of a launch file in place.
+Edit = Callable[[dict[str, Any]], None]
+
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
 #: The size of an NVLink domain.
 _MOST_DEVICES = 576
@@ -43,6 +46,11 @@ def read_launch_file(path: str, module: str = "") -> Job:
 
     module: a module to run instead of the file's.
     """
+    return parse_launch_file(*launch_file_text(path), module)
+
+
+def launch_file_text(path: str) -> tuple[bytes, str]:
+    """The content of a launch file and its name in messages. Raises `SpecError`."""
     name = "<stdin>" if path == "-" else path
     try:
         if path == "-":
@@ -52,15 +60,17 @@ def read_launch_file(path: str, module: str = "") -> Job:
                 data = read_all(file)
     except (OSError, ValueError) as error:
         raise SpecError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return parse_launch_file(data, name, module)
+    return data, name
 
 
-def parse_launch_file(data: bytes, path: str, module: str = "") -> Job:
-    """Parse the text of a launch file, as `read_launch_file`. path: its name."""
+def parse_launch_file(data: bytes, path: str, module: str = "", edit: Edit | None = None) -> Job:
+    """Parse the text of a launch file, as `read_launch_file`. path: its name; edit: changes the values in it."""
     try:
         values = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and Python's own for endless numbers
         raise SpecError(f"{path}: not a TOML file: {error}") from None
+    if edit is not None:
+        edit(values)
     return _Reader(path, module).job(Table(values, path))
 
 

@@ -1,13 +1,14 @@
 """The process that calls LLVM, which ends its process on some inputs instead of reporting an error.
 
-A script: it is run by its path, imports nothing of ptxtools, and gets the place of llvmlite as its argument. Standard
-input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets one line
-of JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
+A script: it is run by its path, imports nothing of ptxtools for LLVM, and gets the place of llvmlite as its argument.
+Standard input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets
+one line of JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from typing import Any
@@ -19,6 +20,15 @@ _NEVER = frozenset({"invoke", "landingpad", "resume", "callbr", "indirectbr", "c
 _BLOCK_ADDRESS = re.compile(r'"[^"]*"|\bblockaddress\s*\(([^)]*)\)')
 _OWN_TARGET = re.compile(r'"target-(cpu|features)"="[^"]*"')
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+#: A call for the handle of a variable, as LLVM prints it.
+_OWN_HANDLE = "llvm.nvvm.texsurf.handle.internal.p"
+_NAME = r'@(?:[-\w$.]+|"[^"]*")'
+_HANDLE = re.compile(
+    r"(?:(?:tail|musttail|notail) )?call i64 @llvm\.nvvm\.texsurf\.handle[\w.]*"
+    rf'\(metadata (?:[^",]|"[^"]*")*, (ptr( addrspace\(\d\))? (?:{_NAME}|%[-\w$.]+))\)(?: #\d+)?'
+)
+#: The declaration of a function that stands for an intrinsic which LLVM does not know.
+_UNKNOWN = re.compile(r"^\.extern \.func\b[^(\n]*(?:\([^)]*\))?\s*(llvm\.[\w.$]+)", re.MULTILINE)
 _CPU = re.compile(r'"target-cpu"="(sm_(\d+)[af]?)"')
 
 
@@ -34,10 +44,10 @@ def main() -> None:
     sys.path[0] = sys.argv[1]
     _no_core_file()
     order = json.loads(sys.stdin.buffer.readline())
-    inputs = [sys.stdin.buffer.read(size) for size in order["sizes"]]
+    *inputs, shim = [sys.stdin.buffer.read(size) for size in order["sizes"]]
     answer: dict[str, Any]
     try:
-        text = _lower(order, inputs)
+        text = _by_libnvvm(order, inputs) if order["libnvvm"] else _lower(order, inputs, shim.decode())
         answer = {"done": True}
     except Refused as error:
         text, answer = "", {"done": False, "kind": error.kind, "message": error.message, "module": error.module}
@@ -54,16 +64,26 @@ def _no_core_file() -> None:
         pass
 
 
-def _lower(order: dict[str, Any], inputs: list[bytes]) -> str:
+def _by_libnvvm(order: dict[str, Any], inputs: list[bytes]) -> str:
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    from ptxtools.nvvm.libnvvm import LibraryError, lower
+
+    try:
+        return lower(order["libnvvm"], order, inputs[::2])
+    except LibraryError as error:
+        raise Refused(error.kind, error.message, error.module) from None
+
+
+def _lower(order: dict[str, Any], inputs: list[bytes], shim: str) -> str:
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    modules = [_parsed(llvm, data, text, n) for n, (data, text) in enumerate(zip(inputs, order["texts"], strict=True))]
+    modules = [_parsed(llvm, inputs[2 * n], text, n) for n, text in enumerate(order["texts"])]
+    modules = [_with_locations(llvm, inputs[2 * n + 1]) or module for n, module in enumerate(modules)]
     triple = _triple(modules)
     target = order["target"] or _own_target(modules) or order["default"]
-    if any(_OWN_TARGET.search(str(m)) for m in modules):
-        modules = [llvm.parse_assembly(_OWN_TARGET.sub(r'"named-\1"', str(m))) for m in modules]
+    modules = [_rewritten(llvm, module) for module in modules]
     whole = modules[0]
     for n, module in enumerate(modules[1:], 1):
         try:
@@ -76,11 +96,23 @@ def _lower(order: dict[str, Any], inputs: list[bytes]) -> str:
     whole.triple = triple
     if not whole.data_layout:
         whole.data_layout = str(machine.target_data)
+    _add_shim(llvm, whole, shim, order["shim"])
     _add_libdevice(llvm, whole, order["libdevice"])
     _refuse_what_is_not_lowered(whole)
     _optimise(llvm, whole, machine, order["level"])
     text: str = machine.emit_assembly(whole)
+    unknown = _UNKNOWN.search(text)
+    if unknown is not None:
+        raise Refused("unsupported", f"LLVM has no intrinsic @{unknown[1]}")
     return text
+
+
+def _with_locations(llvm: Any, data: bytes) -> Any:
+    """The module in a text to which locations were added; None for no text, and if they were added in wrong places."""
+    try:
+        return _parsed(llvm, data, True, 0) if data else None
+    except Refused:
+        return None
 
 
 def _parsed(llvm: Any, data: bytes, text: bool, number: int) -> Any:
@@ -95,6 +127,18 @@ def _parsed(llvm: Any, data: bytes, text: bool, number: int) -> Any:
     return module
 
 
+def _rewritten(llvm: Any, module: Any) -> Any:
+    """The module without targets of its functions, and with the handle of a texture or surface by LLVM's own intrinsic,
+    since the one with metadata ends the process unless it is spelled as LLVM does."""
+    text = str(module)
+    changed = _OWN_TARGET.sub(r'"named-\1"', text)
+    for space in {found[2] or "" for found in _HANDLE.finditer(changed)}:
+        number = space[-2:-1] or "0"
+        changed += f"\ndeclare i64 @{_OWN_HANDLE}{number}(ptr{space})\n"
+    changed = _HANDLE.sub(lambda m: f"call i64 @{_OWN_HANDLE}{(m[2] or '0')[-2:-1] or '0'}({m[1]})", changed)
+    return module if changed == text else llvm.parse_assembly(changed)
+
+
 def _triple(modules: list[Any]) -> str:
     for n, module in enumerate(modules):
         if module.triple and not module.triple.startswith(("nvptx64-", "nvptx-")):
@@ -106,6 +150,25 @@ def _own_target(modules: list[Any]) -> str:
     """The newest target that a function's attributes name."""
     found = [match for m in modules for match in _CPU.finditer(str(m))]
     return str(max(found, key=lambda match: (int(match[2]), match[1]))[1]) if found else ""
+
+
+def _add_shim(llvm: Any, module: Any, text: str, functions: dict[str, list[str]]) -> None:
+    """Link the functions that stand for intrinsics which LLVM lacks."""
+    wanted = [f for f in module.functions if f.is_declaration and f.name in functions]
+    if not wanted:
+        return
+    for function in wanted:
+        name, type_ = functions[function.name]
+        if str(function.global_value_type) != type_:
+            raise Refused(
+                "unsupported", f"@{function.name} is declared as {function.global_value_type}, not as {type_}"
+            )
+        function.name = name
+    library = llvm.parse_assembly(text)
+    library.triple, library.data_layout = module.triple, module.data_layout
+    module.link_in(library)
+    for name in {name for name, _ in functions.values()}:
+        module.get_function(name).linkage = "internal"
 
 
 def _add_libdevice(llvm: Any, module: Any, path: str) -> None:

@@ -26,7 +26,7 @@ def test_most_tests_are_kernels():
     assert len(KERNELS) > 90
 
 
-@rows("name", sorted(KERNELS))
+@rows("name", sorted(KERNELS), share=4)
 def test_outcomes_are_allowed(name):
     kernel, allowed = kernel_of(KERNELS[name]), run(loaded(KERNELS[name]), "8.x", unroll=3)
     assert not allowed.cut

@@ -95,6 +95,10 @@ def test_formatted_stores(device: ptxtools.Device) -> None:
     run("mov.b32 %r0, 0x1ff; sust.p.1d.v4.b32.trap [%s, {2}], {%r0, %r0, %r0, %r0};",
         device.surface(octets, "1d", type="u8", size=[3]), device)  # fmt: skip
     assert octets.download().tolist() == [0, 0, 255]
+    layers = device.upload(np.zeros((2, 3), np.uint8))
+    run("mov.b32 %r0, 200; sust.p.a1d.b32.trap [%s, {1, 2}], {%r0};",
+        device.surface(layers, "a1d", type="u8", size=[3, 2]), device)  # fmt: skip
+    assert layers.download().tolist() == [[0, 0, 0], [0, 0, 200]]
 
 
 def test_reductions(device: ptxtools.Device) -> None:
