@@ -64,7 +64,7 @@ def _cut(ops: list[Op]) -> list[list[Op]]:
 def _sink(ops: list[Op], at: int, generator: random.Random) -> None:
     load = ops[at]
     late = load.kind == "ld" or (load.kind == "atom" and strength(load.opcode) in ("", "relaxed"))
-    if not late or strength(load.opcode) == "acquire" or generator.random() < 0.5:
+    if not late or strength(load.opcode) == "acquire" or generator.random() < 0.35:
         return
     while at + 1 < len(ops) and _passes(load, ops[at + 1]) and generator.random() < 0.9:
         ops[at], ops[at + 1] = ops[at + 1], load

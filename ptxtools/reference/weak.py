@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Location: TypeAlias = tuple[bool, int, int]
 
 #: Writes of a location that are remembered.
-_MOST_WRITES = 12
+_MOST_WRITES = 16
 #: Messages that a fence might still acquire; if there are more, the thread sees everything.
 _MOST_MESSAGES = 200
 _SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -53,7 +53,7 @@ class Message:
 @dataclass(slots=True, eq=False)
 class Write:
     """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read,
-    and directly follows."""
+    and directly follows; later: for one that is forgotten, the next, which stands for it."""
 
     value: Array
     agent: Agent | None = None
@@ -61,6 +61,13 @@ class Write:
     number: int = 0
     messages: tuple[Message, ...] = ()
     behind: Write | None = None
+    later: Write | None = None
+
+
+def _known(write: Write | None) -> Write | None:
+    while write is not None and write.later is not None:
+        write = write.later
+    return write
 
 
 @dataclass(slots=True, eq=False)
@@ -228,7 +235,9 @@ class WeakMemory:
 
     def _read(self, agent: Agent, location: Location, history: list[Write], order: str, scope: str) -> Write:
         low = self._low(agent, location, history)
-        found = history[-1] if self.random.random() < 0.5 else history[self.random.randrange(low, len(history))]
+        choice = self.random.random()
+        at = len(history) - 1 if choice < 0.6 else low if choice < 0.8 else self.random.randrange(low, len(history))
+        found = history[at]
         self._observe(agent, location, history, found, order, scope)
         return found
 
@@ -275,8 +284,11 @@ class WeakMemory:
         agent.view[location] = write
         if at == len(history) - 1:
             buffer.store(np.array([location[1]]), location[2], write.value)
-        if len(history) > _MOST_WRITES:
-            del history[0]
+        if len(history) > _MOST_WRITES:  # one between the oldest and the newest is forgotten
+            place = self.random.randrange(1, len(history) - 1)
+            dropped = history.pop(place)
+            dropped.later = following = history[place]
+            following.number = min(following.number, dropped.number)
 
     def _published(self, agent: Agent, location: Location, order: str, scope: str) -> list[Message]:
         """The release patterns that end with this strong write (8.8)."""
@@ -295,7 +307,7 @@ class WeakMemory:
     def _low(self, agent: Agent, location: Location, history: list[Write]) -> int:
         """The first write of a location that a thread may still read; what it writes goes behind it."""
         self._raise_floor(agent)
-        seen = agent.view.get(location)
+        seen = _known(agent.view.get(location))
         low = 0
         for at, write in enumerate(history):
             if write is seen or write.number <= agent.floor:
@@ -306,7 +318,7 @@ class WeakMemory:
         for location, write in view.items():
             history, mine = self.histories.get(location, ()), agent.view.get(location)
             places = {id(other): at for at, other in enumerate(history)}
-            if places.get(id(write), -1) > places.get(id(mine), -1):
+            if places.get(id(_known(write)), -1) > places.get(id(_known(mine)), -1):
                 agent.view[location] = write
 
     def _is_weak(self, buffer: Buffer) -> bool:

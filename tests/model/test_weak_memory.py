@@ -11,7 +11,7 @@ from tests.model.test_random import texts
 from tests.rows import rows
 
 #: Seeds within which all outcomes of a test with two threads are reached (docs/machine.md).
-SEEDS = 100
+SEEDS = 200
 
 
 def outcomes(kernel, names, seeds):
