@@ -1,5 +1,6 @@
 """Every litmus test of testdata/litmus under every model: its verdict is the one stated, what is forbidden has a
-reason, and every outcome of the simulator, over many seeds, is allowed.
+reason, and every outcome of the simulator, over many seeds, with strong and weak memory, is
+allowed.
 
     python tools/sweep_litmus.py [--seeds N] [PATTERN]
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -48,10 +50,11 @@ def strange_outcomes(path: Path, seeds: int) -> Iterator[str]:
     except TranslationError:
         return
     allowed = run(loaded(path), unroll=3)
-    for seed in range(seeds):
-        outcome = kernel.outcome(seed, allowed.names)
+    for memory, seed in itertools.product(("strong", "weak"), range(seeds)):
+        outcome = kernel.outcome(seed, allowed.names, memory_model=memory)
         if outcome not in allowed.states:
-            yield f"{path.stem}: the simulator reaches {dict(zip(allowed.names, outcome, strict=True))}, seed {seed}"
+            final = dict(zip(allowed.names, outcome, strict=True))
+            yield f"{path.stem}: the simulator reaches {final}, seed {seed}, {memory} memory"
 
 
 def main() -> int:

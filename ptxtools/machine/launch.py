@@ -97,7 +97,8 @@ class Launch:
 
     numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.generations.generation_of`);
     resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads; late: asynchronous
-    work completes as late as allowed (with a seed: some of it); local_bytes: local memory of a thread, stack included;
+    work completes as late as allowed (with a seed: some of it); weak: loads and stores
+    take effect as late or early as the memory model allows; local_bytes: local memory of a thread, stack included;
     deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
     during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
     there are none; counts: what the run has counted, a row for each of `Program.counters`; cache: the model
@@ -121,6 +122,7 @@ class Launch:
     threads: int = 1
     seed: int | None = None
     late: bool = False
+    weak: bool = False
     deadline: float | None = None
     max_instructions: int | None = None
     local_bytes: int = 0

@@ -84,7 +84,8 @@ def values_of(options: Any, *holders: type) -> dict[str, Any]:
 @dataclass(eq=False, repr=False)
 class DeviceOptions:
     """The properties of a device. target None: the first loaded module's; memory: bytes; threads None: one per core;
-    seed: shuffles, on one thread; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
+    seed: shuffles, on one thread; memory_model: "weak" for accesses as late and early as the manual's chapter 8 allows,
+    on the reference engine; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
     `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it; on_grid:
     gets each grid (`machine.launch.Launch`) as it begins; observers: who is told what happens to warps
     (`machine.observers`); optimise: False runs kernels as they are written, each register in a slot of its own."""
@@ -110,6 +111,11 @@ class DeviceOptions:
     seed: int | None = option(
         None, "whole", "--seed", metavar="N", least=0,
         help="Shuffle warps, CTAs and the completion of asynchronous work, repeatably: on one thread, in virtual time.",
+    )  # fmt: skip
+    memory_model: str = option(
+        "strong", "word", "--memory", key="memory", choices=("strong", "weak"), shows_default=True,
+        help="weak: loads and stores take effect as late or early as the memory consistency model allows, as --seed "
+        "has it (on the reference engine).",
     )  # fmt: skip
     numerics: str = option(
         "chip", "word", "--numerics", choices=("chip", "ieee"),

@@ -26,6 +26,7 @@ from .registry import Array, Threads
 
 if TYPE_CHECKING:
     from .barriers import Barrier
+    from .weak import WeakMemory
 
 #: `pc` of a thread that has exited or does not exist in its CTA.
 GONE = 1 << 30
@@ -39,6 +40,7 @@ class Machine:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.program: Program = launch.program
+        self.weak: WeakMemory | None = None  # set by the loop, if the launch wants it
         x, y, z = launch.block
         self.block_threads = x * y * z
         self.warps = -(-self.block_threads // LANES)

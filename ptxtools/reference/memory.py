@@ -135,6 +135,9 @@ def _open(
 @executes("ld")
 def load(m: Machine, op: Op, threads: Threads) -> None:
     """Elements follow each other in memory; the whole vector is aligned to its size (6.4.1)."""
+    if m.weak is not None and m.weak.serves(op):
+        m.weak.load(m, op, threads)
+        return
     count = len(op.dst)
     size = element_bytes(op.dst_types[0])
     values = [_empty(size, len(threads)) for _ in range(count)]
@@ -142,7 +145,7 @@ def load(m: Machine, op: Op, threads: Threads) -> None:
         for number in range(count):
             _load_into(values[number], part, size, number)
     for number in range(count):
-        m.write(op.dst[number], _narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
+        m.write(op.dst[number], narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
 
 
 def _empty(size: int, count: int) -> Any:
@@ -160,13 +163,16 @@ def _load_into(values: Any, part: Part, size: int, number: int) -> None:
         values[part.places] = part.buffer.load(offsets, size)
 
 
-def _narrow(m: Machine, value: Any, type_name: str) -> Any:
+def narrow(m: Machine, value: Any, type_name: str) -> Any:
     """8-bit values are extended inside their 16-bit words."""
     return m.algebra.adapt(value, "b16", type_name) if element_bytes(type_name) == 1 else value
 
 
 @executes("st")
 def store(m: Machine, op: Op, threads: Threads) -> None:
+    if m.weak is not None and m.weak.serves(op):
+        m.weak.store(m, op, threads)
+        return
     count = len(op.src) - 1
     size = element_bytes(op.src_types[1])
     values = {}  # by place: `_` leaves one out
@@ -189,6 +195,9 @@ def store(m: Machine, op: Op, threads: Threads) -> None:
 @executes("atom", "red")
 def atomic(m: Machine, op: Op, threads: Threads) -> None:
     """Threads with the same address take effect one after the other, in the order of their numbers."""
+    if m.weak is not None and m.weak.serves(op):
+        m.weak.atomic(m, op, threads)
+        return
     assert op.opcode is not None
     type_name = op.src_types[1]
     size = element_bytes(type_name)
@@ -253,4 +262,6 @@ def _turns(offsets: Array) -> list[Array]:
 
 @executes("fence")
 def fence(m: Machine, op: Op, threads: Threads) -> None:
-    """Accesses take effect in program order here."""
+    """Accesses take effect in program order here, unless memory is weak."""
+    if m.weak is not None:
+        m.weak.fence(op, threads)

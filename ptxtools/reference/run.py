@@ -20,6 +20,7 @@ from . import clusters, compute, control, counts, events, matrix, mbarrier, memo
 from .deadlocks import deadlock, interrupted, looping
 from .machine import GONE, Machine
 from .registry import ENDINGS, EXECUTORS, Array, Threads
+from .reordered import is_local, reordered
 
 _LOADED = (clusters, compute, control, counts, events, matrix, mbarrier, memory, warp)
 
@@ -34,13 +35,22 @@ _FIRST_LOOK, _STATES = 8, 24
 #: The second number with time limits.
 _STATES_LIMITS = 256
 _STOPPED = "stopped"
+#: What weak memory does itself, and ends of blocks at which threads may have synchronised otherwise.
+_WEAK, _SYNCHRONISING = ("ld", "st", "atom", "red", "fence"), ("barrier", "event", "warpsync")
 #: Blocks between two checks of the clock.
 _CLOCK = 64
 
 
 def run(launch: Launch) -> Outcome:
     """Run a grid. Raises `Trap`."""
-    machine = Machine(launch)
+    if launch.weak:
+        from .weak import WeakMemory
+
+        launch.program = reordered(launch.program, launch.seed or 0)
+        machine = Machine(launch)
+        machine.weak = WeakMemory(machine, launch.seed or 0)
+    else:
+        machine = Machine(launch)
     if launch.observers is not None:
         from .inspection import Inspection
 
@@ -152,7 +162,10 @@ class _Loop:
         else:
             first = int(np.where(ready, m.pc - (m.depth << 32), np.iinfo(np.int64).max).argmin())
         # Yielding threads go along: lanes that have met for an operation of the whole warp stay together.
-        return np.flatnonzero(able & (m.pc == m.pc[first]) & (m.frame == m.frame[first]))
+        together = able & (m.pc == m.pc[first]) & (m.frame == m.frame[first])
+        if m.weak is not None:  # each warp goes its own way
+            together &= m.warp_of == m.warp_of[first]
+        return np.flatnonzero(together)
 
     def _able(self) -> Array:
         """Runnable threads."""
@@ -165,7 +178,7 @@ class _Loop:
         m = self.m
         self.rounds += 1
         memory = m.launch.memory
-        if self.rounds < self.look or memory.open_host:
+        if self.rounds < self.look or memory.open_host or m.weak is not None:
             return False
         most = _STATES if m.schedule.next_time() is None else _STATES_LIMITS
         if self.rounds >= self.look + most or m.schedule.works():
@@ -220,8 +233,12 @@ class _Loop:
             chosen = self._guarded(op, threads)
             if len(chosen):
                 EXECUTORS[op.kind](m, op, chosen)
+                if m.weak is not None and op.kind not in _WEAK and not is_local(op):
+                    m.weak.synchronise(chosen)
         end = block.terminator
         m.instructions += len(threads) * weight(block, number)
+        if m.weak is not None and end.kind in _SYNCHRONISING:
+            m.weak.synchronise(threads)
         ENDINGS[end.kind](m, end, threads)
         self._take_turns(number, threads)
         self.steps += 1

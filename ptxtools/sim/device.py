@@ -118,6 +118,9 @@ class Device:
         _check_options(options, DeviceOptions)
         self.options = options
         self.sms, self.engine, self.seed, self.numerics = options.sms, options.engine, options.seed, options.numerics
+        self.weak = options.memory_model == "weak"
+        if self.weak:  # which only this engine has
+            self.engine, self.seed = "reference", options.seed or 0
         most = DEFAULT_BYTES if options.memory is None else options.memory
         if options.heap is not None and not 0 <= options.heap <= most:
             raise LaunchError(f"a heap of {options.heap:,} bytes does not fit: device memory has {most:,}")
@@ -447,7 +450,8 @@ class Device:
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
-            threads=self._workers(program), seed=self.seed, late=self.late, max_instructions=request.max_instructions,
+            threads=self._workers(program), seed=self.seed, late=self.late, weak=self.weak,
+            max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
             local_bytes=local_bytes(program, self._stack(request)), specials=specials,

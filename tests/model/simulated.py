@@ -135,8 +135,8 @@ class Kernel:
             f"{i.kind}.{order}.global.{i.function}.{_ATOMIC[i.function]} " + ", ".join([*results, place, *values]) + ";"
         )
 
-    def outcome(self, seed, names):
-        """The final values of the names, after a run of this seed."""
+    def outcome(self, seed, names, **options):
+        """The final values of the names, after a run of this seed. options: of the device."""
         memory = np.zeros(max(len(self.memory), 1) * STRIDE // 8, np.int64)
         for at, name in enumerate(self.memory):
             initial = self.test.locations[name].initial
@@ -144,7 +144,7 @@ class Kernel:
                 raise TranslationError("an address in memory")
             memory[at * STRIDE // 8] = initial
         out = np.zeros(max(len(self.registers), 1), np.int64)
-        device = ptxtools.Device("sm_90", seed=seed)
+        device = ptxtools.Device("sm_90", seed=seed, **options)
         block = 32 * (max(self.warps.values()) + 1)
         device.launch(ptxtools.loads(self.text)["t"], len(self.places), block, [memory, out])
         found = {name: int(out[at]) for at, name in enumerate(self.registers)}

@@ -1,0 +1,367 @@
+"""Memory that is as weak as the memory consistency model allows (8): `--memory weak`.
+
+Each location has a history: its writes in an order that extends coherence order (8.9.6), which may differ from the
+order in which they were executed. A thread has a view: of each location the write that it must not look behind, because
+that write is its own, was observed by it, or precedes it in causality order (8.9.5). A read takes any write from there
+on; a write goes anywhere behind it. Views travel as the model's synchronisation does: a write carries messages, the
+views of the release patterns that it belongs to; who reads it in an acquire pattern of fitting scopes joins them to its
+own.
+
+What other operations do to memory (copies, matrices, mbarriers, barriers) is strong: a thread that executes one sees
+afterwards all that was written before. That is less than the model allows, never more.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ptxtools import semantics
+from ptxtools.program.operations import strength
+from ptxtools.program.program import Op
+
+from .machine import Machine, element_bytes
+from .memory import narrow, parts
+from .registry import Array, Threads
+
+if TYPE_CHECKING:
+    from .buffers import Buffer
+
+#: Whether the location is in shared memory, its offset and its size in bytes.
+Location: TypeAlias = tuple[bool, int, int]
+
+#: Writes of a location that are remembered.
+_MOST_WRITES = 16
+#: Messages that a fence might still acquire; if there are more, the thread sees everything.
+_MOST_MESSAGES = 200
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_GRANULE = 8
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """What a release pattern publishes. agent, scope: of its first operation."""
+
+    agent: Agent
+    scope: str
+    view: dict[Location, Write]
+
+
+@dataclass(slots=True, eq=False)
+class Write:
+    """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read,
+    and directly follows; later: for one that is forgotten, the next, which stands for it."""
+
+    value: Array
+    agent: Agent | None = None
+    scope: str = ""
+    number: int = 0
+    messages: tuple[Message, ...] = ()
+    behind: Write | None = None
+    later: Write | None = None
+
+
+def _known(write: Write | None) -> Write | None:
+    while write is not None and write.later is not None:
+        write = write.later
+    return write
+
+
+@dataclass(slots=True, eq=False)
+class Agent:
+    """A thread. floor: it must not look behind writes of lower numbers; all: the floor is to be raised before its next
+    access; fences: views at its release fences, by scope; released: views at its release operations, by location and
+    scope; read: messages that an acquire operation of this location, or a fence, acquires."""
+
+    cta: int
+    cluster: int
+    view: dict[Location, Write] = field(default_factory=dict)
+    floor: int = -1
+    all: bool = False
+    fences: dict[str, dict[Location, Write]] = field(default_factory=dict)
+    released: dict[Location, dict[str, dict[Location, Write]]] = field(default_factory=dict)
+    read: dict[int, tuple[Location, Message]] = field(default_factory=dict)
+
+    def includes(self, scope: str, other: Agent) -> bool:
+        """Whether a scope of this thread includes another one (8.5); all threads of a launch are on one device."""
+        if self is other or scope in ("gpu", "sys"):
+            return True
+        return self.cta == other.cta or (scope == "cluster" and self.cluster == other.cluster)
+
+
+def _mutual(a: Agent, scope: str, b: Agent | None, other: str) -> bool:
+    """Whether operations of two threads are morally strong (8.7), if their locations are the same."""
+    return b is not None and (a is b or (scope != "" and other != "" and a.includes(scope, b) and b.includes(other, a)))
+
+
+def _closed(agent: Agent, scope: str, history: list[Write]) -> set[int]:
+    """Where no write of a thread may be put: between the read and the write of an atomic operation that is morally
+    strong with it (8.10.3)."""
+    places = {id(write): at for at, write in enumerate(history)}
+    found: set[int] = set()
+    for at, write in enumerate(history):
+        if write.behind is not None and _mutual(agent, scope, write.agent, write.scope):
+            found.update(range(places.get(id(write.behind), -1) + 1, at + 1))
+    return found
+
+
+class WeakMemory:
+    """The histories of a launch. seed: of its choices."""
+
+    def __init__(self, machine: Machine, seed: int) -> None:
+        self.m, self.random, self.number = machine, random.Random(seed), 0
+        self.histories: dict[Location, list[Write]] = {}
+        self.owners: dict[tuple[bool, int], set[Location]] = {}
+        self.agents: dict[tuple[int, int], Agent] = {}
+        self.orders: dict[tuple[int, str], Message] = {}  # the last fence.sc of each thread and scope
+
+    def agent(self, thread: int) -> Agent:
+        m = self.m
+        slot = int(m.slot_of[thread])
+        key = int(m.cta_of_slot[slot]), int(m.thread_of[thread])
+        found = self.agents.get(key)
+        if found is None:
+            x, y, z = m.cta_coordinates(slot)
+            cx, cy, cz = m.launch.cluster
+            gx, gy, _ = m.launch.grid
+            cluster = x // cx + gx * (y // cy + gy * (z // cz))
+            found = self.agents[key] = Agent(key[0], cluster)
+        return found
+
+    def serves(self, op: Op) -> bool:
+        """Whether an access is one of this memory: 16 bytes at once are strong."""
+        types = op.dst_types if op.kind == "ld" else op.src_types[1:]
+        return element_bytes(types[0]) in _WORDS
+
+    def synchronise(self, threads: Threads) -> None:
+        """These threads see, from their next access on, everything that was written before it."""
+        for thread in threads:
+            self.agent(int(thread)).all = True
+
+    # --- executors ---
+
+    def load(self, m: Machine, op: Op, threads: Threads) -> None:
+        count, size = len(op.dst), element_bytes(op.dst_types[0])
+        order, scope = _ordered(op)
+        values = [np.zeros(len(threads), _WORDS[size]) for _ in range(count)]
+        for part in parts(m, op, threads, size * count, write=False):
+            for place, offset in zip(part.places, part.offsets, strict=True):
+                agent = self.agent(int(threads[place]))
+                for number in range(count):
+                    at = int(offset) + size * number
+                    if not self._is_weak(part.buffer):
+                        values[number][place] = part.buffer.load(np.array([at]), size)[0]
+                        continue
+                    location, history = self._history(part.buffer, at, size)
+                    values[number][place] = self._read(agent, location, history, order, scope).value[0]
+        for number in range(count):
+            m.write(op.dst[number], narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
+
+    def store(self, m: Machine, op: Op, threads: Threads) -> None:
+        size = element_bytes(op.src_types[1])
+        order, scope = _ordered(op)
+        values = {
+            number: m.source(ref, op.src_types[number + 1], threads)
+            for number, ref in enumerate(op.src[1:]) if ref is not None
+        }  # fmt: skip
+        for part in parts(m, op, threads, size * (len(op.src) - 1), write=True):
+            for place, offset in zip(part.places, part.offsets, strict=True):
+                agent = self.agent(int(threads[place]))
+                for number, value in values.items():
+                    at = int(offset) + size * number
+                    one = value[place : place + 1]
+                    if self._is_weak(part.buffer):
+                        location, history = self._history(part.buffer, at, size)
+                        self._write(agent, location, history, one, order, scope, part.buffer)
+                    else:
+                        part.buffer.store(np.array([at]), size, one)
+
+    def atomic(self, m: Machine, op: Op, threads: Threads) -> None:
+        """One element of one thread after the other."""
+        assert op.opcode is not None
+        type_name = op.src_types[1]
+        size = element_bytes(type_name)
+        order, scope = _ordered(op)
+        sources = zip(op.src[1:], op.src_types[1:], strict=True)
+        operands = [m.source(ref, t, threads) for ref, t in sources if ref is not None]
+        vector = max(1, len(op.dst) if op.kind == "atom" else len(operands))
+        vector = vector if any(op.opcode.has(width) for width in ("v2", "v4", "v8")) else 1
+        rule = semantics.atomic(op.opcode)
+        assert rule is not None
+        olds = [np.zeros(len(threads), _WORDS[size]) for _ in range(vector)]
+        for part in parts(m, op, threads, size * vector, write=True):
+            for place, offset in zip(part.places, part.offsets, strict=True):
+                agent = self.agent(int(threads[place]))
+                for number in range(vector):
+                    own = [operands[number]] if vector > 1 else operands
+                    location, history = self._history(part.buffer, int(offset) + size * number, size)
+                    read = self._taken(agent, location, history, scope)
+                    messages = read.messages if _mutual(agent, scope, read.agent, read.scope) else ()
+                    if op.kind == "atom":
+                        self._observe(agent, location, history, read, order, scope)
+                    new = rule(m.algebra, type_name, read.value, *[value[place : place + 1] for value in own])
+                    self._write(agent, location, history, new, order, scope, part.buffer, read, messages)
+                    olds[number][place] = read.value[0]
+        for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
+            m.write(ref, old, t, threads)
+
+    def fence(self, op: Op, threads: Threads) -> None:
+        assert op.opcode is not None
+        if op.opcode.has("proxy"):
+            self.synchronise(threads)
+            return
+        order, scope = _fenced(op)
+        for thread in threads:
+            self._fence(self.agent(int(thread)), order, scope)
+
+    # --- one thread ---
+
+    def _fence(self, agent: Agent, order: str, scope: str) -> None:
+        self._raise_floor(agent)
+        if order != "release":
+            for _, message in list(agent.read.values()):
+                if _mutual(agent, scope, message.agent, message.scope):
+                    self._join(agent, message.view)
+        if order == "sc":
+            for message in self.orders.values():
+                if _mutual(agent, scope, message.agent, message.scope):
+                    self._join(agent, message.view)
+            self.orders[id(agent), scope] = Message(agent, scope, dict(agent.view))
+        if order != "acquire":
+            agent.fences[scope] = dict(agent.view)
+
+    def _read(self, agent: Agent, location: Location, history: list[Write], order: str, scope: str) -> Write:
+        low = self._low(agent, location, history)
+        choice = self.random.random()
+        at = len(history) - 1 if choice < 0.6 else low if choice < 0.8 else self.random.randrange(low, len(history))
+        found = history[at]
+        self._observe(agent, location, history, found, order, scope)
+        return found
+
+    def _observe(
+        self, agent: Agent, location: Location, history: list[Write], found: Write, order: str, scope: str
+    ) -> None:
+        """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4)."""
+        if not _mutual(agent, scope, found.agent, found.scope):
+            return
+        self._join(agent, {location: found})
+        for message in found.messages:
+            agent.read[id(message)] = (location, message)
+        if order in ("acquire", "acq_rel"):
+            for where, message in list(agent.read.values()):
+                if where == location and _mutual(agent, scope, message.agent, message.scope):
+                    self._join(agent, message.view)
+        if len(agent.read) > _MOST_MESSAGES:
+            agent.read.clear()
+            agent.all = True
+
+    def _taken(self, agent: Agent, location: Location, history: list[Write], scope: str) -> Write:
+        """What an atomic operation reads: no write that a morally strong one has taken (8.10.3)."""
+        low = self._low(agent, location, history)
+        closed = _closed(agent, scope, history)
+        free = [write for at, write in enumerate(history) if at >= low and at + 1 not in closed]
+        return free[-1] if self.random.random() < 0.5 else self.random.choice(free)
+
+    def _write(
+        self, agent: Agent, location: Location, history: list[Write], value: Array, order: str, scope: str,
+        buffer: Buffer, behind: Write | None = None, messages: tuple[Message, ...] = (),
+    ) -> None:  # fmt: skip
+        low = self._low(agent, location, history)
+        if behind is not None:
+            at = history.index(behind) + 1
+        else:
+            closed = _closed(agent, scope, history)
+            free = [at for at in range(low + 1, len(history) + 1) if at not in closed]
+            at = free[-1] if self.random.random() < 0.5 else self.random.choice(free)
+        self.number += 1
+        if scope:
+            messages += tuple(self._published(agent, location, order, scope))
+        write = Write(np.array(value), agent, scope, self.number, messages, behind)
+        history.insert(at, write)
+        agent.view[location] = write
+        if at == len(history) - 1:
+            buffer.store(np.array([location[1]]), location[2], write.value)
+        if len(history) > _MOST_WRITES:  # one between the oldest and the newest is forgotten
+            place = self.random.randrange(1, len(history) - 1)
+            dropped = history.pop(place)
+            dropped.later = following = history[place]
+            following.number = min(following.number, dropped.number)
+
+    def _published(self, agent: Agent, location: Location, order: str, scope: str) -> list[Message]:
+        """The release patterns that end with this strong write (8.8)."""
+        found = [Message(agent, first, view) for first, view in agent.fences.items()]
+        if order in ("release", "acq_rel"):
+            agent.released.setdefault(location, {})[scope] = dict(agent.view)
+        found += [Message(agent, first, view) for first, view in agent.released.get(location, {}).items()]
+        return found
+
+    # --- views and histories ---
+
+    def _raise_floor(self, agent: Agent) -> None:
+        if agent.all:
+            agent.floor, agent.all = self.number, False
+
+    def _low(self, agent: Agent, location: Location, history: list[Write]) -> int:
+        """The first write of a location that a thread may still read; what it writes goes behind it."""
+        self._raise_floor(agent)
+        seen = _known(agent.view.get(location))
+        low = 0
+        for at, write in enumerate(history):
+            if write is seen or write.number <= agent.floor:
+                low = at
+        return low
+
+    def _join(self, agent: Agent, view: dict[Location, Write]) -> None:
+        for location, write in view.items():
+            history, mine = self.histories.get(location, ()), agent.view.get(location)
+            places = {id(other): at for at, other in enumerate(history)}
+            if places.get(id(_known(write)), -1) > places.get(id(_known(mine)), -1):
+                agent.view[location] = write
+
+    def _is_weak(self, buffer: Buffer) -> bool:
+        return buffer is self.m.memory or buffer is self.m.shared
+
+    def _history(self, buffer: Buffer, offset: int, size: int) -> tuple[Location, list[Write]]:
+        """The writes of a location. It begins anew if something else has written there, or accesses of another size."""
+        location: Location = (buffer is self.m.shared, offset, size)
+        now = np.array(buffer.load(np.array([offset]), size))
+        found = self.histories.get(location)
+        if found is not None and found[-1].value[0] == now[0]:
+            return location, found
+        granules = [(location[0], at) for at in range(offset // _GRANULE, (offset + size - 1) // _GRANULE + 1)]
+        for granule in granules:
+            for other in list(self.owners.get(granule, ())):
+                if other[1] < offset + size and offset < other[1] + other[2]:
+                    self.histories.pop(other, None)
+                    self.owners[granule].discard(other)
+            self.owners.setdefault(granule, set()).add(location)
+        self.histories[location] = history = [Write(now)]
+        return location, history
+
+
+_WORDS: dict[int, Any] = {1: np.uint16, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def _ordered(op: Op) -> tuple[str, str]:
+    """Order and scope of an access (8.4): "" for a weak one."""
+    order = strength(op.opcode)
+    assert op.opcode is not None
+    if op.kind in ("atom", "red"):
+        order = order or "relaxed"
+    if order in ("volatile", "mmio"):
+        return "relaxed", "sys"
+    if not order:
+        return "", ""
+    return order, next((scope for scope in _SCOPES if op.opcode.has(scope)), "gpu")
+
+
+def _fenced(op: Op) -> tuple[str, str]:
+    """Order and scope of a memory fence; membar is fence.sc (9.7.13.4)."""
+    assert op.opcode is not None
+    scope = next((scope for scope in _SCOPES if op.opcode.has(scope)), "gpu" if op.opcode.has("gl") else "sys")
+    if op.opcode.text.startswith("membar"):
+        return "sc", scope
+    return next((order for order in ("sc", "acquire", "release") if op.opcode.has(order)), "acq_rel"), scope

@@ -1,0 +1,105 @@
+"""`--memory weak`: the simulator shows what the model allows, and nothing else."""
+
+import numpy as np
+import pytest
+
+import ptxtools
+from ptxtools.model.executions import run
+from tests.model.simulated import Kernel
+from tests.model.suite import FOLDER, loaded
+from tests.model.test_random import texts
+from tests.rows import rows
+
+#: Seeds within which all outcomes of a test with two threads are reached (docs/machine.md).
+SEEDS = 200
+
+
+def outcomes(kernel, names, seeds):
+    return [kernel.outcome(seed, names, memory_model="weak") for seed in seeds]
+
+
+@rows("name", ["MP", "SB", "LB", "R+fence.acq_rel", "CoRR+weak-reads", "2+2W", "Atom+max-cta"])
+def test_every_outcome_is_reached(name):
+    """Stale reads, late loads, writes that others order differently, increments that are lost."""
+    test = loaded(FOLDER / f"{name}.litmus")
+    kernel, allowed = Kernel(test), run(test)
+    seen = set()
+    for seed in range(SEEDS):
+        seen.add(kernel.outcome(seed, allowed.names, memory_model="weak"))
+        assert seen <= set(allowed.states), (seed, seen)
+        if seen == set(allowed.states):
+            break
+    assert seen == set(allowed.states), (seen, allowed.states)
+
+
+@rows("name", ["MP+rel+acq", "SB+fence.sc", "2+2W+fence.sc", "CoRR", "LB+data", "Atom+max-both", "Chain+atom", "MP+bar",
+               "WRC+rel+acq", "MP+overwritten-flag"])  # fmt: skip
+def test_what_is_forbidden_does_not_happen(name):
+    test = loaded(FOLDER / f"{name}.litmus")
+    kernel, allowed = Kernel(test), run(test)
+    assert not allowed.allowed
+    assert set(outcomes(kernel, allowed.names, range(3))) <= set(allowed.states)
+
+
+@rows("text", texts(21, 5, 2, 4) + texts(22, 3, 3, 3), ids=[f"random-{at}" for at in range(8)])
+def test_random_tests(text):
+    """tools/sweep_litmus.py has more seeds and all tests of the test data."""
+    from tests.model.suite import read
+
+    test = read(text)
+    kernel, allowed = Kernel(test), run(test)
+    assert set(outcomes(kernel, allowed.names, range(2))) <= set(allowed.states), text
+
+
+KERNEL = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry t(.param .u64 a)
+{
+    .reg .pred %p; .reg .b32 %r<9>; .reg .b64 %rd<4>;
+    .shared .u32 buf[64];
+    ld.param.u64 %rd1, [a];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd2, %rd1, %rd2;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, buf;
+    add.u32 %r3, %r3, %r2;
+    st.shared.u32 [%r3], %r1;
+    bar.sync 0;
+    xor.b32 %r2, %r2, 252;
+    mov.u32 %r4, buf;
+    add.u32 %r4, %r4, %r2;
+    ld.shared.u32 %r5, [%r4];
+    st.global.u8 [%rd2+1], 7;
+    st.global.u16 [%rd2+2], %r5;
+    ld.global.u32 %r6, [%rd2];
+    red.global.add.u32 [%rd1+256], %r6;
+    ret;
+}
+"""
+
+
+def test_a_kernel_with_barriers_and_accesses_of_several_sizes_is_right():
+    """A program without races has one outcome, whatever memory may do."""
+    module = ptxtools.loads(KERNEL)
+    for seed in range(3):
+        values = np.zeros(65, np.uint32)
+        ptxtools.Device(seed=seed, memory_model="weak").launch(module["t"], 1, 64, [values])
+        expected = (63 - np.arange(64, dtype=np.uint32) << 16) + (7 << 8)
+        assert (values[:64] == expected).all() and values[64] == expected.sum(dtype=np.uint32), seed
+
+
+def test_a_missing_fence_fails_for_some_seed_and_a_seed_repeats():
+    test = loaded(FOLDER / "MP.litmus")
+    kernel, names = Kernel(test), ("P1:r0", "P1:r1")
+    first = outcomes(kernel, names, range(12))
+    assert (1, 0) in first and first[:2] == outcomes(kernel, names, range(2))
+    assert (1, 0) not in {kernel.outcome(seed, names) for seed in range(2)}
+
+
+def test_the_option():
+    device = ptxtools.Device(memory_model="weak")
+    assert device.engine == "reference" and device.seed == 0
+    with pytest.raises(ptxtools.LaunchError, match="strange"):
+        ptxtools.Device(memory_model="strange")
