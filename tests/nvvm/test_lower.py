@@ -158,6 +158,7 @@ REFUSED = {
     "broken rule": ("define i32 @k(i1 %c) {\n  br i1 %c, label %x, label %y\nx:\n  %a = add i32 1, 1\n  br label %y\n"
                     "y:\n  ret i32 %a\n}\n", "NVVM901", "does not dominate"),
     "not UTF-8": (b"; caf\xe9\n" + PLAIN.encode(), "NVVM901", "0xe9"),
+    "a name that is not UTF-8": (PLAIN + 'declare void @"\\84"()\n', "NVVM901", "is not UTF-8"),
     "a NUL": ("; \0\n" + PLAIN, "NVVM901", "NUL"),
     "damaged bitcode": (b"BC\xc0\xde" + bytes(40), "NVVM901", ""),
     "thread-local": ("@x = thread_local global i32 0\ndefine ptr @k() {\n  ret ptr @x\n}\n", "NVVM902", "@k"),
