@@ -51,6 +51,9 @@ def main() -> None:
         answer = {"done": True}
     except Refused as error:
         text, answer = "", {"done": False, "kind": error.kind, "message": error.message, "module": error.module}
+    except UnicodeDecodeError:  # by llvmlite, of what it gets from LLVM
+        message = "a name or text in the module is not UTF-8"
+        text, answer = "", {"done": False, "kind": "parse", "message": message, "module": -1}
     sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n" + text.encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()
 

@@ -1,6 +1,7 @@
 """Where PTX came from: lines of the `.ll`, or what the module itself says."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from ptxtools.nvvm import Lowering, lower
 from ptxtools.nvvm.lines import with_lines
 from tests.rows import rows
 
+DATA = Path(__file__).parents[2] / "testdata" / "nvvm"
 #: A kernel with most that a line may have; the number in the comment is the line that the next instruction is on.
 TEXT = """; kernel
 target triple = "nvptx64-nvidia-cuda"
@@ -103,6 +105,19 @@ def test_own_locations_survive():
     with pytest.raises(ptxtools.Trap) as caught:
         device.launch(module["k"], grid=1, block=1, args=[8, 0])
     assert (caught.value.source.file, caught.value.source.line) == ("/src/saxpy.cu", 42)
+
+
+def test_text_in_the_style_of_triton_runs_and_traps_in_python():
+    module = ptxtools.load(DATA / "triton_style.ll")
+    assert module.target == "sm_90a"
+    device = ptxtools.Device(module.target)
+    x, y = np.arange(200, dtype=np.float32), np.full(200, 0.5, np.float32)
+    out = device.upload(np.zeros(200, np.float32))
+    device.launch(module["add_kernel"], grid=2, block=128, args=[x, y, out, 200, None])
+    assert (out.download() == x + y).all()
+    with pytest.raises(ptxtools.Trap) as caught:
+        device.launch(module["add_kernel"], grid=2, block=128, args=[x, y, None, 200, None])
+    assert (caught.value.source.file, caught.value.source.line) == ("/src/add.py", 18)
 
 
 def test_full_debug_information_is_ptx_without_errors():

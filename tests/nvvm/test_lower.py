@@ -1,5 +1,6 @@
 """NVVM IR is lowered and run: by both engines, from text and bitcode of both dialects, through every door."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -100,12 +101,11 @@ def test_launch_files_take_it(folder, capsys):
     assert exit_status(run, "ptx-run", ["--launch", "case.toml"]) == 0, capsys.readouterr().err
 
 
-def test_standard_input_takes_it(folder):
-    text = (folder / "k.ll").read_bytes()
-    line = [sys.executable, "-m", "ptxtools", "as", "--emit", "ptx", "-"]
-    done = subprocess.run(line, input=text, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert b".entry vecadd(" in done.stdout
+def test_standard_input_takes_it(folder, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((folder / "k.ll").read_bytes())))
+    assert exit_status(assemble, "ptx-as", ["--emit", "ptx", "-"]) == 0
+    said = capsys.readouterr().out
+    assert ".entry vecadd(" in said and '.file\t1 "<stdin>"' in said
 
 
 def test_errors_have_their_place_in_the_text(folder, capsys):
@@ -158,6 +158,7 @@ REFUSED = {
     "broken rule": ("define i32 @k(i1 %c) {\n  br i1 %c, label %x, label %y\nx:\n  %a = add i32 1, 1\n  br label %y\n"
                     "y:\n  ret i32 %a\n}\n", "NVVM901", "does not dominate"),
     "not UTF-8": (b"; caf\xe9\n" + PLAIN.encode(), "NVVM901", "0xe9"),
+    "a name that is not UTF-8": (PLAIN + 'declare void @"\\84"()\n', "NVVM901", "is not UTF-8"),
     "a NUL": ("; \0\n" + PLAIN, "NVVM901", "NUL"),
     "damaged bitcode": (b"BC\xc0\xde" + bytes(40), "NVVM901", ""),
     "thread-local": ("@x = thread_local global i32 0\ndefine ptr @k() {\n  ret ptr @x\n}\n", "NVVM902", "@k"),
