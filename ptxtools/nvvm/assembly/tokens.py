@@ -12,6 +12,7 @@ _TOKEN = re.compile(
     r"|[-+]?\d+\.\d*(?:[eE][-+]?\d+)?(?![-a-zA-Z$._0-9:])|[us]?0x[KLMHR]?[0-9a-fA-F]+|-?\d+(?![-a-zA-Z$._0-9])"
     r"|[-a-zA-Z$._0-9]+|[^\s]|\Z)"
 )
+_WORD = re.compile(r"[%@!#]?[-\w.$]+|\S")
 #: Empty tokens behind the end: as many as a statement is looked ahead.
 AHEAD = 8
 
@@ -26,6 +27,12 @@ def tokens(text: str) -> tuple[list[str], list[int]]:
 def words(text: str) -> frozenset[str]:
     """The words of a list."""
     return frozenset(text.split())
+
+
+def word_end(text: str, at: int) -> int:
+    """Where the word at an offset ends."""
+    found = _WORD.match(text, at)
+    return found.end() if found else at
 
 
 def unescaped(token: str) -> str:

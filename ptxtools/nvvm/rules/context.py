@@ -6,6 +6,7 @@ from ptxtools.diagnostics import Diagnostic, Requires, Severity, Source, Span
 
 from ..assembly import types
 from ..assembly.nodes import Module, Value, Word
+from ..assembly.tokens import word_end
 from ..assembly.types import Type
 from .levels import IGNORED, SECTIONS
 
@@ -48,8 +49,9 @@ class Context:
         self.error(code, (value.at, value.end), message, *help)
 
     def at_name(self, code: str, at: int, name: str, message: str, *help: str) -> None:
-        """name: what stands at the place."""
-        self.error(code, (at, at + len(name)), message, *help)
+        """name: what stands at the place; if it is written otherwise there, the finding marks the word."""
+        end = at + len(name) if self.source.text.startswith(name, at) else word_end(self.source.text, at)
+        self.error(code, (at, end), message, *help)
 
     def needs(self, code: str, span: Span, what: str, arch: int) -> None:
         """Report what the target, if one is known, is too old for."""
