@@ -7,6 +7,7 @@ from ptxtools.nvvm.rules.headers import LAYOUT
 
 DATA = Path(__file__).parents[2] / "testdata" / "nvvm"
 _HEAD = f'target datalayout = "{LAYOUT}"\ntarget triple = "nvptx64-nvidia-cuda"\n'
+_VERSION = "!nvvmir.version = !{!90}\n!90 = !{i32 2, i32 0, i32 3, i32 1}\n"
 _TYPED = re.compile(r"(?<![\w.])(?:void|[%\w.]+|\{[^{}()*]*\}|<[^<>]*>|\[[^\[\]*]*\])(?: \((?:[^()*]|ptr)*\))?"
                     r"( addrspace\(\d+\))?\*")  # fmt: skip
 
@@ -24,7 +25,9 @@ def cases():
 def module(body, dialect="7"):
     """A whole module in a dialect."""
     if "target datalayout" not in body:
-        body = _HEAD + body
+        body = _HEAD + body.rstrip() + "\n"
+    if "!nvvmir.version" not in body:
+        body += _VERSION
     return modern(body) if dialect == "modern" else body
 
 

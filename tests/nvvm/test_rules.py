@@ -11,7 +11,7 @@ from ptxtools.nvvm.intrinsics import intrinsics
 from ptxtools.nvvm.rules import verify
 from ptxtools.nvvm.rules.levels import IGNORED, LEVELS
 
-from .cases import cases, modern, module
+from .cases import DATA, cases, modern, module
 
 BARRIER = "declare void @llvm.nvvm.cluster.barrier(i32)\n"
 
@@ -31,6 +31,15 @@ def test_every_rule_has_a_case():
     # NVVM102 is bitcode, NVVM104 the target: tests of their own
     had = {code for _, codes, _, _ in cases() for code in codes}
     assert set(LEVELS) - had == {"NVVM102", "NVVM104"}
+
+
+def test_what_is_legal_here_libnvvm_accepts():
+    """testdata/nvvm/libnvvm.txt has its verdicts; what it lets pass of the illegal is the reason for these rules."""
+    rows = [line.split(" | ") for line in (DATA / "libnvvm.txt").read_text().splitlines()[1:]]
+    said = {(name, dialect): verdict for name, dialect, verdict in rows}
+    legal = {(name, dialect): not codes for name, codes, dialect, _ in cases()}
+    assert said.keys() == legal.keys(), "run tools/nvvm_verdicts.py --write"
+    assert [one for one, verdict in said.items() if legal[one] and verdict != "accepted"] == []
 
 
 def test_all_intrinsics_are_known_in_both_dialects():

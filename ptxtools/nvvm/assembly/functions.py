@@ -204,13 +204,13 @@ class FunctionReader(BodyReader):
         return one.op not in ("store", "fence", "cleanupret") and (one.op not in TERMINATORS)
 
     def _number(self, name: str, at: int) -> None:
-        """Hold a numbered name against the next number: numbers go up one by one."""
-        if not name[1:2].isdigit() or not _NUMBER.fullmatch(name):
+        """Hold a numbered name against the next number. Numbers go up, before LLVM 17 one by one."""
+        if not name[1:2].isdecimal() or not _NUMBER.fullmatch(name):
             return
         number = int(name[1:]) if len(name) < 12 else -1
         if number != self._next and not self._made.broken:
-            token = next((i for i in range(self.i, -1, -1) if self.starts[i] == at), self.i)
-            self.report(Malformed(f"expected the number %{self._next}, found {name}", token, "NVVM117"))
+            word = f"expected the number %{self._next}, found {name}", at
+            (self.module.gaps if number > self._next else self.module.steps_back).append(word)
         self._next = max(number, self._next) + 1
 
     def _skip_line(self, token: int) -> None:

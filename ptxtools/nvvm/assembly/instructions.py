@@ -131,7 +131,7 @@ class BodyReader(ValueReader):
 
     def _positions(self) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
-        while self.texts[self.i] == "," and self.texts[self.i + 1][:1].isdigit():
+        while self.texts[self.i] == "," and self.texts[self.i + 1][:1].isdecimal():
             self.i += 1
             found.append((self.number(), self.starts[self.i - 1]))
         if not found:
@@ -299,7 +299,7 @@ class BodyReader(ValueReader):
 
     def conventions(self) -> list[Word]:
         found = self._words(CONVENTIONS)
-        if self.texts[self.i] == "cc" and self.texts[self.i + 1].isdigit():
+        if self.texts[self.i] == "cc" and self.texts[self.i + 1].isdecimal():
             at = self.at()
             self.i += 2
             found.append((self.since(at), at))

@@ -141,7 +141,8 @@ class Named:
 
 @dataclass(slots=True)
 class Module:
-    """The tree of a text."""
+    """The tree of a text. strange: what NVVM IR lacks at the top level; gaps, steps_back: numbers out of order, with
+    what is wrong; typed_at, opaque_at: the first pointers of both sorts, -1 if there is none."""
 
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -155,5 +156,7 @@ class Module:
     triples: list[Word] = field(default_factory=list)
     inline: list[Word] = field(default_factory=list)
     strange: list[Word] = field(default_factory=list)
+    gaps: list[Word] = field(default_factory=list)
+    steps_back: list[Word] = field(default_factory=list)
     typed_at: int = -1
     opaque_at: int = -1

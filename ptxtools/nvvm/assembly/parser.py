@@ -174,7 +174,7 @@ class Parser(FunctionReader):
         if name == "!":
             raise self.expected("metadata")
         self.demand("=")
-        if name[1:].isdigit():
+        if name[1:].isdecimal():
             node = self._node(name, at)
             if name in self.module.metadata:
                 raise Malformed(f"redefinition of metadata '{name}'", self.i - 1, "NVVM110")

@@ -64,7 +64,7 @@ class Reader:
 
     def number(self) -> int:
         token = self.texts[self.i]
-        if not token.lstrip("-").isdigit() or not token.isascii() or len(token) > 20:
+        if not token.removeprefix("-").isdecimal() or len(token) > 20:
             raise self.expected("a number")
         self.i += 1
         return int(token)

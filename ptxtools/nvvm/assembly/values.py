@@ -59,9 +59,9 @@ class ValueReader(Reader):
         if token in _WORDS:
             self.i = i + 1
             return Value("word", token, type, at)
-        if first.isdigit() or first in ("-", "+"):
+        if first.isdecimal() or first in ("-", "+"):
             self.i = i + 1
-            if token.lstrip("-").isdigit():
+            if token.removeprefix("-").isdecimal():
                 return Value("int", token, type, at)
             if _NUMBER.fullmatch(token):
                 return Value("float", token, type, at)
@@ -143,7 +143,7 @@ class ValueReader(Reader):
         while not self.take(")"):
             if found:
                 self.demand(",")
-            if self.texts[self.i].isdigit():
+            if self.texts[self.i].isdecimal():
                 found.append(Value("int", self.texts[self.i], types.I32, self.at()))
                 self.i += 1
             else:
@@ -199,7 +199,7 @@ class ValueReader(Reader):
                 after = self.texts[self.i]
                 if after == "(" and token in _WITH_LIST:
                     self.in_parentheses()
-                elif (token == "align" and after.isdigit()) or (after == "=" and token in ("align", "alignstack")):
+                elif (token == "align" and after.isdecimal()) or (after == "=" and token in ("align", "alignstack")):
                     self.take("=")
                     self.number()
             else:

@@ -53,7 +53,7 @@ def _check_constraints(context: Context, value: Value, result: Type, arguments: 
             continue
         output = text.startswith("=")
         letter = text.lstrip("=&+%!")
-        if letter.isdigit() and not output and int(letter[:4]) < len(registers):
+        if letter.isdecimal() and not output and int(letter[:4]) < len(registers):
             register = registers[int(letter[:4])]
             if inputs:
                 inputs.pop(0)

@@ -99,7 +99,7 @@ def check_groups(context: Context) -> None:
     module = context.module
     for use in module.group_uses:
         if use[0] not in module.groups:
-            context.at_word("NVVM110", use, f"use of undefined attribute group '{use[0]}'")
+            context.at_word("NVVM234", use, f"attribute group '{use[0]}' is not defined, and adds nothing")
     only = context.intrinsic_groups - context.used_groups
     for name, group in module.groups.items():
         for word in group:

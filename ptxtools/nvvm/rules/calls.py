@@ -195,7 +195,7 @@ def _check_argument(context: Context, value: Value, number: int, found: Intrinsi
     if value.kind != "int":
         if found.section != _FLAGS:
             context.at_value(CONSTANT, value, f"argument {number + 1} of '{found.name}' must be a constant")
-    elif value.text.lstrip("-").isdigit() and len(value.text) < 20 and int(value.text) not in values:
+    elif value.text.lstrip("-").isdecimal() and len(value.text) < 20 and int(value.text) not in values:
         allowed = ", ".join(map(str, values))
         context.at_value(CONSTANT, value, f"argument {number + 1} of '{found.name}' is {value.text}: it must be "
                          f"{'one of ' if len(values) > 1 else ''}{allowed}")  # fmt: skip

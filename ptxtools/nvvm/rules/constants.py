@@ -39,7 +39,7 @@ def _int(context: Context, value: Value) -> str:
         return ""
     number, bits = int(value.text[:2500]), value.type.bits
     if not -(1 << (bits - 1)) <= number < 1 << bits and bits <= 64:
-        return f"{value.text[:40]} does not fit {value.type}"
+        context.at_value("NVVM119", value, f"{value.text[:40]} does not fit {value.type}: its upper bits are dropped")
     return ""
 
 

@@ -38,7 +38,7 @@ def check_name(context: Context, name: str, at: int) -> None:
     plain = name[1:].strip('"')
     if plain.startswith(("llvm.nvvm.", "nvvm.")):
         context.at_name("NVVM202", at, name, f"'{name}' is reserved: names of users do not begin with 'nvvm.'")
-    elif plain.startswith("llvm.") or name[1:].isdigit():
+    elif plain.startswith("llvm.") or name[1:].isdecimal():
         return
     elif not _NAME.fullmatch("@" + plain):
         wrong = next((one for one in plain if not re.match(r"[a-zA-Z$_0-9]", one)), plain[:1])

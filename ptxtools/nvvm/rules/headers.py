@@ -48,6 +48,8 @@ def check_headers(context: Context) -> None:
     for name, at in module.type_uses.items():
         if name not in module.types:
             context.at_name("NVVM110", at, name, f"use of undefined type '{name}'")
+    for message, at in module.steps_back + (module.gaps if not context.modern else []):
+        context.at_name("NVVM117", at, "%", message)
     _check_recursion(context)
     _check_version(context)
     _check_flags(context)
@@ -118,13 +120,18 @@ def integer(value: Value | None) -> int | None:
     """The number that a constant i32 in metadata is."""
     if value is not None and value.kind == "metadata" and value.parts:
         value = value.parts[0]
-    if value is None or value.kind != "int" or value.type.kind != "int" or not value.text.lstrip("-").isdigit():
+    if value is None or value.kind != "int" or value.type.kind != "int" or not value.text.lstrip("-").isdecimal():
         return None
     return int(value.text) if len(value.text) < 20 else None
 
 
 def _check_version(context: Context) -> None:
-    for node, word in _nodes(context, "!nvvmir.version"):
+    """The version of NVVM IR (1, 3.15). That of the debug metadata has had minor versions since."""
+    nodes = _nodes(context, "!nvvmir.version")
+    if not nodes:
+        message = "the module has no version of NVVM IR: it is of version 1.0, with which 2.0 is not compatible"
+        context.error("NVVM218", (0, 0), message, "!nvvmir.version = !{!0} and !0 = !{i32 2, i32 0, i32 3, i32 1}")
+    for node, word in nodes:
         numbers = [integer(one) for one in node.operands]
         if (
             len(numbers) not in (2, 4)
@@ -132,14 +139,10 @@ def _check_version(context: Context) -> None:
             or any(one and one.type.text != "i32" for one in node.operands)
         ):
             context.at_name("NVVM218", node.at, node.name, "a version of NVVM IR is two or four constants of type i32")
-            continue
-        version, debug = tuple(numbers[:2]), tuple(numbers[2:])
-        for have, newest, what in ((version, VERSION, "NVVM IR"), (debug, DEBUG_VERSION, "its debug metadata")):
-            if (have and (have[0] or 0) > newest[0]) or (
-                have == (*newest[:1], have[1] if have else 0) and (have[1] or 0) > newest[1]
-            ):
-                context.at_word("NVVM218", word, f"version {have[0]}.{have[1]} of {what} is not known: the newest is "
-                                f"{newest[0]}.{newest[1]}")  # fmt: skip
+        elif tuple(numbers[:2]) != VERSION:
+            context.at_word("NVVM218", word, f"version {numbers[0]}.{numbers[1]} of NVVM IR is not compatible with 2.0")
+        elif len(numbers) == 4 and numbers[2] != DEBUG_VERSION[0]:
+            context.at_word("NVVM218", word, f"version {numbers[2]}.{numbers[3]} of the debug metadata is not known")
 
 
 def _check_flags(context: Context) -> None:

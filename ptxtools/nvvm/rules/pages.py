@@ -45,6 +45,13 @@ Values without a name are numbered from %0 on: parameters, blocks and results sh
 `zeroext` is for integers, `byval` for pointers, an alignment is a power of two, and a load that is not atomic has no
 ordering.
 
+# NVVM119 | constant that does not fit its type | LLVM | ignored
+The number has more bits than its type, and LLVM drops the upper ones: `i8 256` is 0.
+
+# NVVM120 | call with another type than the function has | LLVM | ignored
+Where pointers are opaque, LLVM takes a call whose arguments or result are not those of the function. What it does is
+undefined.
+
 # NVVM201 | name that NVVM IR does not allow | 2 | illegal
 Names of globals have the form `@[a-zA-Z$_][a-zA-Z$_0-9]*`: in particular they contain no dot, since the name is the
 symbol in PTX. Example: `@buffer.0`. Better: `@buffer_0`.
@@ -104,7 +111,8 @@ Ifuncs are not supported.
 
 # NVVM218 | malformed or unknown version of NVVM IR | 3.15 | illegal
 `!nvvmir.version` lists nodes of two numbers of type i32 (major and minor version) or four (then those of the debug
-metadata). The newest are 2.0 and 3.1.
+metadata). A module without it is of version 1.0; versions 1.x are not compatible with 2.0, the one that the
+specification describes, and libnvvm refuses them.
 
 # NVVM219 | parameter attribute that is not supported | 3.16 | illegal
 The attribute is not one of LLVM's for parameters in this dialect, or belongs to another machine (`swiftself`,
@@ -163,7 +171,8 @@ run them.
 A module flag is a node of a behaviour (1 to 8), a name and a value. Flags are verified, and their values ignored.
 
 # NVVM234 | attribute without meaning | 3.20, 3.21 | ignored
-A string attribute other than "null-pointer-is-valid" is for another target or for a tool: NVVM IR gives it no
+A group of attributes is not defined, which LLVM takes as empty; or an attribute is a string other than
+"null-pointer-is-valid", which is for another target or for a tool: NVVM IR gives it no
 meaning.
 
 # NVVM301 | instruction that is not supported | 10 | illegal

@@ -163,7 +163,7 @@ def step(context: Context, type: Type, index: Value) -> Type | str:
     if type.kind == "struct":
         if index.kind != "int" or index.type.scalar is not I32:
             return "a member of a struct is chosen by a constant i32"
-        number = int(index.text) if index.text.lstrip("-").isdigit() else -1
+        number = int(index.text) if index.text.isdecimal() and len(index.text) < 10 else -1
         return type.elements[number] if 0 <= number < len(type.elements) else f"{type} has no member {index.text}"
     if type.kind in ("array", "vector"):
         return type.elements[0]
@@ -277,28 +277,28 @@ def br(context: Context, one: Instruction) -> None:
 
 
 def call(context: Context, one: Instruction) -> Type:
-    """The operands against the type of what is called: the definition's, or the one that the call writes."""
+    """The operands against the type of what is called: the definition's, or the one that the call writes. Where
+    pointers are opaque, a call may write another type than the function has, and is then undefined when it runs."""
     callee: Callee = one.extra["callee"]
     target, arguments = one.operands[0], one.operands[1:]
     known = context.module.functions.get(target.text) if target.kind == "global" else None
     wanted = known.type if known else callee.written
+    code = "NVVM120" if context.modern and known and target.text[:6] != "@llvm." else "NVVM116"
     if target.kind == "local":
         target.type = context.pointer(wanted or types.function(callee.result, [one.type for one in arguments]), 0)
     if wanted is None:
         return callee.result
     result, *params = wanted.elements
+    shown = target.text[:60] if target.kind != "asm" else "the text"
     if result is not callee.result or (callee.written is not None and callee.written is not wanted):
-        written = callee.written or callee.result
-        context.at_value("NVVM116", target, f"{target.text} is {wanted}, and is called as {written}")
+        context.at_value(code, target, f"{shown} is {wanted}, and is called as {callee.written or callee.result}")
         return callee.result
     if len(arguments) < len(params) or (len(arguments) > len(params) and not wanted.open):
         count = f"{'at least ' if wanted.open else ''}{len(params)} argument{'' if len(params) == 1 else 's'}"
-        context.at_value("NVVM116", target, f"{target.text[:60]} takes {count}, not {len(arguments)}")
+        context.at_value(code, target, f"{shown} takes {count}, not {len(arguments)}")
     for argument, param in zip(arguments, params, strict=False):
         if argument.type is not param:
-            context.at_value(
-                "NVVM116", argument, f"an argument of type {argument.type} where {target.text[:60]} takes {param}"
-            )
+            context.at_value(code, argument, f"an argument of type {argument.type} where {shown} takes {param}")
     return result
 
 

@@ -92,7 +92,7 @@ def _check_references(context: Context) -> None:
     for variable in module.variables.values():
         uses += [word for _, word in variable.metadata]
     for word in uses:
-        if word[0][1:].isdigit() and word[0] not in known:
+        if word[0][1:].isdecimal() and word[0] not in known:
             context.at_word("NVVM110", word, f"use of undefined metadata '{word[0]}'")
 
 
