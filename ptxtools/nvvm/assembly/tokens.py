@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate, chain
 
 _NAME = r'(?:[-a-zA-Z$._][-a-zA-Z$._0-9]*|\d+|"[^"]*")'
 #: Blanks and comments, then one token; any other character is a token that no rule takes. The end is an empty one.
 _TOKEN = re.compile(
-    r"\s*(?:;[^\n]*\s*)*("
+    r"(\s*(?:;[^\n]*\s*)*)("
     rf'[%@]{_NAME}|\$[-a-zA-Z$._"][-a-zA-Z$._0-9"]*|![-a-zA-Z$._\\0-9]*|[#^]\d+|c?"[^"]*"'
     r"|[-+]?\d+\.\d*(?:[eE][-+]?\d+)?(?![-a-zA-Z$._0-9:])|[us]?0x[KLMHR]?[0-9a-fA-F]+|-?\d+(?![-a-zA-Z$._0-9])"
     r"|[-a-zA-Z$._0-9]+|[^\s]|\Z)"
@@ -19,8 +20,9 @@ AHEAD = 8
 
 def tokens(text: str) -> tuple[list[str], list[int]]:
     """The tokens of a text, and where they begin; the last ones are empty, so that a look ahead finds something."""
-    found = [(one[1], one.start(1)) for one in _TOKEN.finditer(text)]
-    texts, starts = map(list, zip(*found, strict=True))
+    found = _TOKEN.findall(text)
+    starts = list(accumulate(map(len, chain.from_iterable(found))))[::2]
+    texts = [token for _, token in found]
     return texts + [""] * AHEAD, starts + starts[-1:] * AHEAD
 
 
