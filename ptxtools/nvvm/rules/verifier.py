@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ptxtools.diagnostics import Diagnostic, Source
+from ptxtools.ir.collector import CollectorOff
 
 from ..assembly import parse
 from ..assembly.nodes import Function, Module, Value
@@ -34,9 +35,15 @@ def verify(
     arch = _ARCH.fullmatch(target) if target else None
     if target and not arch:
         raise ValueError(f"unknown target '{target}'; such as sm_90a")
-    source = Source(text, name)
+    with CollectorOff():
+        context = _verified(Source(text, name), dialect, int(arch[1]) if arch else 0)
+    return sorted(_once(context.found), key=lambda one: (one.span, one.code))
+
+
+def _verified(source: Source, dialect: str | None, arch: int) -> Context:
+    """A module after all rules."""
     module, syntax = parse(source)
-    context = Context(module, source, dialect or dialect_of(module), int(arch[1]) if arch else 0)
+    context = Context(module, source, dialect or dialect_of(module), arch)
     context.found += syntax
     find_opaque(context)
     check_headers(context)
@@ -48,7 +55,7 @@ def verify(
     check_annotations(context)
     check_module_assembler(context)
     _check_references(context)
-    return sorted(_once(context.found), key=lambda one: (one.span, one.code))
+    return context
 
 
 def dialect_of(module: Module) -> str:
