@@ -49,6 +49,7 @@ sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case wit
 	$(BIN)/python tools/sweep_semantics.py
 	$(BIN)/python tools/sweep_cases.py
 	$(BIN)/python tools/sweep_cases.py --engine reference
+	$(BIN)/python tools/sweep_litmus.py
 	$(BIN)/python tools/sweep_ptxas.py
 	$(BIN)/python tools/manual_examples.py
 

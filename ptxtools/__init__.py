@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import nvvm
-    from .api import assemble, disassemble, lint, litmus, litmus_tests, load, loads, ptx_run
+    from .api import (
+        assemble,
+        disassemble,
+        lint,
+        litmus,
+        litmus_kernel,
+        litmus_launch,
+        litmus_tests,
+        load,
+        loads,
+        ptx_run,
+    )
     from .diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Trap
     from .launch.host import Buffer, Device, Kernel, Module
     from .machine.observers import Observer
@@ -21,7 +32,8 @@ if TYPE_CHECKING:
     from .sim.device import RunResult
 
 _HOMES = {
-    "ptxtools.api": ("assemble", "disassemble", "lint", "litmus", "litmus_tests", "load", "loads", "ptx_run"),
+    "ptxtools.api": ("assemble", "disassemble", "lint", "litmus", "litmus_kernel", "litmus_launch", "litmus_tests",
+                     "load", "loads", "ptx_run"),
     "ptxtools.launch.host": ("Buffer", "Device", "Kernel", "Module"),
     "ptxtools.diagnostics": ("Diagnostic", "LaunchError", "PtxError", "PtxWarning", "Severity", "Trap"),
     "ptxtools.machine.observers": ("Observer",),
@@ -48,6 +60,8 @@ __all__ = [
     "disassemble",
     "lint",
     "litmus",
+    "litmus_kernel",
+    "litmus_launch",
     "litmus_tests",
     "load",
     "loads",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Source
 from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
-from ptxtools.machine.providers import engines, observers
+from ptxtools.machine.providers import engines, explorers, observers
 
 if TYPE_CHECKING:
     from ptxtools import ir
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ptxtools.launch.host import Module
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
+    from ptxtools.machine.exploring import Frontier
     from ptxtools.machine.observers import Maker
     from ptxtools.machine.providers import Engine
     from ptxtools.model.executions import Outcomes
@@ -50,6 +52,14 @@ def _maker(name: str) -> Callable[[], Maker]:
 
     return load
 
+
+def _orders() -> Frontier:
+    from ptxtools.observe.explorer import Schedules
+
+    return Schedules()
+
+
+explorers.provide("orders", _orders)
 
 for _name in sorted(CHECKERS, key=lambda name: name is TrapKind.LEAKCHECK):  # leaks are told last
     observers.provide(_name, _maker(_name))
@@ -440,6 +450,91 @@ def litmus_tests(text: str, *, model: str = "8.x", unroll: int = 2, name: str = 
     from .model.litmus import read_tests
 
     return [run(test, model, unroll) for test in read_tests(Source(text, name))]
+
+
+def litmus_kernel(
+    ptx: str | bytes,
+    condition: str,
+    *,
+    args: Sequence[Any] = (),
+    grid: int | tuple[int, ...] = 1,
+    block: int | tuple[int, ...] = 1,
+    kernel: str = "",
+    threads: Sequence[tuple[int, int]] | None = None,
+    filter: str = "",
+    cluster: int = 0,
+    shared: int = 0,
+    model: str = "8.x",
+    unroll: int = 2,
+    name: str = "<memory>",
+) -> Outcomes:
+    """What the memory consistency model allows of a kernel.
+
+    condition: as in a litmus test, over registers (`P0:%r1`, threads numbered in the order of `threads`) and memory
+    (`out[3]`): "exists (out[0] == 1)"; filter: executions that count. args: integers and NumPy arrays, which have the
+    names of their parameters; the arrays are read only. threads: (CTA, thread of it) of those that run, None: all of
+    the launch, of which there may be 16. cluster: CTAs of a cluster; shared: bytes of dynamic shared memory; unroll:
+    how often one instruction is executed before a path is given up.
+    Raises PtxError, with the position, for what is not modelled; ValueError for an unknown model.
+    """
+    from .model.kernels import kernel_named
+
+    module = read_module(ptx, name)
+    found = kernel_named(module, kernel)
+    arrays: dict[str, tuple[str, bytes]] = {}
+    arguments: list[int | tuple[str, int]] = []
+    for number, value in enumerate(args):
+        if isinstance(value, int):
+            arguments.append(value)
+            continue
+        own = found.params[number].name if number < len(found.params) else f"argument {number}"
+        kind = {"i": "s", "b": "u"}.get(value.dtype.kind, value.dtype.kind)
+        arrays[own] = (f"{kind}{8 * value.dtype.itemsize}", value.tobytes())
+        arguments.append((own, 0))
+    shapes = [(*size, 1, 1)[:3] if isinstance(size, tuple) else (size, 1, 1) for size in (grid, block)]
+    return _litmus_of(
+        module, found, shapes, arguments, arrays, condition, filter, threads, cluster, shared, model, unroll
+    )
+
+
+def litmus_launch(path: str, *, model: str = "8.x", unroll: int = 2) -> Outcomes:
+    """As `litmus_kernel`, of a launch file with a `[litmus]` table. Raises PtxError, and SpecError for the file."""
+    from .files.reading import read_all
+    from .launch.errors import SpecError
+    from .launch.file import read_launch_file
+    from .launch.litmus import plain_launch
+    from .model.kernels import bounds_of, kernel_named
+
+    job = read_launch_file(path)
+    if job.litmus is None:
+        raise SpecError(f"{path}: has no [litmus] table")
+    plain = plain_launch(job)
+    plan, table = plain.plan, job.litmus
+    try:
+        with open(plan.module, "rb") as file:
+            module = read_module(read_all(file), plan.module)
+    except OSError as error:
+        raise SpecError(f"{plan.module}: cannot be read: {error.strerror or error}") from None
+    found = kernel_named(module, plan.kernel)
+    block = plan.block or next((sizes for name, sizes in bounds_of(found) if name == ".reqntid"), None)
+    if block is None:
+        raise SpecError(f"{path}: kernel {found.name} needs a block shape")
+    cluster = plan.cluster if isinstance(plan.cluster, int) else prod(plan.cluster or (0,))
+    return _litmus_of(module, found, [plan.grid, block], plain.arguments, plain.arrays, table.condition, table.filter,
+                      table.threads, cluster, plan.shared, model, unroll)  # fmt: skip
+
+
+def _litmus_of(
+    module: ir.Module, kernel: ir.Function, shapes: Sequence[Any], arguments: Sequence[int | tuple[str, int]],
+    arrays: dict[str, tuple[str, bytes]], condition: str, filter_: str, threads: Sequence[tuple[int, int]] | None,
+    cluster: int, shared: int, model: str, unroll: int,
+) -> Outcomes:  # fmt: skip
+    from .model.executions import run
+    from .model.kernels import Array, Launch, element_named, kernel_test
+
+    held = {name: Array(element_named(element), data) for name, (element, data) in arrays.items()}
+    launch = Launch(shapes[0], shapes[1], arguments, held, threads, cluster, shared)
+    return run(kernel_test(module, kernel, launch, condition, filter_), model, unroll)
 
 
 def ptx_run(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import ptxtools.api  # noqa: F401 - provides the engines
-from tests import rows
+from tests import prepared, rows, share
 from tests.machine import recorder
 
 #: What a user's settings may change in messages and caches; tests that are about one of these set it themselves.
@@ -24,13 +26,17 @@ _made: list[str] = []
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row", action="append", default=[], help="run only the rows of tables whose names contain this")
+    parser.addoption("--whole", action="store_true", help="run all of the large tables, not the share of make test")
+    parser.addoption("--left", action="store_true", help="name the tables of which only a share was run")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """One cache for the whole run, new and its own: workers and the processes that tests start share it, so that each
     handler is compiled once, and the user's cache is neither used nor filled. Workers inherit this from their parent.
     """
+    config.addinivalue_line("markers", "share(n): one case in n of a parametrised test runs without --whole")
     rows.wanted[:] = config.getoption("row")
+    share.whole = config.getoption("whole") or bool(rows.wanted)
     if hasattr(config, "workerinput") or RUN in os.environ:  # a worker, or a run that a test of another run starts
         return
     folder = tempfile.mkdtemp(prefix="ptxtools-tests-")
@@ -41,7 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         # No files beside the sources, as asked for; but hundreds of processes need not each compile them all.
-        os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = os.path.join(folder, "bytecode")
+    if prepared.wanted(config):
+        prepared.prepare(config)
 
 
 def pytest_unconfigure() -> None:
@@ -68,8 +76,29 @@ def the_kinds_of_the_table(request: pytest.FixtureRequest) -> Iterator[None]:
     assert recorder.missed(wanted, met) == [], "kinds that this test stands for are not met"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    share.leave(config, items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells its parent what it left to the sweep."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_tests"], output["left_rows"] = share.left_tests, share.left_rows
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    output = getattr(node, "workeroutput", {})
+    share.left_tests.update(output.get("left_tests", {}))
+    share.left_rows.update(output.get("left_rows", {}))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line when nothing was held against a chip; other skipped tests are told by -rs."""
+    """What is left to the sweep, and that nothing was held against a chip; other skipped tests are told by -rs."""
+    for line in share.told(share.left_tests, share.left_rows, terminalreporter.config.getoption("left")):
+        terminalreporter.write_line(line)
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
         if "GPU recordings" in reason:

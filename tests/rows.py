@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests.share import shared_rows
+
 #: Failing rows whose tracebacks are shown.
 SHOWN = 10
 
@@ -59,43 +61,52 @@ def same_random_numbers(module: object) -> None:
 
 
 def rows(
-    names: str | Sequence[str], table: Iterable[Any] | Callable[[], Iterable[Any]], ids: Names = None
+    names: str | Sequence[str],
+    table: Iterable[Any] | Callable[[], Iterable[Any]],
+    ids: Names = None,
+    share: int = 1,
 ) -> Callable[[Test], Test]:
     """Like `pytest.mark.parametrize`, with all rows in one test; several of them give every combination. Fixtures are
     those of the test: rows share them. A call with arguments is one of the function itself.
 
     names: the arguments that a row gives, as parametrize has them. table: the rows, or a function that makes them when
     the test runs, which keeps the collection of tests short. ids: names of the rows, or what makes them of a value;
-    else the str of their values. A table without rows fails, and so does a row that skips itself.
+    else the str of their values. share: one row in so many runs in `make test`, see `tests/share.py`. A table without
+    rows fails, and so does a row that skips itself.
     """
     arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 
     def decorate(function: Test) -> Test:
         test: Test = getattr(function, "test_of_a_row", function)
         tables = [_Table(arguments, table, ids), *getattr(function, "tables", [])]
+        part = max(share, getattr(function, "share", 1))
 
         @wraps(function)
         def run(*values: Any, **others: Any) -> None:
             if values:
                 test(*values, **others)
             else:
-                _run(test, tables, others)
+                _run(test, tables, part, others)
 
         signature = inspect.signature(function)
         missing = [name for name in arguments if name not in signature.parameters]
         assert not missing, f"{test.__name__} has no arguments {missing}"
         rest = [parameter for name, parameter in signature.parameters.items() if name not in arguments]
-        vars(run).update(__signature__=signature.replace(parameters=rest), test_of_a_row=test, tables=tables)
+        vars(run).update(
+            __signature__=signature.replace(parameters=rest), test_of_a_row=test, tables=tables, share=part
+        )
         return run
 
     return decorate
 
 
-def _run(test: Test, tables: list[_Table], others: dict[str, Any]) -> None:
+def _run(test: Test, tables: list[_Table], share: int, others: dict[str, Any]) -> None:
     everything = list(itertools.product(*(table.named() for table in tables)))
     assert everything, "the table has no rows"
     failures, count = [], 0
-    for row in everything:
+    called = f"{test.__module__.replace('.', '/')}.py::{test.__qualname__}"
+    for place in shared_rows(called, [tuple(name for name, _ in row) for row in everything], share):
+        row = everything[place]
         name = "-".join(name for name, _ in row)
         if not all(text in name for text in wanted):
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Vector
@@ -40,6 +41,10 @@ _UNIFIED_IGNORED_AT = {
     **dict.fromkeys(("arrive", "arrive_drop", "test_wait", "try_wait"), ("mbarrier", 1)),
     "try_cancel": ("clusterlaunchcontrol", 1), "cp_fenceproxy": ("tensormap", 1),
 }  # fmt: skip
+
+
+#: Bulk copies with a scope and nothing else behind the mbarrier.
+_RELAXED_PLAIN = re.compile(r"complete_tx::bytes(\.b128|\.\w+\.\w+)$")
 
 
 def check_address(
@@ -87,7 +92,8 @@ def _needs_no_brackets(op: Opcode, spec: OperandSpec, operand: Name, scope: Scop
     tensor copies read or write."""
     shared = spec.space is not None and spec.space.startswith("shared") and not spec.parts
     bulk = op.family == "cp" and op.has("bulk") and (spec.name == "mbar" or op.has("tensor"))
-    wide = scope.resolve(operand.name).type in ("b64", "u64", "s64") and not (op.has("ignore_oob") or op.has("relaxed"))
+    more = op.has("ignore_oob") or (op.has("relaxed") and not _RELAXED_PLAIN.search(op.text))
+    wide = scope.resolve(operand.name).type in ("b64", "u64", "s64") and not more
     return bulk and shared and wide and _is_register(operand, scope)
 
 

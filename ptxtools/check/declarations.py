@@ -318,6 +318,7 @@ def _attributes(context: Context, v: Variable) -> None:
         elif v.space not in info.places and attribute == _MANAGED and _is_range(context, v):
             message = f"attribute {attribute} of a range in .{v.space}"
             context.tolerate(message, v.name_span, section="5.4.8", help=("remove it: it has no effect",))
+            require_attribute(context, info, v.name_span)
         elif v.space not in info.places:
             message = f"'{v.name}': attribute {attribute} is for .global variables"
             context.report(codes.ATTRIBUTE, message, v.name_span, section="5.4.8")

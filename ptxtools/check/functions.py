@@ -10,7 +10,7 @@ from ptxtools.isa import Need
 from ptxtools.isa.types import TYPES
 
 from . import codes
-from .availability import is_gone
+from .availability import is_gone, lack
 from .context import Context
 from .declarations import check_alignment, check_type, require_attribute
 from .refused import check_function_name, check_sizes
@@ -19,6 +19,8 @@ from .values import OPAQUE, Scope
 _PARAMETER_ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 #: Bytes of kernel parameters (5.1.6.1): the limits of newer versions and targets, and of earlier ones.
 _ENTRY_BYTES_NEW, _ENTRY_BYTES = 32764, (4352, 256)
+#: From which version on ptxas has more than the last of these on every target.
+_MORE_EVERYWHERE = (1, 5)
 #: With the ABI, which came with PTX 2.0 and sm_20, a function returns one value (7.1.1).
 _ONE_RESULT = Need((), (2, 0), ("sm_20",))
 #: The help for `narrow_values`.
@@ -225,7 +227,11 @@ def _entry_size(context: Context, function: Function) -> None:
         context.report(codes.TOO_LARGE, message, function.name_span, section="5.1.6.1")
         return
     large = next((limit for limit in _ENTRY_BYTES if offset > limit), None)
-    if large is not None:
+    if large == _ENTRY_BYTES[-1] and context.gathered is None and context.declared.version >= _MORE_EVERYWHERE:
+        subject, need = f"more than {large} bytes of parameters", Need((), (1, 4), ("sm_20",))
+        if lack(subject, (need,), context.declared):
+            context.tolerate(f"{subject} ({context.declared})", function.name_span, section="5.1.6.1")
+    elif large is not None:
         context.require_addition(f"more than {large} bytes of parameters", function.name_span)
 
 

@@ -200,6 +200,8 @@ class BodyChecker:
     def _overlooked(self, item: Instruction, op: Opcode, found: Slack) -> None:
         """A modifier too much, or one missing, that ptxas does not mind, or no longer at this version."""
         span, help = word_of_opcode(item, found.word), (f"write '{op.text}'",)
+        if not self.context.require(f"'{found.word}'", (Need((), found.since, found.targets),), span, op.section):
+            return
         if self.context.declared.version <= found.until:
             self.context.tolerate(found.message, span, section=op.section, help=help)
         else:

@@ -30,6 +30,10 @@ _BESIDE = {"s64": "int", "u64": "int", "f32": "float", "f64": "float"}
 _BFLOATS, _TYPED_BFLOATS = frozenset({"bf16", "bf16x2"}), (9, 1)
 
 
+#: Bits of the widest register where the kind "narrow" stands.
+_NARROW_BITS = 16
+
+
 class VectorFit:
     """Checks one operand against one specification: the rules for vectors."""
 
@@ -218,6 +222,8 @@ def _suits(spec: OperandSpec, type: str) -> bool:
     """Whether registers of a type may form the vector: integers may stand for floats of their size in all but the
     strictest (`ints` in `isa.patterns`)."""
     assert spec.type is not None
+    if "narrow" in spec.kinds and (TYPES[type].bits > _NARROW_BITS or TYPES[type].kind == "float"):
+        return False
     if "each" in spec.kinds and spec.width == "ints":
         return accepts(spec.type, type, "typed")
     return accepts(spec.type, type, spec.width) or (

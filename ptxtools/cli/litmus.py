@@ -89,10 +89,17 @@ def _files(names: Sequence[str]) -> Iterator[str]:
 
 
 def _outcomes(name: str, version: str, options: dict[str, Any]) -> list[Outcomes]:
-    from ptxtools.api import litmus_tests
+    from ptxtools.api import litmus_launch, litmus_tests
 
-    text = read_input(name).decode("utf-8", "replace")
     unroll = {} if options["unroll"] is None else {"unroll": options["unroll"]}
+    if name.endswith(".toml"):
+        from ptxtools.launch.errors import SpecError
+
+        try:
+            return [litmus_launch(name, model=version, **unroll)]
+        except SpecError as error:
+            raise Failure(str(error)) from None
+    text = read_input(name).decode("utf-8", "replace")
     return litmus_tests(text, name=STDIN_NAME if name == STDIN else name, model=version, **unroll)
 
 

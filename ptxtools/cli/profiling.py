@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import shown
+
+from .tables import plain
 
 if TYPE_CHECKING:
     from ptxtools.observe.profile import KernelProfile, Profile, Row
@@ -18,14 +19,12 @@ _WIDE = 110
 
 def table(profile: Profile) -> str:
     """All kernels."""
-    from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=_WIDE, color_system=None, highlight=False, markup=False)
-    for kernel in profile.kernels:
-        _kernel(console, kernel)
-    out = console.file
-    assert isinstance(out, io.StringIO)
-    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+    def write(console: Any) -> None:
+        for kernel in profile.kernels:
+            _kernel(console, kernel)
+
+    return plain(write, _WIDE)
 
 
 def _kernel(console: Any, kernel: KernelProfile) -> None:
@@ -96,11 +95,8 @@ def _percent(part: int, whole: int) -> str:
 
 def comparison(before: dict[str, Any], after: dict[str, Any]) -> str:
     """What differs between two profiles."""
-    from rich.console import Console
-
     from ptxtools.observe.profile_figures import changes
 
-    console = Console(file=io.StringIO(), width=_WIDE, color_system=None, highlight=False, markup=False)
     found = changes(before, after)
     if not found:
         return "no difference\n"
@@ -111,10 +107,7 @@ def comparison(before: dict[str, Any], after: dict[str, Any]) -> str:
         name, last = ("" if change.kernel == last else shown(change.kernel)), change.kernel
         ratio = "" if change.ratio is None else f"{100 * (change.ratio - 1):+.1f} %"
         rows.add_row(name, change.what.replace("_", " "), _number(change.before), _number(change.after), ratio)
-    console.print(rows)
-    out = console.file
-    assert isinstance(out, io.StringIO)
-    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+    return plain(lambda console: console.print(rows), _WIDE)
 
 
 def _number(value: float | None) -> str:

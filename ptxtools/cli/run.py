@@ -29,10 +29,13 @@ from .debugging import debug_options, debugged
 from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
 from .lowering import lowering_of, lowering_options
 from .observing import compare_profiles, watched, watching_options
+from .opposing import oppose, opposing_options
+from .sweeping import refuse_without_sweep, sweep, sweep_options
+from .templating import templating_options, write_template
 from .tracing import trace_options, traced
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics.findings import Finding, Verdict
+    from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
     from ptxtools.observe.debug.debugger import Debugger
@@ -43,6 +46,7 @@ _EXAMPLES = examples(
     "ptx-run scale.ptx --grid 1 --block 32 --arg arange:f32[32] --arg f32:1.5 --save 0=out.npy",
     "ptx-run mm.ptx -k matmul --list",
     "ptx-run --launch case.toml",
+    "ptx-run --launch case.toml --sweep block=64,128,256 --sweep seed=0..9",
     "ptx-run --litmus mp.litmus sb.litmus --model 8.x",
     "ptx-as k.ptx -o - | ptx-run - --grid 1 --block 32 --arg fill:s32[32]=7",
 )
@@ -86,8 +90,9 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @click.option("-k", "--kernel", metavar="NAME", help="The entry to run: its name, mangled or as in the source, or "
               "a prefix of it; not needed if there is only one.")  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, without running one.")
-@click.option("--format", "format_", type=click.Choice(["text", "json", *FORMATS]), help="Format of --list (text or "
-              "json) and --litmus; default: text. dot and svg draw an execution, cat prints the model.")  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(["text", "json", "csv", *FORMATS]), help="Format of --list "
+              "(text or json), --sweep (text, json or csv) and --litmus; default: text. dot and svg draw an execution, "
+              "cat prints the model.")  # fmt: skip
 @flags_of(LaunchOptions)
 @click.option(
     "--arg",
@@ -106,6 +111,9 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
     "--save", "saves", metavar="N=FILE.npy", multiple=True, help="Write the buffer of argument N after the run."
 )
 @click.option("--launch", "launch_file", metavar="FILE.toml", help="Run a launch file; MODULE replaces its module.")
+@templating_options
+@sweep_options
+@opposing_options
 @flags_of(RunOptions)
 @flags_of(DeviceOptions)
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
@@ -121,6 +129,8 @@ def command(**options: Any) -> int:
     Prints a summary of the buffers that the kernel wrote, unless --expect or --save is given.
     """
     modules = options.pop("modules")
+    if options["output"] is not None and not (options["new_launch"] or options["sweep"]):
+        raise click.UsageError("-o requires --new-launch or --sweep")
     if options["litmus"]:
         return litmus(modules, options)
     refuse_without_litmus(options)
@@ -132,9 +142,17 @@ def command(**options: Any) -> int:
         return OK
     if options["list_"]:
         return _list(options)
+    if options["sweep"]:
+        _check_launch_file(options)
+        return sweep(options)
+    refuse_without_sweep(options)
     if options["format_"] is not None:
-        raise click.UsageError("--format requires --list")
-    job = _job_from_file(options) if options["launch_file"] else _job_from_options(options)
+        raise click.UsageError("--format requires --list, --litmus or --sweep")
+    if options["new_launch"]:
+        return write_template(_module_name(options), options)
+    if options["against"]:
+        return oppose(options, _job)
+    job = _job(options)
     return debugged(options, lambda debugger: _run(job, options, debugger))
 
 
@@ -150,9 +168,11 @@ def _module_name(options: dict[str, Any]) -> str:
     return input_names([] if options["module"] is None else [options["module"]])[0]
 
 
-def _job_from_file(options: dict[str, Any]) -> Job:
-    from ptxtools.launch.errors import SpecError
-    from ptxtools.launch.file import read_launch_file
+def _job(options: dict[str, Any]) -> Job:
+    return _job_from_file(options) if options["launch_file"] else _job_from_options(options)
+
+
+def _check_launch_file(options: dict[str, Any]) -> None:
     from ptxtools.launch.options import is_given
 
     given = [name for name in _LAUNCH_OPTIONS if is_given(options[name])]
@@ -161,6 +181,13 @@ def _job_from_file(options: dict[str, Any]) -> Job:
         raise click.UsageError(f"--{flag} and --launch exclude each other: the launch file specifies it")
     if options["launch_file"] == options["module"] == STDIN:
         raise click.UsageError("standard input ('-') can be read only once")
+
+
+def _job_from_file(options: dict[str, Any]) -> Job:
+    from ptxtools.launch.errors import SpecError
+    from ptxtools.launch.file import read_launch_file
+
+    _check_launch_file(options)
     try:
         job = read_launch_file(options["launch_file"], options["module"] or "")
     except SpecError as error:
@@ -182,21 +209,13 @@ def _job_from_options(options: dict[str, Any]) -> Job:
 
 
 def _device_options(job: Job, options: dict[str, Any]) -> None:
-    from dataclasses import replace
-
     from ptxtools.launch.errors import SpecError
-    from ptxtools.launch.options import given_values
+    from ptxtools.launch.options import add_options
 
     try:
-        given, limits = given_values(DeviceOptions, options), given_values(RunOptions, options)
+        add_options(job, options)
     except SpecError as error:
         raise click.UsageError(str(error)) from None
-    if "checks" in given:
-        given["checks"] |= frozenset(job.device.checks)
-    job.device = replace(job.device, **given)
-    for name, limit in limits.items():  # the smaller one holds
-        known = getattr(job.limits, name)
-        setattr(job.limits, name, limit if known is None else min(limit, known))
 
 
 def _list(options: dict[str, Any]) -> int:
@@ -248,7 +267,7 @@ def _run(job: Job, options: dict[str, Any], debugger: Debugger | None) -> int:
         with _Ticker(options["quiet"] or debugger is not None) as ticker:
             job.device.on_print = lambda text: _print(text, ticker, debugger)
             report = traced(options, run)
-        _write_check_report(options["check_report"], report.findings, report.verdict)
+        _write_check_report(options["check_report"], report.findings, report.verdict, report.explored)
     except Trap as trap:
         from ptxtools.launch.checked import reported
 
@@ -270,14 +289,16 @@ def _check_report_name(path: str) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _write_check_report(path: str | None, findings: list[Finding], verdict: Verdict | None = None) -> None:
+def _write_check_report(
+    path: str | None, findings: list[Finding], verdict: Verdict | None = None, explored: Exploration | None = None
+) -> None:
     if path is None:
         return
     from ptxtools.launch.checked import write_report
     from ptxtools.launch.errors import SpecError
 
     try:
-        write_report(path, findings, tool_version(), None if verdict is None else verdict.to_json())
+        write_report(path, findings, tool_version(), verdict, explored)
     except SpecError as error:
         raise Failure(str(error)) from None
 
@@ -306,6 +327,8 @@ def _show(report: Report, job: Job, options: dict[str, Any]) -> None:
             click.echo(line)
         if report.verdict is not None:
             click.echo(f"racecheck: {report.verdict}")
+        if report.explored is not None:
+            click.echo(f"explored: {report.explored}")
     for failure in report.failures:
         sys.stderr.write(f"ptx-run: {failure[0]}\n" + "".join(f"    {line}\n" for line in failure[1:]))
     if options["verbose"]:

@@ -26,11 +26,15 @@ TITLES: dict[str, str] = {
 FINGERPRINT = "ptxRunLine/v1"
 
 
-def to_json(findings: Sequence[Finding], verdict: dict[str, Any] | None = None) -> str:
-    """One object: "reports", one of them per line; and "racecheck", its verdict, where there is one."""
+def to_json(
+    findings: Sequence[Finding], verdict: dict[str, Any] | None = None, explored: dict[str, Any] | None = None
+) -> str:
+    """One object: "reports", one of them per line; "racecheck", its verdict, where there is one; and "explored", what
+    further schedules have shown, where they were run."""
     rows = ",\n ".join(json.dumps(finding.to_json()) for finding in findings)
     reports = f"[\n {rows}\n]" if findings else "[]"
     more = "" if verdict is None else f', "racecheck": {json.dumps(verdict)}'
+    more += "" if explored is None else f', "explored": {json.dumps(explored)}'
     return f'{{"reports": {reports}{more}}}'
 
 

@@ -129,6 +129,52 @@ class Verdict:
         return {"verdict": name, "decided_by": [line for _, line, _ in self.decided_by]}
 
 
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What further schedules of a launch have shown. schedules: how many were run; orders: in how many orders warps
+    came to the memory through which they learn of one another; complete: there are no others; failed, differs: by
+    number of the schedule how it ended otherwise than the launch, and where its results differ."""
+
+    schedules: int = 0
+    orders: int = 1
+    complete: bool = True
+    failed: tuple[tuple[int, str], ...] = ()
+    differs: tuple[tuple[int, str], ...] = ()
+
+    @classmethod
+    def joined(cls, some: Sequence[Exploration]) -> Exploration:
+        """That of several launches: schedules are numbered through."""
+        found = cls(orders=0)
+        for one in some:
+            before = found.schedules
+            found = cls(
+                before + one.schedules, found.orders + one.orders, found.complete and one.complete,
+                (*found.failed, *((before + number, text) for number, text in one.failed)),
+                (*found.differs, *((before + number, text) for number, text in one.differs)),
+            )  # fmt: skip
+        return found
+
+    def __str__(self) -> str:
+        """One line, and a line for each schedule that came out otherwise."""
+        count = f"{self.orders:,} order{'s' * (self.orders != 1)}"
+        extent = f"{count}, and there are no others" if self.complete else f"at least {count}"
+        head = f"{self.schedules:,} further schedule{'s' * (self.schedules != 1)}: {extent}"
+        shown = [f"    schedule {number} ends with {text}" for number, text in self.failed]
+        shown += [f"    schedule {number} has another result: {text}" for number, text in self.differs]
+        more = len(shown) - _MOST_SHOWN
+        return "\n".join([head, *shown[:_MOST_SHOWN], *([f"    and {more:,} more"] if more > 0 else [])])
+
+    def to_json(self) -> dict[str, Any]:
+        """The object "explored"."""
+        return {
+            "schedules": self.schedules, "orders": self.orders, "complete": self.complete,
+            "failed": [{"schedule": number, "reason": text} for number, text in self.failed],
+            "differs": [{"schedule": number, "where": text} for number, text in self.differs],
+        }  # fmt: skip
+
+
+#: Schedules of an exploration that are shown.
+_MOST_SHOWN = 8
 #: Lines of a verdict that are shown.
 _SHOWN = 4
 

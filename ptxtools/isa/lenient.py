@@ -36,6 +36,8 @@ _NARROWEST = "b2"
 _COUNTED = _TYPED | {"cp", "ldmatrix", "mma", "spcompress", "spdecompress", "tcgen05"}
 #: Spaces of which it drops one behind some fences.
 _FENCED = frozenset({"global", "shared::cta", "shared::cluster"})
+_RCP = tuple(text for mode in ("rn", "rz", "rm", "rp")
+             for text in (f"rcp.{mode}.f64", f"rcp.{mode}.ftz.f64", f"rcp.ftz.{mode}.f64"))  # fmt: skip
 #: What it drops behind a few.
 _FOREIGN = {
     **dict.fromkeys(("tex", "tld4"), frozenset({"uni"})),
@@ -50,9 +52,12 @@ _FOREIGN = {
         _FENCED,
     ),
     "mbarrier.check_layout": frozenset({"gpu"}),
-    "rcp.rn.f64": frozenset({"ftz"}),
+    **dict.fromkeys(_RCP, frozenset({"ftz"})),
     "st.async": frozenset({"cluster"}),
 }
+#: Reports of arrivals, behind tensor stores, which have no mbarrier; and what they need.
+_SILENT, _REPORT = re.compile(r"cp\.async\.bulk\.tensor\..*\bbulk_group\b"), "mbarrier::report::"
+_REPORTING = ((9, 4), ("sm_107f",))
 #: Cache operators, which one of two stores to surfaces has, and ptxas takes behind both.
 _STORE, _CACHED = "sust.p.", frozenset({"wb", "cg", "cs", "wt"})
 #: Bulk copies behind which it drops a scope.
@@ -60,10 +65,11 @@ _SCOPED = re.compile(r"cp\.async\.bulk\.(?!tensor|prefetch)(?!.*\.b128)")
 _SCOPES = frozenset({"gpu", "sys"})
 #: Modifiers that may be written twice.
 REPEATED = frozenset({"sync", "sat", "satfinite", "approx", "relu", "NaN", "cc", "shiftamt", "uni"})
+_FABRIC = tuple(f"fabric.try_{name}" for name in ("get", "put", "red", "pullred"))
 #: Instructions in which it takes a mandatory modifier for granted, and up to which version.
 _IMPLIED = {
     "wgmma": ("aligned", NEWEST), "tcgen05.ld": ("aligned", (9, 0)), "tcgen05.st": ("aligned", (9, 0)),
-    "prefetch": ("global", NEWEST),
+    "prefetch": ("global", NEWEST), **dict.fromkeys(_FABRIC, ("relaxed.sys", NEWEST)),
 }  # fmt: skip
 #: Of more superfluous words than anybody writes all go, or none.
 _MOST = 4
@@ -71,12 +77,15 @@ _MOST = 4
 
 class Slack(NamedTuple):
     """What ptxas overlooks. text: the opcode that it takes this one for; message: what differs from the manual; word:
-    the modifier, with its dot, or ""; until: the last version at which it does."""
+    the modifier, with its dot, or ""; until: the last version at which it does; since, targets: where it knows the
+    modifier."""
 
     text: str
     message: str
     word: str = ""
     until: Version = NEWEST
+    since: Version = (1, 0)
+    targets: tuple[str, ...] = ()
 
 
 def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
@@ -86,6 +95,8 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
     several = sum(atom in _FENCED for atom in atoms) > 1
     loose = [at for at, atom in enumerate(atoms)
              if (atom in foreign and not (atom in _FENCED and several)) or _drops(family, atom)]  # fmt: skip
+    if _SILENT.match(text):
+        loose += [at for at, atom in enumerate(atoms) if atom.startswith(_REPORT)]
     if text.startswith(_STORE):
         loose += [at for at, atom in enumerate(atoms) if atom in _CACHED]
     if _SCOPED.match(text) and atoms[-1] in _SCOPES:
@@ -101,7 +112,8 @@ def candidates(text: str) -> Iterator[tuple[Slack, list[str]]]:
             first = atoms[gone[0]] if gone else ""
             if first:
                 what = f"repeats '.{first}'" if first in kept else f"has '.{first}', {_fate(text, first)}"
-                yield Slack(".".join((family, *kept)), f"'{text}' {what}", f".{first}"), atoms
+                since, targets = _REPORTING if first.startswith(_REPORT) else ((1, 0), ())
+                yield Slack(".".join((family, *kept)), f"'{text}' {what}", f".{first}", NEWEST, since, targets), atoms
             found = next((row for name, row in _IMPLIED.items() if f"{text}.".startswith(f"{name}.")), None)
             if found and found[0] not in kept:
                 implied, until = found
@@ -136,6 +148,7 @@ class Earlier(NamedTuple):
 
 
 _F8F6F4 = r"mma(\.sp(::ordered_metadata)?)?\.sync\..*\.kind::f8f6f4\.f(16|32)\.(e4m3|e5m2)\.(e4m3|e5m2)\..*"
+_F16_TO_F4 = r"cvt\.rn\.satfinite(\.relu)?\.e2m1x2\.f16x2"
 #: Measured at every version and target.
 EARLIER = (
     Earlier(r"atom\.global\.(add|and|cas|dec|exch|inc|max|min|or|xor)\.[bsu]32", (1, 0), ("sm_11",)),
@@ -156,6 +169,9 @@ EARLIER = (
     Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\b(relaxed|cp_mask|report|32b)\b).*\.b128", (9, 2), ("sm_90",)),
     Earlier(r"(multimem\.)?cp\.async\.bulk\.(?!.*\brelaxed).*\.cp_mask\.b128", (9, 2), ("sm_100",)),
     Earlier(r"(suld|sust)\.b\.[12]d\.(v[24]\.)?b\d+\.(zero|clamp)", (2, 0)),
+    Earlier(_F16_TO_F4, (8, 6), ("sm_100a", "sm_101a")),
+    Earlier(_F16_TO_F4, (8, 7), ("sm_120a",)),
+    Earlier(_F16_TO_F4, (8, 8), ("sm_100f", "sm_101f", "sm_110f", "sm_120f")),
     Earlier(_F8F6F4, (8, 6), ("sm_100a",)),
     Earlier(_F8F6F4, (8, 7), ("sm_100a", "sm_103a", "sm_110a", "sm_100f", "sm_110f")),
 )  # fmt: skip

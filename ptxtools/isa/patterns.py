@@ -4,6 +4,7 @@ d, a, b          `d…` and `p` in first place are destinations, the rest source
 =state:b64       a destination under another name
 a:u32  d:dtype   explicit type: a PTX type or the slot that holds it; also wide(type), bits(type)
 d:type+          the register may be wider than the type (9.4.1: ld, st, cvt), but where the opcode has .bf16 or .bf16x2
+d:type+(narrow)  an integer of 16 bits at most
 d:type~          any register of the type's size
 d:type*vec&      a vector where integer registers of its size may stand for floats; `+` allows that, too
 d:type%          as `&`, and any register of its size where no register can have the type
@@ -45,7 +46,7 @@ _SOURCE = frozenset({"reg", "imm"})
 _DESTINATION = frozenset({"reg"})
 _SECOND = frozenset({"reg", "sink"})
 #: Kinds that say what a vector looks like, not what stands in it.
-_SHAPES = frozenset({"many", "layer", "whole", "listed", "braced", "flat"})
+_SHAPES = frozenset({"many", "layer", "whole", "listed", "braced", "flat", "narrow"})
 #: Types without constants: 4.5 has no literal for them.
 _NO_CONSTANTS = frozenset(
     {"f16", "f16x2", *(name for name in REGISTER_TYPE if TYPES[name].kind in ("float", "packed"))}
@@ -68,7 +69,7 @@ class OperandSpec(NamedTuple):
     "whole": no `_` among them; "listed": no vector register; "each": every element suits the type by itself;
     "unmixed": integers of either sign and integer constants together are integers, not bits;
     "layer": the one of them that `Opcode.variables["layer"]` names is an index; "braced": a scalar in braces, too;
-    "low": of a constant the low bits; "low<9.3": below that version.
+    "low": of a constant the low bits; "low<9.3": below that version; "narrow": registers have at most 16 bits.
     vector: number of elements, 0 for a scalar.
     optional: may be missing at the end. space: of an address (None: generic). width: how a register's size relates
     to the type, as `types.accepts` names it. second: the q of `p|q`. parts: what follows the base inside the brackets

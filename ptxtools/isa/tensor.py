@@ -4,7 +4,7 @@ from .conditions import Context
 
 PAGES = """
 let base = gAddrToOverride:u64(reg) if .override::global_address
-let sizes = tensorSizeToOverride:b8*sizes+(whole) if .override::global_dim/.override::global_dim_stride
+let sizes = tensorSizeToOverride:b8*sizes+(whole narrow) if .override::global_dim/.override::global_dim_stride
 let lower = tensorLowerStrideToOverride:b32*strides if .override::global_dim_stride
 let upper = tensorUpperStrideToOverride:b16(reg) if .override::global_dim_stride
 let map = [tensorMap, $base, $sizes, $lower, $upper, tensorCoords:s32*coordinates]@generic

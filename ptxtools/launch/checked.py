@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ptxtools.diagnostics import Trap
 from ptxtools.diagnostics.checked import to_json, to_sarif
-from ptxtools.diagnostics.findings import Finding
+from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
 from ptxtools.files.writing import reason, write_whole
 
 from .errors import SpecError
@@ -22,9 +21,13 @@ def check_name(path: str) -> None:
         raise SpecError(f"--check-report {path}: the name must end in {' or '.join(ENDINGS)}")
 
 
-def write_report(path: str, findings: Sequence[Finding], version: str, verdict: dict[str, Any] | None = None) -> None:
+def write_report(
+    path: str, findings: Sequence[Finding], version: str, verdict: Verdict | None = None,
+    explored: Exploration | None = None,
+) -> None:  # fmt: skip
     """Write findings as JSON or SARIF, by the name's ending; raises `SpecError` if that is not possible."""
-    text = to_sarif(findings, version) if path.endswith(".sarif") else to_json(findings, verdict)
+    more = [None if one is None else one.to_json() for one in (verdict, explored)]
+    text = to_sarif(findings, version) if path.endswith(".sarif") else to_json(findings, *more)
     try:
         write_whole(path, lambda file: file.write(f"{text}\n".encode("utf-8", "backslashreplace")))
     except (OSError, ValueError) as error:

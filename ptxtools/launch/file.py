@@ -6,7 +6,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.files.reading import read_all
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
@@ -30,6 +30,12 @@ from .table import Table
 from .tensormaps import read_plan
 from .textures import listed, own_buffer, texture_plan
 
+if TYPE_CHECKING:
+    from .litmus import LitmusPlan
+
+#: Changes the values of a launch file in place.
+Edit = Callable[[dict[str, Any]], None]
+
 _CONTENTS = ("file", "zeros", "fill", "arange", "random")
 #: The size of an NVLink domain.
 _MOST_DEVICES = 576
@@ -40,6 +46,11 @@ def read_launch_file(path: str, module: str = "") -> Job:
 
     module: a module to run instead of the file's.
     """
+    return parse_launch_file(*launch_file_text(path), module)
+
+
+def launch_file_text(path: str) -> tuple[bytes, str]:
+    """The content of a launch file and its name in messages. Raises `SpecError`."""
     name = "<stdin>" if path == "-" else path
     try:
         if path == "-":
@@ -49,15 +60,17 @@ def read_launch_file(path: str, module: str = "") -> Job:
                 data = read_all(file)
     except (OSError, ValueError) as error:
         raise SpecError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return parse_launch_file(data, name, module)
+    return data, name
 
 
-def parse_launch_file(data: bytes, path: str, module: str = "") -> Job:
-    """Parse the text of a launch file, as `read_launch_file`. path: its name."""
+def parse_launch_file(data: bytes, path: str, module: str = "", edit: Edit | None = None) -> Job:
+    """Parse the text of a launch file, as `read_launch_file`. path: its name; edit: changes the values in it."""
     try:
         values = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and Python's own for endless numbers
         raise SpecError(f"{path}: not a TOML file: {error}") from None
+    if edit is not None:
+        edit(values)
     return _Reader(path, module).job(Table(values, path))
 
 
@@ -85,6 +98,7 @@ class _Reader:
             limits=RunOptions(**option_values(RunOptions, lambda key: top)),
             expect_printed=self._path(top.text("expect_printed")),
             expect_failure=self._failure(top),
+            litmus=_litmus(top),
         )
         top.finish()
         self._check_names(job, top)
@@ -312,3 +326,11 @@ def _argument(table: Table) -> Argument:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise table.error(f"must be a number, not {value!r}", "value")
     return Scalar(value)
+
+
+def _litmus(top: Table) -> LitmusPlan | None:
+    if not top.has("litmus"):
+        return None
+    from .litmus import read_litmus_table
+
+    return read_litmus_table(top.table("litmus"))

@@ -16,6 +16,7 @@ from .errors import SpecError, nearest
 if TYPE_CHECKING:
     from ptxtools.sim.kernel import Dim3
 
+    from .litmus import LitmusPlan
     from .tensormaps import TensorMapPlan
 
 #: The `expect_failure` of a launch that must be refused.
@@ -79,6 +80,7 @@ class Job:
     limits: RunOptions = field(default_factory=RunOptions)
     expect_printed: str = ""
     expect_failure: str = ""
+    litmus: LitmusPlan | None = None
 
     @property
     def has_outputs(self) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from ptxtools.machine.options import LaunchOptions, options_of
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
 
 from .arguments import Argument, BufferArgument, TextureArgument
 from .compare import Tolerance
@@ -69,6 +70,18 @@ def given_values(described: Any, options: dict[str, Any]) -> dict[str, Any]:
         except SpecError as error:
             raise SpecError(f"{option.flag}: {error}") from None
     return found
+
+
+def add_options(job: Job, options: dict[str, Any]) -> None:
+    """Give a job what a command says about its device and limits: checkers beside those of the job, and of two limits
+    the smaller one. Raises `SpecError`."""
+    given, limits = given_values(DeviceOptions, options), given_values(RunOptions, options)
+    if "checks" in given:
+        given["checks"] |= frozenset(job.device.checks)
+    job.device = replace(job.device, **given)
+    for name, limit in limits.items():
+        known = getattr(job.limits, name)
+        setattr(job.limits, name, limit if known is None else min(limit, known))
 
 
 def _spec(index: int, text: str) -> Argument:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ptxtools.diagnostics.findings import Finding, Verdict
+    from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
@@ -46,11 +46,21 @@ _DIFF_LINES = 40
 Loader = Callable[[str], Loadable]
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A buffer after a run: its name in messages, device address, content, and the type of its elements."""
+
+    label: str
+    address: int
+    array: Array
+    element: ElementType
+
+
 @dataclass(slots=True)
 class Report:
     """The result of a job. failures: expectations not met, each a list of lines; summaries: of the buffers that kernels
     wrote; pieces: the kernels' output, call by call; failure: the expected trap, refusal or finding that
-    occurred; findings: what checkers reported."""
+    occurred; findings: what checkers reported; memory: the buffers by name, if they are kept."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
@@ -58,6 +68,7 @@ class Report:
     results: list[RunResult] = field(default_factory=list)
     failure: LaunchError | Trap | Finding | None = None
     findings: list[Finding] = field(default_factory=list)
+    memory: dict[str, Memory] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -67,6 +78,12 @@ class Report:
         from ptxtools.diagnostics.findings import Verdict
 
         return Verdict.joined([result.verdict for result in self.results])
+
+    @property
+    def explored(self) -> Exploration | None:
+        """What other schedules of the launches have shown, where they were asked for."""
+        found = [result.explored for result in self.results if result.explored is not None]
+        return type(found[0]).joined(found) if found else None
 
     @property
     def printed(self) -> bytes:
@@ -121,17 +138,19 @@ def _expected_array(path: str, got: np.dtype[Any] | None, element: ElementType) 
     return expected
 
 
-def run_job(job: Job, load: Loader) -> Report:
+def run_job(job: Job, load: Loader, *, keep: bool = False) -> Report:
     """Run a job to completion.
 
-    load: the module of a path. Raises `SpecError`, `PtxError`, and, unless the job expects them, `LaunchError` and
-    `Trap`.
+    load: the module of a path; keep: the report holds the buffers. Raises `SpecError`, `PtxError`, and, unless the job
+    expects them, `LaunchError` and `Trap`.
     """
     report = Report()
     runner = _Runner(job, load, report)
     if not job.expect_failure:
         runner.run()
         runner.check()
+        if keep:
+            report.memory = runner.memory()
         return report
     try:
         runner.run()
@@ -319,6 +338,10 @@ class _Runner:
         if self._job.expect_printed:
             self._check_printed(self._job.expect_printed)
 
+    def memory(self) -> dict[str, Memory]:
+        """Copies of the buffers."""
+        return {name: Memory(b.plan.label, b.address, b.array().copy(), b.element) for name, b in self._buffers.items()}
+
     def findings(self) -> list[Finding]:
         """What checkers found in all launches; blocks of the heap count as leaked that are in use in the end."""
         found = [f for result in self._report.results for f in result.reports]
@@ -360,7 +383,7 @@ class _Runner:
             raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
         got = self._report.printed
         if expected != got:
-            self._report.failures.append([f"the kernel's output differs from {path}", *_text_diff(expected, got)])
+            self._report.failures.append([f"the kernel's output differs from {path}", *text_difference(expected, got)])
 
 
 def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> list[str]:
@@ -368,7 +391,7 @@ def _differs(found: Mismatch, tolerance: Tolerance, label: str, path: str) -> li
     return [head, *found.lines()]
 
 
-def _text_diff(expected: bytes, got: bytes) -> list[str]:
+def text_difference(expected: bytes, got: bytes) -> list[str]:
     """The first lines that differ. Only part of the output is examined, since a full comparison takes quadratic
     time."""
     from difflib import unified_diff

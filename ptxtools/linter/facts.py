@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
@@ -31,6 +31,9 @@ from ptxtools.ir.references import is_runtime_function
 from ptxtools.ir.symbols import Names, declare, function_names, module_names
 from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
 from ptxtools.isa.types import TYPES
+
+if TYPE_CHECKING:
+    from .memory import Step
 
 #: Identity of a register: of its declaration, and its plain name.
 RegisterKey: TypeAlias = tuple[int, str]
@@ -87,6 +90,13 @@ class FunctionFacts:
     def families(self) -> frozenset[str]:
         """The first words of all opcodes."""
         return frozenset([line.plan.family for line in self.lines])
+
+    @cached_property
+    def steps(self) -> list[list[Step]]:
+        """The steps of each run of instructions that access memory or order accesses."""
+        from .memory import steps_of
+
+        return steps_of(self)
 
     def _walk(self, body: Scope, outer: Names) -> None:
         names = Names(outer)

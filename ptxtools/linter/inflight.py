@@ -1,12 +1,19 @@
-"""Registers that an instruction accesses, for rules about asynchronous work that still uses them."""
+"""Registers and memory that asynchronous work still uses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from ptxtools.ir.nodes import Arguments
+from ptxtools.ir.nodes import Arguments, Immediate
 
 from .facts import Line, operand_names
+
+if TYPE_CHECKING:
+    from .memory import Reach, Step
+
+#: Bytes that each tensor copy moves at least.
+_TENSOR = 16
 
 
 def accessed(line: Line) -> Iterator[tuple[str, bool]]:
@@ -20,3 +27,72 @@ def accessed(line: Line) -> Iterator[tuple[str, bool]]:
         write = writes[place] if place < len(writes) else False
         for name, inside in operand_names(operand):
             yield name, write and not inside
+
+
+class Flight(NamedTuple):
+    """Memory that an asynchronous copy still uses. destination: written, not only read."""
+
+    step: Step
+    reach: Reach
+    destination: bool
+
+
+class Flights:
+    """The copies that nothing has waited for, along a run of instructions.
+
+    `cp.async` and bulk copies wait in groups of their own; a copy that an mbarrier completes is waited for by any wait.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, list[list[Flight]]] = {kind: [[]] for kind in ("cp", "bulk", "mbarrier")}
+
+    def of(self, step: Step) -> list[Flight]:
+        """All copies in flight at an instruction."""
+        return [flight for groups in self._groups.values() for group in groups for flight in group]
+
+    def note(self, step: Step) -> None:
+        """Take account of a copy, a commit or a wait."""
+        opcode = step.line.item.opcode
+        if step.family in ("bar", "barrier", "call", "mbarrier") and "arrive" not in opcode:
+            self._groups["mbarrier"] = [[]]
+            if step.family == "call":
+                self._groups = {kind: [[]] for kind in self._groups}
+            return
+        if step.family != "cp":
+            return
+        kind = "bulk" if ".bulk" in opcode else "cp"
+        groups = self._groups[kind]
+        if ".commit_group" in opcode:
+            groups.append([])
+        elif ".wait_all" in opcode:
+            self._groups["cp"] = [[]]
+        elif ".wait_group" in opcode:
+            count = step.line.item.operands[0] if step.line.item.operands else None
+            done = len(groups) - 1 - (count.value if isinstance(count, Immediate) else 0)
+            if opcode.endswith(".read"):
+                for group in groups[: max(0, done)]:
+                    group[:] = [flight for flight in group if flight.destination]
+            elif done > 0:
+                self._groups[kind] = groups[done:]
+        elif "mbarrier.arrive" in opcode:
+            self._groups["mbarrier"][0] += [flight for group in self._groups["cp"] for flight in group]
+            self._groups["cp"] = [[]]
+        elif "prefetch" not in opcode:
+            (groups if ".mbarrier::" not in opcode else self._groups["mbarrier"])[-1].extend(_flights(step))
+
+
+def _flights(step: Step) -> Iterator[Flight]:
+    spaces = [word.partition("::")[0] for word in step.line.item.opcode.split(".")]
+    spaces = [word for word in spaces if word in ("shared", "global")]
+    tensor = ".tensor." in step.line.item.opcode
+    size = _TENSOR if tensor else _size(step)
+    from .memory import Reach
+
+    for place, address in enumerate(step.addresses[:2]):
+        if address is not None and place < len(spaces) and size:
+            yield Flight(step, Reach(place, spaces[place], address, size), place == 0)
+
+
+def _size(step: Step) -> int:
+    size = step.line.item.operands[2] if len(step.line.item.operands) > 2 else None
+    return size.value if isinstance(size, Immediate) else 0

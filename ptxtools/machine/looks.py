@@ -85,6 +85,8 @@ def _permitted(listeners: Listeners, view: View, parts: list[Access]) -> list[Ac
 def access(view: View) -> None:
     """An access, before it is made."""
     listeners = listeners_of(view)
+    if any(delays(view) for delays in listeners.of("delays")):
+        return
     parts = accesses(view)
     if listeners.hear("permit"):
         parts = _permitted(listeners, view, parts)

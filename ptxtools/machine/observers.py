@@ -10,7 +10,7 @@ The observers of the package, such as the run-time checkers, are provided by nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -102,6 +102,10 @@ class Observer:
 
     def permit(self, at: View, access: Access) -> Array | None:
         """The lanes that must not make an access (flags, one for each of `access.lanes`); None: all may make it."""
+
+    def delays(self, at: View) -> bool:  # type: ignore[empty-body]
+        """Whether lanes that are about to access memory have to stay, because this observer has made them wait
+        (`at.hold`). They come again, and nobody else is told before."""
 
     def access(self, at: View, access: Access) -> None:
         """Lanes are about to access memory by a load, store, atomic, matrix load or store, cp.async, st.bulk, surface
@@ -279,6 +283,10 @@ class Watch(Protocol):
     @property
     def verdict(self) -> Verdict | None:
         """What is said of a launch without findings, if anything."""
+
+    @property
+    def deciders(self) -> Collection[str]:
+        """What sorts of lines decide the order of a launch (`Verdict.decided_by`)."""
 
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""

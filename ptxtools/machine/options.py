@@ -157,7 +157,8 @@ class LaunchOptions:
 @dataclass(eq=False, repr=False)
 class RunOptions:
     """The limits of a run. timeout: seconds, for all launches of a file together; max_instructions: thread-instructions
-    of a grid. A run that exceeds one ends with a "timeout" trap."""
+    of a grid. A run that exceeds one ends with a "timeout" trap. explore: further schedules that racecheck may run to
+    see what other orders lead to."""
 
     _: KW_ONLY
     timeout: float | None = option(
@@ -166,6 +167,10 @@ class RunOptions:
     max_instructions: int | None = option(
         None, "whole", "--max-instructions", key="max_instructions", metavar="N", least=1,
         help="Stop a run that executes more than N thread-instructions.",
+    )  # fmt: skip
+    explore: int | None = option(
+        None, "whole", "--explore", key="explore", metavar="N", least=1,
+        help="Run up to N further schedules, which reverse what this one decided; with --check racecheck.",
     )  # fmt: skip
 
 

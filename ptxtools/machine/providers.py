@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    from .exploring import Frontier
     from .launch import Launch, Outcome
     from .observers import Maker
 
@@ -36,3 +37,5 @@ class Providers(Generic[T]):
 engines: Providers[Engine] = Providers()
 #: Makers of the named observers: the run-time checkers.
 observers: Providers[Maker] = Providers()
+#: What chooses the schedules of a launch that is explored; there is one, "orders".
+explorers: Providers[Frontier] = Providers()

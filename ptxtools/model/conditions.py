@@ -121,8 +121,13 @@ class _Conditions:
             return owned
         if word.text not in self.locations:
             self.reader.fail(f"there is no location '{word.text}'", word)
-        self.names.append(word.text)
-        return word.text
+        name = word.text
+        if self.reader.next.text == "[" and self.reader.peek().kind == "number":
+            self.reader.take()
+            name = f"{name}[{self.reader.number('an index')}]"
+            self.reader.expect("]", "after the index")
+        self.names.append(name)
+        return name
 
 
 def thread_number(word: Word) -> int | None:

@@ -114,8 +114,10 @@ def run(
     unroll: int = DEFAULT_UNROLL,
     most: int = MOST_EXECUTIONS,
     without: str = "",
+    first: bool = False,
 ) -> Outcomes:
-    """Find all executions. without: the name of an axiom to leave out. Raises PtxError if the test is not modelled."""
+    """Find all executions. without: the name of an axiom to leave out; first: end at the first that decides the
+    verdict. Raises PtxError if the test is not modelled."""
     chosen = model(version, without)
     refuse_unknown(test, version)
     outcomes = Outcomes(test, version, unroll, observed_names(test))
@@ -125,6 +127,8 @@ def run(
         outcomes.states[key] = outcomes.states.get(key, 0) + 1
         if outcomes.witness is None and test.condition is not None and test.condition.holds(state) == wanted:
             outcomes.witness = found.execution(state)
+            if first:
+                break
     if test.condition is not None:
         condition = test.condition
         outcomes.matching = sum(
@@ -187,7 +191,8 @@ def _searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]
     initial = {}
     for location in test.locations.values():
         if location.memory == location.name:
-            initial[location.name] = paths.initial(location.initial) & ((1 << 64) - 1)
+            bits = 8 * max(location.size, 8)
+            initial[location.name] = paths.initial(location.initial) & ((1 << bits) - 1)
     wanted = {*observed_names(test), *(test.filter.names if test.filter else ())}
     for combination in product(*[paths.of(thread) for thread in test.threads]):
         if any(path.unreached is not None and not _can_be_left(path, combination, wanted) for path in combination):
@@ -231,6 +236,8 @@ class _Search:
     ) -> None:
         self.test, self.found, self.chosen, self.axioms = test, found, chosen, axioms
         self.paths, self.initial, self.leaves = paths, initial, 0
+        named = [*observed_names(test), *(test.filter.names if test.filter else ())]
+        self.asked = dict.fromkeys([*test.locations, *(name for name in named if "[" in name)])
         x = self.x = found.structure
         self.check = check_for(x, axioms, (chosen.coherence.term, chosen.cause.term))
         self.n = x.universe.n
@@ -477,19 +484,21 @@ class _Search:
                 yield value
 
     def _memory(self, chosen: Sequence[int]) -> dict[str, int]:
-        """The value of each location, of its type, when its pieces have these bytes."""
+        """The value of each location and of the elements asked for, of its type, when its pieces have these bytes."""
         found = {}
-        for name, location in self.test.locations.items():
-            type_ = self.paths.types[name]
-            value, covered = self.initial[location.memory], False
+        for asked in self.asked:
+            name, _, index = asked.partition("[")
+            location, type_ = self.test.locations[name], self.paths.types[name]
+            first = int(index[:-1]) * type_.bits // 8 if index else 0
+            last = first + type_.bits // 8
+            value = self.initial[location.memory] >> 8 * first
             for (memory, start, end), bytes_ in zip(self.found.pieces, chosen, strict=True):
-                if memory == location.memory and start < type_.bits // 8:
-                    if not covered:
-                        value, covered = 0, True
-                    value |= bytes_ << 8 * start
-                    del end
-            found[name] = type_.wrap(value)
-            del covered
+                early, late = max(start, first), min(end, last)
+                if memory == location.memory and early < late:
+                    mask = (1 << 8 * (late - early)) - 1
+                    at = 8 * (early - first)
+                    value = value & ~(mask << at) | (bytes_ >> 8 * (early - start) & mask) << at
+            found[asked] = type_.wrap(value)
         return found
 
     def execution(self, state: dict[str, int]) -> Execution:

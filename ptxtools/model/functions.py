@@ -10,10 +10,12 @@ from .programs import UNTYPED, Type
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """operands: how many; compute: from the type and the operands, the value before it is wrapped into the type."""
+    """operands: how many; compute: from the type and the operands, the value before it is wrapped into the type; wide:
+    the result has twice the width."""
 
     operands: int
     compute: Callable[..., int]
+    wide: bool = False
 
 
 def _divided(_: Type, a: int, b: int) -> int:
@@ -48,6 +50,8 @@ FUNCTIONS: dict[str, Function] = {
     "add": Function(2, lambda _, a, b: a + b),
     "sub": Function(2, lambda _, a, b: a - b),
     "mul": Function(2, lambda _, a, b: a * b),
+    "mul.wide": Function(2, lambda _, a, b: a * b, wide=True),
+    "mad": Function(3, lambda _, a, b, c: a * b + c),
     "div": Function(2, _divided),
     "rem": Function(2, _remainder),
     "and": Function(2, lambda _, a, b: a & b),
@@ -85,5 +89,6 @@ def atomic_function(name: str) -> str:
 def computed(function: str, type_: Type | None, values: list[int], *, atomic: bool = False) -> int:
     """The value of a function: operands and result are wrapped into the type."""
     held = type_ or UNTYPED
-    table = ATOMIC if atomic else FUNCTIONS
-    return held.wrap(table[function].compute(held, *(held.wrap(value) for value in values)))
+    chosen = (ATOMIC if atomic else FUNCTIONS)[function]
+    result = chosen.compute(held, *(held.wrap(value) for value in values))
+    return (Type(held.kind, 2 * held.bits) if chosen.wide else held).wrap(result)

@@ -26,6 +26,7 @@ from .programs import (
     ProxyFence,
     Register,
     Type,
+    scalar_type,
 )
 from .words import Reader, Word
 
@@ -43,11 +44,12 @@ _SCOPES = ("cta", "cluster", "gpu", "sys")
 _FENCES = ("sc", "acq_rel", "acquire", "release")
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
 _IGNORED = frozenset(("global", "shared", "shared::cta", "shared::cluster", "generic", "ca", "cg", "cs", "lu", "cv",
-                      "wb", "wt", "lo", "uni", "aligned", "noftz"))  # fmt: skip
-_TYPE = re.compile(r"([usbf])(8|16|32|64)")
+                      "wb", "wt", "uni", "aligned", "noftz"))  # fmt: skip
 _BRANCHES = {"beq": "eq", "bne": "ne", "blt": "lt", "ble": "le", "bgt": "gt", "bge": "ge"}
 _REGISTER = re.compile(r"%.*|(?:r|rd|rs|p|f|fd)\d+")
 
+
+_PREDICATE = Type("u", 1)
 
 _T = TypeVar("_T")
 
@@ -184,17 +186,19 @@ class Cells:
             return Branch(label=label, **self.done())
         if opcode in ("exit", "ret"):
             return Branch(label="", **self.done())
-        if opcode == "nop":
+        if opcode == "nanosleep":
+            self.value()
+        if opcode in ("nop", "nanosleep"):
             return Label(name="", **self.done())
         return self.local(word, opcode, modifiers)
 
     def type_of(self, word: Word, modifiers: list[str]) -> Type | None:
         """The type among the modifiers, which is removed."""
         for modifier in modifiers:
-            match = _TYPE.fullmatch(modifier)
-            if match:
+            type_ = scalar_type(modifier)
+            if type_ is not None:
                 modifiers.remove(modifier)
-                return Type(match.group(1), int(match.group(2)))
+                return type_
         return None
 
     def rest(self, word: Word, modifiers: list[str]) -> None:
@@ -339,10 +343,23 @@ class Cells:
         self.comma()
         return Local(result=result, function="mov", values=self.values(1), type=type_, **self.done())
 
+    def conversion(self, word: Word, to: Type | None, modifiers: list[str]) -> Instruction:
+        """Of integers (9.7.9.21): the value as the narrower of the two types has it."""
+        source = self.type_of(word, modifiers) or to
+        if to is None or source is None or "f" in (to.kind, source.kind):
+            self.reader.fail(f"'{word.text}' is not modelled", word)
+        self.rest(word, modifiers)
+        return self.move(source if source.bits < to.bits else to)
+
     def local(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
         type_ = self.type_of(word, modifiers)
-        if opcode in ("mov", "cvta", "cvt"):
-            self.rest(word, [m for m in modifiers if opcode == "mov" or (m != "to" and not _TYPE.fullmatch(m))])
+        if type_ is None and "pred" in modifiers:
+            modifiers.remove("pred")
+            type_ = _PREDICATE
+        if opcode == "cvt":
+            return self.conversion(word, type_, modifiers)
+        if opcode in ("mov", "cvta"):
+            self.rest(word, [m for m in modifiers if opcode == "mov" or m != "to"])
             return self.move(type_)
         function = OTHER_NAMES.get(opcode, opcode)
         if opcode == "setp":
@@ -354,6 +371,11 @@ class Cells:
             self.reader.fail(f"'{word.text}' is not modelled", word)
         if type_ is not None and type_.kind == "f":
             self.reader.fail("floating-point arithmetic is not modelled", word)
+        if function in ("mul", "mad") and "lo" in modifiers:
+            modifiers.remove("lo")
+        elif function == "mul" and "wide" in modifiers:
+            modifiers.remove("wide")
+            function = "mul.wide"
         self.rest(word, modifiers)
         result = self.result()
         self.comma()

@@ -16,7 +16,7 @@ from ptxtools.diagnostics import Source
 
 from .conditions import read_condition, thread_number
 from .instructions import Cells
-from .programs import PROXIES, Address, Branch, Label, Location, Test, Thread, Type
+from .programs import PROXIES, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
 from .words import Reader, Word, refuse, words_of
@@ -28,7 +28,6 @@ _C_TYPES = {
     "uint32_t": Type("u", 32), "int64_t": Type("s", 64), "uint64_t": Type("u", 64), "uint16_t": Type("u", 16),
     "uint8_t": Type("u", 8),
 }  # fmt: skip
-_TYPE = re.compile(r"\.?([usbf])(8|16|32|64)")
 _SPACES = frozenset((".global", ".shared", ".const", ".reg", ".surfref", ".texref", ".conref"))
 _ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed")
 
@@ -116,9 +115,9 @@ def _read_types(reader: Reader) -> Type | None:
     found = None
     while reader.next.kind == "word" and reader.peek().kind in ("word", "sign") and reader.peek().text not in "=;}@":
         text = reader.next.text
-        match = _TYPE.fullmatch(text)
-        if match:
-            found = Type(match.group(1), int(match.group(2)))
+        type_ = scalar_type(text)
+        if type_ is not None:
+            found = type_
         elif text in _C_TYPES:
             found = _C_TYPES[text]
         elif text not in _SPACES:

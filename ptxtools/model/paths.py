@@ -30,6 +30,8 @@ from .words import refuse
 DEFAULT_UNROLL = 2
 #: Paths of one thread that are followed.
 MOST_PATHS = 20_000
+#: Elements of a buffer that an access is tried at, if a read decides.
+MOST_ELEMENTS = 32
 #: Addresses of locations are this far apart.
 _SPACING = 1 << 16
 #: The barriers of a CTA (9.7.13.1).
@@ -46,6 +48,10 @@ class Value:
 
 def constant(number: int) -> Value:
     return Value(0, lambda _: number)
+
+
+def _equal(value: Value, number: int) -> Value:
+    return Value(value.needs, lambda reads: int(value.of(reads) == number))
 
 
 @dataclass(slots=True)
@@ -229,21 +235,36 @@ class Paths:
             address = base.of(()) + instruction.offset
             for name, location in self.test.locations.items():
                 offset = address - self.addresses[location.virtual]
-                if location.virtual == name and 0 <= offset < _SPACING // 2:
+                if location.virtual == name and 0 <= offset < (location.size or _SPACING // 2):
                     return self._access(path, instruction, name, offset, 0)
             refuse(self.test.source, "this address is that of no location", instruction.span)
         found = []
         for name, location in self.test.locations.items():
             if location.virtual == name:
-                way, here = path.copy(), self.addresses[name]
-                way.conditions.append((Value(base.needs, lambda reads, here=here: int(base.of(reads) == here)), True))  # type: ignore[misc]
-                found += self._access(way, instruction, name, instruction.offset, base.needs)
+                for offset in self._offsets(instruction, name):
+                    way, here = path.copy(), self.addresses[name] + offset - instruction.offset
+                    way.conditions.append((_equal(base, here), True))
+                    found += self._access(way, instruction, name, offset, base.needs)
+        return found
+
+    def _offsets(self, instruction: Memory, name: str) -> Sequence[int]:
+        """Where in a location an access may be whose address depends on a read: at each element, if it has a size."""
+        size = self.test.locations[name].size
+        if not size:
+            return (instruction.offset,)
+        whole = (instruction.type or self.types[name]).bits // 8 * (len(instruction.results) or 1)
+        found = range(0, size - whole + 1, whole)
+        if len(found) > MOST_ELEMENTS:
+            refuse(self.test.source, f"an address that depends on a read, where '{name}' has {len(found)} elements",
+                   instruction.span, f"at most {MOST_ELEMENTS} are modelled")  # fmt: skip
         return found
 
     def _access(self, path: Path, instruction: Memory, name: str, offset: int, address: int) -> list[Path]:
         type_ = instruction.type or self.types[name]
         size = type_.bits // 8
-        if offset < 0 or offset >= _SPACING // 2:
+        whole = size * max(len(instruction.results if instruction.kind == "ld" else instruction.values), 1)
+        most = self.test.locations[name].size or _SPACING // 2
+        if offset < 0 or offset + (whole if instruction.kind in ("ld", "st") else size) > most:
             refuse(self.test.source, "the offset leads out of the location", instruction.span)
         needs = path.control | address
         event = Event("R", path.steps, instruction, instruction.order, instruction.scope, instruction.proxy, name,
@@ -321,8 +342,7 @@ class Paths:
             for way, key in ways:
                 for number in _BARRIERS:
                     other = way.copy()
-                    chosen = Value(value.needs, lambda reads, n=number, v=value: int(v.of(reads) == n))  # type: ignore[misc]
-                    other.conditions.append((chosen, True))
+                    other.conditions.append((_equal(value, number), True))
                     more.append((other, (*key, number)))
             ways = more
         alone: list[Path] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -33,6 +34,15 @@ class Type:
         """The value as the type holds it: two's complement if signed, else from 0."""
         value &= (1 << self.bits) - 1
         return value - (1 << self.bits) if self.kind == "s" and value >> (self.bits - 1) else value
+
+
+_SCALAR = re.compile(r"\.?([usbf])(8|16|32|64)")
+
+
+def scalar_type(name: str) -> Type | None:
+    """The type of that name, with or without its dot; None if it is none of those modelled."""
+    match = _SCALAR.fullmatch(name)
+    return Type(match[1], int(match[2])) if match else None
 
 
 #: The type of what has none.
@@ -166,20 +176,22 @@ class Thread:
 
 @dataclass(slots=True)
 class Location:
-    """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has."""
+    """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has;
+    size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte."""
 
     name: str
     initial: int | Address = 0
     type: Type | None = None
     memory: str = ""
     virtual: str = ""
+    size: int = 0
 
     def __post_init__(self) -> None:
         self.memory = self.memory or self.name
         self.virtual = self.virtual or self.name
 
 
-#: What a condition reads: "P0:r1" for a register, "x" for memory.
+#: What a condition reads: "P0:r1" for a register, "x" or "x[2]" for memory.
 State: TypeAlias = Mapping[str, int]
 
 

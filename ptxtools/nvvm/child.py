@@ -9,35 +9,45 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
 from .shim import Shim
 
 #: LLVM goes on without a target or a feature that it does not know.
 _UNKNOWN = re.compile(r"^'([^']*)' is not a recognized (processor|feature)", re.MULTILINE)
+#: How LLVM ends its process when a module with debug information breaks a rule, behind the rule.
+_BROKEN = "LLVM ERROR: Broken module found"
+#: The newest PTX version that the LLVM of llvmlite writes.
+NEWEST = (9, 0)
 _WORKER = os.path.join(os.path.dirname(__file__), "worker.py")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to lower. modules: bytes and whether they are text; target: "sm_90a", or "" for the modules' own, else
-    `default`; version: of PTX; level: of optimisation, 0 to 3; libdevice: the path of its bitcode, or "" for none;
+    """What to lower. modules: bytes, and for a text the same with locations, empty for none; target: "sm_90a", or ""
+    for the modules' own, else `default`; version: of PTX, None for the newest; level: of optimisation, 0 to 3;
+    libdevice: the path of its bitcode, or "" for none; libnvvm: the path of that library, if it lowers instead of LLVM;
     shim: functions for intrinsics that LLVM lacks."""
 
-    modules: Sequence[tuple[bytes, bool]]
+    modules: Sequence[tuple[bytes, bytes | None]]
     target: str
     default: str
-    version: tuple[int, int]
+    version: tuple[int, int] | None
     level: int
     libdevice: str = ""
+    libnvvm: str = ""
     shim: Shim = field(default_factory=lambda: Shim("", {}))
+
+    def plain(self) -> Request:
+        """The same without locations."""
+        return replace(self, modules=[(data, None if placed is None else b"") for data, placed in self.modules])
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Exception):  # noqa: N818 - an answer
-    """Why there is no PTX. kind: "parse", "verify", "link", "libdevice", "triple", "target", "unsupported" or "abort";
-    module: the number of the input that it is about, or -1."""
+    """Why there is no PTX. kind: "parse", "verify", "link", "libdevice", "triple", "target", "unsupported", "broken"
+    (with debug information) or "abort"; module: the number of the input that it is about, or -1."""
 
     kind: str
     message: str
@@ -46,26 +56,31 @@ class Refusal(Exception):  # noqa: N818 - an answer
 
 def lowered(request: Request) -> str:
     """The PTX of the modules, linked. Raises `Refusal`."""
-    shim = request.shim.text.encode()
+    parts = [part for data, placed in request.modules for part in (data, placed or b"")]
+    parts.append(request.shim.text.encode())
     head = {
-        "sizes": [*(len(data) for data, _ in request.modules), len(shim)],
-        "texts": [text for _, text in request.modules],
+        "sizes": [len(part) for part in parts],
+        "texts": [placed is not None for _, placed in request.modules],
         "target": request.target,
         "default": request.default,
-        "version": f"{request.version[0]}{request.version[1]}",
+        "version": "".join(map(str, request.version or NEWEST)),
+        "asked": "".join(map(str, request.version or ())),
+        "libnvvm": request.libnvvm,
         "level": request.level,
         "libdevice": request.libdevice,
         "shim": request.shim.functions,
     }
-    told = json.dumps(head).encode() + b"\n" + b"".join(data for data, _ in request.modules) + shim
+    told = json.dumps(head).encode() + b"\n" + b"".join(parts)
     done = subprocess.run([sys.executable, _WORKER, _place_of_llvm()], input=told, capture_output=True, check=False)
     first, _, rest = done.stdout.partition(b"\n")
     said = done.stderr.decode("utf-8", "replace").strip()
     unknown = _UNKNOWN.search(said)
     if unknown is not None:
         raise Refusal("target", f"this LLVM does not know {_unknown(unknown)}")
+    if _BROKEN in said:
+        raise Refusal("broken", said.partition(_BROKEN)[0].strip())
     if done.returncode or not first:
-        raise Refusal("abort", _last_words(said, done.returncode))
+        raise Refusal("abort", _last_words(said, done.returncode, "libnvvm" if request.libnvvm else "LLVM"))
     answer = json.loads(first)
     if not answer["done"]:
         raise Refusal(answer["kind"], answer["message"], answer["module"])
@@ -87,8 +102,8 @@ def _place_of_llvm() -> str:
     return os.path.dirname(os.path.dirname(found.origin))
 
 
-def _last_words(said: str, status: int) -> str:
-    """What LLVM printed before it ended the process, without the stack that follows."""
+def _last_words(said: str, status: int, who: str) -> str:
+    """What was printed before the process ended, without the stack that follows."""
     lines = said.splitlines()
     for n, line in enumerate(lines):
         if line.startswith("LLVM ERROR: "):
@@ -97,5 +112,5 @@ def _last_words(said: str, status: int) -> str:
         if "Assertion `" in line:
             return "assertion failed in LLVM: " + line.partition("Assertion `")[2].removesuffix("' failed.")
     if status < 0:
-        return f"LLVM ended with {signal.Signals(-status).name}" + (f": {lines[-1]}" if lines else "")
-    return lines[-1] if lines else f"LLVM ended with status {status}"
+        return f"{who} ended with {signal.Signals(-status).name}" + (f": {lines[-1]}" if lines else "")
+    return lines[-1] if lines else f"{who} ended with status {status}"

@@ -47,8 +47,10 @@ EXPLANATIONS: dict[str, tuple[str, str]] = {
     ),
 }
 
-_CODES = {"parse": INVALID, "verify": INVALID, "triple": TARGET, "target": TARGET, "link": LINK, "libdevice": LIBRARY,
-          "unsupported": UNLOWERED, "abort": UNLOWERED}  # fmt: skip
+_CODES = {
+    "parse": INVALID, "verify": INVALID, "broken": INVALID, "triple": TARGET, "target": TARGET, "link": LINK,
+    "libdevice": LIBRARY, "unsupported": UNLOWERED, "abort": UNLOWERED,
+}  # fmt: skip
 _PLACE = re.compile(r"<string>:(\d+):(\d+): error: (.*)")
 
 

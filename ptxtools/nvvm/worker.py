@@ -1,13 +1,14 @@
 """The process that calls LLVM, which ends its process on some inputs instead of reporting an error.
 
-A script: it is run by its path, imports nothing of ptxtools, and gets the place of llvmlite as its argument. Standard
-input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets one line
-of JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
+A script: it is run by its path, imports nothing of ptxtools for LLVM, and gets the place of llvmlite as its argument.
+Standard input has one line of JSON (`Request` in `child.py`), and then the bytes of all modules; standard output gets
+one line of JSON, and then the PTX. Whatever LLVM itself has to say goes to standard error.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from typing import Any
@@ -46,7 +47,7 @@ def main() -> None:
     *inputs, shim = [sys.stdin.buffer.read(size) for size in order["sizes"]]
     answer: dict[str, Any]
     try:
-        text = _lower(order, inputs, shim.decode())
+        text = _by_libnvvm(order, inputs) if order["libnvvm"] else _lower(order, inputs, shim.decode())
         answer = {"done": True}
     except Refused as error:
         text, answer = "", {"done": False, "kind": error.kind, "message": error.message, "module": error.module}
@@ -63,12 +64,23 @@ def _no_core_file() -> None:
         pass
 
 
+def _by_libnvvm(order: dict[str, Any], inputs: list[bytes]) -> str:
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    from ptxtools.nvvm.libnvvm import LibraryError, lower
+
+    try:
+        return lower(order["libnvvm"], order, inputs[::2])
+    except LibraryError as error:
+        raise Refused(error.kind, error.message, error.module) from None
+
+
 def _lower(order: dict[str, Any], inputs: list[bytes], shim: str) -> str:
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    modules = [_parsed(llvm, data, text, n) for n, (data, text) in enumerate(zip(inputs, order["texts"], strict=True))]
+    modules = [_parsed(llvm, inputs[2 * n], text, n) for n, text in enumerate(order["texts"])]
+    modules = [_with_locations(llvm, inputs[2 * n + 1]) or module for n, module in enumerate(modules)]
     triple = _triple(modules)
     target = order["target"] or _own_target(modules) or order["default"]
     modules = [_rewritten(llvm, module) for module in modules]
@@ -93,6 +105,14 @@ def _lower(order: dict[str, Any], inputs: list[bytes], shim: str) -> str:
     if unknown is not None:
         raise Refused("unsupported", f"LLVM has no intrinsic @{unknown[1]}")
     return text
+
+
+def _with_locations(llvm: Any, data: bytes) -> Any:
+    """The module in a text to which locations were added; None for no text, and if they were added in wrong places."""
+    try:
+        return _parsed(llvm, data, True, 0) if data else None
+    except Refused:
+        return None
 
 
 def _parsed(llvm: Any, data: bytes, text: bool, number: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,13 +15,18 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
 
     from .clocks import Array, Clocks, Warp
-    from .race_verdict import Deciders
+
+
+class Decides(Protocol):
+    """Who is told of lines that decide an order."""
+
+    def decide(self, where: int, what: str) -> None: ...
 
 
 class Barriers:
     """The barriers of a grid."""
 
-    def __init__(self, deciders: Deciders) -> None:
+    def __init__(self, deciders: Decides) -> None:
         self._deciders = deciders
         self._passes: dict[Any, Array] = {}
         self._open: dict[Any, int] = {}  # number of the pass to which who arrives comes

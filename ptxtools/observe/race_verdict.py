@@ -35,7 +35,7 @@ class Deciders:
 
     def __init__(self, session: Session, program: Program) -> None:
         self._session, self._program = session, program
-        self._useful = _useful_atomics(program)
+        self._useful = useful_atomics(program)
         self._open: dict[tuple[object, int], int] = {}  # words whose value depends on the order, by line of a writer
         for block in program.blocks:
             for op in block.ops if block.terminator.op is None else [*block.ops, block.terminator.op]:
@@ -90,7 +90,7 @@ class Deciders:
             self.decide(view.op.where, "an atomic")
 
 
-def _useful_atomics(program: Program) -> frozenset[int]:
+def useful_atomics(program: Program) -> frozenset[int]:
     """Lines of atomics whose results are read: compilers name a register for the others, too."""
     atomics = [op for block in program.blocks for op in block.ops if op.kind == "atom"]
     results: set[int] = {slot for op in atomics for slot in effects.writes(op)}

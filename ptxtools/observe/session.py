@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +121,10 @@ class Session:
         if TrapKind.RACECHECK not in self._names or any(one.checker == TrapKind.RACECHECK for one in self.findings):
             return None
         return Verdict.of(self._deciders)
+
+    @property
+    def deciders(self) -> Collection[str]:
+        return self._deciders.values() if TrapKind.RACECHECK in self._names else ()
 
     def site(
         self, program: Program, where: int, cta: tuple[int, int, int] | None = None,

@@ -245,7 +245,7 @@ class Trace:
         match = _OPCODE.match(text)
         opcode = match[2].rstrip(";") if match else ""
         guard = (match[1] or "") if match else ""
-        names = tuple(dict.fromkeys(_NAME.findall(guard + " " + text[match.end() :] if match else "")))
+        names = names_in(guard + " " + text[match.end() :] if match else "")
         chosen = self.select.instruction(line, opcode, names)
         return _Place(file, line, "" if origin is None else str(origin), text, opcode, names, chosen)
 
@@ -264,6 +264,11 @@ class Trace:
                 values = at.register(part)
                 found[part] = np.stack(values) if isinstance(values, tuple) else np.array(values)
         return found
+
+
+def names_in(operands: str) -> tuple[str, ...]:
+    """What may be registers in a text of operands, each once."""
+    return tuple(dict.fromkeys(_NAME.findall(operands)))
 
 
 def _part(access: Access, mine: Array) -> Access:

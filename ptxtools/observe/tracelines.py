@@ -115,6 +115,11 @@ def _even(values: Array) -> bool:
     return bool(np.isfinite(values).all()) and len({b - a for a, b in pairwise(numbers)}) == 1
 
 
+def number_text(value: Any) -> str:
+    """One value of a register, in its type, as its numbers are shown in a trace; of 128 bits the two halves."""
+    return _values(np.asarray(value)[..., np.newaxis])
+
+
 def _text(number: Any) -> str:
     return str(int(number)) if isinstance(number, bool) else str(number)
 

@@ -231,18 +231,18 @@ cp.async.bulk = bulk_group $complete mbarrier::report::disabled cp_mask ignore_o
         $hint relaxed $scope
         : b128 | 1e94a acd81 15207 fc3f6 6d4e8 5ef24 3803a e7e06 ea7e2 10a86
 cp.async.bulk.tensor = bulk_group $complete mbarrier::report::disabled $multicast global shared::cta shared::cluster
-        $hint $pair $axes $boxes $override : | 24c1d b254d 7c0a7
+        $hint $pair $axes $boxes $override : | f2a83 fc952 e5c50
 cp.async.bulk.prefetch = L2 L2::evict_last global $hint : | 7e961 208ec
-cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes $override : | d7d9d f947e
+cp.async.bulk.prefetch.tensor = L2 L2::evict_last global $hint $axes $boxes $override : | fa235 5273b
 applypriority.async.bulk = bulk_group L2::evict_normal global : | f4c84
-applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w $override : | 9d291
+applypriority.async.bulk.tensor = bulk_group L2::evict_normal global $axes $boxes im2col_no_offs::w $override : | 24e6c
 cp.reduce.async.bulk = $bulk add min max inc dec : u32
     $bulk add min max : s32 u64
     $bulk $bool : b32 b64
     $bulk add : f32 f64; $bulk min max : s64
     $bulk noftz add min max : f16 bf16; $bulk noftz add : f32 | ce7f3 19d65 0f8f3 455e7 3a9de ac722 8bd4d 027e7 61604
 cp.reduce.async.bulk.tensor = bulk_group global shared::cta $hint add min max inc dec $bool $axes tile im2col_no_offs
-        $override : | 291a0
+        $override : | ecad4
 red.async = $strong mmio global shared::cluster $complete add min max inc dec : u32
     $strong mmio global shared::cluster $complete add min max : s32
     $strong mmio global shared::cluster $complete add : s64 u64; $strong shared::cluster $complete $bool : b32

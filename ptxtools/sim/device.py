@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
@@ -29,9 +30,9 @@ from .shape import check_block, check_grid, check_shared, check_stack, cluster_s
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
 
-    from ptxtools.diagnostics.findings import Finding, Verdict
+    from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.machine.observers import Listeners
@@ -52,13 +53,15 @@ _WORKSPACE_BYTES = 8
 @dataclass(slots=True)
 class RunResult:
     """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race."""
+    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race; explored:
+    what other schedules have shown, where they were asked for."""
 
     seconds: float = 0.0
     instructions: int = 0
     printed: str = ""
     reports: list[Finding] = field(default_factory=list)
     verdict: Verdict | None = None
+    explored: Exploration | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,7 +122,7 @@ class Device:
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
         self._programs: dict[tuple[int, str, Hashable], Program] = {}
-        self._launches = 0
+        self.launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
         self.chip: Chip | None = None  # while there is no target
@@ -151,6 +154,17 @@ class Device:
             checked = "memcheck" in self.checks
             self._arena = Arena(self.options.memory, host_addresses=self.host_addresses, checked=checked)
         return self._arena
+
+    @contextmanager
+    def watched(self, observer: object, programs: dict[tuple[int, str, Hashable], Program]) -> Iterator[None]:
+        """One observer more for a while. programs: those for observers like this one, instead of the device's own."""
+        kept = self.observers, self._events, self._interrupted, self.threads, self._programs
+        self.observers, self._programs = (*self.observers, observer), programs
+        self._events, self.threads = self._listened_to(), 1
+        try:
+            yield
+        finally:
+            self.observers, self._events, self._interrupted, self.threads, self._programs = kept
 
     # --- modules ------------------------------------------------------------------------------------------------------
 
@@ -230,7 +244,17 @@ class Device:
         if it fails.
         """
         _check_options(request, LaunchOptions, RunOptions)
-        context = self.runtime.context(module)
+        if request.explore is not None:
+            from .exploring import explored
+
+            return explored(self, module, request, host)
+        return self.run_once(module, request, host)
+
+    def run_once(
+        self, module: Loadable, request: Request, host: HostMap | None = None, context: LaunchContext | None = None
+    ) -> RunResult:
+        """The same, in one schedule."""
+        context = context or self.runtime.context(module)
         result = self.grid(module, request, host, context)
         self.runtime.finish(module, request, host, context, result)
         return result
@@ -306,7 +330,7 @@ class Device:
 
     def _specials(self, program: Program, request: Request, required: Dim3 | None) -> dict[str, int]:
         """Special registers that hold for the whole launch (chapter 10)."""
-        self._launches += 1
+        self.launches += 1
         total = program.declared_shared + request.shared
         workspace = self._grid_workspace() if request.cooperative else 0
         return {
@@ -314,7 +338,7 @@ class Device:
             "%envreg2": workspace & 0xFFFF_FFFF,
             "%nsmid": self.sms,
             "%nwarpid": self.limits.warps,
-            "%gridid": self._launches,
+            "%gridid": self.launches,
             "%is_explicit_cluster": int(bool(request.cluster or required)),
             "%dynamic_smem_size": request.shared,
             "%total_smem_size": -(-total // self.limits.shared_unit) * self.limits.shared_unit,

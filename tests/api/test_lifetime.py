@@ -62,7 +62,7 @@ def uncollected() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-@rows("more", [{}, {"seed": 3}, {"checks": "all"}, {"checks": "all", "seed": 5}], ids=str)
+@rows("more", [{}, {"seed": 3}, {"checks": "all"}, {"checks": "all", "seed": 5}], ids=str, share=3)
 @rows("kernel", ["store", "calls"])
 @pytest.mark.usefixtures("uncollected")
 def test_a_launch_leaves_nothing_behind(engine: str, more: dict[str, object], kernel: str) -> None:
@@ -74,6 +74,7 @@ def test_a_launch_leaves_nothing_behind(engine: str, more: dict[str, object], ke
     assert gone() is None and memory() is None
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("checks", ["", "all"])
 @pytest.mark.parametrize(("kernel", "says"), [("store", "out of bounds"), ("spin", "changes nothing")])

@@ -79,7 +79,7 @@ def marked(text, code):
     return text[:begin] + "«" + text[begin:end] + "»" + text[end:]
 
 
-@rows("blanks", BLANKS)
+@rows("blanks", BLANKS, share=3)
 @rows(("code", "statement"), CASES)
 def test_each_operand_is_marked(code, statement, blanks):
     for around in AROUND.values():

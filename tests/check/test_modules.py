@@ -319,7 +319,7 @@ def errors(text):
     return [d.code for d in found if d.severity is Severity.ERROR]
 
 
-@rows(("code", "text"), MODULES, ids=lambda v: v.replace(HEAD, "").strip()[:60] or "accepted")
+@rows(("code", "text"), MODULES, ids=lambda v: v.replace(HEAD, "").strip()[:60] or "accepted", share=3)
 def test_module(code, text):
     assert errors(text) == ([code] if code else [])
 

@@ -68,7 +68,7 @@ CASES = [(line, setting, good) for line, bad, fine in ROWS for settings, good in
          for setting in settings]  # fmt: skip
 
 
-@rows(("line", "setting", "accepted"), CASES)
+@rows(("line", "setting", "accepted"), CASES, share=3)
 def test_what_is_written_decides(line: str, setting: str, accepted: bool) -> None:
     version, target = setting.split(maxsplit=1)
     found = codes(line, version, target)

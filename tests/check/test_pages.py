@@ -25,7 +25,9 @@ def module_of(example, code):
     """A whole module around an example: of statements, of module-level items, or complete already."""
     if ".version" in example or code in ("PTX401",):
         return example
-    if (MODULE_LEVEL.match(example) and not re.search(r"^\s*(ld|st)\.", example, re.M)) or code == "PTX421":
+    if (
+        MODULE_LEVEL.match(example) and not re.search(r"^\s*(ld|st|mov|mbarrier)\.", example, re.M)
+    ) or code == "PTX421":
         return HEAD + example
     end = "" if re.search(r"\bret;\s*$", example) else "\n    ret;"
     return f"{HEAD}.entry k()\n{{{REGISTERS}\n{example}{end}\n}}\n"

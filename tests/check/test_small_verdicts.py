@@ -20,6 +20,15 @@ FENCE = "fence.proxy.async::generic.acquire.{}sync_restrict::shared::cluster.clu
 SPARSE = ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd2, %rd3, %r4, 0x100000001, "
           "0, -1, -1, 1, 0;")  # fmt: skip
 COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd1], [%rd2], 0x100000010, [%rd3];"
+STORE = "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group.mbarrier::report::disabled [%rd2, {%r1}], [%rd1];"
+RESIZED = ("cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes.override::global_address"
+           ".override::global_dim [%rd1], [%rd2, %rd3, {{{}}}, {{%r1}}], [%rd4];")  # fmt: skip
+ORDERED = ("cp.async.bulk.relaxed.gpu.shared::cta.global.mbarrier::complete_tx::bytes{}.b128 "
+           "[%rd1], [%rd2], 16, %rd3{};")  # fmt: skip
+FABRIC = ("fabric.try_get.async.tensor.1d.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.{}b128{} "
+          "[%r1], [%rd2, %r3, %rd4, {}], [%r6];")  # fmt: skip
+GET = ("fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.{}b128 [%r1], "
+       "[%r2, %rd1], %r3, [%r4];")  # fmt: skip
 LD_COMPRESSED = "tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4{} {{%r0}}, {{%r1, %r2}}, [%r5];"
 
 
@@ -59,6 +68,28 @@ LD_COMPRESSED = "tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4{} {{%r
     ("1.3/sm_11", "subc.u32 %r1, %r2, %r3;", []),
     # An address with an offset is still one of its space.
     ("9.0/sm_90", "cvta.global.u64 %rd1, gv+4;", []), ("9.0/sm_90", "cvta.shared.u64 %rd1, gv+4;", ["PTX241"]),
+    # Reports of tensor stores are ignored, where they exist.
+    ("9.4/sm_107a", STORE, ["PTX610"]), ("9.4/sm_100a", STORE, ["PTX302"]), ("9.3/sm_90", STORE, ["PTX301"]),
+    # Sizes of a tensor are integers of 8 or 16 bits.
+    ("9.4/sm_107a", RESIZED.format("%h2"), []), ("9.4/sm_107a", RESIZED.format("%b2"), []),
+    ("9.4/sm_107a", RESIZED.format("%r2"), ["PTX221"]), ("9.4/sm_107a", RESIZED.format("%x2"), ["PTX221"]),
+    # An mbarrier without brackets, if nothing stands behind it.
+    ("9.3/sm_90", ORDERED.format("", ""), ["PTX610"]),
+    ("9.3/sm_90", ORDERED.format(".L2::cache_hint", ", %rd4"), ["PTX240"]),
+    # Halves to floats of 4 bits came before their date.
+    ("8.6/sm_100a", "cvt.rn.satfinite.e2m1x2.f16x2 %b1, %r1;", ["PTX610"]),
+    ("9.0/sm_90", "cvt.rn.satfinite.e2m1x2.f16x2 %b1, %r1;", ["PTX301"]),
+    ("9.0/sm_100a", "cvt.rn.satfinite.e2m1x2.bf16x2 %b1, %r1;", ["PTX301"]),
+    ("9.0/sm_90", "rcp.rm.ftz.f64 %fd1, %fd2;", ["PTX610"]),
+    # Tensors over a fabric.
+    ("9.4/sm_107f", FABRIC.format("relaxed.sys.", ".override::global_address", "{%r1}"), []),
+    ("9.4/sm_107f", FABRIC.format("", ".override::global_address", "{%r1}"), []),
+    ("9.4/sm_107f", FABRIC.format("relaxed.sys.", "", "{%r1}"), ["PTX112"]),
+    ("9.4/sm_107f", FABRIC.format("", ".override::global_address.override::global_dim", "{%b1}, {%r1}"), []),
+    ("9.4/sm_107f", FABRIC.format("", ".override::global_address.override::global_dim_stride", "{%b1}, %h1, {%r1}"),
+     ["PTX113"]),
+    ("9.4/sm_100f", FABRIC.format("", ".override::global_address", "{%r1}"), ["PTX302"]),
+    ("9.3/sm_100", GET.format("relaxed.sys."), []), ("9.3/sm_100", GET.format(""), ["PTX610"]),
     # Registers of bf16 in multimem.
     ("9.0/sm_90", "multimem.ld_reduce.add.bf16x2 %u1, [%rd1];", []),
     ("9.1/sm_90", "multimem.ld_reduce.add.bf16x2 %u1, [%rd1];", ["PTX221"]),
@@ -83,6 +114,8 @@ def test_statements(setting: str, text: str, expected: list[str]) -> None:
     ("3.2/sm_30", ".global .v2 .f16x2 x;", ["PTX610"]), ("3.2/sm_30", ".global .f16x2 x[2];", ["PTX301"]),
     ("8.0/sm_61", ".extern .func g(.reg .b128 a);", ["PTX610"]),
     ("8.0/sm_61", ".func g(.reg .b128 a) { ret; }", ["PTX301"]),
+    ("1.5/sm_11", ".entry g(.param .b8 a[300]) { ret; }", ["PTX610"]),
+    ("1.4/sm_11", ".entry g(.param .b8 a[300]) { ret; }", ["PTX302"]),
     # Samplers in unified mode.
     ("9.0/sm_90", ".global .samplerref x[2];", ["PTX610"]), ("9.0/sm_90", ".global .samplerref x;", ["PTX306"]),
     # An array of no elements has those of its initialiser.

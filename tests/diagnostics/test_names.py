@@ -59,6 +59,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_names_stay_mangled(name):
     """In a process of their own: one that broke would take the tests with it."""

@@ -33,6 +33,7 @@ def test_a_line_around_a_place(at):
     assert line[at] in shown and 160 <= len(shown) <= 162 and shown.strip("…") in line
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("body", [
     f".entry k() {{ {LONG}.u32 %r1; ret; }}", f".entry k() {{ add.{LONG} %r1, 1, 2; ret; }}",
     f".entry k() {{ mov.u32 {LONG}, 1; ret; }}", f".entry k() {{ bra {LONG}; }}", f".{LONG} x;", f".pragma \"{LONG}\";",

@@ -44,7 +44,7 @@ ANOTHER = """
     from ptxtools.launch.runner import Report
 
     jobs = []
-    api.run_job = lambda job, read: jobs.append(job) or Report()
+    api.run_job = lambda job, *others: jobs.append(job) or Report()
     runner = CliRunner()
     assert "Colour of the case." in runner.invoke(run.command, ["--help"]).output
     line = ["k.ptx", "--grid", "1", "--block", "1"]
@@ -137,7 +137,17 @@ def test_options_of_a_launch_are_read_from_one_table(monkeypatch, tmp_path):
         assert [getattr(plan, name) for name in names] == [(1, 1, 1), (1, 1, 1), (2, 1, 1), 64, True, 0]
     assert set(names) <= {one.name for one in fields(Request)}
     shown = inspect.signature(ptxtools.Device.launch).parameters
-    assert list(shown) == ["self", "kernel", "grid", "block", "args", *names[2:], "timeout", "max_instructions"]
+    assert list(shown) == [
+        "self",
+        "kernel",
+        "grid",
+        "block",
+        "args",
+        *names[2:],
+        "timeout",
+        "max_instructions",
+        "explore",
+    ]
 
 
 def test_limits_of_a_run_are_read_from_one_table(monkeypatch, tmp_path):
@@ -149,10 +159,10 @@ def test_limits_of_a_run_are_read_from_one_table(monkeypatch, tmp_path):
         assert CliRunner().invoke(run.command, line, standalone_mode=False).exception is None
         return values_of(jobs[-1].limits, RunOptions)
 
-    given = ("--timeout", "2.5", "--max-instructions", "7")
+    given = ("--timeout", "2.5", "--max-instructions", "7", "--explore", "3")
     path = tmp_path / "case.toml"
-    path.write_bytes(FILE + b"timeout = 2.5\nmax_instructions = 7\n")
-    wanted = {"timeout": 2.5, "max_instructions": 7}
+    path.write_bytes(FILE + b"timeout = 2.5\nmax_instructions = 7\nexplore = 3\n")
+    wanted = {"timeout": 2.5, "max_instructions": 7, "explore": 3}
     assert limits("k.ptx", "--grid", "2", "--block", "1", *given) == wanted
     assert limits("--launch", str(path)) == wanted
     assert limits("--launch", str(path), "--timeout", "3", "--max-instructions", "6") == {

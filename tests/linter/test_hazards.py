@@ -78,7 +78,7 @@ def test_collectives(body, codes):
     ("add.u32 %r5, %r6, 1; mov.b32 %r6, 1;", ["PTX521"]),
     ("L: add.u32 %r5, %r6, 1; mov.b32 %r6, 1; bra L;", []),  # the second time it is written
     ("@%p1 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", []),  # on one path it is
-    ("@%p1 mov.b32 %r6, 1; add.u32 %r5, %r6, 1;", []),
+    ("@%p1 mov.b32 %r6, 1; add.u32 %r5, %r6, 1;", ["PTX522"]),
     ("mov.b32 %r5, %r6; mov.b32 %r6, 1;", []),
     ("@%p1 bra L; add.u32 %r5, %r6, 1; ret; L: mov.b32 %r6, 1;", ["PTX521"]),
     ("{ .reg .b32 %r6; add.u32 %r5, %r6, 1; mov.b32 %r6, 1; }", ["PTX521"]),
@@ -89,7 +89,7 @@ def test_registers_read_too_early(body, codes):
 
 @pytest.mark.parametrize(("extra", "codes"), [
     ("", ["PTX560"]),
-    (".func wait() { cp.async.wait_all; ret; }\n", []),  # it is in the module
+    (".func wait() { cp.async.wait_all; ret; }\n", ["PTX514"]),  # it is in the module
     (".extern .func wait();\n", []),  # it may be in another
     (".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n", ["PTX560"]),
 ])  # fmt: skip

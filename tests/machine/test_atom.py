@@ -131,28 +131,28 @@ def check(operation: str, type_: str, count: int, space: str, engine: str, *, re
 
 
 @ENGINES
-@rows("space", SPACES)
+@rows("space", SPACES, share=4)
 @rows(("operation", "type_"), [*WHOLE, *FLOATS])
 def test_atom(operation: str, type_: str, space: str, engine: str) -> None:
     check(operation, type_, 1, space, engine, red=False)
 
 
 @ENGINES
-@rows("space", SPACES)
+@rows("space", SPACES, share=4)
 @rows(("operation", "type_"), [(o, t) for o, t in (*WHOLE, *FLOATS) if o != "exch"])
 def test_red(operation: str, type_: str, space: str, engine: str) -> None:
     check(operation, type_, 1, space, engine, red=True)
 
 
 @ENGINES
-@rows("red", [False, True])
+@rows("red", [False, True], share=4)
 @rows(("operation", "type_", "count"), VECTORS)
 def test_vectors(operation: str, type_: str, count: int, red: bool, engine: str) -> None:
     check(operation, type_, count, "global", engine, red=red)
 
 
 @ENGINES
-@rows("space", SPACES)
+@rows("space", SPACES, share=3)
 @rows("type_", ["b16", "b32", "b64"])
 def test_compare_and_swap(type_: str, space: str, engine: str) -> None:
     """Half of the threads guess what is there."""
@@ -167,7 +167,7 @@ def test_compare_and_swap(type_: str, space: str, engine: str) -> None:
 
 
 @ENGINES
-@rows("operation", ["cas", "exch"])
+@rows("operation", ["cas", "exch"], share=3)
 @rows("space", SPACES)
 def test_128_bits(operation: str, space: str, engine: str) -> None:
     """One half alone does not match."""

@@ -33,7 +33,7 @@ ORDERS = {
 
 
 @both
-@rows("count", [33, 48, 63])
+@rows("count", [33, 48, 63], share=3)
 @rows("before", ["", LATER], ids=["at once", "later"])
 @rows("order", ORDERS)
 @rows("bar", ["bar.sync 1, 64;", "barrier.sync 1, %r9;", "bar.sync 1;", "barrier.red.popc.u32 %r7, 1, 64, %p1;"])

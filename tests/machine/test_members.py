@@ -41,6 +41,7 @@ MASKS = [
 ]
 
 
+@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize(("mask", "lane", "value"), MASKS)
 @pytest.mark.parametrize("operation", OPERATIONS)

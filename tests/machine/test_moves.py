@@ -67,7 +67,7 @@ def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
 
 
 @both
-@rows("mode", ["up", "down", "bfly", "idx"])
+@rows("mode", ["up", "down", "bfly", "idx"], share=3)
 @rows("c", [0, 31, 7, 0x1800, 0x181F, 0x1C03, 0x0F1F, 0x1F1F])
 @rows("b", [0, 1, 5, 31, 33])
 def test_shuffles_of_every_shape(engine, mode, c, b):

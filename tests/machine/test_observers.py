@@ -13,6 +13,7 @@ import pytest
 
 import ptxtools
 from ptxtools.machine.observers import EVENTS, LINES, Listeners, Observer, wants
+from ptxtools.machine.residents import Wait
 from ptxtools.program.passes.instrument import instrument
 from ptxtools.sim.stored import encode_program
 from tests.rows import rows
@@ -383,11 +384,12 @@ def only(*names: str) -> Any:
 STANDS = {
     "access": "access", "arrive": "arrive", "leave": "leave", "fence": "fence", "called": "call", "returned": "return",
     "instruction": "line", "cta_begun": "begin", "warp_begun": "begin", "cta_ended": "begin", "permit": "access",
+    "delays": "access",
 }  # fmt: skip
 TWO = {"retired": {"observe.line", "observe.retired"}, "warp_ended": {"observe.begin", "observe.exit"}}
 
 
-@rows("event", EVENTS)
+@rows("event", EVENTS, share=3)
 def test_only_what_is_listened_to_stands_in_the_program(event: str) -> None:
     wanted = TWO.get(event) or ({f"observe.{STANDS[event]}"} if event in STANDS else set())
     text = kernel(PROTOTYPE + BARRIERS + CALLS, FUNCTIONS)
@@ -405,6 +407,32 @@ def test_methods_that_are_defined_are_wanted() -> None:
     listeners.tell("fence", 1, 2)
     listeners.tell("arrive", 1, "bar", 2)
     assert seen == [1] and listeners.hear("fence") and not listeners.hear("arrive") and not listeners.hear_work
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_lanes_that_are_delayed_come_again(engine: str) -> None:
+    """Warp 0 lets warp 1 store first, in a block that computes before and behind the store."""
+
+    class Late:
+        def __init__(self) -> None:
+            self.told: list[tuple[int, int]] = []
+
+        def delays(self, at: Any) -> bool:
+            if at.warp == 1 or at.slept:
+                return False
+            wait = Wait(at.cta, at.warp, at.mask, "late", "warp 1 to pass", at.now + 1_000_000, None, at.op.where)
+            at.hold(wait)
+            return True
+
+        def access(self, at: Any, access: Any) -> None:
+            self.told.append((at.warp, len(access.lanes)))
+
+    late, data = Late(), np.zeros(4, np.uint32)
+    device = ptxtools.Device(engine=engine, observers=[late])
+    body = "shr.u32 %r1, %i, 5; add.u32 %r1, %r1, 7; st.global.u32 [%a], %r1; add.u32 %r1, %r1, 1;"
+    device.launch(ptxtools.loads(kernel(body))["k"], 1, 64, [data])
+    assert late.told == [(1, 32), (0, 32)]
+    assert data[0] == 7
 
 
 @pytest.mark.parametrize("engine", ENGINES)

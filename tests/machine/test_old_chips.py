@@ -70,6 +70,7 @@ def run(
         ("cvt.f64.f32 %g1, %f1; mul.f64 %g1, %g1, 0d47F0000000000000; cvt.rn.f32.f64 %f4, %g1;", 2.0**-2),
         ("cvt.rpi.s32.f32 %s, %f1; cvt.rn.f32.s32 %f4, %s;", 1),
     ],
+    share=3,
 )
 def test_a_module_for_sm_1x_flushes_subnormals(engine: str, body: str, kept: float) -> None:
     """On its own chip and on later ones; the same text for sm_20 keeps them."""

@@ -28,6 +28,7 @@ def test_a_million_ctas_need_no_more_memory_than_a_thousand() -> None:
     assert large < small + 50
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("arguments", [
     ("resident", "132"), ("resident", "132", "reference"), ("persistent", "132", "20"),
     ("persistent", "132", "3", "reference"),

@@ -104,6 +104,7 @@ def read(engine: str, target: str, wanted: list[str], cluster: tuple[int, int, i
     return out
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize(
     ("target", "cluster"),

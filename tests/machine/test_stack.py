@@ -119,6 +119,7 @@ COUNT = """.func (.reg .u32 r) f(.reg .u32 n) {
 """
 
 
+@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize("stack", [1024, 16384, 65536])
 def test_how_deep_a_recursion_goes_depends_on_the_stack(engine, stack):

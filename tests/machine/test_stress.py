@@ -52,6 +52,7 @@ def test_all_warps_wait_for_the_last(engine, seed, threads, warps):
     assert results(engine, seed, threads, body, 32 * warps) == [9] * 32 * warps
 
 
+@pytest.mark.share(3)
 @everywhere
 def test_warps_take_turns_from_the_last_to_the_first(engine, seed, threads):
     body = """
@@ -61,6 +62,7 @@ def test_warps_take_turns_from_the_last_to_the_first(engine, seed, threads):
     assert results(engine, seed, threads, body, 1024) == [31 - t // 32 for t in range(1024)]
 
 
+@pytest.mark.share(3)
 @everywhere
 def test_lanes_of_a_warp_take_a_lock_with_work_inside(engine, seed, threads):
     """Compare and swap, a loop under the lock, exchange; the lock's holder calls a function."""
@@ -132,6 +134,7 @@ def test_barriers_of_groups_of_warps_side_by_side(engine, seed, threads):
     assert results(engine, seed, threads, body, 256) == [45 + 10 * (t // 32 ^ 1) for t in range(256)]
 
 
+@pytest.mark.share(3)
 @everywhere
 def test_ctas_wait_for_each_other_again_and_again(engine, seed, threads):
     """A barrier of the grid that counts generations, 8 rounds; each round adds up what all wrote."""
@@ -161,6 +164,7 @@ def test_short_sleeps_keep_no_other_cta_from_running(engine, seed, threads):
     assert results(engine, seed, threads, body, 64, 3) == [5] * 192
 
 
+@pytest.mark.share(3)
 @everywhere
 def test_a_ticket_lock_between_ctas(engine, seed, threads):
     """Every thread of four CTAs draws a ticket and is served in that order; what it protects is no atomic."""

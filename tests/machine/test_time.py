@@ -131,6 +131,7 @@ RUNS = [
 everywhere = pytest.mark.parametrize(("engine", "threads", "seed"), RUNS)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("block", [32, 256])
 @everywhere
 def test_looking_without_end_is_a_deadlock(engine, block, threads, seed):
@@ -152,6 +153,7 @@ def test_looking_without_end_is_a_deadlock(engine, block, threads, seed):
     assert "wait in a loop that changes nothing" in failure.value.details[0]
 
 
+@pytest.mark.share(3)
 @everywhere
 def test_a_lock_that_is_never_free(engine, threads, seed):
     """A compare-and-swap that fails writes nothing."""
@@ -162,6 +164,7 @@ def test_a_lock_that_is_never_free(engine, threads, seed):
     assert failure.value.kind == "deadlock"
 
 
+@pytest.mark.share(3)
 @everywhere
 def test_waiting_for_ctas_that_find_no_room(engine, threads, seed):
     """A barrier of a grid of which only a part is resident."""
@@ -173,6 +176,7 @@ def test_waiting_for_ctas_that_find_no_room(engine, threads, seed):
     assert failure.value.kind == "deadlock"
 
 
+@pytest.mark.share(3)
 @everywhere
 def test_looking_inside_functions_without_end(engine, threads, seed):
     """Lanes at four depths of a recursion."""
@@ -229,6 +233,7 @@ def test_divided_lanes_that_look_without_end(engine):
     assert failure.value.kind == "deadlock"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("what", ["add.u32 %r1, %r1, 1;", "red.global.add.u64 [%base+8], 1;"])
 @pytest.mark.parametrize("seed", [None, 0])
 @both

@@ -131,7 +131,7 @@ KERNELS: dict[str, tuple[str, str, str, Any]] = {
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-@rows("name", KERNELS)
+@rows("name", KERNELS, share=3)
 def test_kernel(name: str, engine: str) -> None:
     body, outer, target, expected = KERNELS[name]
     kernel = ptxtools.loads(HEAD.format(target=target, outer=outer, body=body))["k"]

@@ -9,6 +9,9 @@ from ptxtools.model.litmus import read_litmus
 
 FOLDER = Path(__file__).resolve().parents[2] / "testdata" / "litmus"
 FILES = sorted(FOLDER.glob("*.litmus"))
+#: All without the cycles of four threads, which tools/sweep_litmus.py goes through in full; and without all cycles.
+SMALL = [path for path in FILES if not path.stem.startswith("C4-")]
+NO_CYCLES = [path for path in SMALL if not path.stem.startswith("C3-")]
 
 
 def read(text, name="test.litmus"):

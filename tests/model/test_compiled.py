@@ -6,7 +6,7 @@ from tests.model.suite import FILES, loaded, verdicts
 from tests.rows import rows
 
 
-@rows("path", FILES[::4], ids=lambda path: path.stem)
+@rows("path", FILES[::4], ids=lambda path: path.stem, share=3)
 def test_the_same_answer_at_every_step(path, monkeypatch):
     answers = set()
 

@@ -7,7 +7,7 @@ from tests.model.suite import read
 from tests.rows import rows
 
 
-@rows("family", FAMILIES, ids=lambda family: family.__name__)
+@rows("family", FAMILIES, ids=lambda family: family.__name__, share=3)
 def test_the_rule_decides(family):
     """Each model in turn: the rules do not differ between them."""
     wrong, both = [], set()

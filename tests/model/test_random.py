@@ -66,21 +66,21 @@ def everything(text, version, monkeypatch):
     return outcomes.executions, outcomes.states
 
 
-@rows("text", texts(1, 40, 2, 3), ids=[f"two-{at}" for at in range(40)])
+@rows("text", texts(1, 40, 2, 3), ids=[f"two-{at}" for at in range(40)], share=3)
 def test_two_threads(text, monkeypatch):
     for version in MODELS:
         outcomes = run(read(text), version)
         assert (outcomes.executions, outcomes.states) == everything(text, version, monkeypatch), text
 
 
-@rows("text", texts(2, 20, 3, 2), ids=[f"three-{at}" for at in range(20)])
+@rows("text", texts(2, 20, 3, 2), ids=[f"three-{at}" for at in range(20)], share=3)
 def test_three_threads(text, monkeypatch):
     for version in MODELS:
         outcomes = run(read(text), version)
         assert (outcomes.executions, outcomes.states) == everything(text, version, monkeypatch), text
 
 
-@rows("text", texts(3, 25, 3, 3), ids=[f"simulated-{at}" for at in range(25)])
+@rows("text", texts(3, 25, 3, 3), ids=[f"simulated-{at}" for at in range(25)], share=3)
 def test_the_simulator_does_what_is_allowed(text):
     outcomes, kernel = run(read(text)), Kernel(read(text))
     for seed in range(3):

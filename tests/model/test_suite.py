@@ -7,15 +7,19 @@ import pytest
 from ptxtools.diagnostics import PtxError
 from ptxtools.model import MODELS
 from ptxtools.model.executions import nearest, run
-from tests.model.suite import FILES, loaded, read, verdicts
+from tests.model.suite import FILES, SMALL, loaded, read, verdicts
 from tests.rows import rows
 
 
 @rows("path", FILES, ids=lambda path: path.stem)
 def test_verdicts(path):
+    """Under every model; cycles of four threads under one of them, each in turn."""
     text = path.read_text("utf-8")
     test = read(text, path.name)
+    turn = MODELS if path in SMALL else (MODELS[FILES.index(path) // 2 % len(MODELS)],)
     for version, stated in verdicts(text).items():
+        if version not in turn:
+            continue
         if stated == "not modelled":
             with pytest.raises(PtxError):
                 run(test, version)
@@ -31,7 +35,7 @@ def test_quantifiers_say_what_is_true_of_some_model(path):
     assert loaded(path).quantifier == ("exists" if "allowed" in stated else "~exists")
 
 
-@rows("path", FILES, ids=lambda path: path.stem)
+@rows("path", SMALL, ids=lambda path: path.stem)
 def test_what_is_forbidden_has_a_reason(path):
     """The nearest execution satisfies the condition and breaks an axiom, by a chain of steps that is a cycle."""
     test, stated = loaded(path), verdicts(path.read_text("utf-8"))
@@ -49,4 +53,4 @@ def test_what_is_forbidden_has_a_reason(path):
 
 
 def test_there_are_tests():
-    assert len(FILES) > 150
+    assert len(FILES) > 300 and len(SMALL) > 280

@@ -46,6 +46,7 @@ def operations() -> dict[str, Op]:
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("triple", "cpu", "features"),
     [

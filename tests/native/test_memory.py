@@ -30,7 +30,7 @@ def register(t: str) -> tuple[str, str]:
     return ("%d4", "64") if "64" in t else ("%r4", "32") if t in ("b32", "s8", "u8") else ("%h4", "16")
 
 
-@rows("space", ["global", "generic", "shared", "shared64", "local", "const"])
+@rows("space", ["global", "generic", "shared", "shared64", "local", "const"], share=3)
 @rows("t", TYPES)
 @rows("mask", MASKS)
 def test_loads(space, t, mask):
@@ -122,7 +122,7 @@ VECTORS = [
 ]  # fmt: skip
 
 
-@rows("space, kind", VECTORS)
+@rows("space, kind", VECTORS, share=3)
 @rows("shape", ["consecutive", "uniform", "random"])
 def test_vectors(space, kind, shape):
     """A vector written at one place of a space, and read back."""

@@ -62,6 +62,7 @@ def outcome(program: Program, engine, threads: int, **options) -> tuple[list[int
     return memory.get(out, np.uint32, 32 * 11).tolist(), counted.instructions
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_loops(seed, monkeypatch):
     program = random_loop(np.random.default_rng(seed), alike=seed % 3 == 0)

@@ -105,6 +105,7 @@ def outcome(program: Program, fused: int, monkeypatch: pytest.MonkeyPatch) -> li
     return memory.get(out, np.uint32, 32 * 11).tolist()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_programs(seed, monkeypatch):
     program = random_program(np.random.default_rng(seed))

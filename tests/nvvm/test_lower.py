@@ -12,7 +12,7 @@ from ptxtools.cli.assemble import command as assemble
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command as run
 from ptxtools.inputs import detect
-from ptxtools.nvvm import Lowering, lower
+from ptxtools.nvvm import Lowering, lower, toolkit
 from tests.rows import rows
 
 DATA = Path(__file__).parents[2] / "testdata" / "nvvm"
@@ -234,6 +234,42 @@ def test_modules_link_by_llvm_and_by_the_linker():
     first = PLAIN.replace("@k()", "@f()").encode() + b"\n"
     second = b"declare void @f()\ndefine void @k() {\n  call void @f()\n  ret void\n}\n"
     assert ptxtools.loads(ptxtools.assemble([second, first, library])).ir is not None
+
+
+# --- libnvvm ----------------------------------------------------------------------------------------------------------
+
+
+def test_libnvvm_lowers_where_it_is_installed(capsys):
+    """What is not run here is printed."""
+    if not toolkit.libnvvm():
+        with capsys.disabled():
+            sys.stdout.write("\nnot run, because libnvvm is not installed: lowering by libnvvm\n")
+        return
+    text = (DATA / "caller.ll").read_text() + "!nvvmir.version = !{!1}\n!1 = !{i32 2, i32 0}\n"
+    how = Lowering("sm_90", libdevice=str(DATA / "library.ll"), backend="libnvvm")
+    ptx = lower(text.replace("__nv_twice", "twice").replace("__nv_arch", "arch"), "caller.ll", how)
+    assert "NVIDIA NVVM Compiler" in ptx and ".extern .func" in ptx and ".entry call(" in ptx
+    with pytest.raises(ptxtools.PtxError, match=r"^bad.ll:3:16: .*%b.*NVVM901"):
+        lower(REFUSED_BY_BOTH, "bad.ll", Lowering(backend="libnvvm"))
+    with pytest.raises(ptxtools.PtxError, match=r"this libnvvm writes PTX .*, not 7.0.*NVVM903"):
+        lower(text.replace("__nv_", ""), "k.ll", Lowering(version=(7, 0), backend="libnvvm"))
+    with pytest.raises(ptxtools.PtxError, match="NVVM903"):
+        lower(text.replace("__nv_", ""), "k.ll", Lowering("sm_20", backend="libnvvm"))
+
+
+REFUSED_BY_BOTH = 'target triple = "nvptx64-nvidia-cuda"\ndefine void @k() {\n  %a = add i32 %b, 1\n  ret void\n}\n'
+
+
+def test_a_library_that_is_not_libnvvm_is_an_error(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ptxtools.nvvm.toolkit.libnvvm", lambda: "")
+    with pytest.raises(ptxtools.PtxError, match=r"libnvvm was not found.*NVVM905"):
+        lower(PLAIN, "k.ll", Lowering(backend="libnvvm"))
+    (tmp_path / "libnvvm.so").write_text("no library")
+    monkeypatch.setattr("ptxtools.nvvm.toolkit.libnvvm", lambda: str(tmp_path / "libnvvm.so"))
+    with pytest.raises(ptxtools.PtxError, match=r"libnvvm cannot be loaded.*NVVM905"):
+        lower(PLAIN, "k.ll", Lowering(backend="libnvvm"))
+    with pytest.raises(ValueError, match="unknown back end 'gcc'; there is llvm and libnvvm"):
+        lower(PLAIN, "k.ll", Lowering(backend="gcc"))
 
 
 # --- recognition ------------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_checkers(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = exit_status(command, "ptx-run", ["--launch", str(CASES / name / "case.toml"), "--check", "all"])

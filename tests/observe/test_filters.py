@@ -99,6 +99,7 @@ def _unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filters, "prepare", lambda launch, encoded: [])
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("checks", ["memcheck", "memcheck,initcheck"])
 @pytest.mark.parametrize("seed", range(6))
 def test_reports_are_those_of_python_alone(seed: int, checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +121,7 @@ def _found(pairs: list[bugs.Pair]) -> list[str]:
     return every + [bugs.shown(bugs.run(pair, "-", pair.checker)) for pair in alone]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("path", sorted(bugs.FOLDER.glob("*.bugs")), ids=lambda path: path.stem)
 def test_seeded_bugs_are_reported_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = bugs.read(path)
@@ -138,6 +140,7 @@ st.shared.u32 [%r6+60], %r1; ld.shared.u32 %r2, [%r6+8]; red.global.add.u32 [%b+
 add.u64 %t, %t, 1024; add.u32 %w, %w, 1; setp.lt.u32 %p, %w, 24; @%p bra L;"""
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("checks", ["memcheck", "memcheck,initcheck,synccheck"])
 @pytest.mark.parametrize("seed", range(4))
 def test_accesses_that_are_looked_at_together_are_judged_apart(

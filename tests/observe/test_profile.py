@@ -127,7 +127,7 @@ LOW:"""
 _SHAPES = {1: "u8 %h1", 2: "u16 %h1", 4: "u32 %r2", 8: "v2.u32 {%r2, %r3}", 16: "v4.u32 {%r2, %r3, %r4, %r5}"}
 
 
-@rows("seed", range(8))
+@rows("seed", range(8), share=3)
 def test_random_addresses_on_both_engines(seed: int) -> None:
     """Loads of every size, some lanes left out, in global, shared and generic space, beside the definition."""
     random = np.random.default_rng(seed)

@@ -94,6 +94,7 @@ _FLAG = """st.volatile.shared.u32 [0], 0; bar.sync 0; setp.eq.u32 %p, %w, 0; @!%
 _RELAXED = {"store": "st.relaxed.cta", "load": "ld.relaxed.cta", "before": "", "behind": ""}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("pattern", "missing"),

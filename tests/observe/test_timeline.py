@@ -128,7 +128,7 @@ END:"""
     assert sum("other lanes" in str(e["args"].get("name")) for e in events if e["ph"] == "M") == 2
 
 
-@rows("name", ["cu_pdl_sm90", "gluon_pair_f16_m256n64_sm100", "cu_cluster_dsmem_sm90", "cu_cpasync_pipe_sm80"])
+@rows("name", ["cu_pdl_sm90", "gluon_pair_f16_m256n64_sm100", "cu_cluster_dsmem_sm90", "cu_cpasync_pipe_sm80"], share=3)
 def test_cases(name: str) -> None:
     from pathlib import Path
 

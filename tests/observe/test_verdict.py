@@ -122,6 +122,7 @@ def _run(body: str, engine: str = "native", threads: int = 64) -> Any:
     return run(body, "racecheck", shared=512, engine=engine, threads=threads, head=SM_90, words=256)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", FIXED)
 def test_in_every_schedule(name: str, engine: str) -> None:
@@ -129,6 +130,7 @@ def test_in_every_schedule(name: str, engine: str) -> None:
     assert (result.reports, str(result.verdict)) == ([], "race-free in every schedule of this launch")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", OPEN)
 def test_in_this_schedule(name: str, engine: str) -> None:

@@ -136,6 +136,7 @@ def test_a_list_of_kinds_is_found(line: str) -> None:
     assert listed(line) == [1]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("column", [name for name in Operation._fields if name not in ("runs", "dst", "src")])
 def test_somebody_reads_each_column(column: str) -> None:
     """A fact that nobody needs would be true by chance only."""
@@ -161,7 +162,7 @@ def variants(name: str) -> list[Program]:
     return [first, plain, late, lines, *(instrument(one, [Interest(events)]) for one, events in pairs)]
 
 
-@rows("name", NAMES)
+@rows("name", NAMES, share=6)
 def test_programs_are_as_the_table_says_also_when_they_were_stored(name: str) -> None:
     """Details come back with their types, whatever they are."""
     found = variants(name)

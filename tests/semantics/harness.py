@@ -50,6 +50,13 @@ def families(chapters: Iterable[str]) -> list[str]:
     return sorted(family for family, names in CHAPTERS.items() if wanted & set(names))
 
 
+#: What `semantics.chapter_of` says of all these.
+COVERED_CHAPTERS = (
+    "approximate", "comparison", "conversion", "extended", "floating", "half", "integer", "logic", "mixed", "movement",
+    "video",
+)  # fmt: skip
+
+
 @cache
 def all_opcodes() -> tuple[Opcode, ...]:
     """Every opcode with a meaning of the chapters whose meaning is lane values to lane values."""

@@ -26,7 +26,11 @@ FORMS: frozenset[str] = frozenset(
 )
 #: Instructions of which no form has one.
 INSTRUCTIONS = frozenset(
-    f"fabric.{name}" for name in ("submit", "wait", "try_get", "try_put", "try_red", "try_pullred", "try_atom")
+    f"fabric.{name}"
+    for name in (
+        *("submit", "wait", "try_get", "try_put", "try_red", "try_pullred", "try_atom"),
+        *("try_get.async.tensor", "try_put.async.tensor", "try_red.async.tensor"),
+    )
 )
 #: Modifiers without one: arithmetic of four narrow floats (where it rounds is not said), and what PTX 9.4 added to
 #: tensor memory, tensor copies and policies.

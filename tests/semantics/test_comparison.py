@@ -81,7 +81,7 @@ def expected_set(op: Opcode, a: int, b: int, c: int = 0) -> int:
     return true * halves[0] | true * halves[1] << 16
 
 
-@rows("op", [op for op in all_opcodes() if op.family == "setp"][::3], ids=lambda op: op.text)
+@rows("op", lambda: [op for op in all_opcodes() if op.family == "setp"][::3], ids=lambda op: op.text, share=3)
 def test_setp(op: Opcode) -> None:
     inputs = arguments(op, 1)
     p, q = run_numpy(op, inputs)
@@ -89,7 +89,7 @@ def test_setp(op: Opcode) -> None:
         assert [bool(p[i]), bool(q[i])] == expected_setp(op, *map(int, values)), values
 
 
-@rows("op", [op for op in all_opcodes() if op.family == "set"][::13], ids=lambda op: op.text)
+@rows("op", lambda: [op for op in all_opcodes() if op.family == "set"][::13], ids=lambda op: op.text, share=3)
 def test_set(op: Opcode) -> None:
     inputs = arguments(op, 2)
     for got, *values in zip(run_numpy(op, inputs)[0], *inputs, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -20,8 +21,15 @@ from .test_floating import float_of, flush
 
 COUNT = 32
 FLOATS = ("f16", "bf16", "f32", "f64")
-CVT = [op for op in all_opcodes() if op.name == "cvt"]
-SCALAR = [op for op in CVT if all(t in FLOATS or (t[0] in "us" and t[1:].isdigit()) for t in op.types)]
+
+
+@cache
+def cvt() -> list[Opcode]:
+    return [op for op in all_opcodes() if op.name == "cvt"]
+
+
+def scalar() -> list[Opcode]:
+    return [op for op in cvt() if all(t in FLOATS or (t[0] in "us" and t[1:].isdigit()) for t in op.types)]
 
 
 def mode_of(op: Opcode) -> str:
@@ -70,7 +78,7 @@ def to_float(op: Opcode, target: str, source: str, pattern: int) -> int:
     return 0 if op.has("pzo") and number == 0 else result
 
 
-@rows("op", SCALAR, ids=lambda op: op.text)
+@rows("op", scalar, ids=lambda op: op.text, share=3)
 def test_scalar_conversion(op: Opcode) -> None:
     target, source = op.types
     x = operands(source, COUNT, np.random.default_rng(len(op.text) + ord(source[-1])))
@@ -88,6 +96,7 @@ def test_scalar_conversion(op: Opcode) -> None:
         assert int(got[i]) == want, (op.text, hex(pattern), hex(got[i]), hex(want))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("text", ["cvt.f32.f16", "cvt.f64.bf16", "cvt.rn.bf16.f16", "cvt.rzi.s16.f16", "cvt.rn.f16.s8",
                                   "cvt.rni.f16.f16", "cvt.rpi.u8.bf16"])  # fmt: skip
 def test_every_pattern_of_16_bit_sources(text: str) -> None:
@@ -123,9 +132,13 @@ def narrow_number(op: Opcode, form: str, x: oracle.Number) -> int:
     return 0 if op.has("pzo") and result == oracle.LAYOUTS[form].sign else result
 
 
-PACKED = [op for op in CVT if op.types[0] in ("f16x2", "bf16x2", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2")
-          and op.types[1] == "f32" and not op.has("rs")]  # fmt: skip
-SCALED = [op for op in PACKED if op.has("scaled::n1::ue8m0")]
+def packed() -> list[Opcode]:
+    return [op for op in cvt() if op.types[0] in ("f16x2", "bf16x2", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2")
+              and op.types[1] == "f32" and not op.has("rs")]  # fmt: skip
+
+
+def scaled() -> list[Opcode]:
+    return [op for op in packed() if op.has("scaled::n1::ue8m0")]
 
 
 def stored_bits(form: str) -> int:
@@ -133,7 +146,7 @@ def stored_bits(form: str) -> int:
     return {"f16": 16, "bf16": 16, "e2m1": 4}.get(form, 8)
 
 
-@rows("op", [op for op in PACKED if op not in SCALED], ids=lambda op: op.text)
+@rows("op", lambda: [op for op in packed() if op not in scaled()], ids=lambda op: op.text, share=3)
 def test_packed_conversion(op: Opcode) -> None:
     form = op.types[0][:-2]
     bits = stored_bits(form)
@@ -160,7 +173,7 @@ def divided(op: Opcode, form: str, values: list[int]) -> int:
     return result
 
 
-@rows("op", SCALED, ids=lambda op: op.text)
+@rows("op", scaled, ids=lambda op: op.text, share=3)
 def test_packed_conversion_with_a_scale(op: Opcode) -> None:
     """Sources whose quotients lie near the format's values, and any with the least and the greatest scales."""
     form = op.types[0][:-2]
@@ -188,6 +201,7 @@ def near_format(form: str, count: int, rng: np.random.Generator) -> np.ndarray:
     return np.where(rng.integers(0, 4, count) == 0, operands("f32", count, rng), near)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("text", "dtype"),
     [("cvt.rn.satfinite.e4m3x2.f32", ml_dtypes.float8_e4m3fn), ("cvt.rn.satfinite.e5m2x2.f32", ml_dtypes.float8_e5m2),
@@ -284,7 +298,7 @@ def test_scales_to_bf16() -> None:
     assert [int(v) for v in got] == [w << 16 | w for w in want]
 
 
-@rows("op", [op for op in CVT if op.has("rs")], ids=lambda op: op.text)
+@rows("op", lambda: [op for op in cvt() if op.has("rs")], ids=lambda op: op.text, share=3)
 def test_stochastic_rounding_stays_between_the_neighbours(op: Opcode) -> None:
     """No random bits truncate, all of them round away unless exact; both beside the value."""
     form = op.types[0][:-2]
@@ -315,7 +329,7 @@ def test_stochastic_rounding_stays_between_the_neighbours(op: Opcode) -> None:
             assert up in (down, away)
 
 
-@pytest.mark.parametrize("op", [op for op in all_opcodes() if op.name == "cvt.pack"], ids=lambda op: op.text)
+@rows("op", lambda: [op for op in all_opcodes() if op.name == "cvt.pack"], ids=lambda op: op.text)
 def test_cvt_pack(op: Opcode) -> None:
     rng = np.random.default_rng(2)
     inputs = [operands("s32", 300, rng) for _ in signature(op).inputs]

@@ -85,7 +85,7 @@ def float_of(pattern: int) -> float:
     return float(np.uint64(pattern).view(np.float64))
 
 
-@rows("op", opcodes(), ids=lambda op: op.text)
+@rows("op", opcodes, ids=lambda op: op.text, share=3)
 def test_correctly_rounded(op: Opcode) -> None:
     inputs = tuples(op, COUNT, len(op.text))
     got = run_numpy(op, inputs)[0]
@@ -167,8 +167,9 @@ def reference_extreme(op: Opcode, t: str, patterns: list[int]) -> int:
 
 @rows(
     "op",
-    [op for op in all_opcodes() if op.family in ("min", "max") and op.type in ("f32", "f64", "f16", "bf16")],
+    lambda: [op for op in all_opcodes() if op.family in ("min", "max") and op.type in ("f32", "f64", "f16", "bf16")],
     ids=lambda op: op.text,
+    share=3,
 )
 def test_min_max(op: Opcode) -> None:
     t = op.type or ""

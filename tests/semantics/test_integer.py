@@ -205,7 +205,7 @@ def scalars() -> list[Opcode]:
     return [op for op in chosen if not (op.family == "lop3" and (op.has("and") or op.has("or")))]
 
 
-@rows("op", scalars(), ids=lambda op: op.text)
+@rows("op", scalars, ids=lambda op: op.text, share=3)
 def test_scalar(op: Opcode) -> None:
     shape = signature(op)
     rng = np.random.default_rng(7)
@@ -218,8 +218,12 @@ def test_scalar(op: Opcode) -> None:
         assert int(got[i]) == want, (op.text, [hex(v) for v in values], hex(got[i]), hex(want))
 
 
-PAIRS = [op for op in all_opcodes() if op.type in ("u16x2", "s16x2", "u8x4", "s8x4") and op.family != "set"]
-CARRIES = [op for op in all_opcodes() if op.carry_in or op.carry_out]
+def pairs() -> list[Opcode]:
+    return [op for op in all_opcodes() if op.type in ("u16x2", "s16x2", "u8x4", "s8x4") and op.family != "set"]
+
+
+def carries() -> list[Opcode]:
+    return [op for op in all_opcodes() if op.carry_in or op.carry_out]
 
 
 def expected_pair(op: Opcode, *values: int) -> int:
@@ -249,7 +253,7 @@ def expected_carry(op: Opcode, *values: int) -> list[int]:
     return [total % size, not 0 <= total < size][: 1 + op.carry_out]
 
 
-@rows("op", PAIRS, ids=lambda op: op.text)
+@rows("op", pairs, ids=lambda op: op.text)
 def test_packed_pairs(op: Opcode) -> None:
     rng = np.random.default_rng(1)
     inputs = [operands("b32", COUNT, rng) for _ in signature(op).inputs]
@@ -257,7 +261,7 @@ def test_packed_pairs(op: Opcode) -> None:
         assert int(got) == expected_pair(op, *map(int, values))
 
 
-@rows("op", CARRIES, ids=lambda op: op.text)
+@rows("op", carries, ids=lambda op: op.text)
 def test_carry_chain(op: Opcode) -> None:
     rng = np.random.default_rng(3)
     inputs = [operands(t, COUNT, rng) for t in signature(op).inputs]

@@ -64,7 +64,7 @@ def scalar(op: Opcode, a: int, b: int, c: int | None, s: Selectors) -> int:
     return (result + third) & 0xFFFF_FFFF
 
 
-@rows("op", [op for op in all_opcodes() if op.family in SCALAR][::3], ids=lambda op: op.text)
+@rows("op", lambda: [op for op in all_opcodes() if op.family in SCALAR][::3], ids=lambda op: op.text, share=3)
 def test_scalar(op: Opcode) -> None:
     rng = random.Random(op.text)
     secondary = any(op.has(name) for name in ("add", "min", "max"))
@@ -94,7 +94,7 @@ def vmad(op: Opcode, a: int, b: int, c: int, s: Selectors) -> int:
     return total & 0xFFFF_FFFF
 
 
-@rows("op", [op for op in all_opcodes() if op.family == "vmad"], ids=lambda op: op.text)
+@rows("op", lambda: [op for op in all_opcodes() if op.family == "vmad"], ids=lambda op: op.text)
 def test_vmad(op: Opcode) -> None:
     signs = [(False, False, False)]
     if not op.has("po"):
@@ -132,10 +132,11 @@ def simd(op: Opcode, a: int, b: int, c: int, s: Selectors) -> int:
     return total & 0xFFFF_FFFF
 
 
-SIMD = [op for op in all_opcodes() if op.section.startswith("9.7.18.2")]
+def simd_forms() -> list[Opcode]:
+    return [op for op in all_opcodes() if op.section.startswith("9.7.18.2")]
 
 
-@rows("op", SIMD[::3], ids=lambda op: op.text)
+@rows("op", lambda: simd_forms()[::3], ids=lambda op: op.text, share=3)
 def test_simd(op: Opcode) -> None:
     a, b, c = (operands("u32", COUNT, np.random.default_rng(i)) for i in (7, 8, 9))
     choices = [Selectors(), Selectors("h1", "h03", "h21")]

@@ -105,6 +105,7 @@ def registers(prefix: str, first: int, count: int) -> str:
     return "{" + ", ".join(f"%{prefix}{n}" for n in range(first, first + count)) + "}"
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize(("element", "index"), list(product((8, 16), (2, 4))))
 def test_compression(element: int, index: int, engine: str) -> None:

@@ -55,7 +55,7 @@ def body(*lines):
     return HEAD + ".entry k()\n{\n" + "\n".join(lines) + "\n}\n"
 
 
-@rows("path", FILES, ids=file_id)
+@rows("path", FILES, ids=file_id, share=5)
 def test_real_file(path):
     text = path.read_text()
     items = instructions(parse(text).module)
@@ -64,7 +64,7 @@ def test_real_file(path):
         assert found(item) == lexed(text, item), text[slice(*item.span)]
 
 
-@rows("statement", STATEMENTS)
+@rows("statement", STATEMENTS, share=3)
 def test_each_kind(statement):
     """Seen for the first time, again, with other blanks, and inside of scopes and generated code."""
     tight = re.sub(r" ?([,+|]) ?", r"\1", statement)
@@ -75,7 +75,7 @@ def test_each_kind(statement):
     assert agree(body('# 7 "a.h"', ".loc 1 2 3", *lines, "/* über */ // ä\n\t.loc 1 2 3", *lines)) == 2 * len(lines)
 
 
-@rows("seed", range(40))
+@rows("seed", range(40), share=3)
 def test_random_blanks_and_comments(seed):
     """Anything that separates words: where blanks were, or between any two of them."""
     rng = random.Random(f"positions {seed}")

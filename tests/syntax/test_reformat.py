@@ -40,7 +40,7 @@ def ordered(text):
     return module
 
 
-@rows("path", [path for path in FILES if path.stat().st_size < LARGEST], ids=file_id)
+@rows("path", [path for path in FILES if path.stat().st_size < LARGEST], ids=file_id, share=6)
 def test_real_file(path):
     text = path.read_text()
     made = reformat(text, path.name)
@@ -50,6 +50,7 @@ def test_real_file(path):
     assert COMMENT.findall(made.text) == [c.rstrip() for c in COMMENT.findall(text)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", [path for path in FILES if path.stat().st_size < 8000][::4], ids=file_id)
 def test_blanks_do_not_matter(path):
     """Blank lines aside, of which one may stay; they part the groups of lines whose comments are aligned."""

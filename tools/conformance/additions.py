@@ -72,6 +72,9 @@ _TABLE = {
         f"fabric.try_put.async.shared::cta.{_CHUNKS}.mbarrier::report::fabric.counted::bytes.relaxed.sys.b128"
         " [%r2, %rd1, %rd2], [%r1], %r3, [%r4];",
         f"fabric.try_red.async.shared::cta.{_CHUNKS}.{_END}.add.u32 [%r2, %rd1], [%r1], %r3, [%r4];",
+        f"fabric.try_red.async.shared::cta.{_CHUNKS}.mbarrier::report::fabric.counted::bytes.relaxed.sys.add.u32"
+        " [%r2, %rd1, %rd2], [%r1], %r3, [%r4];",
+        "fence.proxy.fabric::generic.alias.release.sys", "fence.proxy.generic::fabric.alias.acquire.sys",
         f"fabric.try_pullred.async.multimem.shared::cta.{_BYTES}.{_END}.add.u32.sync"
         " [%r1], [%r2, %rd1], %r3, [%r4], 0xffffffff;",
         "fabric.submit", "fabric.submit.op_restrict::fetching", "fabric.wait.sync_restrict::reads",
@@ -93,7 +96,17 @@ _TABLE = {
         "applypriority.async.bulk.global.bulk_group.L2::evict_normal",
         "applypriority.async.bulk.tensor.1d.global.tile.bulk_group.L2::evict_normal",
         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.b64",
-        f"{_T5}ti16", f"{_T5}f16.collector::b::fill",
+        f"{_T5}ti16", f"{_T5}f16.collector::b::fill", f"{_T5}f8f6f4.decompress::lut::b",
+        "cvt.rn.satfinite.scaled::n1::ue8m0.e2m1x2.f32 %b1, %f2, %f3, %b4;",
+        "ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4",
+        f"fabric.try_get.async.tensor.2d.shared::cta.tile.{_BYTES}.{_END}.override::global_address.b128"
+        " [%r1], [%rd2, %r3, %rd4, {%r4, %r5}], [%r6];",
+        f"fabric.try_put.async.tensor.multimem.2d.shared::cta.tile.{_CHUNKS}.{_END}.override::global_address"
+        ".override::global_dim_stride.b128 [%rd2, %r3, %rd4, {%b1, %b2}, {%r1}, %h1, {%r4, %r5}], [%r6], %r7, [%r8];",
+        f"fabric.try_put.async.tensor.1d.shared::cta.{_CHUNKS}.mbarrier::report::fabric.counted::bytes"
+        ".override::global_address.b128 [%rd2, %r3, %rd4, %rd5, {%r4}], [%r6], %r7, [%r8];",
+        f"fabric.try_red.async.tensor.5d.shared::cta.tile.{_CHUNKS}.{_END}.override::global_address.xor"
+        " [%rd2, %r3, %rd4, {%r1, %r2, %r3, %r4, %r5}], [%r6], %r7, [%r8];",
     ),
     ((9, 4), "sm_107a"): (
         "spcompress.b8.b2.sp::2:4.x1 {%r1}, {%r2}, {%r3, %r4}, %r5;", "spdecompress.b8.b4.sp::1:8.x4",

@@ -82,12 +82,11 @@ def _around(op: isa.Opcode, line: str, needs: tuple[isa.Need, ...]) -> Iterator[
 
 def _inside(op: isa.Opcode, atoms: list[str], family: str, rng: random.Random) -> Iterator[Probe]:
     """Modifiers spoilt, and operands, where the form is there."""
-    home = next(
-        f"{version_text(version)}/{target}"
-        for version in VERSIONS
-        for target in reversed(FIRST_VERSION)
-        if _available(op, version, target)
-    )
+    places = ((version, target) for version in VERSIONS for target in reversed(FIRST_VERSION))
+    found = next((place for place in places if _available(op, *place)), None)
+    if found is None:
+        return  # no target has all of its modifiers
+    home = f"{version_text(found[0])}/{found[1]}"
     for name in _spoilt(family, atoms, rng):
         yield Probe(home, LINE, "spoilt", statement(name, operands(op)))
     yield from _operands(op, home, rng, thorough=False)

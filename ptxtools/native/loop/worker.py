@@ -135,7 +135,8 @@ class Worker:
         self.watch = Watch(self, tables.polls)
         #: A gated run is the same however often Python is called: its steps are the parts of whole quanta. begins: the
         #: next one is the first of a quantum.
-        self.gated = launch.observers is not None and launch.observers.gate is not None
+        listeners = launch.observers
+        self.gated = listeners is not None and (listeners.gate is not None or listeners.hear("delays"))
         self.begins = True
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 

@@ -70,7 +70,7 @@ def _kinds(events: frozenset[str]) -> frozenset[str]:
 
 
 _WANTED = {
-    "access": {"permit", "access"}, "arrive": {"arrive"}, "leave": {"leave"}, "fence": {"fence"},
+    "access": {"permit", "access", "delays"}, "arrive": {"arrive"}, "leave": {"leave"}, "fence": {"fence"},
     "together": {"together"}, "branch": {"branch"}, "unwritten": {"unwritten"}, "in_flight": {"in_flight"},
     "line": {"instruction", "retired"}, "retired": {"retired"}, "call": {"called"}, "return": {"returned"},
     "begin": {"cta_begun", "cta_ended", "warp_begun", "warp_ended"}, "exit": {"warp_ended"},
@@ -109,6 +109,8 @@ class _Rewriter:
         """interests: in the events to insert; decided: events at accesses of lanes decide which lanes make them."""
         self.blocks: list[Block] = []
         self._lines, self._decided = program.lines, decided
+        #: Lanes may stay at a look: it has a block of its own.
+        self._delayed = any("delays" in interest.events for interest in interests)
         self._interests = [(_kinds(interest.events), interest.concerned, interest.bounds) for interest in interests]
         kinds = frozenset[str]().union(*(kinds for kinds, *_ in self._interests))
         self._starts: list[int] = []
@@ -201,6 +203,9 @@ class _Rewriter:
         return decided, replace(op, guard=allowed, negated=False)
 
     def _cut(self, ops: list[Op], look: Op) -> list[Op]:
+        if ops and self._delayed and look.kind == "observe.access":
+            self.blocks.append(Block(ops, Terminator("jump", target=-2 - (len(self.blocks) + 1), where=look.where)))
+            ops = []
         following = -2 - (len(self.blocks) + 1)
         self.blocks.append(Block(ops, Terminator("event", op=look, other=following, where=look.where)))
         return []

@@ -285,6 +285,7 @@ def several():
     return files
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("options", [[], ["-g"], ["--gc"], ["--target", "sm_90"], ["--emit", "fatbin"]])
 def test_inputs_checked_at_a_time_give_the_same_bytes(run, options):
     names = list(several())

@@ -79,6 +79,7 @@ def test_a_function_that_only_one_has(compare):
     assert status == 1 and "+ 26: .entry other()" in out and "in other:\n+ 28: ret;\n" in out
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "path", [path for path in FILES if path.stat().st_size < 6000][::5], ids=lambda p: p.parent.name
 )

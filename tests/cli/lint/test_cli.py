@@ -318,7 +318,7 @@ def test_requirements_go_on_after_an_unreadable_file(run, files):
     assert status == 2 and out.startswith("good.ptx: needs") and "absent.ptx: cannot be read" in err
 
 
-GENERIC = HEAD + ".entry k()\n{\n.reg .b32 r;\n.shared .b32 t[4];\nld.b32 r, [t];\nret;\n}\n"
+GENERIC = HEAD + ".entry k()\n{\n.reg .b32 r;\n.shared .b32 t[4];\nst.shared.b32 [t], 1;\nld.b32 r, [t];\nret;\n}\n"
 
 
 def test_diff_and_fix(run, files):

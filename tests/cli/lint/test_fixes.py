@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
-GENERIC = HEAD + ".entry k()\n{\n.reg .b32 r;\n.shared .b32 t[4];\nld.b32 r, [t];\nret;\n}\n"
+GENERIC = HEAD + ".entry k()\n{\n.reg .b32 r;\n.shared .b32 t[4];\nst.shared.b32 [t], 1;\nld.b32 r, [t];\nret;\n}\n"
 
 
 def head(version, target):
@@ -106,6 +106,7 @@ ENCODINGS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("change", ENCODINGS.values(), ids=ENCODINGS)
 @pytest.mark.parametrize("tool", [["patch", "-p0", "--binary"], ["git", "apply", "-p0"]], ids=lambda tool: tool[0])
 @pytest.mark.parametrize("name", ["x.ptx", "a b.ptx"])

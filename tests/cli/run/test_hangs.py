@@ -112,6 +112,7 @@ def lines(err: str) -> list[str]:
     return [line.strip() for line in err.splitlines() if ", warp" in line]
 
 
+@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize("name", DEADLOCKS)
 def test_deadlocks(run, name: str, engine: str) -> None:
@@ -122,6 +123,7 @@ def test_deadlocks(run, name: str, engine: str) -> None:
     assert lines(ran.err) == wanted
 
 
+@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize("limit", [500, 20_000, 1_000_000])
 def test_a_loop_with_a_clock_names_its_mbarrier(run, engine: str, limit: int) -> None:

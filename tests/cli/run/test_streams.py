@@ -32,6 +32,7 @@ def shell(line: str, *arguments: str, folder: Path | None = None) -> tuple[int, 
     return done.returncode, done.stderr
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("arguments", WRITING, ids=lambda a: " ".join(w.rsplit("/")[-1] for w in a))
 def test_a_closed_standard_output_is_an_error(arguments: tuple[str, ...]) -> None:
     status, err = shell(">&-", *arguments)
@@ -46,6 +47,7 @@ def test_unless_nothing_is_written(tmp_path: Path) -> None:
     assert shell("<&- >&-", "lint", "-q", VECADD) == (0, "")
 
 
+@pytest.mark.share(3)
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", WRITING, ids=lambda a: " ".join(w.rsplit("/")[-1] for w in a))
 def test_a_full_disk_is_an_error(arguments: tuple[str, ...]) -> None:
@@ -53,6 +55,7 @@ def test_a_full_disk_is_an_error(arguments: tuple[str, ...]) -> None:
     assert status == 2 and "cannot write standard output: No space left" in err and len(err.splitlines()) == 1
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("arguments", WRITING, ids=lambda a: " ".join(w.rsplit("/")[-1] for w in a))
 def test_a_reader_that_goes_away_ends_a_command_quietly(arguments: tuple[str, ...]) -> None:
     read, write = os.pipe()

@@ -88,6 +88,7 @@ def expanded(rows: np.ndarray, form: str) -> np.ndarray:
     return np.array([[number >> bits * i & (1 << bits) - 1 for i in range(16)] for number in wide], np.uint8)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("form", ["", ".b8x16.b6x16_p32", ".b8x16.b4x16_p64"])
 @pytest.mark.parametrize("count", [1, 2])
@@ -104,6 +105,7 @@ def test_ldmatrix_m16n16(count: int, form: str, engine: str) -> None:
                 assert got[2 * matrix + register, lane] == int.from_bytes(bytes(four), "little")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("form", ["b6x16_p32", "b4x16_p64"])
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -130,6 +132,7 @@ def test_stmatrix_undoes_ldmatrix(count: int, trans: str, engine: str) -> None:
     assert not got[np.setdiff1d(np.arange(64), used)].any()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_stmatrix_of_bytes(count: int, engine: str) -> None:

@@ -166,6 +166,7 @@ FLOATS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("text", "chips"), FLOATS, ids=lambda v: v if isinstance(v, str) else "")
 def test_floats(text: str, chips: tuple[str, ...]) -> None:
     form = Form(text)
@@ -221,6 +222,7 @@ def integer_product(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> 
     return (total & 0xFFFFFFFF).astype(np.uint64)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("text", INTEGERS)
 def test_integers(text: str) -> None:
     form = Form(text)
@@ -236,6 +238,7 @@ def test_integers(text: str) -> None:
         assert_equal(got, wanted, engine)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("rounding", ["", ".rz", ".rm", ".rp"])
 @pytest.mark.parametrize("shape", ["m8n8k4", "m16n8k16"])
 def test_doubles(shape: str, rounding: str) -> None:
@@ -313,6 +316,7 @@ def sparse_a(rng: np.random.Generator, form: Form, stored: np.ndarray, selector:
     return full, metadata
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("text", "chip"), SPARSE, ids=lambda v: v)
 def test_sparse(text: str, chip: str) -> None:
     form = Form(text)
@@ -351,6 +355,7 @@ SCALED = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("text", "blocks"), SCALED, ids=lambda v: v if isinstance(v, str) else "")
 def test_scaled(text: str, blocks: int) -> None:
     form = Form(text)

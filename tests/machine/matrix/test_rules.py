@@ -21,6 +21,7 @@ def add(x: int, y: int, t: str) -> int:
     return (model.NAN32 if t == "f32" else model.NAN16) if np.isnan(total) else int(total.view(integer))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("chip", ["hopper", "blackwell"])
 @pytest.mark.parametrize(
     "text",
@@ -74,6 +75,7 @@ def chain(a: list[model.Number], b: list[model.Number], c: int) -> int:
     return add(int(total.view(np.uint32)), c, "f32")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("chip", ["volta", "turing", "ampere"])
 @pytest.mark.parametrize(("alayout", "blayout", "dtype", "ctype"), [
     ("row", "col", "f32", "f32"), ("col", "row", "f32", "f16"), ("col", "col", "f16", "f16"),

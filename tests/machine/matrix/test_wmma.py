@@ -123,6 +123,7 @@ FLOATS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("shape", "types", "layouts", "chip"), FLOATS)
 def test_floats(shape: str, types: tuple[str, str, str], layouts: tuple[str, str, str], chip: str) -> None:
     case = Case(shape, types, layouts)
@@ -156,6 +157,7 @@ INTEGERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("shape", "t", "layouts", "mods"), INTEGERS)
 def test_integers(shape: str, t: str, layouts: tuple[str, str, str], mods: str) -> None:
     case = Case(shape, (t, "s32", "s32"), layouts, mods)

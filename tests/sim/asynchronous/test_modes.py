@@ -38,6 +38,7 @@ TILES = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize(("shape", "box", "at"), TILES)
 def test_tiles_of_each_rank(shape: Any, box: Any, at: Any, engine: str) -> None:
@@ -47,7 +48,7 @@ def test_tiles_of_each_rank(shape: Any, box: Any, at: Any, engine: str) -> None:
 
 
 @ENGINES
-@rows("type_", UNITS)
+@rows("type_", UNITS, share=3)
 def test_each_type(type_: str, engine: str) -> None:
     """Rows that leave the tensor, filled with zeros, and with NaN where there is one."""
     padded = type_ in ("b4x16_p64", "b6x16_p32")
@@ -61,7 +62,7 @@ def test_each_type(type_: str, engine: str) -> None:
 
 
 @ENGINES
-@rows("dst", ["shared::cta", "shared::cluster"])
+@rows("dst", ["shared::cta", "shared::cluster"], share=3)
 @rows("swizzle", SWIZZLES)
 def test_each_swizzle_mode(swizzle: str, dst: str, engine: str) -> None:
     """Rows as long as the mode mixes, and shorter ones."""
@@ -106,6 +107,7 @@ def test_four_rows(type_: str, engine: str) -> None:
 PIXELS = {3: (7,), 4: (5, 6), 5: (4, 3, 5)}
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize("steps", [1, 2])
 @pytest.mark.parametrize("rank", PIXELS)
@@ -132,7 +134,7 @@ def test_im2col_stores(rank: int, engine: str) -> None:
 
 
 @ENGINES
-@rows("swizzle", ["64B", "128B", "128B_atom_32B"])
+@rows("swizzle", ["64B", "128B", "128B_atom_32B"], share=3)
 @rows("rank", PIXELS)
 def test_im2col_w(rank: int, swizzle: str, engine: str) -> None:
     """Halo pixels, moved bounding boxes, strides, and a first pixel left of the box."""
@@ -143,6 +145,7 @@ def test_im2col_w(rank: int, swizzle: str, engine: str) -> None:
         both(load(Copy("u16", shape, at, "im2col::w", info, fields), engine))
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize("rank", PIXELS)
 def test_im2col_w_128(rank: int, engine: str) -> None:
@@ -162,6 +165,7 @@ def test_im2col_w_128(rank: int, engine: str) -> None:
 # --- interleaved tensors ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize("slices", ["16B", "32B"])
 @pytest.mark.parametrize("rank", PIXELS)
@@ -225,7 +229,7 @@ def reduced(operation: str, type_: str) -> Any:
 
 
 @ENGINES
-@rows(("operation", "type_"), REDUCTIONS)
+@rows(("operation", "type_"), REDUCTIONS, share=3)
 def test_tensor_reductions(operation: str, type_: str, engine: str) -> None:
     copy = Copy(type_, (24, 9), (12, 3), fields={"box": [16, 8], "swizzle": "128B"})
     if UNITS[type_][1] == 8:
@@ -251,6 +255,7 @@ def test_reductions_in_other_layouts(copy: Copy, operation: str, engine: str) ->
 # --- late and in any order --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize("options", [{"seed": 0}, {"seed": 1}, {"seed": 2}, {"checks": "asynccheck"}, {"threads": 2}])
 def test_when_copies_complete(options: dict[str, Any], engine: str) -> None:

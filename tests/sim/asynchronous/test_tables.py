@@ -50,7 +50,7 @@ def result(operation: str, type_: str, old: Any, new: Any) -> Any:
 
 
 @ENGINES
-@rows("hint", ["", ".L2::cache_hint"])
+@rows("hint", ["", ".L2::cache_hint"], share=3)
 @rows(("operation", "type_"), TO_GLOBAL)
 def test_bulk_reductions_to_global_memory(operation: str, type_: str, hint: str, engine: str) -> None:
     last = ", %rd20" if hint else ""
@@ -118,7 +118,7 @@ WAYS = [
 
 
 @ENGINES
-@rows("checks", ["", "asynccheck"])
+@rows("checks", ["", "asynccheck"], share=3)
 @rows(("cop", "size", "rest", "copied"), WAYS)
 def test_sizes_of_cp_async(cop: str, size: int, rest: str, copied: int, checks: str, engine: str) -> None:
     """What is not copied is zero; %p1 is true, %p2 false; a source size of 99 is that of the copy."""
@@ -145,7 +145,7 @@ REDUCED = [("inc", "u32"), ("dec", "u32"), ("min", "u32"), ("min", "s32"), ("max
 
 
 @ENGINES
-@rows(("type_", "count"), STORED)
+@rows(("type_", "count"), STORED, share=3)
 def test_st_async_to_shared_memory(type_: str, count: int, engine: str) -> None:
     size = int(type_[1:]) // 8
     registers = [f"%r{i + 1}" if size == 4 else f"%rd{i + 1}" for i in range(count)]

@@ -52,6 +52,7 @@ def without(case: str, word: str, folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", RIGHT)
 def test_kernels_that_wait_pass(case, capsys):
     status = run(case, "--check", "asynccheck")
@@ -64,6 +65,7 @@ def test_kernels_that_wait_pass_on_the_reference_engine(case, capsys):
     assert status == 0, capsys.readouterr().err
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("case", ["cu_cpasync_pipe_sm80", "cu_tma_bulk_sm90", "gluon_wgmma_f16_n64_sm90"])
 def test_seeds_complete_some_work_late(case, seed, capsys):
@@ -71,6 +73,7 @@ def test_seeds_complete_some_work_late(case, seed, capsys):
     assert status == 0, capsys.readouterr().err
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("case", "word", "said"), MISSING)
 def test_a_missing_wait_is_reported(case, word, said, tmp_path, capsys):
     status = run(case, without(case, word, tmp_path), "--check", "asynccheck")

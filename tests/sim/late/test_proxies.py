@@ -122,6 +122,7 @@ TENSOR = """cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_t
 PUT = "mul.wide.u32 %rd1, %t, 4; add.u64 %rd1, %rd1, %a; st.global.u32 [%rd1+{0}], %t;\n"
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize(("copy", "offset", "found"), [
     (BULK, 0, True), (BULK, 128, False),

@@ -67,6 +67,7 @@ PRODUCTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize(("line", "values", "count"), PRODUCTS)
 def test_constants_in_fragments(line: str, values: dict[str, Any], count: int, engine: str) -> None:

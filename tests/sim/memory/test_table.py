@@ -105,7 +105,7 @@ def combinations(spaces: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(t, s) for s in spaces for t in (TYPES if s in ("global", "shared", "local") else few)]
 
 
-@rows(("type_", "space"), combinations((*SPACES, *READ_ONLY)))
+@rows(("type_", "space"), combinations((*SPACES, *READ_ONLY)), share=4)
 def test_loads(type_: str, space: str) -> None:
     bits = bits_of(type_)
     for count in vectors(type_, space):
@@ -130,7 +130,7 @@ def _placed(mods: str, where: str) -> str:
     return f"{where}{mods}" if mods.startswith((".c", ".l", ".w", ".L")) and mods != ".weak" else f"{mods}{where}"
 
 
-@rows(("type_", "space"), combinations(SPACES))
+@rows(("type_", "space"), combinations(SPACES), share=4)
 def test_stores(type_: str, space: str) -> None:
     bits = bits_of(type_)
     for count in vectors(type_, space):
@@ -158,7 +158,7 @@ def test_128_bits(space: str) -> None:
     np.testing.assert_array_equal(run(lines, 16, data), wanted)
 
 
-@rows("wide", ["b32", "b64"])
+@rows("wide", ["b32", "b64"], share=3)
 @rows("type_", ["u8", "s8", "u16", "s16", "u32", "s32"])
 def test_narrow_loads_into_wide_registers(type_: str, wide: str) -> None:
     """Signed ones keep their sign, the others are filled with zeros (table of 9.4.1); stores take the low bits."""
@@ -189,7 +189,7 @@ def test_vectors_are_aligned_as_a_whole(space: str, size: int, engine: str) -> N
             run("st.global.v8.b32 [%out+4], {_, 1, _, _, _, _, _, _};", 32, np.zeros(THREADS * 32, np.uint8), [engine])
 
 
-@rows("space", [".global", ""])
+@rows("space", [".global", ""], share=3)
 @rows(
     ("type_", "written"),
     [("b32", 0b10011101), ("f32", 0b00000100), ("u32", 0b11110000), ("b64", 0b1100), ("u64", 0b0110), ("f64", 0b0001)],

@@ -104,7 +104,7 @@ def vector(count: int) -> str:
 
 
 @ENGINES
-@rows(("operation", "type_", "count", "accumulate"), LOADS)
+@rows(("operation", "type_", "count", "accumulate"), LOADS, share=3)
 def test_ld_reduce(operation: str, type_: str, count: int, accumulate: str, engine: str) -> None:
     """Devices one after the other; intermediate results have the element's type, or that of .acc."""
     element, packed = parts(type_)
@@ -123,7 +123,7 @@ def test_ld_reduce(operation: str, type_: str, count: int, accumulate: str, engi
 @ENGINES
 @rows(("type_", "count"), [
     *[(t, 1) for t in ("b32", "b64", "u32", "u64", "s32", "s64")], *VECTORS, *EIGHTS,
-])  # fmt: skip
+], share=3)  # fmt: skip
 def test_st(type_: str, count: int, engine: str) -> None:
     element, packed = parts(type_)
     given, *arrays = (values(element, THREADS * count * packed, seed) for seed in range(1 + DEVICES))
@@ -135,7 +135,7 @@ def test_st(type_: str, count: int, engine: str) -> None:
 @ENGINES
 @rows(("operation", "type_", "count"), [(o, t, n) for o, t, n, _ in WHOLE] + [
     ("add", t, n) for t, n in VECTORS
-])  # fmt: skip
+], share=3)  # fmt: skip
 def test_red(operation: str, type_: str, count: int, engine: str) -> None:
     element, packed = parts(type_)
     given, *arrays = (values(element, THREADS * count * packed, seed) for seed in range(1 + DEVICES))

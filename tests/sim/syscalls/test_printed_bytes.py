@@ -48,6 +48,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "bytes.ptx"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
 def test_standard_output_has_the_bytes(

@@ -233,12 +233,14 @@ FLOATS = [("f16", "f16", "f16"), ("f16", "bf16", "bf16"), ("tf32", "tf32", "tf32
           ("f8f6f4", "e2m3", "e3m2"), ("f8f6f4", "e2m1", "e4m3")]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("kind", "atype", "btype"), FLOATS)
 @pytest.mark.parametrize("a_tensor", [False, True])
 def test_types(kind: str, atype: str, btype: str, a_tensor: bool) -> None:
     Product(kind, atype, btype, a_tensor=a_tensor).check()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("atype", "btype"), [("s8", "u8"), ("u8", "s8"), ("s8", "s8")])
 @pytest.mark.parametrize("a_tensor", [False, True])
 def test_whole_numbers(atype: str, btype: str, a_tensor: bool) -> None:
@@ -255,7 +257,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@rows(("m", "n", "ctas", "stationary", "sparse", "lane"), SHAPES)
+@rows(("m", "n", "ctas", "stationary", "sparse", "lane"), SHAPES, share=3)
 @rows("a_tensor", [False, True])
 def test_layouts(m: int, n: int, ctas: int, stationary: bool, sparse: bool, lane: int, a_tensor: bool) -> None:
     Product("f16", "f16", m=m, n=n, ctas=ctas, stationary=stationary, sparse=sparse, lane=lane,
@@ -278,7 +280,7 @@ MAJORS = [
 ]
 
 
-@rows(("kind", "t", "mode", "a_major", "b_major"), MAJORS)
+@rows(("kind", "t", "mode", "a_major", "b_major"), MAJORS, share=3)
 def test_majors(kind: str, t: str, mode: str, a_major: bool, b_major: bool) -> None:
     Product(kind, t, n=128, mode=mode, a_major=a_major, b_major=b_major).check()
 
@@ -387,6 +389,7 @@ SCALED = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("kind", "atype", "btype", "modifiers", "factors", "first_a", "first_b"), SCALED)
 @pytest.mark.parametrize(("m", "n", "ctas", "sparse"), [(128, 64, 1, False), (256, 96, 2, False), (128, 32, 1, True)])
 def test_block_scaling(

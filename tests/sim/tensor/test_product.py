@@ -50,7 +50,7 @@ def matrix(values: np.ndarray, powers: np.ndarray) -> TileNumbers:
     return TileNumbers(values, powers)
 
 
-@rows(("t", "rule"), RULES)
+@rows(("t", "rule"), RULES, share=3)
 def test_sums_follow_the_rule(products: Products, t: str, rule: Rule) -> None:
     rng = np.random.default_rng(7)
     k = {"tf32": 8, "f16": 16, "bf16": 16}.get(t, 32)

@@ -134,7 +134,7 @@ def result(products: Products, o: Operands, rule: Rule, c: np.ndarray | None) ->
     return bits_of(products.multiply(a, b, c, rule, scales))  # type: ignore[arg-type]
 
 
-@rows(("s", "rule"), CASES, ids=str)
+@rows(("s", "rule"), CASES, ids=str, share=5)
 def test_native_tiles_are_what_is_defined(s: Sum, rule: Rule) -> None:
     for make in MAKERS:
         o = Operands(s, rule)
@@ -156,7 +156,7 @@ DIRECT = [(s, rule) for s, rule in CASES if s.atype in PRODUCTS.direct and not s
           and rule.result != "f16" and tiles.suits(rule, s.k)]  # fmt: skip
 
 
-@rows(("s", "rule"), DIRECT, ids=str)
+@rows(("s", "rule"), DIRECT, ids=str, share=3)
 def test_products_in_memory_are_what_is_defined(s: Sum, rule: Rule) -> None:
     """The same for code that takes factors from memory by itself; with factors that are not finite it does nothing."""
     for make in MAKERS:

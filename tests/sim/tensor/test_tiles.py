@@ -52,6 +52,7 @@ def functions_for(cpu: str) -> dict[str, int]:
     return jit.link_object(compiled(str(llvm.get_default_triple()), cpu, ""), rows.NAMES)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
 @pytest.mark.parametrize("make", [hard.any_bits, hard.cancellation, hard.largest_sums, hard.tiny])
 @pytest.mark.parametrize("t", ["f16", "tf32", "e4m3"])

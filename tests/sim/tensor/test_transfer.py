@@ -233,6 +233,7 @@ COPIES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("shape", "multicast", "words", "lanes"), COPIES)
 @pytest.mark.parametrize("mode", ["none", "128"])
 def test_copies(shape: str, multicast: str, words: int, lanes: list[list[int]], mode: str) -> None:
@@ -295,6 +296,7 @@ def test_shift() -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("seed", [None, *range(4)])
 def test_lanes_that_met_for_a_collective_stay_together(engine: str, seed: int | None) -> None:

@@ -111,6 +111,7 @@ def test_whole_numbers(t: str, btype: str) -> None:
     product(t, 8, dtype="s32", btype=btype, registers=True)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mode", list(places.WARPGROUP_CODES))
 @pytest.mark.parametrize(("trans_a", "trans_b"), [(False, False), (True, False), (False, True), (True, True)])
 def test_swizzles_and_transposes(mode: str, trans_a: bool, trans_b: bool) -> None:
@@ -165,6 +166,7 @@ def single_bits(n: int, registers: bool) -> None:
     np.testing.assert_array_equal(from_registers(out, n, "s32"), a.astype(int) @ b.T.astype(int) + c)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("t", "k", "selector"), [("f16", 32, 0), ("f16", 32, 1), ("tf32", 16, 1), ("e4m3", 64, 0)])
 @pytest.mark.parametrize("registers", [False, True])
 def test_sparse(t: str, k: int, selector: int, registers: bool) -> None:

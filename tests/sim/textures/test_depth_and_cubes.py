@@ -28,7 +28,7 @@ def device(request: pytest.FixtureRequest) -> ptxtools.Device:
     return ptxtools.Device(engine=request.param)
 
 
-@rows("linear", [False, True])
+@rows("linear", [False, True], share=3)
 @rows("compare", PASSES)
 def test_depth(compare: str, linear: bool, device: ptxtools.Device) -> None:
     """Each texel is compared, and the outcomes are filtered; tld4 gives the outcomes themselves."""
@@ -86,7 +86,7 @@ def directions(count: int, n: int) -> Any:
     return found.astype(np.float32)
 
 
-@rows("n", [1, 2, 4])
+@rows("n", [1, 2, 4], share=3)
 @rows("seamless", [False, True])
 @rows("linear", [False, True])
 @rows("geometry", ["cube", "acube"])

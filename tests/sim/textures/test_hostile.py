@@ -42,6 +42,7 @@ def launch(device: ptxtools.Device, text: str, *args: Any, threads: int = 96) ->
     return out
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "handle",
     [0, 1, OBJECT, OBJECT + 2, OBJECT + 3, OBJECT + 0xFFFF_FFFF, OBJECT + (1 << 32) + 1, SAMPLER, SAMPLER + 0xFFF,
@@ -59,7 +60,7 @@ BAD_SAMPLERS = (1, SAMPLER + 0xF, SAMPLER + 0x5, SAMPLER + 0x50, SAMPLER + 0x500
                 SAMPLER + (1 << 39), OBJECT + 99, (1 << 64) - 1)  # fmt: skip
 
 
-@rows("content", BAD_SAMPLERS)
+@rows("content", BAD_SAMPLERS, share=3)
 def test_bad_samplers(content: int, device: ptxtools.Device) -> None:
     """What a .samplerref variable holds may be anything: a kernel can write it."""
     good = device.texture(device.upload(np.ones((4, 4), np.float32)), type="f32", size=[4, 4])
@@ -148,6 +149,7 @@ SURFACE = (
 )
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("x", [0, 1, -1, 16, -16, 0x7FFF_FFFF, -0x8000_0000])
 @pytest.mark.parametrize("y", [0, 1, -1, 0x7FFF_FFFF, -0x8000_0000])
 @pytest.mark.parametrize("how", ["clamp", "zero", "trap"])

@@ -54,7 +54,7 @@ def split(row: Any, layered: bool, layers: int, whole: bool) -> tuple[int, tuple
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@rows("normalized", [False, True])
+@rows("normalized", [False, True], share=4)
 @rows("how", ["point", "linear", "whole"])
 @rows("mode", MODES)
 @rows("geometry", GEOMETRIES)
@@ -90,7 +90,7 @@ DTYPES = {"f16": np.float16, "f32": np.float32, **{f"{s}{b}": np.dtype(f"{'i' if
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@rows("channels", [1, 2, 4])
+@rows("channels", [1, 2, 4], share=3)
 @rows(("type_", "read"), FORMATS)
 def test_formats(type_: str, read: str, channels: int, engine: str) -> None:
     """Each format of texels, point and, where it gives floats, linear."""

@@ -1,0 +1,72 @@
+"""The `[litmus]` table of a launch file: a launch in the plain terms that the memory model needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .arguments import Argument, BufferArgument, Null, Scalar
+from .errors import SpecError
+from .job import Job, LaunchPlan
+from .table import Table
+
+
+@dataclass(slots=True)
+class LitmusPlan:
+    """condition, filter: as in a litmus test; threads: (CTA, thread of it) of those that run, None: all."""
+
+    condition: str
+    filter: str = ""
+    threads: list[tuple[int, int]] | None = None
+
+
+@dataclass(slots=True)
+class PlainLaunch:
+    """A launch without device memory. arguments: integers, or a buffer's name and an offset in bytes; arrays: of each
+    buffer the name of its element type and its initial bytes."""
+
+    plan: LaunchPlan
+    arguments: list[int | tuple[str, int]] = field(default_factory=list)
+    arrays: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+
+
+def read_litmus_table(table: Table | None) -> LitmusPlan | None:
+    """Raises `SpecError`."""
+    if table is None:
+        return None
+    condition = table.text("condition")
+    if not condition:
+        raise table.error("condition is missing, such as 'exists (out[0] == 1)'")
+    plan = LitmusPlan(condition, table.text("filter"))
+    threads = table.take("threads", list)
+    if threads is not None:
+        plan.threads = []
+        for pair in threads:
+            if not (isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair)):
+                raise table.error("must be pairs of a CTA and a thread of it, such as [[0, 0], [1, 32]]", "threads")
+            plan.threads.append((pair[0], pair[1]))
+    table.finish()
+    return plan
+
+
+def plain_launch(job: Job) -> PlainLaunch:
+    """The job's only launch. Raises `SpecError` for what the memory model has no word for."""
+    if len(job.launches) != 1:
+        raise SpecError(f"a litmus test has one launch, not {len(job.launches)}")
+    found = PlainLaunch(job.launches[0])
+    for number, argument in enumerate(found.plan.args):
+        found.arguments.append(_value(job, number, argument, found))
+    return found
+
+
+def _value(job: Job, number: int, argument: Argument, found: PlainLaunch) -> int | tuple[str, int]:
+    if isinstance(argument, Null):
+        return 0
+    if isinstance(argument, Scalar) and isinstance(argument.value, int):
+        return argument.value
+    if not isinstance(argument, BufferArgument) or not argument.name:
+        raise SpecError(f"argument {number}: only integers and buffers are modelled in a litmus test")
+    if argument.name not in found.arrays:
+        content = job.buffers[argument.name].content
+        array = content.array()
+        found.arrays[argument.name] = (content.element_for(array).name, array.tobytes())
+    return argument.name, argument.offset

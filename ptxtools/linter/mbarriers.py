@@ -1,0 +1,67 @@
+"""mbarriers at addresses that are known: a variable and a constant offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .facts import FunctionFacts
+from .memory import Reach, Step, variable_of
+
+_BYTES = 8
+
+
+class Word(NamedTuple):
+    """Where an mbarrier is. base: identity of the variable."""
+
+    base: int
+    name: str
+    offset: int
+
+
+def words(facts: FunctionFacts) -> Iterator[tuple[Step, Word | None, int]]:
+    """The mbarrier operations of a function, the place of each, None if unknown, and which operand it is."""
+    for steps in facts.steps:
+        for step in steps:
+            if step.family != "mbarrier":
+                continue
+            place = next((n for n, address in enumerate(step.addresses) if address is not None), None)
+            if place is None or step.has("shared::cluster"):
+                if step.line.item.opcode.startswith("mbarrier.init"):
+                    yield step, None, 0
+                continue
+            address = step.addresses[place]
+            symbol = variable_of(step.line, address) if address is not None else None
+            known = address is not None and symbol is not None and isinstance(address.each, int)
+            if known and address is not None and symbol is not None and isinstance(address.each, int):
+                yield step, Word(id(symbol), symbol.name, address.each), place
+            else:
+                yield step, None, place
+
+
+def life(facts: FunctionFacts) -> Iterator[tuple[Step, str]]:
+    """What goes wrong in the life of an mbarrier along a run of instructions that all threads come to: "stored" into,
+    initialised "again", used when it is "over"."""
+    for steps in facts.steps:
+        states: dict[Reach, str] = {}
+        for step in steps:
+            place = next((n for n, address in enumerate(step.addresses) if address is not None), None)
+            address = step.addresses[place] if place is not None else None
+            if address is None or place is None:
+                continue
+            if step.family == "mbarrier" and not step.has("shared::cluster"):
+                word = Reach(place, "shared", address, _BYTES)
+                if step.has("init"):
+                    if states.get(word._replace(operand=0)) == "alive":
+                        yield step, "again"
+                    states[word._replace(operand=0)] = "alive"
+                elif step.has("inval"):
+                    states[word._replace(operand=0)] = "over"
+                elif states.get(word._replace(operand=0)) == "over":
+                    yield step, "over"
+            elif step.family == "st" and _reaches(step.access, [w for w, state in states.items() if state == "alive"]):
+                yield step, "stored"
+
+
+def _reaches(access: Reach | None, words: list[Reach]) -> bool:
+    return access is not None and access.space == "shared" and any(access.meets(word) for word in words)

@@ -1,0 +1,165 @@
+"""Accesses to memory along each run of instructions, with addresses as values; and what orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ptxtools.ir.nodes import Address, Element, Name, Variable
+from ptxtools.isa.types import TYPES
+
+from .facts import FunctionFacts, Line, register_key
+from .runs import runs
+from .values import THREADS, WARP, Reader, Value, known_values, plus, thread_count
+
+#: Families of the instructions that become steps.
+STEPPING = frozenset({
+    "ld", "ldu", "st", "atom", "red", "cp", "bar", "barrier", "fence", "membar", "mbarrier", "call", "ldmatrix",
+    "stmatrix", "mapa", "wgmma", "tcgen05", "griddepcontrol", "discard", "applypriority", "prefetch", "multimem",
+})  # fmt: skip
+_ACCESSING = frozenset({"ld", "st", "atom", "red"})
+_STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
+
+
+class Step(NamedTuple):
+    """An instruction. addresses: of each operand, None where it is none; stored: what a `st` writes, if it is one
+    value; active: the threads that certainly run it, None if unknown; position: of the line in its function."""
+
+    line: Line
+    addresses: tuple[Value | None, ...]
+    stored: Value | None
+    active: tuple[bool, ...] | None
+
+    @property
+    def family(self) -> str:
+        return self.line.plan.family
+
+    def has(self, *words: str) -> bool:
+        op = self.line.plan.op
+        return op is not None and any(op.has(word) for word in words)
+
+    @property
+    def access(self) -> Reach | None:
+        """The one access of a `ld`, `st`, `atom` or `red`."""
+        op = self.line.plan.op
+        place = 0 if self.family in ("st", "red") else 1
+        if op is None or self.family not in _ACCESSING or len(self.addresses) <= place:
+            return None
+        address, size = self.addresses[place], access_bytes(self.line)
+        if address is None or not size:
+            return None
+        return Reach(place, (op.space or "").partition("::")[0], address, size)
+
+    @property
+    def writes(self) -> bool:
+        return self.family != "ld"
+
+    @property
+    def atomic(self) -> bool:
+        return self.family in ("atom", "red")
+
+    @property
+    def strong(self) -> bool:
+        """Whether an access is one that may meet others: of the memory model's strong operations."""
+        return self.atomic or self.has(*_STRONG)
+
+
+class Reach(NamedTuple):
+    """operand: which one is the address; space: "" for generic; size: bytes from `address` on."""
+
+    operand: int
+    space: str
+    address: Value
+    size: int
+
+    def meets(self, other: Reach) -> bool:
+        """Whether one thread certainly reaches a byte of the other with both."""
+        difference = plus(self.address, other.address, -1)
+        return not difference.terms and any(-self.size < number < other.size for number in difference.numbers)
+
+
+def access_bytes(line: Line) -> int:
+    """Bytes of one access; 0 if unknown."""
+    op = line.plan.op
+    info = TYPES.get(op.type or "") if op is not None else None
+    if op is None or info is None:
+        return 0
+    return info.bytes * next((int(atom[1:]) for atom in ("v2", "v4", "v8") if op.has(atom)), 1)
+
+
+def steps_of(facts: FunctionFacts) -> list[list[Step]]:
+    """The steps of each run of a function."""
+    if STEPPING.isdisjoint(facts.families):
+        return []
+    known = known_values(facts)
+    count = thread_count(facts.function)
+    everybody = tuple(number < count for number in range(THREADS))
+    found = []
+    for number, run in enumerate(runs(facts)):
+        first = number == 0 and facts.function.kind == "entry" and run[0] is facts.lines[0]
+        found.append(list(_steps(Reader(facts, known), run, everybody if first else None)))
+    return found
+
+
+def _steps(reader: Reader, run: list[Line], active: tuple[bool, ...] | None) -> Iterator[Step]:
+    for line in run:
+        family, item = line.plan.family, line.item
+        if family in STEPPING:
+            addresses = tuple(
+                reader.address(operand, line) if isinstance(operand, (Address, Element)) else None
+                for operand in item.operands
+            )
+            stored = reader.of(item.operands[1], line) if family == "st" and len(item.operands) > 1 else None
+            yield Step(line, addresses, stored, _both(active, reader, line))
+        elif item.guard is not None and family in ("bra", "exit", "ret"):
+            holds = reader.holds(line) if active is not None else None
+            active = None if active is None or holds is None else tuple(
+                a and not h for a, h in zip(active, holds, strict=True)
+            )  # fmt: skip
+        reader.step(line)
+
+
+def _both(active: tuple[bool, ...] | None, reader: Reader, line: Line) -> tuple[bool, ...] | None:
+    if line.item.guard is None or active is None:
+        return active
+    holds = reader.holds(line)
+    return None if holds is None else tuple(a and h for a, h in zip(active, holds, strict=True))
+
+
+def meeting_threads(a: Step, b: Step, apart: int = 1) -> tuple[int, int] | None:
+    """Two threads of which one certainly accesses with `a` what the other accesses with `b`; apart: WARP, if they have
+    to be of different warps."""
+    first, second = a.access, b.access
+    if first is None or second is None or a.active is None or b.active is None or first.space != second.space:
+        return None
+    if first.address.terms != second.address.terms:
+        return None
+    mine, other = first.address.numbers, second.address.numbers
+    where: dict[int, list[int]] = {}
+    for thread, number in enumerate(mine):
+        if a.active[thread]:
+            for byte in range(first.size):
+                where.setdefault(number + byte, []).append(thread)
+    for thread, number in enumerate(other):
+        if b.active[thread]:
+            for byte in range(second.size):
+                for meets in where.get(number + byte, ()):
+                    if meets != thread and meets // apart != thread // apart:
+                        return meets, thread
+    return None
+
+
+def in_register(step: Step, access: Reach) -> bool:
+    """Whether an access is at an address in a register, not at a variable's name."""
+    operand = step.line.item.operands[access.operand]
+    base = operand.base if isinstance(operand, Address) else None
+    return isinstance(base, Name) and register_key(base.name, step.line.names) is not None
+
+
+def variable_of(line: Line, address: Value) -> Variable | None:
+    """The variable that an address certainly lies in or near."""
+    symbol = line.names.lookup(address.variable) if address.variable else None
+    return symbol if isinstance(symbol, Variable) and address.terms[0][1] == 1 else None
+
+
+__all__ = ["WARP", "Reach", "Step", "access_bytes", "in_register", "meeting_threads", "steps_of", "variable_of"]

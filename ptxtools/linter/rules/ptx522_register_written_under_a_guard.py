@@ -1,0 +1,51 @@
+"""PTX522 | register that is written in some threads only | 9.3
+
+What: all writes of a register have one guard, and an instruction behind them reads it without that guard.
+Why: where the guard does not hold, the register has no value. Possible: the value may not matter there.
+Example:
+    @%p1 mov.b32 %r9, 4;
+    add.u32 %r10, %r9, %r1;
+Better:
+    mov.b32 %r9, 0;
+    @%p1 mov.b32 %r9, 4;
+    add.u32 %r10, %r9, %r1;
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import name_span
+
+from ..context import LintContext
+from ..facts import FunctionFacts, Line, RegisterKey, register_key
+from ..inflight import accessed
+from ..registry import bodies
+from ..runs import runs
+
+CODE = "PTX522"
+
+
+@bodies
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    alone = {key: line for key, line in facts.writes.items() if line.item.guard is not None and line.plan.positional}
+    for again in facts.rewritten & alone.keys():
+        del alone[again]
+    if not alone:
+        return
+    names = {name for _, name in alone}
+    written: dict[RegisterKey, Line] = {}
+    for run in runs(facts):
+        written.clear()
+        for line in run:
+            for name, write in accessed(line) if names else ():
+                if name not in names:
+                    continue
+                key = register_key(name, line.names)
+                if key is None or key not in alone:
+                    continue
+                if write:
+                    written[key] = line
+                elif key in written and line.item.guard is None and line.plan.family not in ("selp", "slct"):
+                    message = f"'{name}' has a value only where '{alone[key].item.opcode}' above was executed"
+                    context.warn(CODE, message, name_span(line.item, name), section="9.3")
+                    names.discard(name)
+                    alone.pop(key)

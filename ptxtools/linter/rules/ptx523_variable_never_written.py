@@ -1,0 +1,48 @@
+"""PTX523 | memory is read that nothing writes | 5.1.6, 5.1.7
+
+What: a .local or .shared variable that instructions only load from, by its name.
+Why: its bytes have no value.
+Example:
+    .local .align 4 .b32 v[4];
+    ld.local.b32 %r4, [v+8];
+Better:
+    .local .align 4 .b32 v[4];
+    st.local.b32 [v+8], 1;
+    ld.local.b32 %r4, [v+8];
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Address, Variable
+from ptxtools.ir.positions import part_span
+
+from ..context import LintContext
+from ..facts import Line, operand_names
+from ..registry import modules_with
+
+CODE = "PTX523"
+
+
+@modules_with("ld")
+def check(context: LintContext) -> None:
+    loads: dict[int, Line] = {}
+    others: set[int] = set()
+    for facts in context.facts.functions:
+        for line in facts.lines:
+            for place, operand in enumerate(line.item.operands):
+                for name, _ in operand_names(operand):
+                    if name[0] == "%":
+                        continue
+                    symbol = line.names.lookup(name)
+                    if isinstance(symbol, Variable) and symbol.space in ("local", "shared"):
+                        if line.plan.family == "ld" and place == 1:
+                            loads.setdefault(id(symbol), line)
+                        else:
+                            others.add(id(symbol))
+    for number, line in loads.items():
+        operand = line.item.operands[1]
+        base = operand.base if isinstance(operand, Address) else operand
+        symbol = line.names.lookup(getattr(base, "name", ""))
+        if number not in others and isinstance(symbol, Variable) and not symbol.linkage:
+            message = f"nothing writes '{symbol.name}' before this"
+            context.warn(CODE, message, part_span(line.item, 1), section="5.1.7")

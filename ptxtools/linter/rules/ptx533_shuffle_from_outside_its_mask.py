@@ -1,0 +1,53 @@
+"""PTX533 | shuffle from a lane outside of the mask | 9.7.9.6
+
+What: with a constant lane and mask, shfl.sync reads a lane that the mask does not name.
+Why: the value of a lane that does not take part is not defined.
+Example:
+    shfl.sync.idx.b32 %r4, %r1, 9, 31, 0xff;
+Better:
+    shfl.sync.idx.b32 %r4, %r1, 5, 31, 0xff;
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.positions import part_span
+
+from ..context import LintContext
+from ..facts import FunctionFacts, Line
+from ..lanes import ALL
+from ..registry import instructions
+
+CODE = "PTX533"
+
+
+_LAST = 31
+
+
+@instructions("shfl")
+def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
+    operands, op = line.item.operands, line.plan.op
+    if op is None or not op.has("sync") or len(operands) != 5:
+        return
+    lane, bound, mask = operands[2:]
+    if not (isinstance(lane, Immediate) and isinstance(bound, Immediate) and isinstance(mask, Immediate)):
+        return
+    members = mask.value & ALL
+    clamp, segments, step = bound.value & _LAST, bound.value >> 8 & _LAST, lane.value & _LAST
+    for own in range(_LAST + 1):
+        if not members >> own & 1:
+            continue
+        highest, lowest = (own & segments) | (clamp & ~segments), own & segments
+        if op.has("up"):
+            source, inside = own - step, own - step >= highest
+        elif op.has("down"):
+            source, inside = own + step, own + step <= highest
+        elif op.has("bfly"):
+            source, inside = own ^ step, (own ^ step) <= highest
+        else:
+            source = lowest | (step & ~segments)
+            inside = source <= highest
+        if inside and not members >> source & 1:
+            message = f"lane {own} reads lane {source}, which is not in the mask {members:#x}"
+            context.warn(CODE, message, part_span(line.item, 4), section="9.7.9.6")
+            return

@@ -1,0 +1,37 @@
+"""PTX543 | access at a constant address near zero | 6.4.1
+
+What: a generic or global access at a constant address below 4096.
+Why: nothing is ever allocated there: it is an access through a null pointer, and traps.
+Example:
+    mov.b64 %rd3, 0;
+    ld.global.b32 %r4, [%rd3+16];
+Better:
+    mov.b64 %rd3, 0;
+    setp.ne.u64 %p3, %rd3, 0;
+    @%p3 ld.global.b32 %r4, [%rd3+16];
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import part_span
+
+from ..context import LintContext
+from ..memory import in_register
+from ..registry import modules_with
+
+CODE = "PTX543"
+
+
+_PAGE = 4096
+
+
+@modules_with("ld", "st", "atom", "red")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        for steps in facts.steps:
+            for step in steps:
+                access = step.access if step.active is None or any(step.active) else None
+                at = access.address.constant if access is not None and access.space in ("", "global") else None
+                if access is not None and at is not None and 0 <= at < _PAGE and in_register(step, access):
+                    message = f"address {at} is that of no memory"
+                    context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")

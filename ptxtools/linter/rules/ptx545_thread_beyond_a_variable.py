@@ -1,0 +1,50 @@
+"""PTX545 | some threads access beyond a variable | 6.4.1
+
+What: the address is in a register, and is that of a variable plus a multiple of the thread's number; for some thread
+that runs the instruction, if its CTA has it, the bytes are not the variable's.
+Why: it reads or overwrites other data, or faults.
+Example:
+    .shared .align 4 .b32 t[16];
+    mov.u32 %r4, %laneid; shl.b32 %r5, %r4, 2; mov.u32 %r6, t; add.u32 %r6, %r6, %r5;
+    st.shared.b32 [%r6], %r1;
+Better:
+    .shared .align 4 .b32 t[32];
+    mov.u32 %r4, %laneid; shl.b32 %r5, %r4, 2; mov.u32 %r6, t; add.u32 %r6, %r6, %r5;
+    st.shared.b32 [%r6], %r1;
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import part_span
+
+from ..accesses import variable_bytes
+from ..context import LintContext
+from ..memory import in_register, variable_of
+from ..registry import modules_with
+
+CODE = "PTX545"
+
+
+@modules_with("ld", "st", "atom", "red")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        for steps in facts.steps:
+            for step in steps:
+                access = step.access
+                symbol = variable_of(step.line, access.address) if access is not None else None
+                total = variable_bytes(symbol) if symbol is not None else None
+                if access is None or symbol is None or total is None or not in_register(step, access):
+                    continue
+                numbers = access.address.numbers
+                if isinstance(access.address.each, int):  # each thread that comes here
+                    active: tuple[bool, ...] = (True,) * len(numbers)
+                elif step.active is None:
+                    continue
+                else:
+                    active = step.active
+                for thread, number in enumerate(numbers):
+                    if active[thread] and not 0 <= number <= total - access.size:
+                        what = f"byte {number} of '{symbol.name}', which has {total} bytes"
+                        who = "this accesses" if isinstance(access.address.each, int) else f"thread {thread} accesses"
+                        context.warn(CODE, f"{who} {what}", part_span(step.line.item, access.operand), section="6.4.1")
+                        break

@@ -1,0 +1,51 @@
+"""PTX567 | memory of an asynchronous copy before its wait | 9.7.9.25
+
+What: a load, store or further copy reaches the destination of a copy that nothing in between has waited for, or
+writes its source. Certain: no label stands between the two.
+Why: the copy may not have begun, or may be under way.
+Example:
+    .shared .align 16 .b32 s[4];
+    cp.async.ca.shared.global [s], [%rd1], 16;
+    ld.shared.b32 %r4, [s];
+    cp.async.wait_all;
+Better:
+    .shared .align 16 .b32 s[4];
+    cp.async.ca.shared.global [s], [%rd1], 16;
+    cp.async.wait_all;
+    ld.shared.b32 %r4, [s];
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import part_span
+
+from ..context import LintContext
+from ..inflight import Flight, Flights
+from ..memory import Reach, Step
+from ..registry import modules_with
+
+CODE = "PTX567"
+
+
+@modules_with("cp")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        for steps in facts.steps:
+            flights = Flights()
+            for step in steps:
+                access = step.access
+                for flight in flights.of(step) if access is not None and not step.atomic else ():
+                    if access is not None and _disturbs(step, access, flight):
+                        what = "the destination" if flight.destination else "the source"
+                        line = context.source.line_of(flight.step.line.item.span[0])
+                        message = f"this is {what} of the copy in line {line}, which nothing has waited for"
+                        context.warn(CODE, message, part_span(step.line.item, access.operand), section="9.7.9.25")
+                        flights = Flights()
+                        break
+                flights.note(step)
+
+
+def _disturbs(step: Step, access: Reach, flight: Flight) -> bool:
+    return (
+        (step.writes or flight.destination) and access.space in ("", flight.reach.space) and access.meets(flight.reach)
+    )

@@ -1,0 +1,32 @@
+"""PTX574 | store into an mbarrier | 9.7.13.15
+
+What: behind mbarrier.init, and before mbarrier.inval, a plain store reaches the mbarrier's 8 bytes.
+Why: an mbarrier may be changed by mbarrier operations only; afterwards it is undefined.
+Example:
+    .shared .align 8 .b64 bars[2];
+    mbarrier.init.shared.b64 [bars], 32;
+    st.shared.b32 [bars+4], 0;
+Better:
+    .shared .align 8 .b64 bars[2];
+    mbarrier.init.shared.b64 [bars], 32;
+    st.shared.b32 [bars+8], 0;
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import part_span
+
+from ..context import LintContext
+from ..mbarriers import life
+from ..registry import modules_with
+
+CODE = "PTX574"
+
+
+@modules_with("mbarrier")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        for step, state in life(facts):
+            if state == "stored":
+                message = "this store reaches into an mbarrier"
+                context.warn(CODE, message, part_span(step.line.item, 0), section="9.7.13.15")

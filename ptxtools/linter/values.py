@@ -1,0 +1,316 @@
+"""What registers hold, thread by thread: a sum of unknown uniform values, and a number for each of 64 threads.
+
+The 64 are the threads of two warps that differ in %tid.x alone. A value that is not such a sum is an unknown one of its
+own, so that equal sums are equal values, and differences of sums with equal unknowns are known.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+from ptxtools.ir.nodes import Address, Element, Function, Immediate, Name, Operand, Pair, SymbolOffset, Variable
+from ptxtools.isa.types import TYPES
+
+from .facts import FunctionFacts, Line, RegisterKey, register_key
+
+#: How many threads are looked at, and how many of them make a warp.
+THREADS, WARP = 64, 32
+#: Unknown values by name, with their factors: "&name" is a variable's address, "%ctaid.x" a special register,
+#: "name" the value of a kernel's parameter, "#…" the result of an instruction.
+Terms: TypeAlias = tuple[tuple[str, int], ...]
+
+_SIGN = 1 << 31
+_SIGN64 = 1 << 63
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "lo": operator.lt, "le": operator.le, "ls": operator.le,
+    "gt": operator.gt, "hi": operator.gt, "ge": operator.ge, "hs": operator.ge,
+}  # fmt: skip
+_BITWISE: dict[str, Callable[[int, int], int]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+_DIFFERS = ("%tid", "%laneid", "%lanemask", "%clock", "%globaltimer", "#")
+
+
+class Value(NamedTuple):
+    """terms: the unknown part; each: the number added to it, one for all threads or a tuple of 64."""
+
+    terms: Terms
+    each: int | tuple[int, ...]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.each if isinstance(self.each, tuple) else (self.each,) * THREADS
+
+    @property
+    def constant(self) -> int | None:
+        """The number that all threads have."""
+        return self.each if not self.terms and isinstance(self.each, int) else None
+
+    @property
+    def variable(self) -> str | None:
+        """The variable that an address lies in, if nothing else is unknown."""
+        return self.terms[0][0][1:] if len(self.terms) == 1 and self.terms[0][0][0] == "&" else None
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all threads of a CTA certainly have the same."""
+        return isinstance(self.each, int) and not any(name.startswith(_DIFFERS) for name, _ in self.terms)
+
+
+def plus(a: Value, b: Value, factor: int = 1) -> Value:
+    """a + factor * b."""
+    if not b.terms:
+        terms = a.terms
+    else:
+        found = dict(a.terms)
+        for name, count in b.terms:
+            found[name] = found.get(name, 0) + factor * count
+        terms = tuple(sorted((name, count) for name, count in found.items() if count))
+    if isinstance(a.each, int) and isinstance(b.each, int):
+        return Value(terms, a.each + factor * b.each)
+    return Value(terms, _tuple(x + factor * y for x, y in zip(a.numbers, b.numbers, strict=True)))
+
+
+def _tuple(numbers: Iterator[int]) -> int | tuple[int, ...]:
+    found = tuple(numbers)
+    return found[0] if found.count(found[0]) == THREADS else found
+
+
+_THREAD = Value((), tuple(range(THREADS)))
+_LANE = Value((), tuple(number % WARP for number in range(THREADS)))
+ZERO = Value((), 0)
+
+
+class Reader:
+    """Reads the values of registers along one run of instructions."""
+
+    def __init__(self, facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> None:
+        self._facts, self._known = facts, known
+        self._now: dict[RegisterKey, Value] = {}
+        self._keys: dict[str, RegisterKey | None] = {}
+        self._names: object = None
+
+    def key(self, name: str, line: Line) -> RegisterKey | None:
+        if line.names is not self._names:
+            self._names, self._keys = line.names, {}
+        if name not in self._keys:
+            self._keys[name] = register_key(name, line.names)
+        return self._keys[name]
+
+    def of_name(self, name: str, line: Line) -> Value:
+        """The value of a register, special register or variable's address, before an instruction."""
+        key = self.key(name, line)
+        if key is not None:
+            mark = "#?" if key in self._facts.rewritten else "#"
+            return self._now.get(key) or self._known.get(key) or Value(((f"{mark}{key[0]}{key[1]}", 1),), 0)
+        if name == "%tid.x":
+            return _THREAD
+        if name == "%laneid":
+            return _LANE
+        return Value(((name if name[0] == "%" else f"&{name}", 1),), 0)
+
+    def of(self, operand: Operand, line: Line) -> Value | None:
+        """The value of a source operand; None if it has several parts."""
+        if isinstance(operand, Name):
+            return self.of_name(operand.name, line)
+        if isinstance(operand, Immediate):
+            return None if operand.type[0] == "f" else Value((), operand.value)
+        if isinstance(operand, SymbolOffset):
+            return Value(((f"&{operand.name}", 1),), operand.offset)
+        return None
+
+    def address(self, operand: Operand, line: Line) -> Value | None:
+        """What an address operand comes to; None if it has several parts."""
+        if isinstance(operand, Address) and not operand.extra:
+            if isinstance(operand.base, Immediate):
+                return Value((), operand.base.value + operand.offset)
+            if isinstance(operand.base, Name):
+                return plus(self.of_name(operand.base.name, line), Value((), operand.offset))
+            operand = operand.base
+        if isinstance(operand, Element) and operand.register is None:
+            symbol = line.names.lookup(operand.name)
+            if isinstance(symbol, Variable) and symbol.type in TYPES:
+                return Value(((f"&{operand.name}", 1),), operand.index * TYPES[symbol.type].bytes * symbol.vector)
+        return None
+
+    def holds(self, line: Line) -> tuple[bool, ...] | None:
+        """In which threads the guard of an instruction holds; None if that is not known."""
+        guard = line.item.guard
+        if guard is None:
+            return (True,) * THREADS
+        value = self.of_name(guard.name, line)
+        return None if value.terms else tuple(bool(number) != guard.negated for number in value.numbers)
+
+    def step(self, line: Line) -> None:
+        """Note what an instruction writes."""
+        item, plan = line.item, line.plan
+        writes = plan.writes
+        if not plan.positional or (writes and writes[0] and len(item.operands) and type(item.operands[0]) is not Name):
+            from .inflight import accessed
+
+            for name, write in accessed(line):
+                key = self.key(name, line) if write else None
+                if key is not None:
+                    self._now[key] = _unknown(line, name)
+            return
+        if not writes or not writes[0] or not item.operands:
+            return
+        name = item.operands[0].name  # type: ignore[union-attr]
+        key = self.key(name, line)
+        if key is None:
+            return
+        found = None if item.guard is not None or "." in name else self._result(line)
+        self._now[key] = found or _unknown(line, name)
+
+    def _result(self, line: Line) -> Value | None:
+        operands, family, op = line.item.operands, line.plan.family, line.plan.op
+        if op is None or len(operands) < 2 or family not in _RESULTS:
+            return None
+        if family == "ld":
+            return self._parameter(line) if op.space == "param" and not op.has("v2") and not op.has("v4") else None
+        type_ = TYPES.get(op.type or "")
+        if type_ is None or type_.kind not in ("int", "bits", "pred") or type_.bits > 64:
+            return None
+        sources = [self.of(operand, line) for operand in operands[1:]]
+        if any(source is None for source in sources):
+            return None
+        return _RESULTS[family](line, [s for s in sources if s is not None])
+
+    def _parameter(self, line: Line) -> Value | None:
+        if self._facts.function.kind != "entry":
+            return None
+        address = self.address(line.item.operands[1], line)
+        if address is None or len(address.terms) != 1 or not isinstance(address.each, int):
+            return None
+        return Value(((f"{address.terms[0][0][1:]}+{address.each}", 1),), 0)
+
+
+def _unknown(line: Line, name: str) -> Value:
+    return Value(((f"#{id(line.item)}{name}", 1),), 0)
+
+
+def _signed(number: int, line: Line) -> int:
+    """A constant as the difference it stands for: 4294967295 is -1 in 32 bits."""
+    bits = TYPES[line.plan.op.type or "b64"].bits if line.plan.op is not None else 64
+    half = _SIGN if bits == WARP else _SIGN64
+    return number - 2 * half if bits >= WARP and number >= half else number
+
+
+def _scaled(value: Value, factor: int) -> Value:
+    return plus(ZERO, value, factor)
+
+
+def _add(line: Line, sources: list[Value]) -> Value | None:
+    a, b = sources[0], sources[1]
+    if b.constant is not None:
+        b = Value((), _signed(b.constant, line))
+    return plus(a, b, -1 if line.plan.family == "sub" else 1)
+
+
+def _product(line: Line, sources: list[Value]) -> Value | None:
+    opcode = line.item.opcode
+    if ".hi" in opcode or len(sources) < 2:
+        return None
+    a, b = sources[0], sources[1]
+    factor = b.constant
+    if factor is None:
+        a, factor = b, a.constant
+    if factor is None:
+        return None
+    product = _scaled(a, _signed(factor, line))
+    return plus(product, sources[2]) if line.plan.family == "mad" else product
+
+
+def _shift(line: Line, sources: list[Value]) -> Value | None:
+    amount = sources[1].constant
+    if amount is None or not 0 <= amount < WARP:
+        return None
+    if line.plan.family == "shl":
+        return _scaled(sources[0], 1 << amount)
+    if sources[0].terms or min(sources[0].numbers) < 0:
+        return None
+    return Value((), _tuple(number >> amount for number in sources[0].numbers))
+
+
+def _bits(line: Line, sources: list[Value]) -> Value | None:
+    """Bitwise operations on numbers; on the bits below a variable's alignment, too."""
+    a, b = sources
+    if a.constant is not None:
+        a, b = b, a
+    if b.terms or (a.terms and (line.plan.family == "and" or b.constant is None)):
+        return None
+    limit = 1 << 62
+    if a.terms:
+        symbol = line.names.lookup(a.variable or "")
+        if not isinstance(symbol, Variable) or a.terms[0][1] != 1:
+            return None
+        limit = symbol.align or 1
+    if not all(0 <= number < limit for number in (*a.numbers, *b.numbers)):
+        return None
+    apply = _BITWISE[line.plan.family]
+    return Value(a.terms, _tuple(apply(x, y) for x, y in zip(a.numbers, b.numbers, strict=True)))
+
+
+def _same(line: Line, sources: list[Value]) -> Value | None:
+    return sources[0] if len(sources) == 1 else None
+
+
+def _converted(line: Line, sources: list[Value]) -> Value | None:
+    words = line.item.opcode.split(".")[1:]
+    if not all(word[0] in "us" and word[1:] in ("32", "64") for word in words):
+        return None
+    return sources[0]
+
+
+def _generic(line: Line, sources: list[Value]) -> Value | None:
+    """cvta: a generic address is marked with its window; of global memory it is the address itself."""
+    op = line.plan.op
+    space = (op.space or "").partition("::")[0] if op is not None else ""
+    if not space or len(sources) != 1:
+        return None
+    if space == "global":
+        return sources[0]
+    return plus(sources[0], Value(((f"cvta.{space}", 1),), 0), -1 if ".to." in line.item.opcode else 1)
+
+
+def _predicate(line: Line, sources: list[Value]) -> Value | None:
+    op, into = line.plan.op, line.item.operands[0]
+    if op is None or isinstance(into, Pair) or len(sources) != 2:
+        return None
+    compare = next((_COMPARE[atom] for atom in op.atoms if atom in _COMPARE), None)
+    difference = plus(sources[0], sources[1], -1)
+    if compare is None or difference.terms:
+        return None
+    if not sources[0].terms and min(*sources[0].numbers, *sources[1].numbers) < 0 and (op.type or "")[0] != "s":
+        return None
+    return Value((), _tuple(int(compare(number, 0)) for number in difference.numbers))
+
+
+_RESULTS: dict[str, Callable[[Line, list[Value]], Value | None]] = {
+    "mov": _same, "add": _add, "sub": _add, "mul": _product, "mad": _product, "shl": _shift, "shr": _shift,
+    "and": _bits, "or": _bits, "xor": _bits, "cvt": _converted, "cvta": _generic, "setp": _predicate, "ld": _same,
+}  # fmt: skip
+
+
+def known_values(facts: FunctionFacts) -> dict[RegisterKey, Value]:
+    """The values of registers that one instruction writes, as far as others such suffice."""
+    known: dict[RegisterKey, Value] = {}
+    reader = Reader(facts, known)
+    for key, line in facts.writes.items():  # a source that is written further below is unknown
+        if key in facts.rewritten or line.item.guard is not None or not line.item.operands:
+            continue
+        into = line.item.operands[0]
+        if type(into) is Name and into.name == key[1] and line.plan.family in _RESULTS:
+            found = reader._result(line)
+            if found is not None and not any(term.startswith("#?") for term, _ in found.terms):
+                known[key] = found
+    return known
+
+
+def thread_count(function: Function) -> int:
+    """How many of the threads a CTA has: those of one warp, unless its size is declared."""
+    for item in function.directives:
+        if getattr(item, "name", "") in (".reqntid", ".maxntid"):
+            first = next((arg for arg in getattr(item, "args", ()) if isinstance(arg, int)), WARP)
+            return min(first, THREADS if getattr(item, "name", "") == ".reqntid" else WARP)
+    return WARP

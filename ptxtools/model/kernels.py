@@ -1,0 +1,331 @@
+"""A kernel as a litmus test: each of its threads is one of the test's, its buffers and variables are the locations.
+
+The instructions are read as those of a litmus test are (`instructions.py`), out of the kernel's own text. Special
+registers and parameters have constant values; whatever else is not modelled is an error at its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from ptxtools import ir
+from ptxtools.diagnostics import Source
+
+from .conditions import read_condition
+from .instructions import Cells
+from .programs import (
+    MOST_THREADS,
+    Address,
+    Barrier,
+    Branch,
+    Condition,
+    Instruction,
+    Label,
+    Local,
+    Location,
+    Memory,
+    Operand,
+    Register,
+    Test,
+    Thread,
+    Type,
+    scalar_type,
+)
+from .words import Reader, refuse, words_of
+
+#: Instructions of one thread, and bytes of a buffer, variable or parameter.
+MOST_INSTRUCTIONS, MOST_BYTES = 2000, 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A buffer. element: the type that conditions read, such as "u32"; data: the initial bytes."""
+
+    element: Type
+    data: bytes
+
+
+#: The value of a parameter: an integer, or the name of a buffer and an offset in bytes.
+Argument: TypeAlias = int | tuple[str, int]
+Dim3: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class Launch:
+    """What is launched. threads: (CTA, thread of it) of those that run, None: all; dynamic: bytes of shared memory;
+    cluster: CTAs of a cluster, 0: there are none."""
+
+    grid: Dim3
+    block: Dim3
+    arguments: Sequence[Argument]
+    arrays: dict[str, Array] = field(default_factory=dict)
+    threads: Sequence[tuple[int, int]] | None = None
+    cluster: int = 0
+    dynamic: int = 0
+
+
+def kernel_test(module: ir.Module, kernel: ir.Function, launch: Launch, condition: str, filter_: str = "") -> Test:
+    """The test. condition, filter_: as in a litmus test, with `P0:%r1` for registers and `a[3]` for elements.
+    Raises PtxError with position and reason: in the module, or in the text of the condition."""
+    source = module.source or Source("", "<module>")
+    test = Test(kernel.name, source)
+    _Builder(module, kernel, launch, test).build()
+    condition_source = Source(condition, "condition")
+    reader = Reader(condition_source, words_of(condition_source))
+    negated = reader.accept("~", "not")
+    quantifier = reader.accept("exists") or (None if negated else reader.accept("forall"))
+    if quantifier is None:
+        reader.fail("expected 'exists', 'forall' or '~exists'")
+    test.quantifier = ("~" if negated else "") + quantifier.text
+    test.condition = _condition(reader, test)
+    if filter_:
+        filter_source = Source(filter_, "filter")
+        test.filter = _condition(Reader(filter_source, words_of(filter_source)), test)
+    return test
+
+
+def _condition(reader: Reader, test: Test) -> Condition:
+    found = read_condition(reader, [thread.number for thread in test.threads], test.locations)
+    if reader.next.kind != "end":
+        reader.fail("expected the end of the condition")
+    for name in found.names:
+        location = test.locations.get(name.partition("[")[0])
+        if location is not None and location.type is not None:
+            index = int(name.partition("[")[2][:-1] or 0)
+            if not 0 <= index < location.size // (location.type.bits // 8):
+                reader.fail(f"there is no element '{name}'", reader.words[0])
+    return found
+
+
+def kernel_named(module: ir.Module, name: str) -> ir.Function:
+    """The kernel of that name, or, for "", the only one. Raises PtxError."""
+    kernels = [item for item in module.items if isinstance(item, ir.Function) and item.kind == "entry" and item.body]
+    chosen = [kernel for kernel in kernels if kernel.name == name] if name else kernels
+    if len(chosen) != 1:
+        names = ", ".join(kernel.name for kernel in kernels) or "none"
+        what = f"there is no kernel '{name}'" if name else "name the kernel"
+        refuse(module.source or Source("", "<module>"), f"{what}; the module has {names}", (0, 1))
+    return chosen[0]
+
+
+def element_named(name: str) -> Type:
+    """The type of a buffer's elements; those of other types than integers and floats are read as bits."""
+    digits = "".join(letter for letter in name if letter.isdigit())
+    return scalar_type(name) or scalar_type("b" + digits) or Type("b", 8)
+
+
+def bounds_of(kernel: ir.Function) -> Iterator[tuple[str, Dim3]]:
+    """The directives of a kernel that are shapes (11.4)."""
+    for directive in kernel.directives:
+        if isinstance(directive, ir.Directive):
+            x, y, z = (*(size for size in directive.args if isinstance(size, int)), 1, 1, 1)[:3]
+            yield directive.name, (x, y, z)
+
+
+class _Builder:
+    def __init__(self, module: ir.Module, kernel: ir.Function, launch: Launch, test: Test) -> None:
+        self.module, self.kernel, self.launch, self.test = module, kernel, launch, test
+        self.source = test.source
+        self.statements = list(_flat(kernel.body.items if kernel.body else []))
+        self.declared = [v for v in self.statements if isinstance(v, ir.Variable) and v.space == "reg"]
+        self.shared: list[str] = []
+        self.parameters: dict[str, Argument] = {}
+
+    def build(self) -> None:
+        self._check_registers()
+        places = self._places()
+        for name, array in self.launch.arrays.items():
+            self._location(name, array.element, len(array.data), int.from_bytes(array.data, "little"), (0, 1))
+        self._variables(sorted({cta for cta, _ in places}))
+        if len(self.launch.arguments) != len(self.kernel.params):
+            count = f"{len(self.kernel.params)} arguments, {len(self.launch.arguments)} given"
+            refuse(self.source, f"kernel {self.kernel.name} takes {count}", self.kernel.name_span)
+        for parameter, value in zip(self.kernel.params, self.launch.arguments, strict=True):
+            if parameter.dims:
+                refuse(self.source, "a parameter that is an array is not modelled", parameter.name_span)
+            self.parameters[parameter.name] = value
+        first = min(cta for cta, _ in places)
+        for number, (cta, thread) in enumerate(places):
+            cluster = cta // self.launch.cluster if self.launch.cluster else -1
+            one = Thread(number, cta, cluster, 0)
+            self.test.threads.append(one)
+            own = {name: name if cta == first else f"{name}@{cta}" for name in self.shared}
+            one.instructions = self._instructions(one, thread, own)
+
+    def _check_registers(self) -> None:
+        names: set[str] = set()
+        for variable in self.declared:
+            if variable.name in names:
+                refuse(self.source, f"two registers '{variable.name}' in different scopes are not modelled",
+                       variable.name_span)  # fmt: skip
+            names.add(variable.name)
+
+    def _places(self) -> list[tuple[int, int]]:
+        ctas, size = _product(self.launch.grid), _product(self.launch.block)
+        chosen = self.launch.threads
+        at = self.kernel.name_span
+        if chosen is None:
+            if ctas * size > MOST_THREADS:
+                refuse(self.source, f"{ctas * size} threads are too many for a litmus test: at most {MOST_THREADS}", at,
+                       "choose some of them: threads = [[CTA, THREAD], …]")  # fmt: skip
+            return [(cta, thread) for cta in range(ctas) for thread in range(size)]
+        for cta, thread in chosen:
+            if not (0 <= cta < ctas and 0 <= thread < size):
+                refuse(self.source, f"the launch has no thread {thread} in CTA {cta}", at)
+        if not 0 < len(set(chosen)) == len(chosen) <= MOST_THREADS:
+            refuse(self.source, f"expected 1 to {MOST_THREADS} different threads", at)
+        return list(chosen)
+
+    # --- memory ---
+
+    def _variables(self, ctas: list[int]) -> None:
+        for variable in [*self.module.items, *self.statements]:
+            if not isinstance(variable, ir.Variable) or variable.space not in ("global", "shared", "const"):
+                continue
+            element = scalar_type(variable.type)
+            if element is None:
+                continue  # a texture, or a type without memory: its uses are refused
+            size = element.bits // 8 * variable.vector
+            count = self.launch.dynamic // size if None in variable.dims else 1
+            for dim in variable.dims:
+                count *= dim if dim is not None else 1
+            size *= count
+            if variable.space == "shared":
+                self.shared.append(variable.name)
+                for at, cta in enumerate(ctas):
+                    name = variable.name if not at else f"{variable.name}@{cta}"
+                    self._location(name, element, size, 0, variable.name_span)
+            else:
+                self._location(variable.name, element, size, self._initial(variable, element), variable.name_span)
+
+    def _initial(self, variable: ir.Variable, element: Type) -> int:
+        values, stack = [], [variable.init] if variable.init is not None else []
+        while stack:
+            value = stack.pop(0)
+            if isinstance(value, list):
+                stack = [*value, *stack]
+            elif isinstance(value, ir.Immediate):
+                values.append(value.value & ((1 << element.bits) - 1))
+            else:
+                refuse(self.source, "an address as an initial value is not modelled", variable.name_span)
+        return sum(value << element.bits * at for at, value in enumerate(values))
+
+    def _location(self, name: str, element: Type, size: int, initial: int, at: tuple[int, int]) -> None:
+        if size > MOST_BYTES:
+            refuse(self.source, f"'{name}' has {size} bytes: more than {MOST_BYTES} are not modelled", at)
+        if name in self.test.locations:
+            refuse(self.source, f"two buffers or variables are called '{name}'", at)
+        self.test.locations[name] = Location(name, initial, element, size=max(size, 1))
+
+    # --- instructions ---
+
+    def _instructions(self, thread: Thread, number: int, own: dict[str, str]) -> list[Instruction]:
+        special = self._special(thread.cta, number)
+        self.test.registers |= {f"{thread.name}:{name}": value for name, value in special.items()}
+        registers = {thread.number: set(special)}
+        found: list[Instruction] = []
+        for statement in self.statements:
+            if isinstance(statement, ir.Label):
+                found.append(Label(text=statement.name + ":", span=statement.span, name=statement.name))
+            elif isinstance(statement, ir.Instruction):
+                one = self._instruction(statement, thread, registers, own)
+                for used in _registers(one):
+                    if used not in special and not self._is_declared(used):
+                        refuse(self.source, f"the register '%{used}' is not modelled", statement.span)
+                found.append(one)
+            elif not isinstance(statement, ir.Variable | ir.Loc | ir.Pragma):
+                refuse(self.source, "this statement is not modelled", statement.span)
+            if len(found) > MOST_INSTRUCTIONS:
+                refuse(self.source, f"more than {MOST_INSTRUCTIONS} instructions", statement.span)
+        return found
+
+    def _instruction(
+        self, statement: ir.Instruction, thread: Thread, registers: dict[int, set[str]], own: dict[str, str]
+    ) -> Instruction:
+        start, end = statement.span
+        reader = Reader(self.source, words_of(self.source, start, end))
+        if statement.opcode.startswith("ld.param"):
+            return self._parameter(statement, reader)
+        cells = Cells(reader, self.test.locations, registers)
+        cells.fixed = True
+        one = cells.one(thread.number)
+        if reader.next.kind != "end":
+            reader.fail("this operand is not modelled")
+        if isinstance(one, Memory):
+            base = own.get(one.base, one.base) if isinstance(one.base, str) else one.base
+            one = replace(one, base=base, values=_renamed(one.values, own))
+        elif isinstance(one, Local | Branch):
+            one = replace(one, values=_renamed(one.values, own))
+        elif isinstance(one, Barrier) and one.place == "cta" and one.count is not None:
+            refuse(self.source, "a barrier with a count of threads is not modelled: a test has some of a CTA's threads",
+                   statement.span)  # fmt: skip
+        return one
+
+    def _parameter(self, statement: ir.Instruction, reader: Reader) -> Instruction:
+        """The value of a parameter; of an array's elements none is known."""
+        span = statement.span
+        result, place = (*statement.operands, None, None)[:2]
+        type_ = scalar_type(statement.opcode.rsplit(".", 1)[-1])
+        if not (isinstance(result, ir.Name) and isinstance(place, ir.Address) and isinstance(place.base, ir.Name)):
+            refuse(self.source, "this form is not modelled", span)
+        value = self.parameters.get(place.base.name)
+        if value is None or place.offset or statement.guard is not None or type_ is None:
+            refuse(self.source, "this form is not modelled", span)
+        text = reader.source.text[span[0] : span[1]]
+        name = result.name.lstrip("%")
+        if isinstance(value, int):
+            return Local(text=text, span=span, result=name, function="mov", values=(value,), type=type_)
+        buffer, offset = value
+        return Local(text=text, span=span, result=name, function="add", values=(Address(buffer), offset), type=None)
+
+    def _special(self, cta: int, thread: int) -> dict[str, int]:
+        """The special registers that a launch fixes (10)."""
+        grid, block = self.launch.grid, self.launch.block
+        found = {"laneid": thread % 32, "warpid": thread // 32, "nwarpid": -(-_product(block) // 32)}
+        for name, sizes, at in (("tid", block, thread), ("ctaid", grid, cta)):
+            found |= {f"{name}.x": at % sizes[0], f"{name}.y": at // sizes[0] % sizes[1],
+                      f"{name}.z": at // (sizes[0] * sizes[1])}  # fmt: skip
+            found |= {f"n{name}.{axis}": size for axis, size in zip("xyz", sizes, strict=True)}
+        if self.launch.cluster:
+            found |= {"cluster_ctarank": cta % self.launch.cluster, "cluster_nctarank": self.launch.cluster}
+        return found
+
+    def _is_declared(self, register: str) -> bool:
+        name = "%" + register
+        for variable in self.declared:
+            if variable.name in (name, register):
+                return True
+            for whole in (name, register):
+                digits = whole[len(variable.name) :]
+                if variable.count is not None and whole.startswith(variable.name) and digits.isdigit():
+                    return True
+        return False
+
+
+def _flat(items: Sequence[ir.Statement]) -> Iterator[ir.Statement]:
+    """The statements of a body and of the scopes inside it."""
+    for item in items:
+        if isinstance(item, ir.Scope):
+            yield from _flat(item.items)
+        else:
+            yield item
+
+
+def _registers(instruction: Instruction) -> Iterator[str]:
+    values: tuple[Operand, ...] = getattr(instruction, "values", ())
+    base = getattr(instruction, "base", None)
+    for value in (*values, base, *getattr(instruction, "numbers", ())):
+        if isinstance(value, Register):
+            yield value.name
+    if instruction.guard is not None:
+        yield instruction.guard.register
+
+
+def _renamed(values: tuple[Operand, ...], own: dict[str, str]) -> tuple[Operand, ...]:
+    return tuple(Address(own.get(v.name, v.name)) if isinstance(v, Address) else v for v in values)
+
+
+def _product(sizes: Dim3) -> int:
+    return sizes[0] * sizes[1] * sizes[2]
