@@ -9,7 +9,7 @@ from ptxtools.diagnostics import Diagnostic
 from .instructions import TERMINATORS, BodyReader
 from .nodes import Block, Function, Instruction, Param, Word
 from .reader import Malformed
-from .tokens import words
+from .tokens import unquoted, words
 from .types import VOID
 
 #: Words before the type of a global: linkage, preemption, visibility, DLL storage, thread-local storage.
@@ -159,7 +159,7 @@ class FunctionReader(BodyReader):
         token = self.texts[begun]
         if self.texts[begun + 1] == ":" and token[:1] not in "%@!":
             self.i += 2
-            name = f"%{token}"
+            name = unquoted(f"%{token}") if token[:1] == '"' else f"%{token}"
             block = Block(name, self.starts[begun])
             self._number(name, block.at)
             made.blocks.append(block)

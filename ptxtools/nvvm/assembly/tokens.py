@@ -13,7 +13,8 @@ _TOKEN = re.compile(
     r"|[-+]?\d+\.\d*(?:[eE][-+]?\d+)?(?![-a-zA-Z$._0-9:])|[us]?0x[KLMHR]?[0-9a-fA-F]+|-?\d+(?![-a-zA-Z$._0-9])"
     r"|[-a-zA-Z$._0-9]+|[^\s]|\Z)"
 )
-_WORD = re.compile(r"[%@!#]?[-\w.$]+|\S")
+_WORD = re.compile(r'[%@!#]?(?:[-\w.$]+|"[^"]*")|\S')
+_PLAIN = re.compile(r"[%@][-a-zA-Z$._][-a-zA-Z$._0-9]*")
 #: Empty tokens behind the end: as many as a statement is looked ahead.
 AHEAD = 8
 
@@ -23,7 +24,15 @@ def tokens(text: str) -> tuple[list[str], list[int]]:
     found = _TOKEN.findall(text)
     starts = list(accumulate(map(len, chain.from_iterable(found))))[::2]
     texts = [token for _, token in found]
+    if '%"' in text or '@"' in text:
+        texts = [unquoted(token) if token[:2] in ('%"', '@"') else token for token in texts]
     return texts + [""] * AHEAD, starts + starts[-1:] * AHEAD
+
+
+def unquoted(name: str) -> str:
+    """A name without quotes that it does not need: `%"B0"` is `%B0`."""
+    plain = name[:1] + name[2:-1]
+    return plain if _PLAIN.fullmatch(plain) else name
 
 
 def words(text: str) -> frozenset[str]:

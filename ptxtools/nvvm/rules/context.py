@@ -46,7 +46,7 @@ class Context:
         self.error(code, (word[1], word[1] + len(word[0])), message, *help)
 
     def at_value(self, code: str, value: Value, message: str, *help: str) -> None:
-        self.error(code, (value.at, value.end), message, *help)
+        self.at_name(code, value.at, value.text, message, *help)
 
     def at_name(self, code: str, at: int, name: str, message: str, *help: str) -> None:
         """name: what stands at the place; if it is written otherwise there, the finding marks the word."""
