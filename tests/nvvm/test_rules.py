@@ -125,6 +125,8 @@ def test_the_command_reports_and_comments_silence(tmp_path, capsys):
     assert f"{path}:4:3: error: 'fence' is not supported [NVVM304]" in out
     assert "see: NVVM IR specification 10.6.4" in out and ":5:" not in out
     assert command.main([str(path), "--ignore", "NVVM304"], standalone_mode=False) == 0
+    assert command.main([str(path), "--reformat"], standalone_mode=False) == 2
+    assert "only PTX has a canonical layout" in capsys.readouterr().err
     assert command.main(["--explain", "NVVM304"], standalone_mode=False) == 0
     assert "llvm.nvvm.membar" in capsys.readouterr().out
 
