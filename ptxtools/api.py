@@ -103,16 +103,21 @@ def loads(data: str | bytes, name: str = "<memory>", *, lowering: Lowering | Non
     return module
 
 
+def is_nvvm(data: str | bytes) -> bool:
+    """Whether these are NVVM IR, as text or bitcode."""
+    if data[:256].lstrip()[:1] in _NO_NVVM:
+        return False
+    from ptxtools.inputs import detect
+    from ptxtools.inputs.detection import is_assembly
+
+    return is_assembly(data) if isinstance(data, str) else detect(data) in ("ll", "bc")
+
+
 def _as_ptx(data: str | bytes, name: str, how: Lowering | None = None,
             target: str | None = None) -> tuple[str | bytes, str]:  # fmt: skip
     """NVVM IR as PTX text, whose name says for which target it was made; anything else as it is. target: of the device,
     where `how` names none. Raises `PtxError`."""
-    if data[:256].lstrip()[:1] in _NO_NVVM:
-        return data, name
-    from ptxtools.inputs import detect
-    from ptxtools.inputs.detection import is_assembly
-
-    if not (is_assembly(data) if isinstance(data, str) else detect(data) in ("ll", "bc")):
+    if not is_nvvm(data):
         return data, name
     from ptxtools.nvvm.lower import Lowering, lower, name_of_ptx
 
@@ -248,7 +253,7 @@ def lint(
     ignore: Sequence[str] = (),
     name: str = "<memory>",
 ) -> list[Diagnostic]:
-    """The findings of ptx-lint for a text, in order.
+    """The findings of ptx-lint for a text of PTX or NVVM IR, in order.
 
     target, ptx_version: check as if the module declared them ("sm_90a", "8.0"). select, ignore: codes or prefixes, as
     in the options of ptx-lint. Raises `ValueError` for an unknown target, version or code.
@@ -268,6 +273,11 @@ def lint(
         demand(ptx_version, str, "ptx_version", "a text such as '8.0'")
     version = None if ptx_version is None else parse_version(ptx_version)
     chosen = {"select": _known_codes(select, "select"), "ignore": _known_codes(ignore, "ignore")}
+    if is_nvvm(text):
+        from ptxtools.nvvm.lint import findings_in
+
+        return findings_in(text, name, targets=() if target is None else (target,),
+                           select=chosen["select"], ignore=chosen["ignore"])  # fmt: skip
     try:
         text = text if isinstance(text, str) else decode(text, name)
     except PtxError as error:

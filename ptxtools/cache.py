@@ -18,7 +18,7 @@ import zlib
 #: (tests/test_architecture.py compares this with the table of layers).
 MAKERS = {
     "syntax": ("cache", "diagnostics", "ir", "isa", "syntax"),
-    "nvvm": ("cache", "diagnostics", "isa", "nvvm"),
+    "nvvm": ("cache", "check", "diagnostics", "ir", "isa", "linter", "nvvm", "syntax"),
     "native": ("cache", "diagnostics", "ir", "isa", "machine", "native", "program", "semantics"),
     "sim": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "machine", "program", "semantics",
             "sim", "syntax"),

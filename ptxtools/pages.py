@@ -12,11 +12,12 @@ def all_pages() -> dict[str, tuple[str, str]]:
     """code -> (title, page), sorted by code."""
     from ptxtools.container import EXPLANATIONS
     from ptxtools.nvvm.failures import EXPLANATIONS as LOWERING
+    from ptxtools.nvvm.rules.levels import pages as nvvm_pages
     from ptxtools.syntax.codes import CODES
 
     from .linter.explain import rule_pages
 
-    found = {**CODES, **rule_pages(), **EXPLANATIONS, **LOWERING}
+    found = {**CODES, **rule_pages(), **EXPLANATIONS, **LOWERING, **nvvm_pages()}
     found.setdefault("PTX901", ("not supported", "What: the simulator does not run this instruction yet."))
     return dict(sorted(found.items()))
 

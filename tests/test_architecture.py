@@ -25,7 +25,7 @@ STANDS_ON = {
     "linter.rules": ("linter",),
     "container": ("ir",),
     "inputs": ("syntax", "container"),
-    "nvvm": ("isa",),
+    "nvvm": ("syntax", "linter"),
     "model": ("syntax",),
     "program": ("ir", "semantics"),
     "machine": ("program",),

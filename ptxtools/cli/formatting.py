@@ -42,9 +42,13 @@ def reformat_files(
 
 
 def _canonical(data: bytes, label: str) -> bytes:
-    """The bytes of a file in its canonical layout. Raises PtxError for what is no text, or has syntax errors."""
+    """The bytes of a file in its canonical layout. Raises PtxError for what is no text, or has syntax errors; Failure
+    for NVVM IR."""
+    from ptxtools.api import is_nvvm
     from ptxtools.syntax.reformat import reformat
 
+    if is_nvvm(data):
+        raise Failure(f"{label} is NVVM IR: only PTX has a canonical layout")
     text, errors = reformat(decode(data, label), label)
     if errors:
         raise PtxError(errors)

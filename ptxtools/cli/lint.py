@@ -37,6 +37,7 @@ _EXAMPLES = examples(
     "ptx-lint --select PTX1,PTX2 --strict kernel.ptx",
     "ptx-lint --exclude third_party build     # all *.ptx and *.ptxo below build",
     "ptx-lint --reformat kernel.ptx           # --check-format: only say which files differ",
+    "ptx-lint --nvvm-dialect 7 kernel.ll",
     "ptx-lint --explain PTX301",
 )
 
@@ -48,6 +49,8 @@ _EXAMPLES = examples(
 @click.option("--target", "targets", metavar="TARGET", multiple=True,
               help="Check as if the module declared this target; may be repeated.")  # fmt: skip
 @click.option("--ptx-version", metavar="X.Y", help="Check as if the module declared this version.")
+@click.option("--nvvm-dialect", type=click.Choice(("7", "modern")),
+              help="The dialect of NVVM IR that is meant; default: the one that the text is in.")  # fmt: skip
 @click.option("--stdin-filename", metavar="NAME", help="The name of standard input in findings.")
 @click.option("--select", metavar="CODES", multiple=True, help="Report only these codes; prefixes work: PTX1,PTX203.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Do not report these codes; prefixes work.")
@@ -71,9 +74,9 @@ _EXAMPLES = examples(
 def command(**options: Any) -> int:
     """Find what is wrong, hazardous, not portable or slow in PTX.
 
-    FILES are PTX text, containers, or binaries that embed PTX; - is standard input; for a folder, all *.ptx and *.ptxo
-    files in it and below are checked. The exit status is 1 if a file has an error (with --strict: any finding), 2
-    if one cannot be read.
+    FILES are PTX text, containers, binaries that embed PTX, or NVVM IR, which is held against its own specification;
+    - is standard input; for a folder, all *.ptx and *.ptxo files in it and below are checked. The exit status is 1 if a
+    file has an error (with --strict: any finding), 2 if one cannot be read.
     """
     if options["explain"] is not None:
         return _explain(options["explain"], options)

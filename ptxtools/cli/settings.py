@@ -30,6 +30,7 @@ class Settings(NamedTuple):
     strict: bool = False
     exit_zero: bool = False
     stdin_name: str = STDIN_NAME
+    dialect: str | None = None
 
 
 class SettingsFinder:
@@ -93,6 +94,7 @@ class SettingsFinder:
                 config.strict if options["strict"] is None else options["strict"],
                 config.exit_zero if options["exit_zero"] is None else options["exit_zero"],
                 options["stdin_filename"] or STDIN_NAME,
+                options["nvvm_dialect"],
             )
         return found
 

@@ -16,20 +16,20 @@ def matches(code: str, prefixes: Iterable[str]) -> bool:
     return any(prefix == "ALL" or code.upper().startswith(prefix) for prefix in map(str.upper, prefixes))
 
 
-def silenced(source: Source, tool: str) -> tuple[dict[int, list[str]], list[str]]:
+def silenced(source: Source, tool: str, mark: str = "//") -> tuple[dict[int, list[str]], list[str]]:
     """What comments for a tool silence on each line, and in the whole file. A comment on a line of its own is for the
-    line below it."""
+    line below it. mark: what a comment begins with."""
     lines: dict[int, list[str]] = {}
     whole: list[str] = []
-    for found in re.finditer(rf"//\s*{tool}:\s*(disable|disable-file)\s*=\s*([\w, \t]+)", source.text):
+    for found in re.finditer(rf"{mark}\s*{tool}:\s*(disable|disable-file)\s*=\s*([\w, \t]+)", source.text):
         codes = [code for code in re.split(r"[,\s]+", found[2]) if code]
         if found[1] == "disable-file":
             whole.extend(codes)
             continue
         number = source.line_of(found.start())
         lines.setdefault(number, []).extend(codes)
-        if not source.line(number).partition("//")[0].strip():
-            lines.setdefault(_next_line(source, number), []).extend(codes)
+        if not source.line(number).partition(mark)[0].strip():
+            lines.setdefault(_next_line(source, number, mark), []).extend(codes)
     return lines, whole
 
 
@@ -48,11 +48,11 @@ def heard(findings: Iterable[Finding], source: Source | None) -> list[Finding]:
     return [finding for finding in found if is_heard(finding)]
 
 
-def _next_line(source: Source, number: int) -> int:
+def _next_line(source: Source, number: int, mark: str) -> int:
     """The next line with something other than a comment."""
     last = source.line_of(len(source.text))
     while number < last:
         number += 1
-        if source.line(number).partition("//")[0].strip():
+        if source.line(number).partition(mark)[0].strip():
             break
     return number

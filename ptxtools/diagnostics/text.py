@@ -49,7 +49,8 @@ def notes(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
     if diagnostic.requires is not None:
         yield "requires:", describe_requires(diagnostic.requires)
     if diagnostic.section is not None:
-        yield "see:", f"PTX ISA {diagnostic.section}"
+        manual = "NVVM IR specification" if diagnostic.code.startswith("NVVM") else "PTX ISA"
+        yield "see:", f"{manual} {diagnostic.section}"
 
 
 def describe_requires(requires: Requires) -> str:

@@ -26,11 +26,11 @@ def _length(prefix: str) -> int:
     return 0 if prefix.upper() == "ALL" else len(prefix)
 
 
-def suppressed(diagnostics: list[Diagnostic], source: Source | None) -> list[Diagnostic]:
-    """The findings not silenced by a `// ptx-lint: disable=CODE` comment."""
+def suppressed(diagnostics: list[Diagnostic], source: Source | None, mark: str = "//") -> list[Diagnostic]:
+    """The findings not silenced by a `// ptx-lint: disable=CODE` comment. mark: what a comment begins with."""
     if source is None or "ptx-lint:" not in source.text:
         return diagnostics
-    lines, whole = silenced(source, "ptx-lint")
+    lines, whole = silenced(source, "ptx-lint", mark)
     return [
         d
         for d in diagnostics

@@ -1,0 +1,124 @@
+"""Holds a text against the specification: all rules, all errors."""
+
+from __future__ import annotations
+
+import re
+
+from ptxtools.diagnostics import Diagnostic, Source
+from ptxtools.ir.collector import CollectorOff
+
+from ..assembly import parse
+from ..assembly.nodes import Function, Module, Value
+from .annotations import check_annotations, find_opaque
+from .assembler import check_module_assembler
+from .attributes import check_groups
+from .bodies import check_body
+from .calls import check_intrinsic
+from .context import DIALECTS, LLVM7, MODERN, Context
+from .declarations import check_function, check_variable
+from .headers import check_headers
+from .instructions import check_instruction
+
+_ARCH = re.compile(r"(?:sm|compute)_(\d+)[af]?")
+
+
+def verify(
+    text: str, name: str = "<memory>", *, dialect: str | None = None, target: str | None = None
+) -> list[Diagnostic]:
+    """The findings about a module of LLVM assembly, by position.
+
+    dialect: "7" or "modern", None for the one that the text is in; target: "sm_90a", None if none is meant: then no
+    rule asks for an architecture. Raises ValueError for an unknown dialect or target.
+    """
+    if dialect is not None and dialect not in DIALECTS:
+        raise ValueError(f"unknown dialect '{dialect}' of NVVM IR; there are {' and '.join(DIALECTS)}")
+    arch = _ARCH.fullmatch(target) if target else None
+    if target and not arch:
+        raise ValueError(f"unknown target '{target}'; such as sm_90a")
+    with CollectorOff():
+        context = _verified(Source(text, name), dialect, int(arch[1]) if arch else 0)
+    return sorted(_once(context.found), key=lambda one: (one.span, one.code))
+
+
+def _verified(source: Source, dialect: str | None, arch: int) -> Context:
+    """A module after all rules."""
+    module, syntax = parse(source)
+    context = Context(module, source, dialect or dialect_of(module), arch)
+    context.found += syntax
+    find_opaque(context)
+    check_headers(context)
+    for variable in module.variables.values():
+        check_variable(context, variable)
+    for function in module.functions.values():
+        _check_function(context, function)
+    check_groups(context)
+    check_annotations(context)
+    check_module_assembler(context)
+    _check_references(context)
+    return context
+
+
+def dialect_of(module: Module) -> str:
+    """The dialect of a module: opaque pointers are modern; a module without pointers is in both, and is taken as
+    LLVM 7's."""
+    if module.opaque_at >= 0 and (module.typed_at < 0 or module.opaque_at < module.typed_at):
+        return MODERN
+    return LLVM7
+
+
+def _check_function(context: Context, function: Function) -> None:
+    check_function(context, function)
+    if function.name.startswith("@llvm.") and not function.defined:
+        check_intrinsic(context, function)
+    if function.blocks:
+        check_body(context, function)
+        for block in function.blocks:
+            for one in block.instructions:
+                check_instruction(context, one)
+
+
+def _check_references(context: Context) -> None:
+    """Nodes of metadata that nothing defines (7.1)."""
+    known = context.module.metadata
+    module = context.module
+    uses = [word for named in module.named.values() for word in named.nodes]
+    for node in known.values():
+        uses += [(one.text, one.at) for one in _within(node.operands) if one.extra == "node"]
+        for text, at in node.fields.values():
+            uses += (
+                [(found[0], at + found.start()) for found in re.finditer(r"![0-9]+\b", text)] if text[:1] == "!" else []
+            )
+    for function in module.functions.values():
+        uses += [word for _, word in function.metadata]
+        for block in function.blocks:
+            for one in block.instructions:
+                if one.metadata:
+                    uses += [word for _, word in one.metadata]
+                if one.op == "call":
+                    uses += [(value.text, value.at) for value in one.operands if value.extra == "node"]
+    for variable in module.variables.values():
+        uses += [word for _, word in variable.metadata]
+    for word in uses:
+        if word[0][1:].isdecimal() and word[0] not in known:
+            context.at_word("NVVM110", word, f"use of undefined metadata '{word[0]}'")
+
+
+def _within(values: list[Value | None]) -> list[Value]:
+    found: list[Value] = []
+    for value in values:
+        if value is not None:
+            found.append(value)
+            found += _within(list(value.parts))
+    return found
+
+
+def _once(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Without repetitions: a type that occurs in a thousand places has one fault in each, and two rules may see one."""
+    seen: set[tuple[str, tuple[int, int], str]] = set()
+    kept = []
+    for one in found:
+        key = one.code, one.span, one.message
+        if key not in seen:
+            seen.add(key)
+            kept.append(one)
+    return kept
