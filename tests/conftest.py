@@ -78,7 +78,7 @@ def the_kinds_of_the_table(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    share.leave(config, items)
+    share.leave(config, items, recorder.kinds_of())
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import pytest
 
@@ -48,9 +48,9 @@ def shared_rows(name: str, cases: Sequence[tuple[str, ...]], share: int) -> list
     return taken
 
 
-def leave(config: pytest.Config, items: list[pytest.Item]) -> None:
+def leave(config: pytest.Config, items: list[pytest.Item], kept: Container[str] = ()) -> None:
     """Take the cases of marked tests that are left to the sweep out of the items; those that were asked for by name
-    stay."""
+    stay, and so do those in `kept`."""
     groups: dict[str, list[tuple[pytest.Function, int]]] = {}
     for item in items:
         mark = item.get_closest_marker("share")
@@ -64,7 +64,7 @@ def leave(config: pytest.Config, items: list[pytest.Item]) -> None:
         names = sorted(group[0][0].callspec.indices)
         cases = [tuple(str(item.callspec.indices[name]) for name in names) for item, _ in group]
         taken = set(share_of(name, cases, group[0][1]))
-        apart = [item for place, (item, _) in enumerate(group) if place not in taken]
+        apart = [item for place, (item, _) in enumerate(group) if place not in taken and item.nodeid not in kept]
         if apart:
             left_tests[name] = len(apart)
             gone.update(apart)

@@ -193,8 +193,8 @@ class Reader:
         if type_ is None or type_.kind not in ("int", "bits", "pred") or type_.bits > 64:
             return None
         sources = [self.of(operand, line) for operand in operands[1:]]
-        if any(source is None for source in sources):
-            return None
+        if any(source is None for source in sources) or len(sources) < _SOURCES.get(family, 2):
+            return None  # too few are an error, which is reported elsewhere
         return _RESULTS[family](line, [s for s in sources if s is not None])
 
     def _parameter(self, line: Line) -> Value | None:
@@ -316,6 +316,10 @@ _RESULTS: dict[str, Callable[[Line, list[Value]], Value | None]] = {
     "mov": _same, "add": _add, "sub": _add, "mul": _product, "mad": _product, "shl": _shift, "shr": _shift,
     "and": _bits, "or": _bits, "xor": _bits, "cvt": _converted, "cvta": _generic, "setp": _predicate, "ld": _same,
 }  # fmt: skip
+
+
+#: Source operands that these have; the others have two.
+_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "mad": 3}
 
 
 def known_values(facts: FunctionFacts) -> dict[RegisterKey, Value]:
