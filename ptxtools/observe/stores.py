@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.program.operations import OPERATIONS
+
 from .selection import Selection
 from .trace import Record, Trace, names_in
 
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[Any]
 
-#: Opcodes of threads that write global memory.
-_WRITES = ("st", "red", "atom", "multimem", "sust", "stmatrix")
+#: Opcodes of threads that write global memory; those of the table have the name of their kind.
+_WRITES = (*(kind for kind, row in OPERATIONS.items() if row.access in ("write", "atomic")), "sust")
 #: Instructions of a thread that are kept to find where a value came from, and lines of an explanation.
 _KEPT, _SHOWN = 4000, 10
 #: The address of an operand.
@@ -57,7 +59,7 @@ class Stores(Trace):
     start and a flag for each byte; most: writes that are kept. Raises `TooManyStores` during the run."""
 
     def __init__(self, places: Sequence[tuple[int, Array]], most: int = 200_000) -> None:
-        super().__init__(self._told, Selection(opcodes=_WRITES))
+        super().__init__(self._told, Selection(opcodes=(*_WRITES, "multimem")))
         self.found: list[Store] = []
         self._chosen, self._most = places, most
         self._turns: dict[tuple[Any, ...], int] = {}

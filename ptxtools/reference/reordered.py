@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from ptxtools.program.operations import strength
+from ptxtools.program.operations import OPERATIONS, strength
 from ptxtools.program.program import Block, Op, Program, Ref, Terminator
 
 from .machine import element_bytes
 from .registry import EXECUTORS
 
-_MEMORY = ("ld", "st", "atom", "red", "fence")
+#: Kinds of operations of a thread that the memory model orders: its accesses and fences.
+ORDERED = frozenset(kind for kind, row in OPERATIONS.items() if row.seen in ("access", "fence") and not row.warp)
 
 
 def is_local(op: Op) -> bool:
@@ -80,7 +81,11 @@ def _passes(load: Op, other: Op) -> bool:
     if is_local(other):
         return True
     order = strength(other.opcode)
-    if other.kind not in ("ld", "st") or order in ("release", "acq_rel"):
+    if (
+        OPERATIONS[other.kind].access not in ("read", "write")
+        or OPERATIONS[other.kind].warp
+        or order in ("release", "acq_rel")
+    ):
         return False
     if order and order == strength(load.opcode) and order in ("volatile", "mmio"):
         return False

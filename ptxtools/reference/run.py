@@ -20,7 +20,7 @@ from . import clusters, compute, control, counts, events, matrix, mbarrier, memo
 from .deadlocks import deadlock, interrupted, looping
 from .machine import GONE, Machine
 from .registry import ENDINGS, EXECUTORS, Array, Threads
-from .reordered import is_local, reordered
+from .reordered import ORDERED, is_local, reordered
 
 _LOADED = (clusters, compute, control, counts, events, matrix, mbarrier, memory, warp)
 
@@ -35,8 +35,8 @@ _FIRST_LOOK, _STATES = 8, 24
 #: The second number with time limits.
 _STATES_LIMITS = 256
 _STOPPED = "stopped"
-#: What weak memory does itself, and ends of blocks at which threads may have synchronised otherwise.
-_WEAK, _SYNCHRONISING = ("ld", "st", "atom", "red", "fence"), ("barrier", "event", "warpsync")
+#: Ends of blocks at which threads may have synchronised otherwise than through memory.
+_SYNCHRONISING = ("barrier", "event", "warpsync")
 #: Blocks between two checks of the clock.
 _CLOCK = 64
 
@@ -233,7 +233,7 @@ class _Loop:
             chosen = self._guarded(op, threads)
             if len(chosen):
                 EXECUTORS[op.kind](m, op, chosen)
-                if m.weak is not None and op.kind not in _WEAK and not is_local(op):
+                if m.weak is not None and op.kind not in ORDERED and not is_local(op):
                     m.weak.synchronise(chosen)
         end = block.terminator
         m.instructions += len(threads) * weight(block, number)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ptxtools import semantics
-from ptxtools.program.operations import strength
+from ptxtools.program.operations import OPERATIONS, strength
 from ptxtools.program.program import Op
 
 from .machine import Machine, element_bytes
@@ -349,7 +349,7 @@ def _ordered(op: Op) -> tuple[str, str]:
     """Order and scope of an access (8.4): "" for a weak one."""
     order = strength(op.opcode)
     assert op.opcode is not None
-    if op.kind in ("atom", "red"):
+    if OPERATIONS[op.kind].access == "atomic":
         order = order or "relaxed"
     if order in ("volatile", "mmio"):
         return "relaxed", "sys"
