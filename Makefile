@@ -45,7 +45,8 @@ docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 forms: $(VENV)/.installed  ## Print which forms of isa have no meaning yet, and the lines to write for them
 	$(BIN)/python tools/forms.py
 
-sweep: $(VENV)/.test  ## Long checks: every form on both engines, every case with seeds, threads and late completion
+sweep: $(VENV)/.test  ## Long checks: all rows of all tests, every form on both engines, every case with seeds, threads and late completion
+	$(BIN)/python -m pytest --whole -n auto
 	$(BIN)/python tools/sweep_semantics.py
 	$(BIN)/python tools/sweep_cases.py
 	$(BIN)/python tools/sweep_cases.py --engine reference
