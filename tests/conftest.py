@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -34,6 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """One cache for the whole run, new and its own: workers and the processes that tests start share it, so that each
     handler is compiled once, and the user's cache is neither used nor filled. Workers inherit this from their parent.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in a job of a shell script's background; the processes that tests interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "share(n): one case in n of a parametrised test runs without --whole")
     rows.wanted[:] = config.getoption("row")
     share.whole = config.getoption("whole") or bool(rows.wanted)
