@@ -58,7 +58,7 @@ CASES = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("case", CASES)
 def test_hostile_text(case, cache_folder):
     """Four times the text takes four times the work, or less; a quadratic reader would take sixteen times as much."""
@@ -83,7 +83,7 @@ def test_bodies_without_their_brace(cache_folder):
     assert work(more) <= 4.5 * work(fewer)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("make", [
     lambda n: "x" * n,
     lambda n: in_body("add.s32 a, b, c " * (n // 16)),
