@@ -31,6 +31,11 @@ $L1:
 NEVER = 60  # seconds: only a server that does not answer takes this long
 
 
+LOOP = asyncio.new_event_loop()
+SERVERS = []
+OTHER = lsp.TextDocumentIdentifier("file:///other.ptx")
+
+
 class Client(LanguageClient):
     """Remembers published findings."""
 
@@ -50,23 +55,53 @@ def at(text, word, count=0):
 
 
 def session(work, text=TEXT):
-    """Start a server, open a text, and do `work(client)`."""
+    """Open a text in the server of these tests, and do `work(client)`."""
+    this = lsp.TextDocumentIdentifier(URI)
 
-    async def run():
-        client = Client()
-        await client.start_io(sys.executable, "-m", "ptxtools", "lint", "--lsp")
-        await client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=None, process_id=None))
-        client.initialized(lsp.InitializedParams())
+    async def run(client):
+        client.published = asyncio.Queue()
         item = lsp.TextDocumentItem(URI, "ptx", 1, text)
         client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
-        try:
-            return await work(client)
-        finally:
+        found = await work(client)
+        client.text_document_did_close(lsp.DidCloseTextDocumentParams(this))
+        await client.text_document_folding_range_async(lsp.FoldingRangeParams(OTHER))  # when all before it was answered
+        return found
+
+    try:
+        return in_time(run(SERVERS[-1] if SERVERS else in_time(started())))
+    except BaseException:
+        SERVERS.clear()  # the next test gets a new one
+        raise
+
+
+async def started():
+    client = Client()
+    await client.start_io(sys.executable, "-m", "ptxtools", "lint", "--lsp")
+    await client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=None, process_id=None))
+    client.initialized(lsp.InitializedParams())
+    client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(OTHER.uri, "ptx", 1, "")))
+    await client.published.get()
+    SERVERS.append(client)
+    return client
+
+
+def in_time(work):
+    return LOOP.run_until_complete(asyncio.wait_for(work, NEVER))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def server_that_ends():
+    """One server for the tests of this file: it starts with the first one."""
+    yield
+    for client in SERVERS:
+
+        async def end(client=client):
             await client.shutdown_async(None)
             client.exit(None)
             await client.stop()
 
-    return asyncio.run(asyncio.wait_for(run(), NEVER))
+        in_time(end())
+    SERVERS.clear()
 
 
 def ask(method, params_type, text=TEXT, **fields):
