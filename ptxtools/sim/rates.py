@@ -15,8 +15,8 @@ They are of the product that `sim.limits` names. Sources, by column:
 - latencies of L2 and DRAM, in cycles: github.com/markdewing/AI_kernels, `latency/README.md`, of V100, RTX 4090, GH200,
   RTX 5090 and B200; A100: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
   Microbenchmarking" (2024); T4's L2: the report on Turing above. Of shared memory: the same reports, and of V100 Jia
-  et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018). Of dependent arithmetic: that report,
-  and Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture through Microbenchmarking and Instruction-level
+  et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018). Of dependent arithmetic: that
+  report, and Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture through Microbenchmarking and Instruction-level
   Analysis" (2022). Where nothing is published for a chip it has the numbers of the nearest one that was measured:
   `like` names it.
 """
