@@ -16,9 +16,9 @@ They are of the product that `sim.limits` names. Sources, by column:
   RTX 5090 and B200; A100: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
   Microbenchmarking" (2024); T4's L2: the report on Turing above. Of shared memory: the same reports, and of V100 Jia
   et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018). Of dependent arithmetic: that
-  report, and Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture through Microbenchmarking and Instruction-level
-  Analysis" (2022). Where nothing is published for a chip it has the numbers of the nearest one that was measured:
-  `like` names it.
+  report, and Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture through Microbenchmarking and
+  Instruction-level Analysis" (2022). Where nothing is published for a chip it has the numbers of the nearest one that
+  was measured: `like` names it.
 """
 
 from __future__ import annotations
