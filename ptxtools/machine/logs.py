@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ptxtools.program.program import Op
+    from ptxtools.program.program import Op, Program
 
 #: A row. op: number in `Log.ops`; warp: its number; lanes: that come and whose guard holds; mask: all that come;
 #: time: of the warp, in virtual nanoseconds (as the engine writes it, in records); key: the first source of the first
@@ -70,6 +70,14 @@ class Log:
     def lost(self) -> int:
         """Events of the grid that are not in the log."""
         return int(self.state.lost)
+
+    def find(self, program: Program) -> list[Op]:
+        """The events of a program that it takes over, as `ops` from now on."""
+        known = program.cache.get("logged")
+        if known is None:
+            known = program.cache["logged"] = [op for op in program.operations() if op.kind in self.kinds]
+        self.ops = known
+        return self.ops
 
     def begin(self) -> None:
         """Make room for the rows of a grid."""

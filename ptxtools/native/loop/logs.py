@@ -7,7 +7,7 @@ lanes go on as they do behind Python (`SERVED_ON`).
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.logs import ROW, LogState
 from ptxtools.native.code.emitter import expand, module_of
@@ -29,7 +29,7 @@ _KEYED = ("observe.arrive", "observe.leave")
 assert {name: offset for name, (offset, _) in LOG.fields.items()} == {
     name: getattr(LogState, name).offset for name, _ in LogState._fields_ if name != "pad"
 }
-_FIELDS = ROW.fields or {}
+_FIELDS: Any = ROW.fields
 assert {name: offset for name, (offset, _) in LOG_ROW.fields.items()} == {name: at[1] for name, at in _FIELDS.items()}
 
 
@@ -37,11 +37,7 @@ def prepare(launch: Launch, encoded: Encoded, log: Log) -> None:
     """Fill the cells of the events that the log takes over, where that is not done."""
     log.begin()
     log.state.cost = int(with_constants("EVENT_COST")) if log.timed else 0
-    known = launch.program.cache.get("logged")
-    if known is None:
-        known = launch.program.cache["logged"] = [op for op in launch.program.operations() if op.kind in log.kinds]
-    log.ops = known
-    for number, op in enumerate(log.ops):
+    for number, op in enumerate(log.find(launch.program)):
         cell = encoded.cells[id(op)]
         if cell.payload is not None:
             continue
