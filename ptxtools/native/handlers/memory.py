@@ -16,24 +16,11 @@ from ptxtools.semantics.algebra import Value
 
 from . import lanewise, local
 from .halves import Ranged
-from .parts import Access, Address, Window, store_parts
+from .parts import Access, Address, Window, store_parts, window
 from .plain import spend
 
 #: Records that a load costs which is made to look at memory that others write: whoever polls makes room for them.
 POLL = 64
-
-
-def _window(h: Handler, space: str) -> Window:
-    if space in ("shared", "cluster"):
-        cta = h.code.field("warp.cta")
-        host = h.code.value(f"ptrtoint ptr {h.code.field('cta.shared', cta)} to i64")
-        base = h.code.field("cta.window", cta) if space == "cluster" else "0"
-        return Window(host, base, h.code.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64"))
-    if space == "param":
-        host = h.code.value(f"ptrtoint ptr {h.code.field('ctx.params')} to i64")
-        return Window(host, "0", h.code.value(f"zext i32 {h.code.field('ctx.param_bytes')} to i64"))
-    base = h.code.field("ctx.base")
-    return Window(h.code.value(f"add i64 {h.code.field('ctx.arena')}, {base}"), base, h.code.field("ctx.size"))
 
 
 def load(h: Handler) -> None:
@@ -66,7 +53,7 @@ def _access(h: Handler, access: Access, stored: list[Value] | None) -> None:
         local.access(h, access, stored, address, "0")
         return
     slow = h.code.label("slow")
-    bad = Ranged(h, access, stored, address, _window(h, space), slow).emit()
+    bad = Ranged(h, access, stored, address, window(h, space), slow).emit()
     h.code.begin(slow)
     if space == "generic":
         _other_windows(h, access, stored, address)
@@ -90,7 +77,7 @@ def _other_windows(h: Handler, access: Access, stored: list[Value] | None, addre
         h.code.branch(everybody, here, on)
         h.code.begin(here)
         if space == "shared":
-            inside = _window(h, "cluster")
+            inside = window(h, "cluster")
             base = h.code.value(f"or i64 {inside.base}, {window}")
             Ranged(h, access, stored, address, Window(inside.host, base, inside.size), on).emit()
         else:
