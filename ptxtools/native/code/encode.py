@@ -70,11 +70,11 @@ def encode(
     """Encode a program, and compile the handlers that it needs. host: use variants that ask for host memory;
     everywhere: form runs outside of loops, too; regions: runs
     may access memory; numerics: how matrix products are added."""
-    return _Encoder(program, host, everywhere, regions and not host, numerics).encode()
+    return _Encoder(program, host, everywhere, numerics, regions=regions and not host).encode()
 
 
 class _Encoder:
-    def __init__(self, program: Program, host: bool, everywhere: bool, regions: bool, numerics: str) -> None:
+    def __init__(self, program: Program, host: bool, everywhere: bool, numerics: str, *, regions: bool = False) -> None:
         self.program, self.host, self.everywhere, self.numerics = program, host, everywhere, numerics
         self.regions = regions
         self.names: dict[tuple[object, ...], str] = {}

@@ -128,8 +128,8 @@ def _work(op: Op) -> int:
 @dataclass(slots=True)
 class _GrowingRun:
     """A growing run. Operands have numbers; `numbers` and `written` have the current one of each slot. read: operands
-    whose values come from slots, with their numbers. regions: whether accesses can be part of it; accessed: what is done
-    in which spaces so far."""
+    whose values come from slots, with their numbers. regions: whether accesses can be part of it; accessed: kinds and
+    spaces of those so far."""
 
     regions: bool = False
     accessed: set[tuple[str, str]] = field(default_factory=set)

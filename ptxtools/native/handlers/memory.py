@@ -69,18 +69,18 @@ def _other_windows(h: Handler, access: Access, stored: list[Value] | None, addre
     """All lanes in the shared window, or all in the local one; else each lane by itself."""
     high = h.algebra.shr_by("u64", address.vector(), 56)
     outside = h.code.value("xor i32 %m, -1")
-    for space, window in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
+    for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
         here, on = h.code.label(space), h.code.label("on")
-        same = h.code.value(f"icmp eq <32 x i64> {high}, {h.algebra.const('u64', window >> 56)}")
+        same = h.code.value(f"icmp eq <32 x i64> {high}, {h.algebra.const('u64', start >> 56)}")
         bits = h.code.value(f"bitcast <32 x i1> {same} to i32")
         everybody = h.code.value(f"icmp eq i32 {h.code.value(f'or i32 {bits}, {outside}')}, -1")
         h.code.branch(everybody, here, on)
         h.code.begin(here)
         if space == "shared":
             inside = window(h, "cluster")
-            base = h.code.value(f"or i64 {inside.base}, {window}")
+            base = h.code.value(f"or i64 {inside.base}, {start}")
             Ranged(h, access, stored, address, Window(inside.host, base, inside.size), on).emit()
         else:
-            local.access(h, access, stored, address, str(window))
+            local.access(h, access, stored, address, str(start))
         h.code.begin(on)
     lanewise.access(h, access, stored, address, generic=True)

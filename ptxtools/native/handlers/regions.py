@@ -1,9 +1,9 @@
 """Accesses of runs (`runs`: a run with accesses is a region).
 
-A region serves accesses whose lanes, half a warp at a time, stay within 16 words: one vector load and a permutation, or a
-store of neighbours. Bounds and alignment are a comparison for each half, shared by accesses at constant distances. In a
-region that goes round by itself, an address that grows by the same in all lanes keeps its pattern, so that only a scalar
-is left of it in a round.
+A region serves accesses whose lanes, half a warp at a time, stay within 16 words: one vector load and a permutation,
+or a store of neighbours. Bounds and alignment are a comparison for each half, shared by accesses at constant distances.
+In a region that goes round by itself, an address that grows by the same in all lanes keeps its pattern, so that only a
+scalar is left of it in a round.
 
 Anything else is a miss: before it nothing of the round has been written, to slots or memory, so the operations one by
 one, whose records follow, begin where the round began. A region that misses is passed by for a while, the longer the
@@ -87,8 +87,8 @@ class _Group:
     hosts: list[str] = field(default_factory=list)
 
 
-#: Address, guard (-1 for none), whether that is negated, space, lowest bits of the constant: what accesses have in common
-#: that are checked together.
+#: What accesses have in common that are checked together: address, guard (-1 for none), whether that is negated, space,
+#: lowest bits of the constant.
 _Place = tuple[int, int, bool, str, int]
 
 
@@ -141,7 +141,7 @@ class Accesses:
         return not any(words_of(*key) & words for key in self.kept.values())
 
     def _only_addresses(self, root: int, end: int) -> bool:
-        """Whether a stride's values are nothing but addresses of accesses that all lanes make, and its last one kept."""
+        """Whether a stride's values are but addresses of accesses that all lanes make, and only the last is kept."""
         chain = {root} | {number for number, (first, _) in self.sums.items() if first == root}
         if any(number in self.kept for number in chain - {end}):
             return False
