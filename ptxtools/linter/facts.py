@@ -71,8 +71,8 @@ class FunctionFacts:
     lines: instructions in source order; items: all statements, nested scopes opened, instructions as their lines;
     reads: where each register is first read; writes: where it is first written; rewritten: registers that several
     instructions write; targets: names of labels, functions and variables that are used; oversized: integer constants
-    beyond the bounds of their operand, as (line, operand); unknowns: what `values` has for registers; keys: registers by
-    name, by the identity of the names that are visible.
+    beyond the bounds of their operand, as (line, operand); unknowns: what `values` has for registers; keys:
+    registers by name, by the identity of the names that are visible.
     """
 
     def __init__(self, function: Function, names: Names) -> None:
