@@ -11,7 +11,7 @@ import pytest
 from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.launch import Launch
-from ptxtools.native.code import runs
+from ptxtools.native.code import runs, tiers
 from ptxtools.native.code.structures import RECORD
 from ptxtools.native.loop import worker
 from tests.rows import rows
@@ -30,6 +30,11 @@ SHAPES = {
     "anywhere": "mul.lo.u32 %r9, %t, 37; and.b32 %r9, %r9, 63;",
 }
 WORDS = 1024
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    monkeypatch.setattr(tiers, "AT_ONCE", True)
 
 
 class Writer:
@@ -146,6 +151,29 @@ def test_usual_shapes_are_served():
 def test_unusual_shapes_are_left_alone():
     ((misses, bytes_),) = _launch("apart")
     assert misses > 0 and bytes_ == 64 * 2  # the load, and a run of the rest
+
+
+def test_compiled_once_it_pays(monkeypatch):
+    """A program runs without its regions, and with them once they are there."""
+    monkeypatch.setattr(tiers, "AT_ONCE", False)
+    monkeypatch.setattr(tiers, "PAYS", 7000)  # one launch has 5,000
+    monkeypatch.setattr(tiers.library, "at_hand", lambda ops: False)
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    body = "AGAIN: ld.global.u32 %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 39; @%p1 bra AGAIN;"
+    launch = launch_of(
+        body_kernel(f"{body} st.global.u32 [%out], %r2; ret;", 4), memory, [out, memory.put(np.ones(1, np.uint32))]
+    )
+    handlers, counts = [], []
+    for _ in range(3):
+        counts.append(native.run(launch).instructions)
+        tiers.settle()
+        (encoded,) = launch.program.cache.values()
+        ((place,),) = encoded.regions.places.values()
+        handlers.append(RECORD.read(encoded.code, 64 * place, "handler"))
+        assert memory.get(out, np.uint32, 32).tolist() == [39] * 32
+    assert handlers[0] != handlers[1] == handlers[2]
+    assert len(set(counts)) == 1
 
 
 def test_the_end_of_memory():
