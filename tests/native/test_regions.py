@@ -78,12 +78,21 @@ class Writer:
         lines += ["mov.u32 %r7, tile; shl.b32 %r11, %t, 2; add.u32 %r11, %r11, %r7;"]
         lines += ["st.shared.u32 [%r11], %t; st.shared.u32 [%r11+128], %r11;"]
         lines += [SHAPES[rng.choice(["row", "mirror", "apart"])], "mul.wide.u32 %d3, %r9, 4; add.u64 %d3, %d3, %out;"]
+        lines += [SHAPES[rng.choice(list(SHAPES))], "mov.u32 %r13, %r9;"]
+        lines += [SHAPES[rng.choice(["row", "mirror", "apart"])], "add.u32 %r14, %r9, 30;"]
         lines += [f"mad.lo.u32 %r{i}, %t, {i * 7}, {i};" for i in range(1, 6)]
         lines += [f"setp.lt.u32 %p{i}, %r{i}, {rng.choice([0, 50, 90, 1000])};" for i in (1, 2)]
         rounds = rng.choice(["9", "9", "%t"])
         lines += ["mov.u32 %r12, 0;", "AGAIN:"]
         inside = [self.load() for _ in range(rng.randint(1, 5))] + [self.work() for _ in range(rng.randint(1, 4))]
         rng.shuffle(inside)
+        sign = rng.choice("su")
+        if rng.random() < 0.5:
+            inside.append(f"mad.wide.{sign}32 %d7, %r13, 4, %in; {self.guard()}ld.global.u32 {self.value()}, [%d7+8];")
+        if rng.random() < 0.5:
+            inside.append(f"{rng.choice(['add', 'sub'])}.u32 %r13, %r13, {rng.choice([1, 3, 16])};")
+        if rng.random() < 0.3:
+            inside.append(f"mad.wide.{sign}32 %d8, %r14, 4, %in; {self.guard()}st.global.u32 [%d8], {self.value()};")
         lines += [*inside, *(self.grow(place) for place in ("%d1", "%d2") if rng.random() < 0.7)]
         if rng.random() < 0.5:
             lines.append(f"{self.guard()}st.shared.u32 [%r11], {self.value()};")
