@@ -240,11 +240,18 @@ State: TypeAlias = Mapping[str, int]
 
 @dataclass(slots=True)
 class Condition:
-    """holds: whether a final state satisfies it; names: what it reads; text: as written."""
+    """decided: whether a final state satisfies it, None if that depends on names without a value; names: what it reads;
+    text: as written."""
 
-    holds: Callable[[State], bool]
+    decided: Callable[[State], bool | None]
     names: tuple[str, ...]
     text: str
+
+    def holds(self, state: State) -> bool:
+        """Whether a final state with all names satisfies it."""
+        found = self.decided(state)
+        assert found is not None, "a name has no value"
+        return found
 
 
 @dataclass(slots=True)

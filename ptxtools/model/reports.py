@@ -58,7 +58,7 @@ def details(outcomes: Outcomes, against: Execution | None) -> Iterator[str]:
 
 def _notes(outcomes: Outcomes) -> Iterator[str]:
     if outcomes.incomplete:
-        yield f"    incomplete: more than {outcomes.executions - 1} executions"
+        yield f"    incomplete: counting has ended; there are more than {outcomes.executions} executions"
     if outcomes.cut:
         yield f"    paths on which an instruction is executed more than {outcomes.unroll} times are left out"
     if outcomes.left_over:

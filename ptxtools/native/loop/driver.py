@@ -66,6 +66,10 @@ class _GridRun:
                 from . import gates
 
                 gates.prepare(launch, encoded, launch.observers.gate)
+            if launch.observers.log is not None:
+                from . import logs
+
+                logs.prepare(launch, encoded, launch.observers.log)
         self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
