@@ -38,6 +38,9 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("--timeline", "timeline", {
         "metavar": "FILE.json", "help": "Write when warps run, wait and issue asynchronous work, for Perfetto; - for "
         "standard output."}),
+    ("--timeline-events", "timeline_events", {
+        "metavar": "N", "type": click.IntRange(min=1), "help": "The most events of a grid in a timeline; further "
+        "ones are left out and counted (16384)."}),
     ("--profile-compare", "profile_compare", {
         "metavar": "A.json B.json", "nargs": 2, "help": "Show what differs between two profiles; runs nothing."}),
 )  # fmt: skip
@@ -164,16 +167,18 @@ def compare_profiles(paths: tuple[str, str]) -> None:
 
 
 def _timeline(options: dict[str, Any], observers: list[object], writes: list[Write]) -> None:
-    path = options["timeline"]
+    path, most = options["timeline"], options["timeline_events"]
     if path is None:
+        if most is not None:
+            raise click.UsageError("--timeline-events requires --timeline")
         return
     from shutil import copyfileobj
     from tempfile import TemporaryFile
 
-    from ptxtools.observe.timeline import Timeline
+    from ptxtools.observe.timeline import MOST, Timeline
 
     kept = TemporaryFile()  # noqa: SIM115 - until it has been copied; the run is too long to keep it in memory
-    timeline = Timeline(lambda text: kept.write(text.encode("utf-8", "surrogateescape")))
+    timeline = Timeline(lambda text: kept.write(text.encode("utf-8", "surrogateescape")), most or MOST)
     observers.append(timeline)
 
     def write() -> None:
@@ -181,6 +186,9 @@ def _timeline(options: dict[str, Any], observers: list[object], writes: list[Wri
             timeline.close()
             kept.seek(0)
             write_with(path, lambda file: copyfileobj(kept, file))
+        for kernel, count in timeline.left_out.items():
+            more = f"{count:,} events of {kernel} are left out; --timeline-events N keeps up to N of a grid"
+            sys.stderr.write(f"ptx-run: {path}: {more}\n")
 
     writes.append(write)
 

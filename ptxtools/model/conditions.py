@@ -15,7 +15,8 @@ _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
 #: Parentheses inside each other that are read.
 _DEEPEST = 60
 
-_Test = Callable[[State], bool]
+#: Whether a state satisfies a part of the condition; None if it has no value for a name that matters.
+_Test = Callable[[State], bool | None]
 
 
 def read_condition(
@@ -25,9 +26,9 @@ def read_condition(
     if several threads have that register."""
     start = reader.next.start
     read = _Conditions(reader, set(threads), set(locations), registers or {})
-    holds = read.implication(0)
+    decided = read.implication(0)
     end = reader.words[reader.at - 1].span[1]
-    return Condition(holds, tuple(dict.fromkeys(read.names)), " ".join(reader.source.text[start:end].split()))
+    return Condition(decided, tuple(dict.fromkeys(read.names)), " ".join(reader.source.text[start:end].split()))
 
 
 class _Conditions:
@@ -39,20 +40,20 @@ class _Conditions:
         left = self.disjunction(depth)
         if self.reader.accept("=>"):
             right = self.implication(self.deeper(depth))
-            return lambda state: not left(state) or right(state)
+            return _any([_not(left), right])
         return left
 
     def disjunction(self, depth: int) -> _Test:
         terms = [self.conjunction(depth)]
         while self.doubled("\\/", "|"):
             terms.append(self.conjunction(depth))
-        return terms[0] if len(terms) == 1 else lambda state: any(term(state) for term in terms)
+        return terms[0] if len(terms) == 1 else _any(terms)
 
     def conjunction(self, depth: int) -> _Test:
         terms = [self.factor(depth)]
         while self.doubled("/\\", "&"):
             terms.append(self.factor(depth))
-        return terms[0] if len(terms) == 1 else lambda state: all(term(state) for term in terms)
+        return terms[0] if len(terms) == 1 else _not(_any([_not(term) for term in terms]))
 
     def doubled(self, sign: str, half: str) -> bool:
         reader = self.reader
@@ -72,7 +73,7 @@ class _Conditions:
         reader = self.reader
         if reader.accept("~", "not", "!"):
             inner = self.factor(self.deeper(depth))
-            return lambda state: not inner(state)
+            return _not(inner)
         if reader.accept("("):
             inner = self.implication(self.deeper(depth))
             reader.expect(")", "after the condition")
@@ -137,12 +138,30 @@ def thread_number(word: Word) -> int | None:
     return int(digits) if digits.isdigit() and digits.isascii() and len(digits) < 6 else None
 
 
+def _not(term: _Test) -> _Test:
+    def negated(state: State) -> bool | None:
+        found = term(state)
+        return None if found is None else not found
+
+    return negated
+
+
+def _any(terms: list[_Test]) -> _Test:
+    def found(state: State) -> bool | None:
+        answers = [term(state) for term in terms]
+        return True if True in answers else None if None in answers else False
+
+    return found
+
+
 def _compared(sign: Callable[[Any, Any], bool], left: int | str, right: int | str) -> _Test:
     """Unsigned values compare with negative numbers as the same bits do."""
 
-    def holds(state: State) -> bool:
-        a = left if isinstance(left, int) else state[left]
-        b = right if isinstance(right, int) else state[right]
+    def holds(state: State) -> bool | None:
+        a = left if isinstance(left, int) else state.get(left)
+        b = right if isinstance(right, int) else state.get(right)
+        if a is None or b is None:
+            return None
         if sign in (eq, ne) and a != b and (a < 0) != (b < 0):
             bits = 64 if max(a, b) >> 32 or min(a, b) < -(1 << 31) else 32
             return bool(sign((a - b) & ((1 << bits) - 1), 0))

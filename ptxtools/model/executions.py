@@ -1,30 +1,28 @@
-"""All executions of a litmus test that a model allows.
-
-The search chooses, for each combination of paths, the Fence-SC order, then the order of morally strong writes, then
-what each read reads from. Every relation of the model grows with these choices, so that an
-axiom that is broken once stays broken: after each choice the axioms are checked, and the branch is left if one fails.
-Values follow from reads-from: a path whose conditions cannot hold is left as well.
-"""
+"""All executions of a litmus test that a model allows: those that the search (`search.py`) finds for each combination
+of paths, and each way in which barriers meet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TypeAlias
 
 from . import DEFAULT_MODEL
 from .axioms import Model, model
-from .compiled import check_for
+from .events import Path
 from .features import refuse_unknown
-from .paths import DEFAULT_UNROLL, Path, Paths
+from .paths import DEFAULT_UNROLL, Paths
 from .programs import Barrier, Test
-from .relations import Events, Relation, members
-from .structures import Node, Skeleton, barrier_orders, skeleton
-from .terms import CHOICE, ORDER, PROGRAM, Axiom, Step
+from .relations import Events, Relation
+from .search import Search
+from .structures import Node, barrier_orders, skeleton
+from .terms import PROGRAM, Axiom, Step
+from .valuations import observed_names
 
-#: Executions that are counted at most; beyond, the result says that it is incomplete.
-MOST_EXECUTIONS = 50_000
+#: Executions that are gone through at most to count them; what differs only in reads that nobody asks for is one.
+MOST_EXECUTIONS = 4_000
+#: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
+MOST_CHECKS = 100_000
 
 
 @dataclass(slots=True)
@@ -48,9 +46,11 @@ class Outcomes:
 
     executions: how many; states: final values of the observed names, with the number of executions that end there;
     matching: how many of these states satisfy the condition; witness: an execution that decides the verdict;
+    incomplete: counting has ended early; excluded: no execution that is not counted decides the verdict otherwise;
     cut: paths longer than the bound of unrolling were left out; left_over: executions in which a thread waits for ever
     at a barrier at which others have met; races: executions with a data race (8.7.1), and with
-    one of accesses of different sizes (8.7.2), for which the axioms do not hold.
+    one of accesses of different sizes (8.7.2), for which the axioms do not hold; undefined: those
+    that use an mbarrier object that is none, or that break its counts.
     """
 
     test: Test
@@ -63,9 +63,11 @@ class Outcomes:
     witness: Execution | None = None
     cut: bool = False
     incomplete: bool = False
+    excluded: bool = False
     left_over: int = 0
     races: int = 0
     mixed_races: int = 0
+    undefined: int = 0
 
     @property
     def holds(self) -> bool:
@@ -78,8 +80,8 @@ class Outcomes:
 
     @property
     def conclusive(self) -> bool:
-        """Whether the verdict stands: all executions were counted, or one was found that decides it."""
-        return not self.incomplete or self.witness is not None
+        """Whether the verdict stands: all executions were counted, or one was found that decides it, or none can."""
+        return not self.incomplete or self.witness is not None or self.excluded
 
     @property
     def allowed(self) -> bool:
@@ -92,20 +94,6 @@ class Outcomes:
         if not self.matching:
             return "Never"
         return "Always" if self.matching == len(self.states) else "Sometimes"
-
-
-def observed_names(test: Test) -> tuple[str, ...]:
-    """What makes a final state: the registers and locations of the condition and of `locations`, or all."""
-    names = list(test.observed)
-    if test.condition is not None:
-        names += test.condition.names
-    if not names:
-        for thread in test.threads:
-            for instruction in thread.instructions:
-                results = getattr(instruction, "results", ()) or (getattr(instruction, "result", ""),)
-                names += [f"{thread.name}:{register}" for register in results if register]
-        names += test.locations
-    return tuple(dict.fromkeys(names))
 
 
 def run(
@@ -124,17 +112,38 @@ def run(
     wanted = test.quantifier != "forall"
     for found, state in _complete(test, chosen, unroll, outcomes, most):
         key = tuple(state[name] for name in outcomes.names)
-        outcomes.states[key] = outcomes.states.get(key, 0) + 1
+        outcomes.states[key] = outcomes.states.get(key, 0) + found.weight
         if outcomes.witness is None and test.condition is not None and test.condition.holds(state) == wanted:
-            outcomes.witness = found.execution(state)
+            outcomes.witness = execution_of(found, state)
             if first:
                 break
+    if outcomes.incomplete and outcomes.witness is None and test.condition is not None:
+        _decide(test, chosen, outcomes, wanted)
     if test.condition is not None:
         condition = test.condition
         outcomes.matching = sum(
             condition.holds(dict(zip(outcomes.names, key, strict=True))) for key in outcomes.states
         )  # fmt: skip
     return outcomes
+
+
+def _decide(test: Test, chosen: Model, outcomes: Outcomes, wanted: bool) -> None:
+    """Look for an execution that decides the verdict, leaving every branch that cannot lead to one."""
+    steps, paths = 0, Paths(test, outcomes.unroll)
+    for search in _searches(test, chosen, paths, chosen.axioms):
+        search.aim, search.most_steps = wanted, MOST_CHECKS - steps
+        for state in search.states():
+            if test.condition is None or test.condition.holds(state) != wanted:
+                continue
+            if test.filter is None or test.filter.holds(state):
+                key = tuple(state[name] for name in outcomes.names)
+                outcomes.states.setdefault(key, search.weight)
+                outcomes.witness = execution_of(search, state)
+                return
+        steps += search.steps
+        if steps >= MOST_CHECKS:
+            return
+    outcomes.excluded, outcomes.cut = True, paths.cut
 
 
 def nearest(
@@ -154,7 +163,7 @@ def nearest(
                 continue
             if test.filter is not None and not test.filter.holds(state):
                 continue
-            execution = search.execution(state)
+            execution = execution_of(search, state)
             met += 1
             if execution.broken and (best is None or len(execution.broken) < len(best.broken)):
                 best = execution
@@ -165,9 +174,10 @@ def nearest(
 
 def _complete(
     test: Test, chosen: Model, unroll: int, outcomes: Outcomes, most: int
-) -> Iterator[tuple[_Search, dict[str, int]]]:
+) -> Iterator[tuple[Search, dict[str, int]]]:
     """Every final state of every allowed execution, with the search that stands there."""
     paths = Paths(test, unroll)
+    leaves = 0
     for search in _searches(test, chosen, paths, chosen.axioms):
         counted = -1
         for state in search.states():
@@ -175,19 +185,22 @@ def _complete(
                 continue
             if counted != search.leaves:
                 counted = search.leaves
-                outcomes.executions += 1
-                if outcomes.executions > most:
+                leaves += 1
+                if leaves > most:
                     outcomes.incomplete = True
                     return
-                outcomes.left_over += any(path.unreached is not None for path in search.found.paths)
-                races, mixed = search.races()
-                outcomes.races += races
-                outcomes.mixed_races += mixed
+                weight = search.weight
+                races, mixed = search.races
+                outcomes.executions += weight
+                outcomes.left_over += weight * any(path.unreached is not None for path in search.found.paths)
+                outcomes.races += weight * races
+                outcomes.mixed_races += weight * mixed
+                outcomes.undefined += weight * search.is_undefined()
             yield search, state
     outcomes.cut = paths.cut
 
 
-def _searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]) -> Iterator[_Search]:
+def _searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]) -> Iterator[Search]:
     initial = {}
     for location in test.locations.values():
         if location.memory == location.name:
@@ -201,7 +214,7 @@ def _searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]
         for barrier in barrier_orders(found):
             found.structure.given["barrier"] = barrier
             found.structure.changed(PROGRAM)
-            yield _Search(test, found, chosen, axioms, paths, initial)
+            yield Search(test, found, chosen, axioms, paths, initial)
 
 
 def _can_be_left(path: Path, others: Sequence[Path], wanted: set[str]) -> bool:
@@ -218,322 +231,27 @@ def _can_be_left(path: Path, others: Sequence[Path], wanted: set[str]) -> bool:
     return True
 
 
-#: A read, a piece of memory, and the writes that it may read this piece from.
-_Choice: TypeAlias = tuple[int, int, list[int]]
-
-
-class _Search:
-    """The executions of one combination of paths. leaves: how many it has found."""
-
-    def __init__(
-        self,
-        test: Test,
-        found: Skeleton,
-        chosen: Model,
-        axioms: tuple[Axiom, ...],
-        paths: Paths,
-        initial: dict[str, int],
-    ) -> None:
-        self.test, self.found, self.chosen, self.axioms = test, found, chosen, axioms
-        self.paths, self.initial, self.leaves = paths, initial, 0
-        named = [*observed_names(test), *(test.filter.names if test.filter else ())]
-        self.asked = dict.fromkeys([*test.locations, *(name for name in named if "[" in name)])
-        x = self.x = found.structure
-        self.check = check_for(x, axioms, (chosen.coherence.term, chosen.cause.term))
-        self.n = x.universe.n
-        for name in ("rf", "rf^-1", "sc", "ordered"):
-            x.given[name] = 0
-        related = chosen.morally_strong.rows(x)
-        strong = self.strong = x.universe.rows(related)
-        writes = x.sets["W"]
-        self.open = [(a, b) for a, b in x.universe.pairs(related) if a < b and writes >> a & 1 and writes >> b & 1]
-        self.fences = [(a, b) for a, b in found.fences if strong[a] >> b & 1]
-        mixed = any(len(node.pieces) > 1 for node in found.nodes)
-        every = x.sets["_"]
-        x.parts = [[0, x.universe.product(every, writers)] for writers in found.writers] if mixed else []
-        self.sources: dict[tuple[int, int], int] = {}
-        #: For each thread the reads all of whose pieces have a source.
-        self.chosen_reads = [0] * len(found.paths)
-        self.known: dict[int, int | None] = {}
-
-    # --- the search ---
-
-    def states(self) -> Iterator[dict[str, int]]:
-        """The final states of all executions; one execution may have several, if writes race."""
-        candidates = self._candidates(self._possible)
-        if candidates is None or not self._order_by_itself():
-            return
-        candidates = self._candidates(self._allowed, candidates)
-        if candidates is None:
-            return
-        for _ in self._fence_orders(0):
-            for _ in self._write_orders(self.open):
-                for _ in self._reads(0, candidates):
-                    for _ in self._write_orders(self._caused_writes()):
-                        self.leaves += 1
-                        yield from self._final_states()
-
-    def _allowed(self) -> bool:
-        return self.check(self.x)
-
-    def _order_by_itself(self) -> bool:
-        """Order those pairs of writes that only one order is possible for when nothing else is known: of one thread,
-        for instance. False if there is none."""
-        given, left = self.x.given, []
-        by_program = any(axiom.name == "SC-per-Location" for axiom in self.axioms)
-        for a, b in self.open:
-            if by_program and self.x.universe.holds(given["po"], a, b):  # which spares two checks
-                given["ordered"] |= 1 << a * self.n + b
-                continue
-            possible, before = [], given["ordered"]
-            for early, late in ((a, b), (b, a)):
-                given["ordered"] = before | 1 << early * self.n + late
-                self.x.changed(ORDER)
-                if self._allowed():
-                    possible.append(given["ordered"])
-            if not possible:
-                return False
-            given["ordered"] = possible[0] if len(possible) == 1 else before
-            if len(possible) == 2:
-                left.append((a, b))
-        self.x.changed(ORDER)
-        self.open = left
-        return True
-
-    def _candidates(self, check: Callable[[], bool], before: list[_Choice] | None = None) -> list[_Choice] | None:
-        """For each read and piece of memory the writes that it may read from when nothing else is known: those that
-        pass a check when only this is chosen. None if a read has none."""
-        found = []
-        all_ = before or [
-            (read, piece, list(members(self.found.writers[piece] & ~(1 << read))))
-            for read, piece in self.found.slots
-        ]  # fmt: skip
-        for read, piece, possible in all_:
-            writes = []
-            for write in possible:
-                self._set(read, piece, write)
-                if check():
-                    writes.append(write)
-                self._clear(read, piece, write)
-            if not writes:
-                return None
-            found.append((read, piece, writes))
-        return found
-
-    def _set(self, read: int, piece: int, write: int) -> None:
-        self.x.given["rf"] |= 1 << write * self.n + read
-        self.x.given["rf^-1"] |= 1 << read * self.n + write
-        if self.x.parts:
-            self.x.parts[piece][0] |= 1 << read * self.n + write
-        self.sources[read, piece] = write
-        node = self.found.nodes[read]
-        if all((read, other) in self.sources for other in node.pieces):
-            self.chosen_reads[node.thread] |= 1 << node.at
-        self.x.changed(CHOICE if self.strong[write] >> read & 1 else ORDER)
-
-    def _clear(self, read: int, piece: int, write: int) -> None:
-        del self.sources[read, piece]
-        if self.x.parts:
-            self.x.parts[piece][0] &= ~(1 << read * self.n + write)
-        node = self.found.nodes[read]
-        self.chosen_reads[node.thread] &= ~(1 << node.at)
-        if not any(self.sources.get((read, other)) == write for other in node.pieces):
-            self.x.given["rf"] &= ~(1 << write * self.n + read)
-            self.x.given["rf^-1"] &= ~(1 << read * self.n + write)
-        self.x.changed(CHOICE if self.strong[write] >> read & 1 else ORDER)
-
-    def _fence_orders(self, at: int) -> Iterator[None]:
-        """Every direction of each pair of morally strong fence.sc (8.9.3), as an acyclic relation."""
-        if at == len(self.fences):
-            yield
-            return
-        a, b = self.fences[at]
-        before = self.x.given["sc"]
-        for early, late in ((a, b), (b, a)):
-            self.x.given["sc"] = before | 1 << early * self.n + late
-            self.x.changed(CHOICE)
-            if self.x.universe.is_acyclic(self.x.given["sc"]) and self._allowed():
-                yield from self._fence_orders(at + 1)
-        self.x.given["sc"] = before
-        self.x.changed(CHOICE)
-
-    def _reads(self, at: int, candidates: list[_Choice]) -> Iterator[None]:
-        if at == len(candidates):
-            if self._possible():
-                yield
-            return
-        read, piece, writes = candidates[at]
-        for write in writes:
-            self._set(read, piece, write)
-            if self._possible() and self._allowed():
-                yield from self._reads(at + 1, candidates)
-            self._clear(read, piece, write)
-
-    def _write_orders(self, pairs: list[tuple[int, int]]) -> Iterator[None]:
-        """Every direction of each pair of writes that nothing orders yet (8.9.6)."""
-        order, holds = self.chosen.coherence.rows(self.x), self.x.universe.holds
-        pair = next(((a, b) for a, b in pairs if not (holds(order, a, b) or holds(order, b, a))), None)
-        if pair is None:
-            yield
-            return
-        before = self.x.given["ordered"]
-        for early, late in (pair, pair[::-1]):
-            self.x.given["ordered"] = before | 1 << early * self.n + late
-            self.x.changed(ORDER)
-            if self._allowed():
-                yield from self._write_orders(pairs)
-        self.x.given["ordered"] = before
-        self.x.changed(ORDER)
-
-    def _caused_writes(self) -> list[tuple[int, int]]:
-        """Without the axiom Coherence: the writes that causality relates, which may be ordered either way."""
-        if self.chosen.without != "Coherence":
-            return []
-        caused, writes = self.chosen.cause.rows(self.x) & self.x.given["overlap"], self.x.sets["W"]
-        return [(a, b) for a, b in self.x.universe.pairs(caused) if writes >> a & writes >> b & 1]
-
-    # --- values ---
-
-    def _possible(self) -> bool:
-        """Whether the conditions of the paths can still hold, as far as reads have values."""
-        self.known = {}
-        for index, path in enumerate(self.found.paths):
-            for value, wanted in path.conditions:
-                if value.needs & ~self.chosen_reads[index]:
-                    continue
-                reads = self._read_values(index, path, value.needs)
-                if reads is not None and bool(value.of(reads)) != wanted:
-                    return False
-        return True
-
-    def _read_values(self, thread: int, path: Path, needs: int) -> list[int] | None:
-        """What the reads of a path returned, 0 where it is not needed; None if one of them is not known yet."""
-        reads = [0] * len(path.events)
-        first = self.found.first[thread]
-        for at in members(needs):
-            value = self._read_value(first + at)
-            if value is None:
-                return None
-            reads[at] = value
-        return reads
-
-    def _read_value(self, read: int) -> int | None:
-        """None if it is not known yet, or follows from itself."""
-        if read in self.known:
-            return self.known[read]
-        self.known[read] = None
-        node, result = self.found.nodes[read], 0
-        for piece in node.pieces:
-            source = self.sources.get((read, piece))
-            if source is None:
-                return None
-            value = self._written_value(source, piece)
-            if value is None:
-                return None
-            result |= value << 8 * (self.found.pieces[piece][1] - node.start)
-        self.known[read] = result
-        return result
-
-    def _written_value(self, write: int, piece: int) -> int | None:
-        """The bytes of a piece of memory as a write leaves them, as an unsigned number."""
-        node = self.found.nodes[write]
-        name, start, end = self.found.pieces[piece]
-        if node.thread < 0:
-            value = self.initial[name]
-        else:
-            written = node.event.value
-            assert written is not None
-            reads = self._read_values(node.thread, self.found.paths[node.thread], written.needs)
-            if reads is None:
-                return None
-            value = written.of(reads)
-        return value >> 8 * (start - node.start) & ((1 << 8 * (end - start)) - 1)
-
-    # --- results ---
-
-    def _final_states(self) -> Iterator[dict[str, int]]:
-        self.known = {}
-        state: dict[str, int] = {}
-        for name, initial in self.test.registers.items():
-            state[name] = self.paths.initial(initial)
-        for index, path in enumerate(self.found.paths):
-            for register, value in path.registers.items():
-                reads = self._read_values(index, path, value.needs)
-                if reads is None:
-                    assert self.chosen.without == "No-Thin-Air", "that axiom gives every read a value"
-                    return
-                state[f"{path.thread.name}:{register}"] = value.of(reads)
-        for name in self._read_names():
-            state.setdefault(name, 0)
-        memory = [list(dict.fromkeys(self._last_values(piece))) for piece in range(len(self.found.pieces))]
-        for chosen in product(*memory):
-            yield {**state, **self._memory(chosen)}
-
-    def _read_names(self) -> Iterator[str]:
-        for condition in (self.test.condition, self.test.filter):
-            yield from (name for name in (condition.names if condition else ()) if ":" in name)
-        yield from (name for name in self.test.observed if ":" in name)
-
-    def _last_values(self, piece: int) -> Iterator[int]:
-        """What the writes leave that no other one follows in the coherence order: several, if they race."""
-        order, writers = self.x.universe.rows(self.chosen.coherence.rows(self.x)), self.found.writers[piece]
-        for write in members(writers):
-            if not order[write] & writers:
-                value = self._written_value(write, piece)
-                assert value is not None, "No-Thin-Air gives every write a value"
-                yield value
-
-    def _memory(self, chosen: Sequence[int]) -> dict[str, int]:
-        """The value of each location and of the elements asked for, of its type, when its pieces have these bytes."""
-        found = {}
-        for asked in self.asked:
-            name, _, index = asked.partition("[")
-            location, type_ = self.test.locations[name], self.paths.types[name]
-            first = int(index[:-1]) * type_.bits // 8 if index else 0
-            last = first + type_.bits // 8
-            value = self.initial[location.memory] >> 8 * first
-            for (memory, start, end), bytes_ in zip(self.found.pieces, chosen, strict=True):
-                early, late = max(start, first), min(end, last)
-                if memory == location.memory and early < late:
-                    mask = (1 << 8 * (late - early)) - 1
-                    at = 8 * (early - first)
-                    value = value & ~(mask << at) | (bytes_ >> 8 * (early - start) & mask) << at
-            found[asked] = type_.wrap(value)
-        return found
-
-    def execution(self, state: dict[str, int]) -> Execution:
-        """The execution at which the search stands."""
-        self.known = {}
-        values: list[tuple[int | None, int | None]] = []
-        for n, node in enumerate(self.found.nodes):
-            read = self._read_value(n) if node.event.kind in "RU" else None
-            written: int | None = None
-            if node.event.kind in "WU":
-                written = 0
-                for piece in node.pieces:
-                    part = self._written_value(n, piece) or 0
-                    written |= part << 8 * (self.found.pieces[piece][1] - node.start)
-            values.append((read, written))
-        found: dict[str, Relation] = {**self.x.given}
-        found.update((definition.name, definition.rows(self.x)) for definition in self.chosen.definitions)
-        relations = {name: self.x.universe.rows(relation) for name, relation in found.items()}
-        broken = [(axiom, axiom.violation(self.x)) for axiom in self.chosen.axioms if not axiom.allows(self.x)]
-        threads = [path.thread.name for path in self.found.paths]
-        position = self.test.source.position
-        lines = [0 if node.thread < 0 else position(node.instruction.span[0])[0] for node in self.found.nodes]
-        return Execution(threads, self.found.nodes, lines, values, relations, state, broken)
-
-    def races(self) -> tuple[bool, bool]:
-        """Whether two conflicting operations race (8.7.1), and whether two of different sizes do (8.7.2)."""
-        x = self.x
-        cause, strong = x.universe.rows(self.chosen.cause.rows(x)), self.strong
-        race = mixed = False
-        for a, row in enumerate(x.universe.rows(x.given["overlap"])):
-            if self.found.nodes[a].thread < 0 or not x.sets["W"] >> a & 1:
-                continue
-            for b in members(row & ~strong[a] & ~cause[a]):
-                if self.found.nodes[b].thread in (-1, self.found.nodes[a].thread) or cause[b] >> a & 1:
-                    continue
-                race = True
-                mixed |= not x.universe.holds(x.given["overlap-completely"], a, b)
-        return race, mixed
+def execution_of(search: Search, state: dict[str, int]) -> Execution:
+    """The execution at which a search stands. state: the values that are known to be its final ones."""
+    search.complete()
+    state = {**search.whole_state(), **state}
+    search.known = {}
+    values: list[tuple[int | None, int | None]] = []
+    for n, node in enumerate(search.found.nodes):
+        read = search.read_value(n) if node.event.kind in "RU" else None
+        written: int | None = None
+        if node.event.kind in "WU":
+            written = 0
+            for piece in node.pieces:
+                part = search.written_value(n, piece) or 0
+                written |= part << 8 * (search.found.pieces[piece][1] - node.start)
+        values.append((read, written))
+    found: dict[str, Relation] = {**search.x.given}
+    found.update((definition.name, definition.rows(search.x)) for definition in search.chosen.definitions)
+    relations = {name: search.x.universe.rows(relation) for name, relation in found.items()}
+    broken = [(axiom, axiom.violation(search.x)) for axiom in search.chosen.axioms if not axiom.allows(search.x)]
+    threads = [path.thread.name for path in search.found.paths]
+    position = search.test.source.position
+    lines = [0 if node.thread < 0 else position(node.instruction.span[0])[0] for node in search.found.nodes]
+    search.resume()
+    return Execution(threads, search.found.nodes, lines, values, relations, state, broken)

@@ -19,7 +19,7 @@ from ptxtools.diagnostics import Source
 
 from .conditions import read_condition
 from .instructions import Cells
-from .programs import Condition, Location, Test, Thread
+from .programs import Condition, Location, State, Test, Thread
 from .words import Reader, Word, refuse, words_of
 
 _BEGINNING = re.compile(
@@ -150,4 +150,10 @@ def _filter(filters: list[tuple[str, int]]) -> Condition | None:
         return None
     text = " /\\ ".join(f"{name} == {value}" for name, value in filters)
     kept = tuple(filters)
-    return Condition(lambda state: all(state[n] == v for n, v in kept), tuple(n for n, _ in kept), text)
+
+    def decided(state: State) -> bool | None:
+        if any(state.get(name, value) != value for name, value in kept):
+            return False
+        return True if all(name in state for name, _ in kept) else None
+
+    return Condition(decided, tuple(name for name, _ in kept), text)

@@ -1,12 +1,14 @@
 """Random litmus tests: the search against an enumeration of everything, and against the simulator."""
 
 import random
+from itertools import product
 
 import pytest
 
 from ptxtools.model import MODELS, executions
 from ptxtools.model.axioms import model
 from ptxtools.model.executions import run
+from ptxtools.model.search import Search
 from tests.model.simulated import Kernel
 from tests.model.suite import read
 from tests.rows import rows
@@ -54,14 +56,15 @@ def texts(seed, count, threads, operations):
 def everything(text, version, monkeypatch):
     """(executions, states), by looking at the axioms only when an execution is complete."""
     with monkeypatch.context() as patch:
-        patch.setattr(executions._Search, "_allowed", lambda search: True)
-        complete = executions._Search._final_states
+        patch.setattr(Search, "_allowed", lambda search: True)
+        patch.setattr(Search, "foresight", False)
+        complete = Search.final_states
 
         def allowed_ones(search):
             if all(axiom.allows(search.x) for axiom in model(version).axioms):
                 yield from complete(search)
 
-        patch.setattr(executions._Search, "_final_states", allowed_ones)
+        patch.setattr(Search, "final_states", allowed_ones)
         outcomes = run(read(text), version)
     return outcomes.executions, outcomes.states
 
@@ -100,12 +103,29 @@ def test_an_unknown_model_is_an_error():
         run(read(texts(5, 1, 2, 2)[0]), "7.0")
 
 
-def test_counting_ends():
-    """What is not decided by then is said to be undecided."""
+def test_counting_ends(monkeypatch):
+    """What is not decided by then is looked for; what that does not find in time is said to be undecided."""
     threads = " | ".join(f"P{n}@cta {n},gpu 0" for n in range(3))
     adds = " | ".join(["atom.relaxed.gpu.add r0, x, 1"] * 3)
     text = f"PTX t\n{{ x=0; }}\n{threads} ;\n{adds} ;\n"
     outcomes = run(read(text + "~exists (x == 2)"), most=4)
-    assert outcomes.incomplete and not outcomes.conclusive and outcomes.executions == 5
+    assert outcomes.incomplete and outcomes.conclusive and outcomes.holds and outcomes.executions == 4
     assert run(read(text + "exists (x == 3)"), most=4).conclusive
-    assert run(read(text + "~exists (x == 2)"), most=6).conclusive
+    assert not run(read(text + "~exists (x == 2)"), most=6).incomplete
+    monkeypatch.setattr(executions, "MOST_CHECKS", 20)
+    assert not run(read(text + "~exists (x == 2)"), most=4).conclusive
+
+
+@rows("text", texts(4, 24, 2, 4), ids=[f"decided-{at}" for at in range(24)], share=8)
+def test_verdicts_without_counting(text):
+    """For conditions on the first registers, of values that come together and of others."""
+    for version in MODELS:
+        counted = run(read(text), version)
+        names = [name for name in counted.names if ":" in name][:2]
+        places = [counted.names.index(name) for name in names]
+        reached = {tuple(state[place] for place in places) for state in counted.states}
+        for values in product(*({state[place] for state in reached} for place in range(len(places)))):
+            condition = " /\\ ".join(f"{name} == {value}" for name, value in zip(names, values, strict=True))
+            for quantifier, holds in (("exists", values in reached), ("forall", {values} == reached)):
+                found = run(read(f"{text}{quantifier} ({condition or 'true'})"), version, most=0)
+                assert found.conclusive and found.holds == holds, (version, quantifier, condition)

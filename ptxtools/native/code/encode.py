@@ -64,15 +64,19 @@ class Encoded:
     filtered: bool = False  # the cells of observers' events have been filled
 
 
-def encode(program: Program, *, host: bool = False, everywhere: bool = False, numerics: str = "ieee") -> Encoded:
+def encode(
+    program: Program, *, host: bool = False, everywhere: bool = False, regions: bool = False, numerics: str = "ieee"
+) -> Encoded:
     """Encode a program, and compile the handlers that it needs. host: use variants that ask for host memory;
-    everywhere: form runs outside of loops, too; numerics: how matrix products are added."""
-    return _Encoder(program, host, everywhere, numerics).encode()
+    everywhere: form runs outside of loops, too; regions: runs
+    may access memory; numerics: how matrix products are added."""
+    return _Encoder(program, host, everywhere, numerics, regions=regions and not host).encode()
 
 
 class _Encoder:
-    def __init__(self, program: Program, host: bool, everywhere: bool, numerics: str) -> None:
+    def __init__(self, program: Program, host: bool, everywhere: bool, numerics: str, *, regions: bool = False) -> None:
         self.program, self.host, self.everywhere, self.numerics = program, host, everywhere, numerics
+        self.regions = regions
         self.names: dict[tuple[object, ...], str] = {}
         self.handlers: dict[str, Op] = {}
         self.specials: dict[str, int] = {}
@@ -81,7 +85,8 @@ class _Encoder:
 
     def encode(self) -> Encoded:
         program = self.program
-        bodies = [[self._named(op) for op in ops] for ops in runs.form_runs(program, everywhere=self.everywhere)]
+        formed = runs.form_runs(program, everywhere=self.everywhere, regions=self.regions)
+        bodies = [[self._named(op) for op in ops] for ops in formed]
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses = library.addresses(self.handlers)
         self.starts, self.ends = self._places(bodies, results)

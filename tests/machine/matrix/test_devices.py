@@ -53,6 +53,59 @@ def test_m8n8k4_of_volta_and_turing(engine: str, target: str, kept: int) -> None
     assert (out.view(np.float32) == (0 if kept == 23 else 2.0**-24)).all()
 
 
+#: Each layout of A and of B with both types of sums.
+PRODUCTS = [("row", "col", "f32"), ("col", "row", "f32"), ("row", "row", "f16"), ("col", "col", "f16")]
+
+
+def volta_kernel() -> str:
+    """Products of m8n8k4: the results of each are eight registers of f32, or four of two f16."""
+    lines = [".version 6.4\n.target sm_70\n.address_size 64",
+             ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd) {",
+             ".reg .b32 %a<2>, %b<2>, %c<12>, %d<8>, %t; .reg .u64 %p<5>;",
+             "mov.u32 %t, %laneid; mul.wide.u32 %p4, %t, 4;"]  # fmt: skip
+    for at, name in enumerate("abcd"):
+        lines.append(f"ld.param.u64 %p{at}, [p{name}]; add.u64 %p{at}, %p{at}, %p4;")
+    for at, (name, count) in enumerate((("a", 2), ("b", 2), ("c", 12))):
+        lines += [f"ld.global.b32 %{name}{i}, [%p{at}+{128 * i}];" for i in range(count)]
+    for at, (a, b, kind) in enumerate(PRODUCTS):
+        count, first = (8, 0) if kind == "f32" else (4, 8)
+        d, c = (", ".join(f"%{name}{i + start}" for i in range(count)) for name, start in (("d", 0), ("c", first)))
+        opcode = f"mma.sync.aligned.m8n8k4.{a}.{b}.{kind}.f16.f16.{kind}"
+        lines.append(f"{opcode} {{{d}}}, {{%a0, %a1}}, {{%b0, %b1}}, {{{c}}};")
+        lines += [f"st.global.b32 [%p3+{128 * (8 * at + i)}], %d{i};" for i in range(count)]
+    return "\n".join([*lines, "ret; }"])
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_products_of_m8n8k4_on_volta(engine: str) -> None:
+    """Four products of small integers, which every rule adds exactly; positions are the formulas of 9.7.14.5.1."""
+    rng = np.random.default_rng(70)
+    a, b = (rng.integers(-8, 9, (32, 4)).astype(np.float16) for _ in "ab")  # four values of each lane
+    wide, narrow = (rng.integers(-99, 99, (32, 8)).astype(kind) for kind in (np.float32, np.float16))
+    addends = np.concatenate([wide.view(np.uint32), narrow.view(np.uint32)], axis=1).T.copy()
+    out = np.zeros((len(PRODUCTS), 8, 32), np.uint32)
+    arguments = [a.view(np.uint32).T.copy(), b.view(np.uint32).T.copy(), addends, out]
+    ptxtools.Device("sm_70", engine=engine).launch(ptxtools.loads(volta_kernel())["k"], 1, 32, arguments)
+    for (of_a, of_b, kind), registers in zip(PRODUCTS, out, strict=True):
+        words = registers.T.copy()
+        found, added = (words.view(np.float32), wide) if kind == "f32" else (words.view(np.float16), narrow)
+        for product in range(4):
+            lanes = [*range(4 * product, 4 * product + 4), *range(4 * product + 16, 4 * product + 20)]
+            left, right = np.zeros((8, 4)), np.zeros((4, 8))
+            for lane in lanes:
+                j, upper = lane % 4, 4 * (lane >= 16)
+                for i in range(4):
+                    left[(j + upper, i) if of_a == "row" else (i + upper, j)] = a[lane, i]
+                    right[(j, i + upper) if of_b == "row" else (i, j + upper)] = b[lane, i]
+            total = left @ right
+            for lane in lanes:
+                j, upper = lane % 4, 4 * (lane >= 16)
+                for i in range(8):
+                    spread = (lane & 1) + (i & 2) + upper, (i & 4) + (lane & 2) + (i & 1)
+                    place = spread if kind == "f32" else (j + upper, i)
+                    assert found[lane, i] == total[place] + added[lane, i], (of_a, of_b, kind, lane, i)
+
+
 def test_wmma_of_volta() -> None:
     """The same with m16n16k16, which Volta makes of products of four columns."""
     body = """

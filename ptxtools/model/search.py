@@ -1,0 +1,318 @@
+"""The executions of one combination of paths.
+
+The search chooses the Fence-SC order, then the order of morally strong writes, then what each read reads from. Every
+relation of the model grows with these choices, so that an axiom that is broken once stays broken: after each choice the
+axioms are checked, and the branch is left if one fails. Before a choice, the writes that causality order already hides
+from a read are left out, and the read with the fewest writes comes first.
+
+A read that synchronises with nothing, and that no write depends on, changes no relation that the choices of other
+reads rest on: it is free. Free reads are chosen last, without a check; those whose value nobody asks for are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from .axioms import Model
+from .compiled import check_for
+from .paths import Paths
+from .programs import Test
+from .relations import Relation, members
+from .structures import Skeleton
+from .terms import CHOICE, ORDER, Axiom
+from .valuations import Valuation
+
+#: A read, a piece of memory, and the writes that it may read this piece from.
+_Choice: TypeAlias = tuple[int, int, list[int]]
+
+
+class Search(Valuation):
+    """leaves, steps: how many executions and checks it has gone through; weight: how many the last execution stands
+    for; races: whether two conflicting operations race in it (8.7.1), and whether two of different sizes do (8.7.2)."""
+
+    #: What is looked for: a final state for which the condition holds, or does not. None: all executions.
+    aim: bool | None = None
+    #: Checks after which nothing is allowed any more.
+    most_steps: int | None = None
+    #: Whether writes that are hidden from a read are left out beforehand.
+    foresight = True
+
+    def __init__(
+        self,
+        test: Test,
+        found: Skeleton,
+        chosen: Model,
+        axioms: tuple[Axiom, ...],
+        paths: Paths,
+        initial: dict[str, int],
+    ) -> None:
+        super().__init__(test, found, chosen, paths, initial)
+        self.axioms, self.leaves, self.steps = axioms, 0, 0
+        self.weight, self.races = 1, (False, False)
+        x = self.x
+        self.check = check_for(x, axioms, (chosen.coherence.term, chosen.cause.term))
+        for name in ("rf", "rf^-1", "sc", "ordered"):
+            x.given[name] = 0
+        related = chosen.morally_strong.rows(x)
+        strong = self.strong = x.universe.rows(related)
+        writes = x.sets["W"]
+        self.open = [(a, b) for a, b in x.universe.pairs(related) if a < b and writes >> a & 1 and writes >> b & 1]
+        self.fences = [(a, b) for a, b in found.fences if strong[a] >> b & 1]
+        mixed = any(len(node.pieces) > 1 for node in found.nodes)
+        every = x.sets["_"]
+        x.parts = [[0, x.universe.product(every, writers)] for writers in found.writers] if mixed else []
+        self.foresees = self.foresight and axioms == chosen.axioms and not chosen.without
+        self.free: list[_Choice] = []
+        #: Free reads that nothing asks for, with the write that they are shown to read from.
+        self.counted: list[_Choice] = []
+        # What makes a write invisible besides causality order: SC-per-Location within a thread.
+        given = x.given
+        self.by_program = given["po"] & given["overlap-completely"] & given["same-proxy"]
+
+    # --- the search ---
+
+    def states(self) -> Iterator[dict[str, int]]:
+        """The final states of all executions; one execution may have several, if writes race."""
+        candidates = self._candidates(self.is_possible)
+        if candidates is None or not self._order_by_itself():
+            return
+        candidates = self._candidates(self._allowed, candidates)
+        if candidates is None:
+            return
+        candidates = self._without_free(candidates)
+        for _ in self._fence_orders(0):
+            for _ in self._write_orders(self.open):
+                for _ in self._reads(candidates):
+                    for _ in self._write_orders(self._caused_writes()):
+                        yield from self._leaves()
+
+    def _leaves(self) -> Iterator[dict[str, int]]:
+        """The final states of the executions that differ in what the free reads read from."""
+        hidden = self._hidden() if self.free or self.counted else []
+        self.weight = 1
+        counted = self._visible(self.counted, hidden)
+        for _, _, writes in counted:
+            self.weight *= len(writes)
+        if not self.weight:
+            return
+        for read, piece, writes in counted:
+            self.choose(read, piece, writes[0])
+        self.races = self._find_races()
+        for _ in self._free_reads(0, self._visible(self.free, hidden)):
+            self.leaves += 1
+            yield from self.final_states()
+        for read, piece, _ in counted:
+            self.forget(read, piece)
+
+    def _free_reads(self, at: int, choices: list[_Choice]) -> Iterator[None]:
+        if at == len(choices):
+            yield
+            return
+        read, piece, writes = choices[at]
+        for write in writes:
+            self.choose(read, piece, write)
+            if self.is_possible():
+                yield from self._free_reads(at + 1, choices)
+            self.forget(read, piece)
+
+    def _without_free(self, candidates: list[_Choice]) -> list[_Choice]:
+        """The choices that are not those of free reads, which are put aside."""
+        if not self.foresees or self.x.parts:
+            return candidates
+        relevant, left = self.relevant_reads(), []
+        for choice in candidates:
+            if not self._is_free(*choice):
+                left.append(choice)
+            elif choice[0] in relevant:
+                self.free.append(choice)
+            else:
+                self.counted.append(choice)
+        return left
+
+    def _is_free(self, read: int, piece: int, writes: list[int]) -> bool:
+        """Whether it is no part of a morally strong pair with a write of another thread, no write depends on it, and,
+        for 6.0, where reading an own write adds to causality order, it reads none."""
+        nodes, x = self.found.nodes, self.x
+        thread = nodes[read].thread
+        if nodes[read].event.kind != "R" or x.universe.after(x.given["dep"], read):
+            return False
+        if any(nodes[write].thread != thread for write in members(self.strong[read] & x.sets["W"])):
+            return False
+        return self.chosen.version != "6.0" or all(nodes[write].thread != thread for write in writes)
+
+    def _hidden(self) -> list[Relation]:
+        """For each piece of memory, or for all, the writes that no longer can be read (from, by): those that follow the
+        read, or precede a write that precedes it (8.10.5, 8.10.6)."""
+        order, cause = self.chosen.coherence.rows(self.x), self.chosen.cause.rows(self.x) | self.by_program
+        universe, later = self.x.universe, self.x.universe.inverse(cause)
+        if not self.x.parts:
+            return [universe.chain(order, cause) | later] * len(self.found.pieces)
+        return [universe.chain(order & writes, cause) | later for _, writes in self.x.parts]
+
+    def _visible(self, choices: list[_Choice], hidden: list[Relation]) -> list[_Choice]:
+        n = self.n
+        return [
+            (read, piece, [write for write in writes if not hidden[piece] >> write * n + read & 1])
+            for read, piece, writes in choices
+        ]
+
+    def _allowed(self) -> bool:
+        self.steps += 1
+        return (self.most_steps is None or self.steps <= self.most_steps) and self.check(self.x)
+
+    def is_possible(self) -> bool:
+        """As for any execution; with an aim, whether it can still be reached."""
+        if not super().is_possible():
+            return False
+        condition, filter_ = self.test.condition, self.test.filter
+        if self.aim is None or condition is None:
+            return True
+        state = self.known_registers()
+        return condition.decided(state) in (None, self.aim) and (filter_ is None or filter_.decided(state) is not False)
+
+    def _order_by_itself(self) -> bool:
+        """Order those pairs of writes that only one order is possible for when nothing else is known: of one thread,
+        for instance. False if there is none."""
+        given, left = self.x.given, []
+        by_program = any(axiom.name == "SC-per-Location" for axiom in self.axioms)
+        for a, b in self.open:
+            if by_program and self.x.universe.holds(given["po"], a, b):  # which spares two checks
+                given["ordered"] |= 1 << a * self.n + b
+                continue
+            possible, before = [], given["ordered"]
+            for early, late in ((a, b), (b, a)):
+                given["ordered"] = before | 1 << early * self.n + late
+                self.x.changed(ORDER)
+                if self._allowed():
+                    possible.append(given["ordered"])
+            if not possible:
+                return False
+            given["ordered"] = possible[0] if len(possible) == 1 else before
+            if len(possible) == 2:
+                left.append((a, b))
+        self.x.changed(ORDER)
+        self.open = left
+        return True
+
+    def _candidates(self, check: Callable[[], bool], before: list[_Choice] | None = None) -> list[_Choice] | None:
+        """For each read and piece of memory the writes that it may read from when nothing else is known: those that
+        pass a check when only this is chosen. None if a read has none."""
+        found = []
+        all_ = before or [
+            (read, piece, list(members(self.found.writers[piece] & ~(1 << read))))
+            for read, piece in self.found.slots
+        ]  # fmt: skip
+        for read, piece, possible in all_:
+            writes = []
+            for write in possible:
+                self._set(read, piece, write)
+                if check():
+                    writes.append(write)
+                self._clear(read, piece, write)
+            if not writes:
+                return None
+            found.append((read, piece, writes))
+        return found
+
+    def _set(self, read: int, piece: int, write: int) -> None:
+        self.x.given["rf"] |= 1 << write * self.n + read
+        self.x.given["rf^-1"] |= 1 << read * self.n + write
+        if self.x.parts:
+            self.x.parts[piece][0] |= 1 << read * self.n + write
+        self.choose(read, piece, write)
+        self.x.changed(CHOICE if self.strong[write] >> read & 1 else ORDER)
+
+    def _clear(self, read: int, piece: int, write: int) -> None:
+        self.forget(read, piece)
+        if self.x.parts:
+            self.x.parts[piece][0] &= ~(1 << read * self.n + write)
+        if not any(self.sources.get((read, other)) == write for other in self.found.nodes[read].pieces):
+            self.x.given["rf"] &= ~(1 << write * self.n + read)
+            self.x.given["rf^-1"] &= ~(1 << read * self.n + write)
+        self.x.changed(CHOICE if self.strong[write] >> read & 1 else ORDER)
+
+    def _fence_orders(self, at: int) -> Iterator[None]:
+        """Every direction of each pair of morally strong fence.sc (8.9.3), as an acyclic relation."""
+        if at == len(self.fences):
+            yield
+            return
+        a, b = self.fences[at]
+        before = self.x.given["sc"]
+        for early, late in ((a, b), (b, a)):
+            self.x.given["sc"] = before | 1 << early * self.n + late
+            self.x.changed(CHOICE)
+            if self.x.universe.is_acyclic(self.x.given["sc"]) and self._allowed():
+                yield from self._fence_orders(at + 1)
+        self.x.given["sc"] = before
+        self.x.changed(CHOICE)
+
+    def _reads(self, choices: list[_Choice]) -> Iterator[None]:
+        if not choices:
+            if self.is_possible():
+                yield
+            return
+        if self.foresees:
+            choices = self._visible(choices, self._hidden())
+            choices.sort(key=lambda choice: len(choice[2]))
+        (read, piece, writes), *others = choices
+        for write in writes:
+            self._set(read, piece, write)
+            if self.is_possible() and self._allowed():
+                yield from self._reads(others)
+            self._clear(read, piece, write)
+
+    def _write_orders(self, pairs: list[tuple[int, int]]) -> Iterator[None]:
+        """Every direction of each pair of writes that nothing orders yet (8.9.6)."""
+        order, holds = self.chosen.coherence.rows(self.x), self.x.universe.holds
+        pair = next(((a, b) for a, b in pairs if not (holds(order, a, b) or holds(order, b, a))), None)
+        if pair is None:
+            yield
+            return
+        before = self.x.given["ordered"]
+        for early, late in (pair, pair[::-1]):
+            self.x.given["ordered"] = before | 1 << early * self.n + late
+            self.x.changed(ORDER)
+            if self._allowed():
+                yield from self._write_orders(pairs)
+        self.x.given["ordered"] = before
+        self.x.changed(ORDER)
+
+    def _caused_writes(self) -> list[tuple[int, int]]:
+        """Without the axiom Coherence: the writes that causality relates, which may be ordered either way."""
+        if self.chosen.without != "Coherence":
+            return []
+        caused, writes = self.chosen.cause.rows(self.x) & self.x.given["overlap"], self.x.sets["W"]
+        return [(a, b) for a, b in self.x.universe.pairs(caused) if writes >> a & writes >> b & 1]
+
+    # --- what is found ---
+
+    def _find_races(self) -> tuple[bool, bool]:
+        """Whether two conflicting operations race (8.7.1), and whether two of different sizes do (8.7.2)."""
+        x = self.x
+        cause, strong = x.universe.rows(self.chosen.cause.rows(x)), self.strong
+        race = mixed = False
+        for a, row in enumerate(x.universe.rows(x.given["overlap"])):
+            if self.found.nodes[a].thread < 0 or not x.sets["W"] >> a & 1:
+                continue
+            for b in members(row & ~strong[a] & ~cause[a]):
+                if self.found.nodes[b].thread < 0 or self.found.follow(a, b) or cause[b] >> a & 1:
+                    continue
+                race = True
+                mixed |= not x.universe.holds(x.given["overlap-completely"], a, b)
+        return race, mixed
+
+    def complete(self) -> None:
+        """Put the choices of free reads into the relations. `resume` takes them out again."""
+        for read, piece, _ in (*self.free, *self.counted):
+            write = self.sources[read, piece]
+            self.x.given["rf"] |= 1 << write * self.n + read
+            self.x.given["rf^-1"] |= 1 << read * self.n + write
+        self.x.changed(CHOICE)
+
+    def resume(self) -> None:
+        for read, piece, _ in (*self.free, *self.counted):
+            write = self.sources[read, piece]
+            self.x.given["rf"] &= ~(1 << write * self.n + read)
+            self.x.given["rf^-1"] &= ~(1 << read * self.n + write)
+        self.x.changed(CHOICE)

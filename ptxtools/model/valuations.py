@@ -1,0 +1,244 @@
+"""The values of an execution, as far as its reads have sources: registers, memory, the conditions of paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from .axioms import Model
+from .events import Path
+from .paths import Paths
+from .programs import Test
+from .relations import members
+from .structures import Node, Skeleton
+
+
+def observed_names(test: Test) -> tuple[str, ...]:
+    """What makes a final state: the registers and locations of the condition and of `locations`, or all."""
+    names = list(test.observed)
+    if test.condition is not None:
+        names += test.condition.names
+    if not names:
+        for thread in test.threads:
+            for instruction in thread.instructions:
+                results = getattr(instruction, "results", ()) or (getattr(instruction, "result", ""),)
+                names += [f"{thread.name}:{register}" for register in results if register]
+        names += test.locations
+    return tuple(dict.fromkeys(names))
+
+
+class Valuation:
+    """asked: the names whose values a final state has; sources: for each read and piece of memory the write that it
+    reads from."""
+
+    def __init__(self, test: Test, found: Skeleton, chosen: Model, paths: Paths, initial: dict[str, int]) -> None:
+        self.test, self.found, self.chosen, self.x = test, found, chosen, found.structure
+        self.paths, self.initial = paths, initial
+        self.n = self.x.universe.n
+        self.asked = dict.fromkeys((*observed_names(test), *(test.filter.names if test.filter else ())))
+        self.sources: dict[tuple[int, int], int] = {}
+        #: For each thread the reads all of whose pieces have a source.
+        self.chosen_reads = [0] * len(found.paths)
+        self.known: dict[int, int | None] = {}
+
+    def choose(self, read: int, piece: int, write: int) -> None:
+        self.sources[read, piece] = write
+        node = self.found.nodes[read]
+        if all((read, other) in self.sources for other in node.pieces):
+            self.chosen_reads[node.thread] |= 1 << node.at
+
+    def forget(self, read: int, piece: int) -> None:
+        del self.sources[read, piece]
+        node = self.found.nodes[read]
+        self.chosen_reads[node.thread] &= ~(1 << node.at)
+
+    def relevant_reads(self) -> set[int]:
+        """The reads that values of final states, conditions of paths, or the use of an mbarrier may depend on."""
+        found = self.found
+        pending = [n for n, node in enumerate(found.nodes) if node.event.mbarrier and node.event.kind in "RU"]
+        for index, path in enumerate(found.paths):
+            needs = 0
+            for value, _ in path.conditions:
+                needs |= value.needs
+            for register, value in path.registers.items():
+                if f"{path.thread.name}:{register}" in self.asked:
+                    needs |= value.needs
+            pending += [found.first[index] + at for at in members(needs)]
+        memories = {self.test.locations[name].memory for name in self.asked_locations()}
+        for node in found.nodes:
+            if node.memory in memories and node.event.value is not None:
+                pending += self._needed(node)
+        relevant: set[int] = set()
+        while pending:
+            read = pending.pop()
+            if read not in relevant:
+                relevant.add(read)
+                for node in found.nodes:
+                    if node.memory == found.nodes[read].memory and node.event.value is not None:
+                        pending += self._needed(node)
+        return relevant
+
+    def _needed(self, node: Node) -> list[int]:
+        """The reads that the value of a write depends on."""
+        assert node.event.value is not None
+        return [self.found.first[node.thread] + at for at in members(node.event.value.needs)]
+
+    def asked_locations(self) -> Iterator[str]:
+        for asked in self.asked:
+            name = asked.partition("[")[0]
+            if ":" not in asked and name in self.test.locations:
+                yield name
+
+    # --- values ---
+
+    def is_possible(self) -> bool:
+        """Whether the conditions of the paths can still hold, as far as reads have values."""
+        self.known = {}
+        for index, path in enumerate(self.found.paths):
+            for value, wanted in path.conditions:
+                if value.needs & ~self.chosen_reads[index]:
+                    continue
+                reads = self._read_values(index, path, value.needs)
+                if reads is not None and bool(value.of(reads)) != wanted:
+                    return False
+        return True
+
+    def _read_values(self, thread: int, path: Path, needs: int) -> list[int] | None:
+        """What the reads of a path returned, 0 where it is not needed; None if one of them is not known yet."""
+        reads = [0] * len(path.events)
+        first = self.found.first[thread]
+        for at in members(needs):
+            value = self.read_value(first + at)
+            if value is None:
+                return None
+            reads[at] = value
+        return reads
+
+    def read_value(self, read: int) -> int | None:
+        """None if it is not known yet, or follows from itself."""
+        if read in self.known:
+            return self.known[read]
+        self.known[read] = None
+        node, result = self.found.nodes[read], 0
+        for piece in node.pieces:
+            source = self.sources.get((read, piece))
+            if source is None:
+                return None
+            value = self.written_value(source, piece)
+            if value is None:
+                return None
+            result |= value << 8 * (self.found.pieces[piece][1] - node.start)
+        self.known[read] = result
+        return result
+
+    def written_value(self, write: int, piece: int) -> int | None:
+        """The bytes of a piece of memory as a write leaves them, as an unsigned number."""
+        node = self.found.nodes[write]
+        name, start, end = self.found.pieces[piece]
+        if node.thread < 0:
+            value = self.initial[name]
+        else:
+            written = node.event.value
+            assert written is not None
+            reads = self._read_values(node.thread, self.found.paths[node.thread], written.needs)
+            if reads is None:
+                return None
+            value = written.of(reads)
+        return value >> 8 * (start - node.start) & ((1 << 8 * (end - start)) - 1)
+
+    # --- results ---
+
+    def final_states(self) -> Iterator[dict[str, int]]:
+        """The values of what is asked for: several, if the last writes of a location race."""
+        self.known = {}
+        state = self._registers(self.asked)
+        if state is None:
+            assert self.chosen.without == "No-Thin-Air", "that axiom gives every read a value"
+            return
+        wanted = {self.test.locations[name].memory for name in self.asked_locations()}
+        for memory in self._memories(wanted):
+            yield {**state, **self._memory(memory, self.asked)}
+
+    def whole_state(self) -> dict[str, int]:
+        """The values of all registers and locations, if one of several, any."""
+        self.known = {}
+        names = dict.fromkeys((*self.asked, *self.test.registers, *self.test.locations))
+        names |= dict.fromkeys(f"{path.thread.name}:{name}" for path in self.found.paths for name in path.registers)
+        return {**(self._registers(names) or {}), **self._memory(next(self._memories(set())), names)}
+
+    def known_registers(self) -> dict[str, int]:
+        """The registers that are asked for, as far as the reads that they depend on have sources."""
+        state = {}
+        for index, path in enumerate(self.found.paths):
+            for register, value in path.registers.items():
+                name = f"{path.thread.name}:{register}"
+                if name in self.asked and not value.needs & ~self.chosen_reads[index]:
+                    reads = self._read_values(index, path, value.needs)
+                    if reads is not None:
+                        state[name] = value.of(reads)
+        return state
+
+    def _registers(self, names: Iterable[str]) -> dict[str, int] | None:
+        """None if one follows from itself."""
+        state: dict[str, int] = {}
+        for name in names:
+            thread, colon, register = name.partition(":")
+            if not colon:
+                continue
+            number = self.test.registers.get(name)
+            state[name] = 0 if number is None else self.paths.initial(number)
+            for index, path in enumerate(self.found.paths):
+                if path.thread.name == thread and register in path.registers:
+                    value = path.registers[register]
+                    reads = self._read_values(index, path, value.needs)
+                    if reads is None:
+                        return None
+                    state[name] = value.of(reads)
+        return state
+
+    def _memories(self, wanted: set[str]) -> Iterator[tuple[int, ...]]:
+        """What each piece of memory may hold in the end; of memory objects that are not wanted only one value."""
+        values = []
+        for piece, (name, _, _) in enumerate(self.found.pieces):
+            last = list(dict.fromkeys(self._last_values(piece)))
+            values.append(last if name in wanted else last[:1])
+        yield from product(*values)
+
+    def _last_values(self, piece: int) -> Iterator[int]:
+        """What the writes leave that no other one follows in the coherence order: several, if they race."""
+        order, writers = self.x.universe.rows(self.chosen.coherence.rows(self.x)), self.found.writers[piece]
+        for write in members(writers):
+            if not order[write] & writers:
+                value = self.written_value(write, piece)
+                assert value is not None, "No-Thin-Air gives every write a value"
+                yield value
+
+    def _memory(self, chosen: Sequence[int], names: Iterable[str]) -> dict[str, int]:
+        """The values of those names that are locations or elements, when the pieces of memory have these bytes."""
+        found = {}
+        for asked in names:
+            name, _, index = asked.partition("[")
+            if ":" in asked:
+                continue
+            location, type_ = self.test.locations[name], self.paths.types[name]
+            first = int(index[:-1]) * type_.bits // 8 if index else 0
+            last = first + type_.bits // 8
+            value = self.initial[location.memory] >> 8 * first
+            for (memory, start, end), bytes_ in zip(self.found.pieces, chosen, strict=True):
+                early, late = max(start, first), min(end, last)
+                if memory == location.memory and early < late:
+                    mask = (1 << 8 * (late - early)) - 1
+                    at = 8 * (early - first)
+                    value = value & ~(mask << at) | (bytes_ >> 8 * (early - start) & mask) << at
+            found[asked] = type_.wrap(value)
+        return found
+
+    def is_undefined(self) -> bool:
+        """Whether an operation on an mbarrier finds none, or leaves none (9.7.13.15)."""
+        for n, node in enumerate(self.found.nodes):
+            if node.event.mbarrier and getattr(node.instruction, "kind", "") != "inval":
+                if node.event.kind in "RU" and self.read_value(n) == 0:
+                    return True
+                if node.event.kind in "WU" and self.written_value(n, node.pieces[0]) == 0:
+                    return True
+        return False
