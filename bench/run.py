@@ -1,7 +1,8 @@
 """Speeds, each beside what it is held against, measured in one run: `make bench`.
 
-Kernels against C (`cref.c`, the faster of one and two threads, interleaved with ours) and against recorded peers;
-parsing and linting against ptxas; whole processes against the start of Python with the libraries they need.
+Kernels against C (`cref.c`, the faster of one and two threads, and `simd.c`, interleaved with ours) and against
+recorded peers; parsing and linting against ptxas; whole processes against the start of Python with the libraries they
+need.
 """
 
 from __future__ import annotations
@@ -42,12 +43,16 @@ def best(action: Callable[[], object], rounds: int = 3) -> float:
 # --- kernels against C ------------------------------------------------------------------------------------------------
 
 
-def compile_reference(folder: Path) -> Path | None:
+#: What kernels are held against: the same work in plain C, and in C for the CPU's vectors.
+REFERENCES = {"cref": [], "simd": ["-mprefer-vector-width=512", "-ffast-math", "-Wno-psabi"]}
+
+
+def compile_reference(folder: Path, name: str) -> Path | None:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
-    binary = folder / "cref"
-    command = [compiler, "-O3", "-march=native", "-fopenmp", str(HERE / "cref.c"), "-o", str(binary), "-lm"]
+    binary, source = folder / name, str(HERE / f"{name}.c")
+    command = [compiler, "-O3", "-march=native", "-fopenmp", *REFERENCES[name], source, "-o", str(binary), "-lm"]
     return binary if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
 
 
@@ -85,22 +90,28 @@ def recorded_peers() -> dict[str, float]:
 
 
 def bench_kernels(folder: Path) -> None:
-    binary = compile_reference(folder)
+    from ptxtools.native.code import tiers
+
+    binaries = {name: compile_reference(folder, name) for name in REFERENCES}
     threads = len(os.sched_getaffinity(0))
     cases = {name: make() for name, make in kernels.ALL.items()}
     launches = {(name, n): Launch(case, n) for name, case in cases.items() for n in sorted({1, threads})}
     for launch in launches.values():
         launch.run()
         launch.check()
+        for _ in range(ROUNDS):
+            launch.run()
+    tiers.settle()
     ours: dict[tuple[str, int], float] = {}
     reference: dict[tuple[str, int], float] = {}
+    vectors: dict[tuple[str, int], float] = {}
     for _ in range(ROUNDS):
         for key, launch in launches.items():
             ours[key] = min(ours.get(key, math.inf), best(launch.run, 2))
-        if binary is not None:
-            for n in sorted({1, threads}):
+        for found, binary in zip((reference, vectors), binaries.values(), strict=True):
+            for n in sorted({1, threads}) if binary is not None else ():
                 for name, seconds in run_reference(binary, n).items():
-                    reference[name, n] = min(reference.get((name, n), math.inf), seconds)
+                    found[name, n] = min(found.get((name, n), math.inf), seconds)
     limit = {name: min(reference[name, n] for n in {1, threads}) for name in kernels.ALL if (name, 1) in reference}
     print(f"Kernels: milliseconds, {threads} threads and 1 thread; C is the faster of 1 and {threads} threads")
     print(
@@ -120,6 +131,21 @@ def bench_kernels(folder: Path) -> None:
         mine, theirs = _gain(ours, threads), _gain(reference, threads)
         share = mine / theirs
         print(f"  {threads} threads gain {mine:.2f} times, C {theirs:.2f} times: {100 * share:.0f} %  (bound: 85)")
+    if vectors:
+        print_vectors(ours, vectors, sorted({1, threads}))
+
+
+def print_vectors(
+    ours: dict[tuple[str, int], float], vectors: dict[tuple[str, int], float], threads: list[int]
+) -> None:
+    """Kernels beside C that is written for the CPU's vectors, with as many threads each."""
+    print("Kernels beside C written for the CPU's vectors (`simd.c`), with as many threads each: ours / C")
+    print(f"  {'kernel':12}" + "".join(f" {f'{n} threads':>10}" for n in threads))
+    ratios = {key: ours[key] / vectors[key] for key in ours}
+    for name in kernels.ALL:
+        print(f"  {name:12}" + "".join(f" {ratios[name, n]:10.2f}" for n in threads))
+    means = (math.exp(statistics.fmean(math.log(ratios[name, n]) for name in kernels.ALL)) for n in threads)
+    print(f"  {'mean':12}" + "".join(f" {mean:10.2f}" for mean in means))
 
 
 def _gain(seconds: dict[tuple[str, int], float], threads: int) -> float:

@@ -32,6 +32,12 @@ _SHORT = frozenset({
     "applypriority.async.bulk", "applypriority.async.bulk.tensor",
     "fence", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "multimem.st.async", "multimem.red.async",
 })  # fmt: skip
+#: Instructions for which ptxas extends addresses of 8 or 16 bits with zeros: all, and those in shared memory.
+_EXTENDED = frozenset({"ld", "ld.global.nc", "ldu", "st", "atom", "red", "multimem.ld_reduce", "multimem.st"})
+_EXTENDED_IN_SHARED = frozenset({
+    "ldmatrix", "stmatrix", "cp.async", "cp.reduce.async.bulk", "multimem.cp.async.bulk",
+    "multimem.cp.reduce.async.bulk",
+})  # fmt: skip
 #: Spaces that a generic address can reach (6.4.1.1): .const and .param variables need their own instruction.
 _GENERIC = frozenset({"global", "shared", "local"})
 #: Instructions behind whose addresses ptxas ignores `.unified`.
@@ -72,6 +78,9 @@ def check_address(
         yield Problem(codes.ADDRESS_FORM, message, index, None, help, "9.7.9.8")
     if spec.kinds & OPAQUE:
         yield from check_opaque(op, spec, index, operand, scope, setting)
+    elif isinstance(operand.base, Name) and _is_extended(op, spec, operand, scope):
+        message = f"'{operand.base.name}' is shorter than an address, and extended with zeros"
+        yield Problem(codes.TOLERATED, message, index, None, ("extend it by cvt",), "6.4.1")
     else:
         yield from _base(op, spec, index, operand.base, scope, setting)
     yield from _extra(op, spec, index, operand, scope, setting)
@@ -152,6 +161,16 @@ def _register(
     elif _too_short(op, spec, info.bits, setting):
         message = f"'{name}' has 32 bits; addresses in {'.global' if spec.space else 'generic space'} have 64 here"
         yield Problem(codes.ADDRESS_REGISTER, message, index, None, (), "6.4.1")
+
+
+def _is_extended(op: Opcode, spec: OperandSpec, operand: Address, scope: Scope) -> bool:
+    """Whether the address is a register of 8 or 16 bits that ptxas extends; with an offset, it adds in 16 bits."""
+    found = scope.resolve(operand.base.name) if isinstance(operand.base, Name) and not operand.offset else None
+    if found is None or found.kind != "reg" or found.vector:
+        return False
+    inside = spec.space is not None and spec.space.startswith("shared")
+    taken = op.name in _EXTENDED or (inside and (op.name in _EXTENDED_IN_SHARED or op.family == "mbarrier"))
+    return taken and TYPES[found.type].kind in ("int", "bits") and TYPES[found.type].bits in (8, 16)
 
 
 def _too_short(op: Opcode, spec: OperandSpec, bits: int, setting: Setting) -> bool:

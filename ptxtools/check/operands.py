@@ -13,6 +13,7 @@ from ptxtools.isa.types import REGISTER_TYPE, TYPES, accepts
 from . import codes
 from .opaque import is_handle
 from .problems import Problem, Setting, is_array, no_array, same_space, undeclared
+from .sums import takes_sum
 from .values import CONSTANTS, Scope, Signature, Value
 from .vectors import VectorFit, constant_fits
 
@@ -34,8 +35,6 @@ _SELECTORS = {
 #: Instructions, beside video, that take numbers for constants, but no address with an offset.
 _NO_ADDRESS = frozenset({"clmad", "tcgen05", "wgmma", "createpolicy", "getctarank", "istypep", "mapa", "mbarrier"})
 _VIDEO = "9.7.18"
-#: And those that take no sum of a register and a constant.
-_NO_SUM = _NO_ADDRESS | {"cvta", "cp"}
 #: Constants that ptxas does not hold to the manual's range: a hazard, no error.
 _UNRANGED = frozenset({"lop3"})
 
@@ -222,7 +221,9 @@ class _Fit(VectorFit):
             yield no_array(operand, self.index, part)
         elif isinstance(operand, SymbolOffset) and self._is_constant(operand, spec):
             return
-        elif isinstance(operand, SymbolOffset) and self._is_sum(operand, spec):
+        elif isinstance(operand, SymbolOffset) and takes_sum(
+            self.op, spec, self.scope.resolve(operand.name), self.setting
+        ):
             message = f"'{operand.name}' and a constant are added in the operand '{spec.name}'"
             yield self._problem(codes.TOLERATED, message, part, ("add them by an instruction before",), "6.2")
         elif isinstance(operand, (SymbolOffset, Element)):
@@ -241,18 +242,6 @@ class _Fit(VectorFit):
             and (self.op.family != "cvta" or self._right_space(found, spec))
             and info is not None and info.kind in ("int", "bits") and info.bits in (32, 64)
         )  # fmt: skip
-
-    def _is_sum(self, operand: SymbolOffset, spec: OperandSpec) -> bool:
-        """Whether ptxas adds a register and a constant: integers of 32 or 64 bits; 16 bits are cut from 32."""
-        found, info = self.scope.resolve(operand.name), TYPES.get(spec.type or "")
-        if self.op.family in _NO_SUM or self.op.name == "red.async" or self.op.section.startswith(_VIDEO):
-            return False
-        if found.kind != "reg" or found.vector or found.role or info is None or not {"imm", "reg"} <= spec.kinds:
-            return False
-        have = TYPES[found.type]
-        integers = {info.kind, have.kind} <= {"int", "bits"}
-        fits = (have.bits, info.bits) in ((32, 32), (64, 64), (32, 16))
-        return spec.role == "src" and not spec.vector and integers and fits
 
     def _constant(self, operand: Immediate, spec: OperandSpec, part: int | None) -> Iterator[Problem]:
         if spec.role == "dst":

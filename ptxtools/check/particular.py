@@ -38,7 +38,7 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope:
     if op.name == "alloca" and len(operands) == 3 and isinstance(operands[2], Immediate):
         yield from _alignment(operands[2].value)
     if op.family == "tex":
-        yield from _depth(op, operands)
+        yield from _depth(op, operands, scope)
     if (
         setting.long
         and setting.address_bits == 64
@@ -89,10 +89,12 @@ def _is_vector(operand: Operand, scope: Scope) -> bool:
     return isinstance(operand, Vector) or (isinstance(operand, Name) and bool(scope.resolve(operand.name).vector))
 
 
-def _depth(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:
+def _depth(op: Opcode, operands: Sequence[Operand], scope: Scope) -> Iterator[Problem]:
     """Check the texture and coordinates of a depth comparison (9.7.10.3)."""
     lists = [shape for shape in op.shapes if len(shape) == len(operands) and shape[-1].name == "f"]
-    offset = isinstance(operands[-1], Vector) or op.variables["offsets"] == 1
+    last = operands[-1]
+    single = op.variables["offsets"] == 1 and not (isinstance(last, Name) and scope.resolve(last.name).type == "f32")
+    offset = isinstance(last, Vector) or single
     if not lists or (offset and len(operands) < len(op.operands)):
         return
     if op.mods["geom"] not in _COMPARED:

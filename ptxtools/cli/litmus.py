@@ -18,9 +18,6 @@ from .common import FINDINGS, OK, STDIN, STDIN_NAME, Failure, input_names, print
 if TYPE_CHECKING:
     from ptxtools.model.executions import Execution, Outcomes
 
-#: Formats beside those of `--list`.
-FORMATS = ("dot", "svg", "cat")
-
 
 def litmus_options(command: Any) -> Any:
     """Add the options to a command."""
@@ -37,12 +34,10 @@ def litmus_options(command: Any) -> Any:
 
 
 def refuse_without_litmus(options: dict[str, Any]) -> None:
-    """Options and formats that only `--litmus` has."""
+    """Options that only `--litmus` has."""
     for name in ("model", "unroll"):
         if options[name] is not None:
             raise click.UsageError(f"--{name} requires --litmus")
-    if options["format_"] in FORMATS:
-        raise click.UsageError(f"--format {options['format_']} requires --litmus")
 
 
 def litmus(names: Sequence[str], options: dict[str, Any]) -> int:

@@ -1,4 +1,5 @@
-"""Options of `ptx-run` that watch a run and write what they saw to files: `--coverage`, `--profile`, `--timeline`."""
+"""Options of `ptx-run` that watch a run and write what they saw to files: `--coverage`, `--profile`,
+`--estimate`, `--timeline`."""
 
 from __future__ import annotations
 
@@ -14,12 +15,14 @@ from .common import STDIN, Failure, read_input
 
 if TYPE_CHECKING:
     from ptxtools.observe.coverage import Coverage
+    from ptxtools.observe.estimate import Estimate
     from ptxtools.observe.profile import Profile
 
 T = TypeVar("T")
 #: Writes what an observer saw.
 Write = Callable[[], None]
-#: How names of profiles end.
+#: How names of estimates and of profiles end.
+_ESTIMATES = (".txt", ".json")
 _PROFILES = (".html", ".htm", ".json", ".txt")
 #: Bytes of a source file that is shown beside the PTX.
 _MOST_SOURCE = 4 << 20
@@ -35,9 +38,16 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "metavar": "[FILE]", "multiple": True, "is_flag": False, "flag_value": STDIN,
         "help": "Count instructions, divergence, sectors, bank conflicts and registers by line: a table on standard "
         "output, or in FILE: .html, .json, .txt. May be repeated."}),
+    ("--estimate", "estimate", {
+        "metavar": "[FILE]", "multiple": True, "is_flag": False, "flag_value": STDIN,
+        "help": "Estimate the time on the chip with a first-order model, and what bounds it: text on standard output, "
+        "or in FILE: .txt, .json. May be repeated."}),
     ("--timeline", "timeline", {
         "metavar": "FILE.json", "help": "Write when warps run, wait and issue asynchronous work, for Perfetto; - for "
         "standard output."}),
+    ("--timeline-events", "timeline_events", {
+        "metavar": "N", "type": click.IntRange(min=1), "help": "The most events of a grid in a timeline; further "
+        "ones are left out and counted (16384)."}),
     ("--profile-compare", "profile_compare", {
         "metavar": "A.json B.json", "nargs": 2, "help": "Show what differs between two profiles; runs nothing."}),
 )  # fmt: skip
@@ -55,7 +65,7 @@ def watched(options: dict[str, Any], run: Callable[[list[object]], T]) -> T:
     interrupted."""
     observers: list[object] = []
     writes: list[Write] = []
-    for begin in (_coverage, _profile, _timeline):
+    for begin in (_coverage, _profile, _estimate, _timeline):
         begin(options, observers, writes)
     try:
         return run(observers)
@@ -160,20 +170,50 @@ def compare_profiles(paths: tuple[str, str]) -> None:
     write_text(STDIN, comparison(*found))
 
 
+# --- estimates --------------------------------------------------------------------------------------------------------
+
+
+def _estimate(options: dict[str, Any], observers: list[object], writes: list[Write]) -> None:
+    if not options["estimate"]:
+        return
+    from ptxtools.observe.estimate import Estimate
+
+    for path in options["estimate"]:
+        if path != STDIN and not path.endswith(_ESTIMATES):
+            reason = f"'{path}': FILE ends in {' or '.join(_ESTIMATES)}; - is standard output"
+            raise click.BadParameter(reason, param_hint="--estimate")
+    estimate = Estimate()
+    observers.append(estimate)
+    writes.extend(partial(_write_estimate, estimate, path) for path in options["estimate"])
+
+
+def _write_estimate(estimate: Estimate, path: str) -> None:
+    if path.endswith(".json"):
+        from ptxtools.observe.estimate import as_json
+
+        write_text(path, as_json(estimate))
+    else:
+        from .estimating import table
+
+        write_text(path, table(estimate))
+
+
 # --- timelines --------------------------------------------------------------------------------------------------------
 
 
 def _timeline(options: dict[str, Any], observers: list[object], writes: list[Write]) -> None:
-    path = options["timeline"]
+    path, most = options["timeline"], options["timeline_events"]
     if path is None:
+        if most is not None:
+            raise click.UsageError("--timeline-events requires --timeline")
         return
     from shutil import copyfileobj
     from tempfile import TemporaryFile
 
-    from ptxtools.observe.timeline import Timeline
+    from ptxtools.observe.timeline import MOST, Timeline
 
     kept = TemporaryFile()  # noqa: SIM115 - until it has been copied; the run is too long to keep it in memory
-    timeline = Timeline(lambda text: kept.write(text.encode("utf-8", "surrogateescape")))
+    timeline = Timeline(lambda text: kept.write(text.encode("utf-8", "surrogateescape")), most or MOST)
     observers.append(timeline)
 
     def write() -> None:
@@ -181,6 +221,9 @@ def _timeline(options: dict[str, Any], observers: list[object], writes: list[Wri
             timeline.close()
             kept.seek(0)
             write_with(path, lambda file: copyfileobj(kept, file))
+        for kernel, count in timeline.left_out.items():
+            more = f"{count:,} events of {kernel} are left out; --timeline-events N keeps up to N of a grid"
+            sys.stderr.write(f"ptx-run: {path}: {more}\n")
 
     writes.append(write)
 

@@ -25,7 +25,7 @@ from .common import (
     tool_version,
 )
 from .debugging import debug_options, debugged
-from .litmus import FORMATS, litmus, litmus_options, refuse_without_litmus
+from .litmus import litmus, litmus_options, refuse_without_litmus
 from .lowering import lowering_of, lowering_options
 from .observing import compare_profiles, watched, watching_options
 from .opposing import oppose, opposing_options
@@ -90,9 +90,10 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @click.option("-k", "--kernel", metavar="NAME", help="The entry to run: its name, mangled or as in the source, or "
               "a prefix of it; not needed if there is only one.")  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="List the entries with their parameters, without running one.")
-@click.option("--format", "format_", type=click.Choice(["text", "json", "csv", *FORMATS]), help="Format of --list "
-              "(text or json), --sweep (text, json or csv) and --litmus; default: text. dot and svg draw an execution, "
-              "cat prints the model.")  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(["text", "json", "csv", "github", "dot", "svg", "cat"]),
+              help="Format of --list (text or json), --sweep (text, json or csv) and --litmus; default: text. dot and "
+              "svg draw an execution, cat prints the model. github: a run writes the checkers' reports as workflow "
+              "commands, too.")  # fmt: skip
 @flags_of(LaunchOptions)
 @click.option(
     "--arg",
@@ -131,6 +132,7 @@ def command(**options: Any) -> int:
     modules = options.pop("modules")
     if options["output"] is not None and not (options["new_launch"] or options["sweep"]):
         raise click.UsageError("-o requires --new-launch or --sweep")
+    _check_format(options)
     if options["litmus"]:
         return litmus(modules, options)
     refuse_without_litmus(options)
@@ -146,8 +148,6 @@ def command(**options: Any) -> int:
         _check_launch_file(options)
         return sweep(options)
     refuse_without_sweep(options)
-    if options["format_"] is not None:
-        raise click.UsageError("--format requires --list, --litmus or --sweep")
     if options["new_launch"]:
         return write_template(_module_name(options), options)
     if options["against"]:
@@ -159,6 +159,27 @@ def command(**options: Any) -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console command."""
     run_command(command, "ptx-run", arguments)
+
+
+#: The formats of what is not a run; a run's is github.
+_FORMATS = {
+    "litmus": ("text", "json", "dot", "svg", "cat"),
+    "profile_compare": (),
+    "list_": ("text", "json"),
+    "sweep": ("text", "json", "csv"),
+}
+
+
+def _check_format(options: dict[str, Any]) -> None:
+    form = options["format_"]
+    what = next((name for name in _FORMATS if options[name]), "")
+    if form is None or form in _FORMATS.get(what, ("github",)):
+        return
+    if what:
+        flag, has = f"--{what.rstrip('_').replace('_', '-')}", _FORMATS[what]
+        raise click.UsageError(f"{flag} has the formats {', '.join(has)}" if has else f"{flag} has no --format")
+    where = [f"--{name.rstrip('_')}" for name, formats in _FORMATS.items() if form in formats]
+    raise click.UsageError(f"--format {form} requires {' or '.join(where)}")
 
 
 # --- what to run ------------------------------------------------------------------------------------------------------
@@ -268,11 +289,11 @@ def _run(job: Job, options: dict[str, Any], debugger: Debugger | None) -> int:
             job.device.on_print = lambda text: _print(text, ticker, debugger)
             job.device.on_grid = ticker.grid
             report = traced(options, run)
-        _write_check_report(options["check_report"], report.findings, report.verdict, report.explored)
+        _report(options, report.findings, report.verdict, report.explored)
     except Trap as trap:
         from ptxtools.launch.checked import reported
 
-        _write_check_report(options["check_report"], reported(trap))
+        _report(options, reported(trap))
         raise
     except SpecError as error:
         raise Failure(str(error)) from None
@@ -290,9 +311,16 @@ def _check_report_name(path: str) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _write_check_report(
-    path: str | None, findings: list[Finding], verdict: Verdict | None = None, explored: Exploration | None = None
-) -> None:
+def _report(
+    options: dict[str, Any], findings: list[Finding], verdict: Verdict | None = None,
+    explored: Exploration | None = None,
+) -> None:  # fmt: skip
+    """What checkers found, for other programs."""
+    if options["format_"] == "github" and findings:
+        from ptxtools.diagnostics.checked import to_github
+
+        click.echo(to_github(findings))
+    path = options["check_report"]
     if path is None:
         return
     from ptxtools.launch.checked import write_report

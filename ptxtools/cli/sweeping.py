@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ptxtools.launch.sweep import Axis, Outcome, Task
 
 #: What belongs to one run, and does not go with many.
-_OF_ONE_RUN = ("trace", "timeline", "coverage", "profile", "debug", "dap", "check_report")
+_OF_ONE_RUN = ("trace", "timeline", "coverage", "profile", "estimate", "debug", "dap", "check_report")
 _WIDE = 200
 
 
@@ -35,12 +35,10 @@ def sweep_options(command: Any) -> Any:
 
 
 def refuse_without_sweep(options: dict[str, Any]) -> None:
-    """Options and formats that only `--sweep` has."""
+    """Options that only `--sweep` has."""
     for name in ("workers", "dask"):
         if options[name] is not None:
             raise click.UsageError(f"--{name} requires --sweep")
-    if options["format_"] == "csv":
-        raise click.UsageError("--format csv requires --sweep")
 
 
 def refuse_of_one_run(flag: str, options: dict[str, Any]) -> None:
@@ -57,8 +55,6 @@ def sweep(options: dict[str, Any]) -> int:
     if options["launch_file"] is None:
         raise click.UsageError("--sweep requires --launch")
     refuse_of_one_run("sweep", options)
-    if options["format_"] not in (None, "text", "json", "csv"):
-        raise click.UsageError("--sweep has the formats text, json and csv")
     if options["module"] == STDIN:
         raise click.UsageError("--sweep needs the name of a module")
     if options["workers"] is not None and options["dask"] is not None:

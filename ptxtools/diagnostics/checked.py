@@ -1,4 +1,4 @@
-"""The reports of run-time checkers for other programs: JSON and SARIF."""
+"""The reports of run-time checkers for other programs: JSON, SARIF and GitHub workflow commands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from .formats import workflow_command
 from .kinds import CHECKERS, TrapKind
 from .sarif import artifact, generated_from, log_of
 
@@ -44,6 +45,22 @@ def to_sarif(findings: Sequence[Finding], version: str) -> str:
     driver = {"name": "ptx-run", "version": version, "rules": rules}
     seen: Counter[str] = Counter()
     return log_of(driver, {"executionSuccessful": True}, [_result(finding, seen) for finding in findings])
+
+
+def to_github(findings: Sequence[Finding]) -> str:
+    """Workflow commands, one per line; where a report has no line, GitHub shows it at the file."""
+    return "\n".join(
+        workflow_command(
+            "error",
+            {
+                "file": finding.file,
+                **({} if finding.line is None else {"line": finding.line}),
+                "title": finding.checker,
+            },
+            "\n".join([finding.message, *finding.below()]),
+        )
+        for finding in findings
+    )
 
 
 def _result(finding: Finding, seen: Counter[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from .diagnostic import Diagnostic, Severity
 from .text import headline, notes
@@ -27,9 +27,13 @@ def _annotation(d: Diagnostic) -> str:
     else:
         properties["endLine"] = d.end_line
     properties["title"] = d.code
-    listed = ",".join(f"{key}={_escape_property(str(value))}" for key, value in properties.items())
     message = "\n".join([headline(d), *(f"{head} {text}" for head, text in notes(d))])
-    kind = "notice" if d.severity is Severity.NOTE else d.severity.value
+    return workflow_command("notice" if d.severity is Severity.NOTE else d.severity.value, properties, message)
+
+
+def workflow_command(kind: str, properties: Mapping[str, object], message: str) -> str:
+    """One GitHub workflow command: `::error file=…,line=…::message`. kind: error, warning or notice."""
+    listed = ",".join(f"{key}={_escape_property(str(value))}" for key, value in properties.items())
     return f"::{kind} {listed}::{_escape(message)}"
 
 

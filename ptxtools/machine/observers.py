@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from .events import View
     from .gates import Gate
     from .launch import Launch
+    from .logs import Log
     from .residents import Cta
 
 Array: TypeAlias = "npt.NDArray[Any]"
+#: Is told of rows of a log (`logs`), with the resident CTAs that Python knows, by their places in the grid.
+Logged: TypeAlias = "Callable[[Array, dict[tuple[int, int, int], Cta]], object]"
 
 
 @dataclass(slots=True)
@@ -259,6 +262,18 @@ class Listeners:
         told = [observer for observer in self.observers if not wants(observer).isdisjoint(LINES)]
         #: What says of which instructions the only observer of instructions is told (`gates`).
         self.gate: Gate | None = getattr(told[0], "gate", None) if len(told) == 1 else None
+        #: Where an engine may write the events of an observer, who is told by rows, with `logged`.
+        self.log, self.logged = self._log()
+
+    def _log(self) -> tuple[Log | None, Logged | None]:
+        """The log of the only observer with one, unless others listen to its events."""
+        having = [observer for observer in self.observers if getattr(observer, "log", None) is not None]
+        if len(having) != 1:
+            return None, None
+        log: Log = having[0].log  # type: ignore[attr-defined]
+        if any(len(self.of(event)) > 1 for event in log.events):
+            return None, None
+        return log, having[0].logged  # type: ignore[attr-defined]
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""

@@ -136,7 +136,7 @@ def test_worker_processes_give_the_same(sweep: Any, tmp_path: Path) -> None:
     (("seed=x",), "seed is a whole number, not 'x'"),
     (("seed=-1",), "seed: must be at least 0, not -1"),
     (("seed=1", "--trace x.txt"), "--sweep and --trace exclude each other"),
-    (("seed=1", "--format svg"), "--format svg requires --litmus"),
+    (("seed=1", "--format svg"), "--sweep has the formats text, json, csv"),
     (("seed=1", "--dask x:1"), "--workers and --dask exclude each other"),
     (("seed=1", "-o missing/x"), "missing/x: cannot be written"),
 ])  # fmt: skip

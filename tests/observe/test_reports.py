@@ -1,4 +1,4 @@
-"""The checkers' reports as text, objects, JSON and SARIF, and the comments that silence them."""
+"""The checkers' reports as text, objects, JSON, SARIF and GitHub annotations, and the comments that silence them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 import ptxtools
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
+from tests.rows import rows
 
 from .programs import HEAD, HEAP
 
@@ -62,6 +63,15 @@ def test_sarif(tmp_path: Path) -> None:
     assert place["physicalLocation"]["region"] == {"startLine": 9}
     assert one["results"][0]["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 7
     assert one["results"][0]["occurrenceCount"] == 2
+
+
+def test_github(tmp_path: Path, capsys: Any) -> None:
+    assert run(tmp_path, KERNEL, "--format", "github") == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"::error file={tmp_path / 'k.ptx'},line=9,title=initcheck::")
+    assert "%0A" in first and "line=10,title=memcheck::" in second
+    assert run(tmp_path, KERNEL, "--format", "github", "--check-stop") == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("::error ")
 
 
 def test_a_report_without_findings_and_one_of_a_trap(tmp_path: Path) -> None:
@@ -140,3 +150,15 @@ def test_a_launch_file_expects_asynccheck(tmp_path: Path, capsys: Any) -> None:
     assert exit_status(command, "ptx-run", arguments) == 0
     assert "failed as expected (asynccheck)" in capsys.readouterr().out
     assert [one["checker"] for one in json.loads(report.read_text())["reports"]] == ["asynccheck"]
+
+
+@rows(("arguments", "said"), [
+    ("k.ptx --format svg", "--format svg requires --litmus"),
+    ("k.ptx --format json", "--format json requires --litmus or --list or --sweep"),
+    ("k.ptx --list --format github", "--list has the formats text, json"),
+    ("--litmus a.litmus --format csv", "--litmus has the formats text, json, dot, svg, cat"),
+    ("--profile-compare a.json b.json --format json", "--profile-compare has no --format"),
+])  # fmt: skip
+def test_formats_of_other_things_are_refused(arguments: str, said: str, capsys: Any) -> None:
+    assert exit_status(command, "ptx-run", arguments.split()) == 2
+    assert said in capsys.readouterr().err

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from ptxtools.machine.observers import Listeners
 from ptxtools.observe.timeline import Timeline
 from tests.rows import rows
 
@@ -152,3 +153,59 @@ def test_nothing_ran() -> None:
     pieces: list[str] = []
     Timeline(pieces.append).close()
     assert json.loads("".join(pieces)) == {"traceEvents": []}
+
+
+# --- logged and told --------------------------------------------------------------------------------------------------
+
+COPY = """.shared .align 16 .b8 tile[512]; .shared .align 8 .b64 full; .reg .u32 %b; .reg .pred %d;
+    setp.eq.u32 %q, %t, 0; mov.u32 %b, full;
+    @%q mbarrier.init.shared.b64 [%b], 1;
+    bar.sync 0;
+    @%q mbarrier.arrive.expect_tx.shared.b64 _, [%b], 512;
+    mov.u32 %r1, tile;
+    @%q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%a], 512, [%b];
+L:  mbarrier.try_wait.parity.shared.b64 %d, [%b], 0;
+    @!%d bra L;
+"""
+PARTS = "@%p exit; bar.sync 0, 64; bar.arrive 1, 64; barrier.sync 2, 64;"
+
+
+@rows(
+    "body, how",
+    [(BARRIER, {}), (COPY, {}), (COPY, {"seed": 3}), ("@%p exit;" + "bar.sync 0;" * 3, {"block": 70}), ("", {})],
+)
+def test_what_is_logged_is_what_would_be_told(body: str, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's rows give the same events, at the same times, as telling each of them in Python."""
+    logged = timeline(body, engine="native", **how)
+    with monkeypatch.context() as patch:
+        patch.setattr(Listeners, "_log", lambda self: (None, None))
+        assert timeline(body, engine="native", **how) == logged
+
+
+@ENGINES
+def test_further_events_are_left_out_and_counted(engine: str) -> None:
+    """9 warps begin, end, and come to and leave two barriers: 54 events."""
+    pieces: list[str] = []
+    line = Timeline(pieces.append, most=20)
+    text = f"{HEAD}.visible .entry k() {{ {'bar.sync 0;' * 2} ret; }}"
+    device = ptxtools.Device(engine=engine, sms=2, observers=[line])
+    kernel = ptxtools.loads(text)["k"]
+    device.launch(kernel, 3, 96, [])
+    device.launch(kernel, 1, 32, [])
+    line.close()
+    events = json.loads("".join(pieces))["traceEvents"]
+    well_formed(events)
+    assert line.left_out == {"k": 3 * 3 * (2 + 2 * 2) - 20}
+    assert len(slices(events, "k")) == 9 + 1 or engine == "native"
+    assert [e["name"] for e in events if e["ph"] == "i"] == ["34 further events of k are left out"]
+
+
+def test_who_else_listens_is_told_of_everything() -> None:
+    """Two timelines, of which each would log: both are told, and have the same."""
+    text = f"{HEAD}.visible .entry k() {{ bar.sync 0; ret; }}"
+    both: list[list[str]] = [[], []]
+    lines = [Timeline(pieces.append) for pieces in both]
+    ptxtools.Device(observers=lines).launch(ptxtools.loads(text)["k"], 2, 64, [])
+    for line in lines:
+        line.close()
+    assert both[0] == both[1] and "wait: bar.sync" in "".join(both[0])

@@ -124,8 +124,8 @@ Better:
 # PTX610 | accepted by ptxas, not in the manual | 9.1
 What: ptxas compiles this as it is meant, though the manual does not have it: modifiers that it ignores or that are
 repeated, a missing .aligned, several results from sm_20 on, special registers among stored integers and coordinates,
-sums of a register and a constant as operands, declarations without a name, instructions at versions or targets before
-the manual's.
+sums of a register and a constant as operands, addresses of 8 or 16 bits, declarations without a name, instructions at
+versions or targets before the manual's.
 (What ptxas drops or reads as something else is an error.)
 Why: other tools, or a later ptxas, may refuse it.
 Example:

@@ -16,7 +16,7 @@ from ptxtools.program.details import Action, Counted, HostMemory, MatrixProduct,
 from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 
-from . import library, runs, structures
+from . import library, runs, structures, tiers
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 
 #: State spaces whose accesses have variants for kernels that may use host addresses.
@@ -61,27 +61,35 @@ class Encoded:
     calls: bool
     cells: dict[int, Cell]
     run: Callable[[int], int]
+    regions: tiers.Regions
     filtered: bool = False  # the cells of observers' events have been filled
 
 
-def encode(program: Program, *, host: bool = False, everywhere: bool = False, numerics: str = "ieee") -> Encoded:
+def encode(
+    program: Program, *, host: bool = False, everywhere: bool = False, regions: bool = False, numerics: str = "ieee"
+) -> Encoded:
     """Encode a program, and compile the handlers that it needs. host: use variants that ask for host memory;
-    everywhere: form runs outside of loops, too; numerics: how matrix products are added."""
-    return _Encoder(program, host, everywhere, numerics).encode()
+    everywhere: form runs outside of loops, too; regions: runs
+    may access memory; numerics: how matrix products are added."""
+    return _Encoder(program, host, everywhere, numerics, regions=regions and not host).encode()
 
 
 class _Encoder:
-    def __init__(self, program: Program, host: bool, everywhere: bool, numerics: str) -> None:
+    def __init__(self, program: Program, host: bool, everywhere: bool, numerics: str, *, regions: bool = False) -> None:
         self.program, self.host, self.everywhere, self.numerics = program, host, everywhere, numerics
+        self.regions = regions
         self.names: dict[tuple[object, ...], str] = {}
         self.handlers: dict[str, Op] = {}
+        self.later: dict[str, Op] = {}
+        self.places: dict[str, list[int]] = {}
         self.specials: dict[str, int] = {}
         self.keep: list[object] = []
         self.cells: dict[int, Cell] = {}
 
     def encode(self) -> Encoded:
         program = self.program
-        bodies = [[self._named(op) for op in ops] for ops in runs.form_runs(program, everywhere=self.everywhere)]
+        formed = runs.form_runs(program, everywhere=self.everywhere, regions=self.regions)
+        bodies = [[self._named(op) for op in ops] for ops in formed]
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses = library.addresses(self.handlers)
         self.starts, self.ends = self._places(bodies, results)
@@ -98,7 +106,7 @@ class _Encoder:
         return Encoded(
             program, self.code, (ctypes.c_int32 * len(table))(*table), self._functions(), self.keep, self.where,
             self.operations, list(self.specials), calls, self.cells,
-            prototype(self.addresses[library.BASE]),
+            prototype(self.addresses[library.BASE]), tiers.Regions(self.code, self.later, self.places),
         )  # fmt: skip
 
     # --- which handlers -----------------------------------------------------------------------------------------------
@@ -115,7 +123,8 @@ class _Encoder:
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = name_of(key)
-            self.handlers[name] = common
+            region = op.kind == "run" and bool(op.imm)
+            (self.later if region else self.handlers)[name] = common
         return name, op
 
     def _result_of(self, terminator: Terminator) -> tuple[str, Op] | None:
@@ -161,6 +170,9 @@ class _Encoder:
     def _record(
         self, at: int, name: str | None, words: Sequence[int], guard: int, extra: int, imm: int, where: int
     ) -> None:
+        if name in self.later:
+            self.places.setdefault(name, []).append(at)
+            name = tiers.PASS
         address = self.addresses[name] if name is not None else 0
         padded = [*words, *[0] * (OPERANDS_PER_RECORD - len(words))]
         _RECORD.pack_into(self.code, at * RECORD_BYTES, address, *padded, guard, extra, _signed(imm))

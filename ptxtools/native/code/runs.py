@@ -4,6 +4,10 @@ A run is an operation of kind "run": its detail says what each step computes, ov
 operands are in which slots of the frame before and after it. Operations that only map slots to slots can be in it.
 Slots that nobody reads after the run are not written at all.
 
+A region is a run that loads and stores, too, where addresses are as they mostly are (`handlers/regions.py`). Behind its
+record are those of the same operations without it: a region that meets anything unusual has changed nothing, and goes
+on there.
+
 A run that is all of a block whose branch leads back to it goes round by itself (`Again`); the branch behind it only
 ends the last round.
 """
@@ -15,13 +19,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ptxtools.program.details import Detail, Run
-from ptxtools.program.operations import ENDINGS, LANEWISE
+from ptxtools.program.operations import ENDINGS, LANE_ACCESS, LANEWISE
 from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Slot, Terminator
+from ptxtools.semantics.types import bits_of
+
+from .keys import RECORD_BYTES, effects_of, record_count
 
 #: Longest run, and most operations of one program that become part of runs: compiling them takes about 1 ms each.
 MOST_STEPS, MOST_FUSED = 48, 400
 #: Programs with more operations than this are left alone: looking for runs would take longer than they gain.
 MOST_OPERATIONS = 4000
+
+#: State spaces that regions access.
+REGION_SPACES = frozenset({"global", "shared"})
 
 #: An operand of a step: number or -1, storage class, type.
 StepOperand = tuple[int, str, str]
@@ -29,13 +39,17 @@ StepOperand = tuple[int, str, str]
 Again = tuple[int, bool, bool]
 #: Slot and storage class.
 Key = tuple[Slot, str]
+#: Slots that are the same in all lanes, always, and their numbers where those are known before a launch.
+Constants = dict[Key | None, int | None]
 #: All words of any frame.
 EVERYTHING = -1
 
 
 class Step(NamedTuple):
     """One operation of a run, or a "count", which has neither targets nor sources. text: its opcode; guard: a number or
-    -1; before: numbers of what a guarded step's destinations held before."""
+    -1; before: numbers of what a guarded step's destinations held before; space, imm: of a load or store, whose address
+    is the sum of its first source and imm; words: it finds the word with the number in its first source, behind an
+    address that is the same in all lanes."""
 
     kind: str
     text: str
@@ -45,27 +59,41 @@ class Step(NamedTuple):
     guard: int
     negated: bool
     before: tuple[int, ...]
+    space: str = ""
+    imm: int = 0
+    words: bool = False
 
 
-def form_runs(program: Program, *, everywhere: bool) -> list[list[Op]]:
-    """Operations of each block, with runs in place of their operations: in loops, or `everywhere`."""
+def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> list[list[Op]]:
+    """Operations of each block, with runs in place of their operations: in loops, or `everywhere`. regions: with
+    accesses to memory, too."""
     bodies = [list(block.ops) for block in program.blocks]
     worth = _loops(program.blocks)
     if everywhere:
         worth += sorted(set(range(len(bodies))) - set(worth))
     if not worth or not program.optimised or sum(map(len, bodies)) > MOST_OPERATIONS:
         return bodies
+    known = _constants(program) if regions else None
     live: list[int] | None = None
     budget = MOST_FUSED
     for number in worth:
-        stretches = list(_stretches(bodies[number]))
+        stretches = list(_stretches(bodies[number], known))
         fused = sum(map(_work, (op for start, end in stretches for op in bodies[number][start:end])))
         if not fused or fused > budget:
             continue
         budget -= fused
         live = live if live is not None else _live_ends(program)
-        bodies[number] = _replace(bodies[number], stretches, live[number], _way_back(program, number))
+        bodies[number] = _replace(bodies[number], stretches, live[number], _way_back(program, number), known)
     return bodies
+
+
+def _constants(program: Program) -> Constants:
+    """What is known of slots that are filled when a frame is made; of several functions' slots, nothing."""
+    if len(program.functions) != 1:
+        return {}
+    (function,) = program.functions
+    numbers: Constants = {(slot, storage): value for slot, storage, value in function.constants}
+    return numbers | {(constant.slot, constant.storage): None for constant in function.launch_constants}
 
 
 def _way_back(program: Program, number: int) -> tuple[Ref, bool, bool] | None:
@@ -89,16 +117,19 @@ def _loops(blocks: list[Block]) -> list[int]:
     return sorted(span, key=lambda number: (span[number], number))
 
 
-def _stretches(ops: list[Op]) -> Iterator[tuple[int, int]]:
-    """Ranges of at least two neighbours that can be one run."""
+def _stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[int, int]]:
+    """Ranges of at least two neighbours that can be one run; known: as of `_GrowingRun`."""
     start = 0
     while start < len(ops):
-        run = _GrowingRun()
+        run = _GrowingRun(known)
         end, work = start, 0
         while end < len(ops) and work + _work(ops[end]) <= MOST_STEPS and run.add(ops[end]):
             work += _work(ops[end])
             end += 1
-        if work > 1:
+        accesses = [op for op in ops[start:end] if op.kind in LANE_ACCESS]
+        if accesses and all(op.guard is not None for op in accesses):  # mostly for few lanes, or none: one by one
+            yield from ((start + a, start + b) for a, b in _stretches(ops[start:end]))
+        elif work > 1:
             yield start, end
         start = max(end, start + 1)
 
@@ -114,8 +145,11 @@ def _work(op: Op) -> int:
 @dataclass(slots=True)
 class _GrowingRun:
     """A growing run. Operands have numbers; `numbers` and `written` have the current one of each slot. read: operands
-    whose values come from slots, with their numbers."""
+    whose values come from slots, with their numbers. constants: of the program, None where accesses cannot be part of
+    it; accessed: kinds and spaces of those so far."""
 
+    constants: Constants | None = None
+    accessed: set[tuple[str, str]] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
     read: list[tuple[int, Ref]] = field(default_factory=list)
     numbers: dict[Key, int] = field(default_factory=dict)
@@ -124,10 +158,12 @@ class _GrowingRun:
 
     def add(self, op: Op) -> bool:
         """Add an operation; False if it cannot be part of this run."""
-        if (op.kind not in LANEWISE and op.kind != "count") or not self._clean(op):
+        if not (op.kind in LANEWISE or self._counts(op) or self._accesses(op)) or not self._clean(op):
             return False
         guard = self._source(op.guard) if op.guard is not None else -1
-        types = op.src_types or tuple(ref.type if ref else "" for ref in op.src)
+        access = op.kind in LANE_ACCESS
+        types = tuple(ref.type if ref else "" for ref in op.src)
+        types = types if access else op.src_types or types
         sources = tuple(
             (self._source(ref), ref.type, t) if ref is not None else (-1, "", t)
             for ref, t in zip(op.src, types, strict=False)
@@ -135,11 +171,40 @@ class _GrowingRun:
         before: tuple[int, ...] = ()  # lanes without the guard keep the old value
         if guard >= 0:
             before = tuple(self._source(ref) if ref is not None else -1 for ref in op.dst)
-        types = op.dst_types or tuple(ref.type if ref else "" for ref in op.dst)
+        types = tuple(ref.type if ref else "" for ref in op.dst)
+        types = types if access else op.dst_types or types
         targets = tuple(self._target(ref, t) for ref, t in zip(op.dst, types, strict=False))
         text = op.opcode.text if op.opcode is not None else ""
-        self.steps.append(Step(op.kind, text, op.detail, targets, sources, guard, op.negated, before))
+        place = (op.space, _signed(op.imm)) if access else ("", 0, self._finds_words(op))
+        if access:
+            text = ""  # one handler for loads of all types
+            self.accessed.add((op.kind, op.space))
+        self.steps.append(Step(op.kind, text, op.detail, targets, sources, guard, op.negated, before, *place))
         return True
+
+    def _counts(self, op: Op) -> bool:
+        """Whether this is a "count"; a region may not have any, since it may be begun in vain."""
+        return op.kind == "count" and not self.accessed
+
+    def _accesses(self, op: Op) -> bool:
+        """Whether this is an access that a region makes: of one word, and no load behind a store that it might see."""
+        if self.constants is None or op.kind not in ("ld", "st") or op.space not in REGION_SPACES or effects_of(op):
+            return False
+        moved = (*zip(op.dst, op.dst_types, strict=True), *zip(op.src[1:], op.src_types[1:], strict=True))
+        if len(moved) != 1 or op.src[0] is None:
+            return False
+        ((ref, t),) = moved
+        if ref is None or ref.type != "b32" or bits_of(t) != 32 or any(step.kind == "count" for step in self.steps):
+            return False
+        return op.kind == "st" or ("st", op.space) not in self.accessed
+
+    def _finds_words(self, op: Op) -> bool:
+        if not self.constants or op.guard is not None or op.opcode is None or len(op.src) != 3:
+            return False
+        _, size, start = ((ref.slot, ref.type) if ref is not None else None for ref in op.src)
+        if op.opcode.text not in ("mad.wide.s32", "mad.wide.u32") or size is None:
+            return False
+        return self.constants.get(size) == 4 and start in self.constants
 
     def _clean(self, op: Op) -> bool:
         """Whether no operand overlaps a slot that the run has written as another one."""
@@ -185,21 +250,36 @@ def words_of(slot: Slot, storage: str) -> int:
     return ((1 << SLOT_BYTES[storage] // 4) - 1) << (slot // 4)
 
 
+def _signed(value: int) -> int:
+    """The constant of an access, as 64 bits are read."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def _replace(
-    ops: list[Op], stretches: list[tuple[int, int]], live: int, back: tuple[Ref, bool, bool] | None
+    ops: list[Op],
+    stretches: list[tuple[int, int]],
+    live: int,
+    back: tuple[Ref, bool, bool] | None,
+    known: Constants | None = None,
 ) -> list[Op]:
     """The operations of a block with runs inserted; `live`: words that are read after it; `back`: how it leads to
-    itself."""
+    itself; known: as of `_GrowingRun`."""
     result: list[Op] = []
     at = len(ops)
     for start, end in reversed(stretches):
         for op in reversed(ops[end:at]):
             live = _before(op, live)
             result.append(op)
-        run = _GrowingRun()
+        region = any(op.kind in LANE_ACCESS for op in ops[start:end])
+        run = _GrowingRun(known if region else None)
         for op in ops[start:end]:
             run.add(op)
-        result.append(run.operation(live, back if end - start == len(ops) else None))
+        whole = run.operation(live, back if end - start == len(ops) else None)
+        if region:  # in front of its operations one by one; imm: how many bytes those are
+            single = _replace(ops[start:end], list(_stretches(ops[start:end])), live, None)
+            whole.imm = RECORD_BYTES * sum(map(record_count, single))
+            result.extend(reversed(single))
+        result.append(whole)
         for op in reversed(ops[start:end]):
             live = _before(op, live)
         at = start

@@ -371,6 +371,21 @@ class LineGate(NamedTuple):
     where: int
 
 
+class LogEntry(NamedTuple):
+    """The payload of an event that is logged (`machine.logs`). state: of the log; op: its number there; guard, turned:
+    as of an access; quiet: nothing is logged where no lane's guard holds; key: the slot of what is noted of the first
+    lane, 32 bits wide if narrow, or NO_SLOT; imm: is added to it."""
+
+    state: Address
+    imm: Long
+    op: int
+    guard: Slot
+    turned: int
+    quiet: bool
+    key: Slot
+    narrow: bool
+
+
 class MeetingFilter(NamedTuple):
     """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts."""
@@ -382,7 +397,7 @@ class MeetingFilter(NamedTuple):
     counts: Slot
 
 
-Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate
+Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate | LogEntry
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
 
@@ -401,6 +416,7 @@ PAYLOADS: dict[type[Payload], Structure] = {
     AccessFilter: _payload("access", AccessFilter),
     MeetingFilter: _payload("meeting", MeetingFilter),
     LineGate: _payload("line", LineGate),
+    LogEntry: _payload("entry", LogEntry),
 }
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
@@ -443,6 +459,18 @@ GATE = _structure(
 )
 WATCH = _structure("watch", 24, "ptr: address\ni64: mask old")
 
+#: The state of a log, and a row of it: `machine.logs` has the fields.
+LOG = _structure("log", 48, "ptr: rows\ni64: used room lost stride\ni32: cost")
+LOG_ROW = _structure(
+    "logged",
+    64,
+    """
+    i32: op warp lanes mask
+    i64: time key cta
+    i32: x y z sm rank external
+    """,
+)
+
 #: A texture as `sampling` reads it. kinds: bits of the geometries that it fits, none where only the service knows what
 #: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
 #: start, end: device addresses; then strides in bytes; border_*: values (f64); load_*: functions that load a channel of
@@ -466,7 +494,7 @@ LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scale
 
 _ALL = (
     CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, GATE,
-    WATCH, TEXTURE, LOOK,
+    WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

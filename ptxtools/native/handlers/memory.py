@@ -16,24 +16,11 @@ from ptxtools.semantics.algebra import Value
 
 from . import lanewise, local
 from .halves import Ranged
-from .parts import Access, Address, Window, store_parts
+from .parts import Access, Address, Window, store_parts, window
 from .plain import spend
 
 #: Records that a load costs which is made to look at memory that others write: whoever polls makes room for them.
 POLL = 64
-
-
-def _window(h: Handler, space: str) -> Window:
-    if space in ("shared", "cluster"):
-        cta = h.code.field("warp.cta")
-        host = h.code.value(f"ptrtoint ptr {h.code.field('cta.shared', cta)} to i64")
-        base = h.code.field("cta.window", cta) if space == "cluster" else "0"
-        return Window(host, base, h.code.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64"))
-    if space == "param":
-        host = h.code.value(f"ptrtoint ptr {h.code.field('ctx.params')} to i64")
-        return Window(host, "0", h.code.value(f"zext i32 {h.code.field('ctx.param_bytes')} to i64"))
-    base = h.code.field("ctx.base")
-    return Window(h.code.value(f"add i64 {h.code.field('ctx.arena')}, {base}"), base, h.code.field("ctx.size"))
 
 
 def load(h: Handler) -> None:
@@ -66,7 +53,7 @@ def _access(h: Handler, access: Access, stored: list[Value] | None) -> None:
         local.access(h, access, stored, address, "0")
         return
     slow = h.code.label("slow")
-    bad = Ranged(h, access, stored, address, _window(h, space), slow).emit()
+    bad = Ranged(h, access, stored, address, window(h, space), slow).emit()
     h.code.begin(slow)
     if space == "generic":
         _other_windows(h, access, stored, address)
@@ -82,18 +69,18 @@ def _other_windows(h: Handler, access: Access, stored: list[Value] | None, addre
     """All lanes in the shared window, or all in the local one; else each lane by itself."""
     high = h.algebra.shr_by("u64", address.vector(), 56)
     outside = h.code.value("xor i32 %m, -1")
-    for space, window in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
+    for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
         here, on = h.code.label(space), h.code.label("on")
-        same = h.code.value(f"icmp eq <32 x i64> {high}, {h.algebra.const('u64', window >> 56)}")
+        same = h.code.value(f"icmp eq <32 x i64> {high}, {h.algebra.const('u64', start >> 56)}")
         bits = h.code.value(f"bitcast <32 x i1> {same} to i32")
         everybody = h.code.value(f"icmp eq i32 {h.code.value(f'or i32 {bits}, {outside}')}, -1")
         h.code.branch(everybody, here, on)
         h.code.begin(here)
         if space == "shared":
-            inside = _window(h, "cluster")
-            base = h.code.value(f"or i64 {inside.base}, {window}")
+            inside = window(h, "cluster")
+            base = h.code.value(f"or i64 {inside.base}, {start}")
             Ranged(h, access, stored, address, Window(inside.host, base, inside.size), on).emit()
         else:
-            local.access(h, access, stored, address, str(window))
+            local.access(h, access, stored, address, str(start))
         h.code.begin(on)
     lanewise.access(h, access, stored, address, generic=True)

@@ -59,6 +59,20 @@ class Window:
     size: str
 
 
+def window(h: Handler, space: str) -> Window:
+    """The stretch of memory that a state space is; anything without one of its own is global memory."""
+    if space in ("shared", "cluster"):
+        cta = h.code.field("warp.cta")
+        host = h.code.value(f"ptrtoint ptr {h.code.field('cta.shared', cta)} to i64")
+        base = h.code.field("cta.window", cta) if space == "cluster" else "0"
+        return Window(host, base, h.code.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64"))
+    if space == "param":
+        host = h.code.value(f"ptrtoint ptr {h.code.field('ctx.params')} to i64")
+        return Window(host, "0", h.code.value(f"zext i32 {h.code.field('ctx.param_bytes')} to i64"))
+    base = h.code.field("ctx.base")
+    return Window(h.code.value(f"add i64 {h.code.field('ctx.arena')}, {base}"), base, h.code.field("ctx.size"))
+
+
 class Address:
     """The address operand: one register of all lanes plus a constant of the record, or only that constant."""
 

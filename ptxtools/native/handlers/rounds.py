@@ -18,7 +18,9 @@ from ptxtools.semantics.algebra import Value
 _BEGIN = """
   br label %first
 first:
-  %branch = getelementptr i8, ptr %ip, i64 RECORD_BYTES
+  %between = get rec.imm
+  %last = getelementptr i8, ptr %ip, i64 %between
+  %branch = getelementptr i8, ptr %last, i64 RECORD_BYTES
   %weight = get rec.extra of %branch
   %cost = add i32 %weight, 1
   %running = call i32 @llvm.ctpop.i32(i32 %m)
@@ -54,7 +56,8 @@ done:
 
 
 def begin(h: Handler, *, to_target: bool) -> None:
-    """Start of each round; to_target: whether the branch's way back is its target."""
+    """Start of each round; to_target: whether the branch's way back is its target. The branch's record is behind this
+    one, and as many bytes as this one's constant says."""
     h.code.declare("llvm.ctpop.i32", "declare i32 @llvm.ctpop.i32(i32)")
     h.code.expand(_BEGIN.format(target="s0" if to_target else "s2"))
 

@@ -7,6 +7,7 @@ time. If some lanes do not take part, slots that change are saved first and rest
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
@@ -18,7 +19,9 @@ from ptxtools.semantics.algebra import Value
 from . import counts, rounds
 from .plain import compute
 
-#: A slot of the frame and its storage class.
+if TYPE_CHECKING:
+    from .regions import Accesses
+
 #: Logic of flags, as instructions for 32 of them in a word.
 _LOGIC = {"and.pred": "and", "or.pred": "or", "xor.pred": "xor", "not.pred": "xor"}
 #: Addresses of a slot's vector and of a room outside of the frame for it, element type.
@@ -27,9 +30,17 @@ _Move = tuple[str, str, str]
 
 def run(h: Handler) -> None:
     """All steps in order; repeatedly, if the run is a loop."""
-    steps, read, kept, again = h.op.of(Run).values()
-    contents = _Contents(h, {number: (slot, storage) for number, slot, storage in read})
+    detail = h.op.of(Run)
+    steps, read, kept, again = detail.values()
+    contents = Contents(h, {number: (slot, storage) for number, slot, storage in read})
     targets = {number: (slot, storage) for number, slot, storage in kept}
+    accesses = None
+    if any(step.space for step in steps):
+        from .regions import Accesses
+
+        accesses = Accesses(h, contents, detail)
+        contents.made = {number: storage for step in steps for number, storage, _ in step.targets}
+        targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
     carried = rounds.carried(contents.slots.values(), targets.values()) if again is not None else []
     moves = {
         slot: (_place(h, slot), h.code.value(f"alloca {_whole(element)}, align 64"), element)
@@ -38,6 +49,8 @@ def run(h: Handler) -> None:
     }
     contents.homes = {slot: moves[slot][1] for key in carried for slot, _ in _parts(*key)}
     held = [moves.pop(slot) for key in carried for slot, _ in _parts(*key)]
+    if accesses is not None:
+        accesses.begin()
     counted = None
     if again is not None and any(step.kind == "count" for step in steps):
         counted = counts.RoundCounts(h, steps, again)
@@ -47,14 +60,23 @@ def run(h: Handler) -> None:
     if again is not None:
         for move in held:
             _fill(h, move)
+        if accesses is not None:
+            accesses.begin_rounds()
         rounds.begin(h, to_target=again[2])
     for step in steps:
-        if step.kind != "count":
-            _step(h, step, contents, targets)
+        if accesses is not None and (step.kind == "st" or step.targets[0][0] in accesses.skipped):
+            if step.kind == "st":
+                accesses.store(step, _operand(h, step.sources[1], contents))
+        elif step.kind != "count":
+            _step(h, step, contents, targets, accesses)
         elif counted is None:
             counts.step(h, step, contents.word)
         elif step.guard >= 0:
             contents.word(step.guard)  # its slot may change in this round
+    if accesses is not None:
+        accesses.commit()
+        for number, key in targets.items():
+            _keep(h, *key, contents, number)
     if again is not None:
         last = {} if counted is None else {again[0]: contents.word(again[0])}
         if counted is not None:
@@ -62,10 +84,26 @@ def run(h: Handler) -> None:
         rounds.end(h, contents[again[0]], wanted=again[1], counts=counted is not None)
         if counted is not None:
             counted.end(last)
-        for move in held:
-            _merge(h, move, made="room")
+        _leave_rounds(h, held, accesses)
     _unless_full(h, list(moves.values()), back=True)
-    h.go_on()
+    if accesses is None:
+        h.go_on()
+        return
+    accesses.end()
+    if again is not None:  # a miss: this round has not begun
+        h.code.begin(accesses.fail)
+        h.code.expand("set ctx.slice, %slice\nset ctx.count, %count")
+        _leave_rounds(h, held, accesses)
+        _unless_full(h, list(moves.values()), back=True)
+        h.code.jump("miss")
+
+
+def _leave_rounds(h: Handler, held: list[_Move], accesses: Accesses | None) -> None:
+    """Write to slots what was in registers."""
+    for move in held:
+        _merge(h, move, made="room")
+    if accesses is not None:
+        accesses.end_rounds()
 
 
 def _place(h: Handler, slot: Slot) -> str:
@@ -122,7 +160,7 @@ def _merge(h: Handler, move: _Move, *, made: str) -> None:
     h.code.line(f"store {vector} {value}, ptr {slot}, align {align}")
 
 
-class _Contents:
+class Contents:
     """The values of the numbered operands; those of slots are loaded on first use."""
 
     def __init__(self, h: Handler, slots: dict[int, Key]) -> None:
@@ -130,12 +168,18 @@ class _Contents:
         self.known: dict[int, Value] = {}
         #: Flags in general registers, 32 bits: those of slots, and results of logic on them.
         self.words: dict[int, str] = {}
+        #: Storage classes of operands that steps make.
+        self.made: dict[int, str] = {}
         #: Where vectors are that slots at these offsets have elsewhere while the run lasts.
         self.homes: dict[int, str] = {}
 
     def place(self, at: Slot) -> str:
         """Address of a vector."""
         return self.homes.get(at) or _place(self.handler, at)
+
+    def storage(self, number: int) -> str:
+        """An operand's storage class."""
+        return self.slots[number][1] if number in self.slots else self.made[number]
 
     def __getitem__(self, number: int) -> Value:
         if number not in self.known:
@@ -165,13 +209,13 @@ class _Contents:
         return tuple(vectors) if storage == "b128" else vectors[0]
 
 
-def _operand(h: Handler, operand: StepOperand, contents: _Contents) -> Value:
+def _operand(h: Handler, operand: StepOperand, contents: Contents) -> Value:
     number, storage, t = operand
     return h.algebra.const(t, 0) if number < 0 else h.algebra.adapt(contents[number], storage, t)
 
 
-def _step(h: Handler, step: Step, contents: _Contents, kept: dict[int, Key]) -> None:
-    outputs = _outputs(h, step, contents)
+def _step(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Accesses | None) -> None:
+    outputs = _outputs(h, step, contents) if accesses is None or not step.space else accesses.load(step)
     lanes = contents[step.guard] if step.guard >= 0 else None
     if lanes is not None and step.negated:
         lanes = h.algebra.not_("pred", lanes)
@@ -182,11 +226,11 @@ def _step(h: Handler, step: Step, contents: _Contents, kept: dict[int, Key]) -> 
         contents[number] = (
             wide if lanes is None else h.algebra.select(storage, lanes, wide, contents[step.before[place]])
         )
-        if number in kept:
+        if number in kept and accesses is None:
             _keep(h, *kept[number], contents, number)
 
 
-def _keep(h: Handler, slot: Slot, storage: str, contents: _Contents, number: int) -> None:
+def _keep(h: Handler, slot: Slot, storage: str, contents: Contents, number: int) -> None:
     """Store a last value; other lanes are restored later."""
     value = contents[number]
     if storage == "pred":
@@ -197,7 +241,7 @@ def _keep(h: Handler, slot: Slot, storage: str, contents: _Contents, number: int
         h.code.line(f"store <32 x {element}> {vector}, ptr {contents.place(at)}, align 64")
 
 
-def _outputs(h: Handler, step: Step, contents: _Contents) -> Sequence[Value]:
+def _outputs(h: Handler, step: Step, contents: Contents) -> Sequence[Value]:
     inputs = [_operand(h, operand, contents) for operand in step.sources]
     words = [contents.words[operand[0]] for operand in step.sources if operand[0] in contents.words]
     if step.text in _LOGIC and len(words) == len(step.sources) and step.guard < 0 <= step.targets[0][0]:

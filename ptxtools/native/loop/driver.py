@@ -44,10 +44,11 @@ def _encoded(launch: Launch) -> Encoded:
     """The tables of the program, made when it is first launched like this."""
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
     trial = launch.observers is not None and launch.observers.trial  # whose events have other filters
-    key = f"native{'-host' * host}{'-many' * many}{'-trial' * trial}-{launch.numerics}"
+    regions = launch.observers is None
+    key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{'-trial' * trial}-{launch.numerics}"
     encoded = launch.program.cache.get(key)
     if encoded is None:
-        encoded = encode(launch.program, host=host, everywhere=many, numerics=launch.numerics)
+        encoded = encode(launch.program, host=host, everywhere=many, regions=regions, numerics=launch.numerics)
         launch.program.cache[key] = encoded
     return encoded
 
@@ -65,6 +66,10 @@ class _GridRun:
                 from . import gates
 
                 gates.prepare(launch, encoded, launch.observers.gate)
+            if launch.observers.log is not None:
+                from . import logs
+
+                logs.prepare(launch, encoded, launch.observers.log)
         self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
@@ -106,6 +111,7 @@ class _GridRun:
         if self.hangs:
             raise self._told(self.hangs[0])
         total = self._instructions()
+        self.encoded.regions.ran(total, whole=True)
         try:
             self._check_count(total)
         except Hang as hang:
@@ -226,7 +232,9 @@ class _GridRun:
         deadline = self.launch.deadline
         if deadline is not None and time.monotonic() > deadline:
             raise interrupted("the time limit is over")
-        self._check_count(self._instructions())
+        total = self._instructions()
+        self.encoded.regions.ran(total)
+        self._check_count(total)
 
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions

@@ -74,13 +74,6 @@ class NativeView(View):
     def algebra(self) -> NumpyAlgebra:
         return algebra()
 
-    @property
-    def time(self) -> int:
-        """What the warp has executed in this slice is not in the worker's clock yet."""
-        left = self.worker.get("slice")
-        used = self.worker.get("given") - (left - (left >> 31 << 32))
-        return self.schedule.now() + max(0, used) * self.worker.nanoseconds
-
     # --- operands -----------------------------------------------------------------------------------------------------
 
     def values(self, ref: Ref) -> Any:
@@ -218,6 +211,10 @@ class Residents:
     def known(self, slot: int) -> Cluster | None:
         """The cluster in a slot, if an event has happened in it."""
         return self.clusters.get(slot - slot % self.size)
+
+    def places(self) -> dict[tuple[int, int, int], Cta]:
+        """The CTAs in whose cluster an event has happened, by their places in the grid."""
+        return {cta.place: cta for cluster in self.clusters.values() for cta in cluster.ctas}
 
     def cta(self, offset: int) -> Cta:
         """The CTA at an offset in the worker's memory."""

@@ -138,6 +138,7 @@ class Worker:
         listeners = launch.observers
         self.gated = listeners is not None and (listeners.gate is not None or listeners.hear("delays"))
         self.begins = True
+        self.log = None if listeners is None else listeners.log
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 
     def _fill(self, tables: Tables, slots: int) -> None:
@@ -255,6 +256,8 @@ class Worker:
     def _step(self) -> bool:
         for _ in range(_SERVICES):
             answer = self.encoded.run(self.ctx)
+            if self.log is not None:
+                self._read_log()
             if answer == structures.RUN_FINISHED:
                 return True
             if answer == structures.RUN_QUANTUM:
@@ -279,6 +282,14 @@ class Worker:
                 time.sleep(_REST)
                 return False
         return False
+
+    def _read_log(self) -> None:
+        """Tell of what has been logged, before anything else happens in Python."""
+        listeners = self.launch.observers
+        assert listeners is not None and listeners.logged is not None
+        for rows in self.log.taken() if self.log is not None else ():
+            rows["time"] *= NANOSECONDS
+            listeners.logged(rows, self.residents.places())
 
     def trap(self) -> Trap:
         from . import faults

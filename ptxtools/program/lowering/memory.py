@@ -64,6 +64,9 @@ def locate(f: FunctionLowering, operand: Operand, space_modifier: str | None) ->
         if isinstance(ref, Ref):
             if space == "param" and not f.entry:
                 space = "local"  # the address of a parameter that was given a place in local memory
+            if ref.type == "b16":  # as ptxas has it: 8 or 16 bits are extended with zeros
+                short = f"u{TYPES[f.declared_type(base) or 'b16'].bits}"
+                ref = f.compute(f"cvt.u64.{short}", (short,), (ref,), "u64")
             return Located(ref, "u32" if ref.type == "b32" else "u64", operand.offset, space)
     place = f.pointer_to(base)
     if space == "generic" or place.space == "local":

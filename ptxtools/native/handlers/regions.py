@@ -1,0 +1,446 @@
+"""Accesses of runs (`runs`: a run with accesses is a region).
+
+A region serves accesses whose lanes, half a warp at a time, stay within 16 words: one vector load and a permutation,
+or a store of neighbours. Bounds and alignment are a comparison for each half, shared by accesses at constant distances.
+In a region that goes round by itself, an address that grows by the same in all lanes keeps its pattern, so that only a
+scalar is left of it in a round.
+
+Anything else is a miss: before it nothing of the round has been written, to slots or memory, so the operations one by
+one, whose records follow, begin where the round began. A region that misses is passed by for a while, the longer the
+more often it misses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ptxtools.native.code.handler import ELEMENT, Handler
+from ptxtools.native.code.runs import Step, words_of
+from ptxtools.program.details import Run
+from ptxtools.semantics.algebra import Value
+
+from .parts import Window, half, in_units, window
+
+if TYPE_CHECKING:
+    from .run import Contents
+
+#: Words that half a warp may touch, and their bytes.
+_WORDS, _BYTES = 16, 64
+#: Passes by a region that misses every time: at most so many between two attempts.
+_MOST_PASSED = 63
+_SIDES = (0, 1)
+
+_BEGIN = f"""
+  %passed = get rec.s0
+  %tried = icmp eq i32 %passed, 0
+  br i1 %tried, label %try, label %pass, !prof !0
+pass:
+  %passed.less = sub i32 %passed, 1
+  set rec.s0, %passed.less
+  br label %next
+miss:
+  %misses = get rec.s1
+  %misses.twice = shl i32 %misses, 1
+  %misses.more = or i32 %misses.twice, 1
+  %misses.new = call i32 @llvm.umin.i32(i32 %misses.more, i32 {_MOST_PASSED})
+  set rec.s1, %misses.new
+  set rec.s0, %misses.new
+  br label %next
+try:
+"""
+
+#: The record behind the operations one by one.
+_DONE = """
+  %had = get rec.s1
+  %smooth = icmp eq i32 %had, 0
+  br i1 %smooth, label %beyond, label %better, !prof !0
+better:
+  %had.less = lshr i32 %had, 1
+  set rec.s1, %had.less
+  br label %beyond
+beyond:
+  %single = get rec.imm
+  %after = getelementptr i8, ptr %ip, i64 %single
+  %following = getelementptr i8, ptr %after, i64 RECORD_BYTES
+  goto %fp, %following, %mask
+"""
+
+
+@dataclass(slots=True)
+class _Pattern:
+    """Where the lanes of an address are: for each half the address of its first lane, the distance of each lane from it
+    in words, and the number of that lane in its half; and the lanes that run, as a word."""
+
+    first: list[str]
+    words: list[Value]
+    column: list[str]
+    active: str
+
+
+@dataclass(slots=True)
+class _Group:
+    """Accesses at constant distances, checked together. imms: their constants; hosts: host address of each half at the
+    least of them, once checked."""
+
+    imms: set[int] = field(default_factory=set)
+    hosts: list[str] = field(default_factory=list)
+
+
+#: What accesses have in common that are checked together: address, guard (-1 for none), whether that is negated, space,
+#: lowest bits of the constant.
+_Place = tuple[int, int, bool, str, int]
+
+
+class Accesses:
+    """The loads and stores of one region. strides: numbers of addresses that grow by the same in all lanes, with what
+    they grow by; `skipped`: results of the additions that do so."""
+
+    def __init__(self, h: Handler, contents: Contents, detail: Run) -> None:
+        self.handler, self.code, self.contents = h, h.code, contents
+        self.steps: tuple[Step, ...] = detail.steps
+        self.read = {number: (slot, storage) for number, slot, storage in detail.read}
+        self.kept = {number: (slot, storage) for number, slot, storage in detail.kept}
+        self.fail = "miss"
+        self.windows: dict[str, Window] = {}
+        self.patterns: dict[tuple[int, int, bool], _Pattern] = {}
+        self.scalars: dict[int, str] = {}
+        self.made: dict[tuple[object, ...], _Pattern] = {}
+        self.limits: dict[tuple[str, int], str] = {}
+        self.stores: list[tuple[_Pattern, list[str], Value]] = []
+        self.sums: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self.strides: dict[int, tuple[int, ...]] = {}
+        if detail.again is not None:
+            self._find_strides()
+        self.skipped = {number for number, (root, _) in self.sums.items() if root in self.strides}
+        self.found = {step.targets[0][0]: step for step in self.steps if step.words and self._is_address(step)}
+        self.skipped |= self.found.keys()
+        self.grown = {root: self.code.value("alloca i64") for root in self.strides}
+        self.groups: dict[_Place, _Group] = {}
+        for step in self.steps:
+            if step.space:
+                self.groups.setdefault(self._place(step), _Group()).imms.add(step.imm)
+
+    # --- addresses that only grow -------------------------------------------------------------------------------------
+
+    def _find_strides(self) -> None:
+        for step in self.steps:
+            if step.text in ("add.s64", "add.u64") and step.guard < 0:
+                (target, storage, _), (a, _, _), (b, _, _) = step.targets[0], *step.sources
+                if storage == "b64" and self._steady(b):
+                    root, terms = self.sums.get(a, (a, ()))
+                    self.sums[target] = (root, (*terms, b))
+        last = {self.kept[number]: number for number in self.sums if number in self.kept}
+        for root, key in self.read.items():
+            end = last.get(key)
+            if end is not None and self.sums[end][0] == root and self._only_addresses(root, end):
+                self.strides[root] = self.sums[end][1]
+
+    def _steady(self, number: int) -> bool:
+        """Whether an operand is the same in each round."""
+        if number not in self.read:
+            return False
+        words = words_of(*self.read[number])
+        return not any(words_of(*key) & words for key in self.kept.values())
+
+    def _only_addresses(self, root: int, end: int) -> bool:
+        """Whether a stride's values are but addresses of accesses that all lanes make, and only the last is kept."""
+        chain = {root} | {number for number, (first, _) in self.sums.items() if first == root}
+        if any(number in self.kept for number in chain - {end}):
+            return False
+        for step in self.steps:
+            for place, (number, _, _) in enumerate(step.sources):
+                if number in chain:
+                    adds = step.targets and step.targets[0][0] in chain and place == 0
+                    if not adds and not (step.space and place == 0 and step.guard < 0):
+                        return False
+            if any(number in chain for number in (step.guard, *step.before)):
+                return False
+        return True
+
+    def _is_address(self, step: Step) -> bool:
+        """Whether what a step finds is nothing but an address of accesses."""
+        number = step.targets[0][0]
+        if number in self.kept:
+            return False
+        for other in self.steps:
+            values = other.sources[1:] if other.space else other.sources
+            if number in (other.guard, *other.before) or any(number == source for source, _, _ in values):
+                return False
+        return True
+
+    # --- the order of things ------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """In front of the region: whether it is tried now; what all rounds share."""
+        self.code.declare("llvm.umin.i32", "declare i32 @llvm.umin.i32(i32, i32)")
+        self.code.expand(_BEGIN)
+        for space in sorted({step.space for step in self.steps if step.space}):
+            self.windows[space] = window(self.handler, space)
+        for (_, _, _, space, _), group in self.groups.items():
+            self._limit(space, max(group.imms) - min(group.imms))
+
+    def begin_rounds(self) -> None:
+        """In front of all rounds: patterns that stay, and what addresses grow by."""
+        for root in self.strides:
+            self.code.line(f"store i64 0, ptr {self.grown[root]}")
+            self._pattern(root, -1, negated=False)
+        for number in sorted(self.skipped - self.found.keys()):
+            for term in self.sums[number][1]:
+                self._scalar(term)
+        for number, guard, *_ in self.groups:
+            if guard < 0 and self._steady(number):
+                self._pattern(number, guard, negated=False)
+        self.fail = self.code.label("late")
+
+    def load(self, step: Step) -> list[Value]:
+        """The words that a load gives, for lanes that make it."""
+        pattern, pointers = self._checked(step)
+        sides = [self._words(pattern, pointers[side], side) for side in _SIDES]
+        return [self.code.concatenate("i32", sides, 16)]
+
+    def store(self, step: Step, value: Value) -> None:
+        """Check a store, which `commit` makes."""
+        e = self.code
+        pattern, pointers = self._checked(step)
+        fits = []
+        for side in _SIDES:
+            column = e.spread("i32", pattern.column[side], 16)
+            lane = e.value(f"add <16 x i32> {pattern.words[side]}, {column}")
+            row = ", ".join(f"i32 {number}" for number in range(16))
+            fits.append(e.value(f"icmp eq <16 x i32> {lane}, <{row}>"))
+            back = e.value(f"zext i32 {e.value(f'shl i32 {pattern.column[side]}, 2')} to i64")
+            pointers[side] = e.value(f"sub i64 {pointers[side]}, {back}")
+        self._demand(self._all(fits, pattern.active))
+        self.stores.append((pattern, pointers, value))
+
+    def commit(self) -> None:
+        """All is well: make the stores."""
+        e, vector = self.code, "<16 x i32>"
+        for pattern, pointers, value in self.stores:
+            lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
+            name = "llvm.masked.store.v16i32.p0"
+            e.declare(name, f"declare void @{name}({vector}, ptr, <16 x i1>)")
+            for side in _SIDES:
+                data, mine = half(self.handler, value, "i32", side), half(self.handler, lanes, "i1", side)
+                pointer = e.value(f"inttoptr i64 {pointers[side]} to ptr")
+                e.line(f"call void @{name}({vector} {data}, ptr align 4 {pointer}, <16 x i1> {mine})")
+        for root, terms in self.strides.items():
+            grown = self._grown(root)
+            for term in terms:
+                grown = e.value(f"add i64 {grown}, {self._scalar(term)}")
+            e.line(f"store i64 {grown}, ptr {self.grown[root]}")
+
+    def end_rounds(self) -> None:
+        """Behind the last round, whole or not: write what addresses have grown to."""
+        e = self.code
+        for root in self.strides:
+            place = self.contents.place(self.read[root][0])
+            old = e.value(f"load <32 x i64>, ptr {place}, align 64")
+            more = e.spread("i64", self._grown(root))
+            mine = e.value(f"select <32 x i1> %lanes, <32 x i64> {more}, <32 x i64> zeroinitializer")
+            e.line(f"store <32 x i64> {e.value(f'add <32 x i64> {old}, {mine}')}, ptr {place}, align 64")
+
+    def end(self) -> None:
+        """Go on behind the operations one by one; ends the path."""
+        self.code.expand(_DONE)
+
+    # --- one access ---------------------------------------------------------------------------------------------------
+
+    def _place(self, step: Step) -> _Place:
+        return step.sources[0][0], step.guard, step.negated, step.space, step.imm % 4
+
+    def _checked(self, step: Step) -> tuple[_Pattern, list[str]]:
+        """The pattern of an access, and the host address of each half's first lane."""
+        e, place = self.code, self._place(step)
+        number, guard, negated, space, _ = place
+        root, terms = self.sums[number] if number in self.skipped - self.found.keys() else (number, ())
+        if number in self.found:
+            terms = (self.found[number].sources[2][0],)
+            self._read_constant(terms[0])
+        pattern = self._pattern(root, guard, negated=negated)
+        group = self.groups[place]
+        least = min(group.imms)
+        if not group.hosts:
+            self._check(group, space, pattern, root, terms)
+        if step.imm == least:
+            return pattern, list(group.hosts)
+        return pattern, [e.value(f"add i64 {host}, {step.imm - least}") for host in group.hosts]
+
+    def _check(self, group: _Group, space: str, pattern: _Pattern, root: int, terms: tuple[int, ...]) -> None:
+        """Find whether all accesses of a group are in bounds and aligned."""
+        e, least = self.code, min(group.imms)
+        limit = self._limit(space, max(group.imms) - least)
+        start = self.windows[space]
+        good: list[str] = []
+        nobody = e.value(f"icmp eq i32 {pattern.active}, 0")
+        for first in pattern.first:
+            at = first
+            if root in self.strides:
+                at = e.value(f"add i64 {at}, {self._grown(root)}")
+            for term in terms:
+                at = e.value(f"add i64 {at}, {self._scalar(term)}")
+            offset = e.value(f"sub i64 {e.value(f'add i64 {at}, {least}')}, {start.base}")
+            offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
+            good.append(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
+            group.hosts.append(e.value(f"add i64 {start.host}, {offset}"))
+        self._demand(e.value(f"and i1 {good[0]}, {good[1]}"))
+
+    def _limit(self, space: str, span: int) -> str:
+        """Words of a window at which accesses may begin that touch so many bytes more than half a warp does."""
+        if (space, span) not in self.limits:
+            e = self.code
+            room = e.call(
+                "llvm.usub.sat.i64", "i64", [("i64", self.windows[space].size), ("i64", str(span + _BYTES - 1))]
+            )
+            self.limits[space, span] = e.value(f"lshr i64 {e.value(f'add i64 {room}, 3')}, 2")
+        return self.limits[space, span]
+
+    def _words(self, pattern: _Pattern, start: str, side: int) -> Value:
+        """The words of half a warp."""
+        e, vector = self.code, "<16 x i32>"
+        pointer = e.value(f"inttoptr i64 {start} to ptr")
+        data = e.value(f"load {vector}, ptr {pointer}, align 4")
+        words = pattern.words[side]
+        if "avx512f" in e.features:
+            return e.call("llvm.x86.avx512.permvar.si.512", vector, [(vector, data), (vector, words)])
+        second = e.value(f"extractelement {vector} {words}, i32 15")  # patterns are rows and points only
+        point = e.spread("i32", e.value(f"extractelement {vector} {data}, i32 0"), 16)
+        return e.value(f"select i1 {e.value(f'icmp eq i32 {second}, 0')}, {vector} {point}, {vector} {data}")
+
+    # --- patterns -----------------------------------------------------------------------------------------------------
+
+    def _pattern(self, number: int, guard: int, *, negated: bool) -> _Pattern:
+        key = (number, guard, negated)
+        if key not in self.patterns:
+            active = "%m"
+            if guard >= 0:
+                flags = self.contents.word(guard)
+                flags = self.code.value(f"xor i32 {flags}, -1") if negated else flags
+                active = self.code.value(f"and i32 {flags}, %m")
+            self.patterns[key] = self._make(number, active)
+        return self.patterns[key]
+
+    def _make(self, number: int, active: str) -> _Pattern:
+        e, contents = self.code, self.contents
+        if number in self.found:
+            return self._make_found(self.found[number], active)
+        if number in self.strides:
+            slot, storage = self.read[number]
+            vector = e.value(f"load <32 x i64>, ptr {contents.place(slot)}, align 64")
+        else:
+            vector, storage = contents[number], contents.storage(number)
+        element = ELEMENT[storage]
+        first, column = self._first_lanes(number, vector, element, active)
+        words, near = [], []
+        for side in _SIDES:
+            start = e.spread(element, first[side], 16)
+            distance = e.value(f"sub <16 x {element}> {half(self.handler, vector, element, side)}, {start}")
+            unit = e.apply("fshr", f"<16 x {element}>", distance, distance, f"splat ({element} 2)")
+            near.append(e.value(f"icmp ult <16 x {element}> {unit}, splat ({element} {_WORDS})"))
+            words.append(unit if element == "i32" else e.value(f"trunc <16 x i64> {unit} to <16 x i32>"))
+        self._demand(self._all(near, active))
+        if "avx512f" not in e.features:
+            self._rows_or_points(words, active)
+        wide = first if element == "i64" else [e.value(f"zext i32 {one} to i64") for one in first]
+        return _Pattern(wide, words, column, active)
+
+    def _make_found(self, step: Step, active: str) -> _Pattern:
+        """The pattern of numbers of words, as 32 bits: a miss where they could pass the end of those."""
+        e = self.code
+        key = (step.sources[0][0], step.text, active)
+        if key in self.made:
+            return self.made[key]
+        vector, last = self.contents[key[0]], "2147483632" if step.text.endswith("s32") else "-16"
+        first, column = self._first_lanes(key[0], vector, "i32", active)
+        words, near = [], []
+        for side in _SIDES:
+            start = e.spread("i32", first[side], 16)
+            words.append(e.value(f"sub <16 x i32> {half(self.handler, vector, 'i32', side)}, {start}"))
+            near.append(e.value(f"icmp ult <16 x i32> {words[side]}, splat (i32 {_WORDS})"))
+        signed = step.text.endswith("s32")
+        ends = [e.value(f"icmp {'slt' if signed else 'ult'} i32 {one}, {last}") for one in first]
+        nobody = e.value(f"icmp eq i32 {active}, 0")
+        fits = e.value(f"or i1 {e.value(f'and i1 {ends[0]}, {ends[1]}')}, {nobody}")
+        self._demand(e.value(f"and i1 {self._all(near, active)}, {fits}"))
+        if "avx512f" not in e.features:
+            self._rows_or_points(words, active)
+        wide = [e.value(f"{'sext' if signed else 'zext'} i32 {one} to i64") for one in first]
+        wide = [e.value(f"shl i64 {one}, 2") for one in wide]
+        self.made[key] = _Pattern(wide, words, column, active)
+        return self.made[key]
+
+    def _read_constant(self, number: int) -> None:
+        """An operand that is the same in all lanes by nature."""
+        if number not in self.scalars:
+            place = self.contents.place(self.read[number][0])
+            self.scalars[number] = self.code.value(f"load i64, ptr {place}")
+
+    def _rows_or_points(self, words: list[Value], active: str) -> None:
+        """Without permutations: each half in order from its first lane on, or at one word, with its last lane."""
+        e, fits = self.code, []
+        row = ", ".join(f"i32 {number}" for number in range(16))
+        for side in _SIDES:
+            second = e.value(f"extractelement <16 x i32> {words[side]}, i32 15")
+            point = e.value(f"icmp eq i32 {second}, 0")
+            want = e.value(f"select i1 {point}, <16 x i32> zeroinitializer, <16 x i32> <{row}>")
+            fits.append(e.value(f"icmp eq <16 x i32> {words[side]}, {want}"))
+        self._demand(self._all(fits, active))
+
+    def _first_lanes(self, number: int, vector: Value, element: str, active: str) -> tuple[list[str], list[str]]:
+        """An operand of each half's first lane that runs, and the number of that lane in the half; of a half without
+        any, the other's."""
+        e = self.code
+        place = self.contents.place(self.read[number][0]) if number in self.read else ""
+        whole, part, on = (e.label(hint) for hint in ("whole", "part", "on"))
+        e.branch(e.value(f"icmp eq i32 {active}, -1"), whole, part, likely=True)
+        e.begin(whole)
+        ends = [e.value(f"extractelement <32 x {element}> {vector}, i32 {16 * side}") for side in _SIDES]
+        e.jump(on)
+        e.begin(part)
+        lanes, values = [], []
+        for side in _SIDES:
+            mine = e.value(f"and i32 {active}, {-65536 if side else 65535}")
+            some = e.value(f"icmp eq i32 {mine}, 0")
+            chosen = e.value(f"select i1 {some}, i32 {active}, i32 {mine}")
+            lane = e.call("llvm.cttz.i32", "i32", [("i32", chosen), ("i1", "false")])
+            lanes.append(e.value(f"and i32 {lane}, 31"))
+            if place:
+                where = e.value(f"getelementptr {element}, ptr {place}, i32 {lanes[-1]}")
+                values.append(e.value(f"load {element}, ptr {where}"))
+            else:
+                values.append(e.value(f"extractelement <32 x {element}> {vector}, i32 {lanes[-1]}"))
+        columns = [e.value(f"and i32 {lane}, 15") for lane in lanes]
+        e.jump(on)
+        e.begin(on)
+        first = [e.value(f"phi {element} [{ends[side]}, %{whole}], [{values[side]}, %{part}]") for side in _SIDES]
+        column = [e.value(f"phi i32 [0, %{whole}], [{columns[side]}, %{part}]") for side in _SIDES]
+        return first, column
+
+    def _all(self, flags: list[Value], active: str) -> str:
+        """i1: flags of both halves hold in the lanes that run."""
+        e = self.code
+        bits = e.value(f"bitcast <32 x i1> {e.concatenate('i1', flags, 16)} to i32")
+        rest = e.value(f"xor i32 {active}, -1")
+        return e.value(f"icmp eq i32 {e.value(f'or i32 {bits}, {rest}')}, -1")
+
+    def _demand(self, condition: str) -> None:
+        """A miss unless this holds."""
+        go = self.code.label("go")
+        self.code.branch(condition, go, self.fail, likely=True)
+        self.code.begin(go)
+
+    def _grown(self, root: int) -> str:
+        return self.code.value(f"load i64, ptr {self.grown[root]}")
+
+    def _scalar(self, number: int) -> str:
+        """An operand that all lanes have in common; else a miss, before the first round."""
+        if number not in self.scalars:
+            vector = self.contents[number]
+            lane = self.handler.leader()
+            scalar = self.code.value(f"extractelement <32 x i64> {vector}, i32 {lane}")
+            equal = self.code.value(f"icmp eq <32 x i64> {vector}, {self.code.spread('i64', scalar)}")
+            low, high = (half(self.handler, equal, "i1", side) for side in _SIDES)
+            self._demand(self._all([low, high], "%m"))
+            self.scalars[number] = scalar
+        return self.scalars[number]

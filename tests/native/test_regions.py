@@ -1,0 +1,223 @@
+"""Regions do what their operations do one by one: on random loops with accesses of all shapes, in and out of bounds."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxtools import native, reference
+from ptxtools.diagnostics import Trap
+from ptxtools.machine.launch import Launch
+from ptxtools.native.code import runs, tiers
+from ptxtools.native.code.structures import RECORD
+from ptxtools.native.loop import worker
+from tests.rows import rows
+
+from .harness import Memory, body_kernel, launch_of, lowered
+
+#: Words at thread %t, as code that makes %r9 of it: those that a region serves first.
+SHAPES = {
+    "row": "mov.u32 %r9, %t;",
+    "point": "mov.u32 %r9, 5;",
+    "halves": "shr.u32 %r9, %t, 4;",
+    "mirror": "xor.b32 %r9, %t, 15;",
+    "swapped": "xor.b32 %r9, %t, 3;",
+    "tiles": "shr.u32 %r9, %t, 3; mad.lo.u32 %r9, %r9, -4, %t;",
+    "apart": "shl.b32 %r9, %t, 1;",
+    "anywhere": "mul.lo.u32 %r9, %t, 37; and.b32 %r9, %r9, 63;",
+}
+WORDS = 1024
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    monkeypatch.setattr(tiers, "AT_ONCE", True)
+
+
+class Writer:
+    """Writes a loop: %d1 to %d3 are addresses in global memory, %r10 and %r11 in shared, %r1 to %r5 values."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.regular = seed % 3 != 0
+        shapes = list(SHAPES)[:-2] if self.regular else list(SHAPES)
+        self.shape = {name: self.rng.choice(shapes) for name in ("%d1", "%d2", "%r10")}
+
+    def guard(self) -> str:
+        return self.rng.choice(["", "", "", "@%p1 ", "@!%p2 "])
+
+    def value(self) -> str:
+        return f"%r{self.rng.randint(1, 5)}"
+
+    def load(self) -> str:
+        place = self.rng.choice(["%d1", "%d2", "%r10", "%r11"])
+        space = "shared" if place[1] == "r" else "global"
+        imm = 4 * self.rng.randint(0, 20)
+        return f"{self.guard()}ld.{space}.u32 {self.value()}, [{place}+{imm}];"
+
+    def work(self) -> str:
+        text = self.rng.choice(["add.u32", "xor.b32", "mul.lo.u32", "min.s32"])
+        return f"{self.guard()}{text} {self.value()}, {self.value()}, {self.value()};"
+
+    def grow(self, place: str) -> str:
+        step = self.rng.choice(["4", "64", "%d5", "-4", "8" if self.regular else "%d6"])
+        return f"add.s64 {place}, {place}, {step};"
+
+    def body(self) -> str:
+        rng, lines = self.rng, []
+        for place, shape in self.shape.items():
+            lines.append(SHAPES[shape])
+            if place[1] == "d":
+                lines.append(f"mul.wide.u32 {place}, %r9, 4; add.u64 {place}, {place}, %in;")
+            else:
+                lines.append(f"shl.b32 {place}, %r9, 2;")
+        lines += ["mov.u64 %d5, 128; and.b32 %r8, %t, 4; cvt.u64.u32 %d6, %r8;"]  # alike in all lanes, and not
+        lines += ["mov.u32 %r7, tile; shl.b32 %r11, %t, 2; add.u32 %r11, %r11, %r7;"]
+        lines += ["st.shared.u32 [%r11], %t; st.shared.u32 [%r11+128], %r11;"]
+        lines += [SHAPES[rng.choice(["row", "mirror", "apart"])], "mul.wide.u32 %d3, %r9, 4; add.u64 %d3, %d3, %out;"]
+        lines += [SHAPES[rng.choice(list(SHAPES))], "mov.u32 %r13, %r9;"]
+        lines += [SHAPES[rng.choice(["row", "mirror", "apart"])], "add.u32 %r14, %r9, 30;"]
+        lines += [f"mad.lo.u32 %r{i}, %t, {i * 7}, {i};" for i in range(1, 6)]
+        lines += [f"setp.lt.u32 %p{i}, %r{i}, {rng.choice([0, 50, 90, 1000])};" for i in (1, 2)]
+        rounds = rng.choice(["9", "9", "%t"])
+        lines += ["mov.u32 %r12, 0;", "AGAIN:"]
+        inside = [self.load() for _ in range(rng.randint(1, 5))] + [self.work() for _ in range(rng.randint(1, 4))]
+        rng.shuffle(inside)
+        sign = rng.choice("su")
+        if rng.random() < 0.5:
+            inside.append(f"mad.wide.{sign}32 %d7, %r13, 4, %in; {self.guard()}ld.global.u32 {self.value()}, [%d7+8];")
+        if rng.random() < 0.5:
+            inside.append(f"{rng.choice(['add', 'sub'])}.u32 %r13, %r13, {rng.choice([1, 3, 16])};")
+        if rng.random() < 0.3:
+            inside.append(f"mad.wide.{sign}32 %d8, %r14, 4, %in; {self.guard()}st.global.u32 [%d8], {self.value()};")
+        lines += [*inside, *(self.grow(place) for place in ("%d1", "%d2") if rng.random() < 0.7)]
+        if rng.random() < 0.5:
+            lines.append(f"{self.guard()}st.shared.u32 [%r11], {self.value()};")
+        if rng.random() < 0.4:
+            lines.append(f"{self.guard()}st.global.u32 [%d3+8192], {self.value()};")
+        elif rng.random() < 0.5:
+            lines.append(f"{self.guard()}st.global.u32 [%out], {self.value()}; add.u64 %out, %out, 128;")
+        lines += [f"add.u32 %r12, %r12, 1; setp.lt.u32 %p3, %r12, {rounds}; @%p3 bra AGAIN;"]
+        lines += [f"st.global.u32 [%out+{128 * i}], %r{i};" for i in range(1, 6)]
+        lines += ["sub.u64 %d1, %d1, %in; cvt.u32.u64 %r1, %d1; st.global.u32 [%out+768], %r1; ret;"]
+        return "\n".join(lines)
+
+
+def outcome(engine: Any, body: str, words: int = WORDS, threads: int = 32, **options: Any) -> tuple[object, ...]:
+    """All memory behind a launch, and its count of instructions or its trap. The input is at the end of memory."""
+    memory = Memory(16384 + 4 * words)
+    out = memory.put(np.zeros(4096, np.uint32))
+    source = memory.put(np.arange(words, dtype=np.uint32) * 2654435761)
+    text = body_kernel(body, 4, ".shared .align 16 .b8 tile[512];")
+    launch = launch_of(text, memory, [out, source], block=(threads, 1, 1), **options)
+    try:
+        ending: object = engine.run(launch).instructions
+    except Trap as trap:
+        return (str(trap),)
+    return ending, memory.bytes.tobytes()
+
+
+@rows("seed", [*range(60)], share=6)
+def test_random_loops(seed: int) -> None:
+    body = Writer(seed).body()
+    words = 120 if seed % 5 == 0 else WORDS  # in some, loops leave memory
+    threads = (32, 32, 32, 21, 9)[seed % 5]
+    expected = outcome(reference, body, words, threads)
+    assert outcome(native, body, words, threads) == expected, body
+    assert outcome(native, body, words, threads, seed=1) == expected, body
+
+
+def _launch(shape: str, **options: Any) -> list[tuple[int, int]]:
+    """Of each region of a kernel that was launched: misses that it has not made up for, and bytes behind it."""
+    body = f"""{SHAPES[shape]} mul.wide.u32 %d1, %r9, 4; add.u64 %d1, %d1, %in; mov.u32 %r1, 0; mov.u32 %r2, 0;
+        AGAIN: ld.global.u32 %r3, [%d1]; add.u32 %r1, %r1, %r3; add.s64 %d1, %d1, 4;
+        add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 40; @%p1 bra AGAIN;
+        st.global.u32 [%out], %r1; ret;"""
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    source = np.arange(200, dtype=np.uint32)
+    launch: Launch = launch_of(body_kernel(body, 4), memory, [out, memory.put(source)], **options)
+    launch.program.cache.clear()
+    native.run(launch)
+    (encoded,) = launch.program.cache.values()
+    word = {"row": lambda t: t, "point": lambda t: 5, "apart": lambda t: 2 * t}[shape]
+    assert memory.get(out, np.uint32, 32).tolist() == [int(source[word(t) : word(t) + 40].sum()) for t in range(32)]
+    return [
+        (RECORD.read(encoded.code, 64 * at, "s1"), op.imm)
+        for at, op in enumerate(encoded.operations)
+        if op is not None and op.kind == "run" and op.imm
+    ]
+
+
+def test_usual_shapes_are_served():
+    for shape in ("row", "point"):
+        assert [misses for misses, _ in _launch(shape)] == [0]
+
+
+def test_unusual_shapes_are_left_alone():
+    ((misses, bytes_),) = _launch("apart")
+    assert misses > 0 and bytes_ == 64 * 2  # the load, and a run of the rest
+
+
+def test_compiled_once_it_pays(monkeypatch):
+    """A program runs without its regions, and with them once they are there."""
+    monkeypatch.setattr(tiers, "AT_ONCE", False)
+    monkeypatch.setattr(tiers, "PAYS", 7000)  # one launch has 5,000
+    monkeypatch.setattr(tiers.library, "at_hand", lambda ops: False)
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    body = "AGAIN: ld.global.u32 %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 39; @%p1 bra AGAIN;"
+    launch = launch_of(
+        body_kernel(f"{body} st.global.u32 [%out], %r2; ret;", 4), memory, [out, memory.put(np.ones(1, np.uint32))]
+    )
+    handlers, counts = [], []
+    for _ in range(3):
+        counts.append(native.run(launch).instructions)
+        tiers.settle()
+        (encoded,) = launch.program.cache.values()
+        ((place,),) = encoded.regions.places.values()
+        handlers.append(RECORD.read(encoded.code, 64 * place, "handler"))
+        assert memory.get(out, np.uint32, 32).tolist() == [39] * 32
+    assert handlers[0] != handlers[1] == handlers[2]
+    assert len(set(counts)) == 1
+
+
+def test_the_end_of_memory():
+    """Regions do not look beyond it, even where a vector would; nor at addresses that are not aligned."""
+    for beyond in (-4, 0, 2, 4):
+        body = f"""mul.wide.u32 %d1, %t, 4; add.u64 %d1, %d1, %in; add.u64 %d1, %d1, {4 * (WORDS - 32) + beyond};
+            mov.u32 %r2, 0; AGAIN: ld.global.u32 %r3, [%d1]; add.u32 %r1, %r1, %r3;
+            add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3; @%p1 bra AGAIN;
+            st.global.u32 [%out], %r1; ret;"""
+        expected = outcome(reference, body)
+        assert outcome(native, body) == expected
+        assert ("trap" in str(expected[0])) == (beyond > 0)
+
+
+def test_slices_end_as_they_would(monkeypatch):
+    body = Writer(1).body()
+    expected = outcome(reference, body)
+    for slice_ in (1, 9, 100):
+        monkeypatch.setattr(worker, "WARP_SLICE", slice_)
+        assert outcome(native, body) == expected
+
+
+@pytest.mark.parametrize("access", ["ld.volatile.global.u32", "ld.acquire.gpu.global.u32", "ld.relaxed.gpu.global.u32"])
+def test_accesses_that_others_wait_for_stay_outside(access):
+    body = f"AGAIN: {access} %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 9; @%p1 bra AGAIN; ret;"
+    formed = runs.form_runs(lowered(body_kernel(body, 4)), everywhere=False, regions=True)
+    assert [op.kind for op in formed[1]][:1] == ["ld"]
+
+
+def test_no_load_moves_over_a_store():
+    """A load behind a store to the same space begins another region."""
+    body = """AGAIN: ld.global.u32 %r1, [%in]; st.global.u32 [%out], %r1; ld.global.u32 %r2, [%in];
+        ld.shared.u32 %r4, [%r5]; add.u32 %r3, %r2, %r4; setp.lt.u32 %p1, %r3, 9; @%p1 bra AGAIN; ret;"""
+    formed = runs.form_runs(lowered(body_kernel(body, 4, ".shared .b32 s[4];")), everywhere=False, regions=True)
+    assert [[step.kind for step in op.detail.steps][:2] for op in formed[1] if op.kind == "run" and op.imm] == [
+        ["ld", "st"],
+        ["ld", "ld"],
+    ]
