@@ -183,6 +183,9 @@ class Timeline:
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         self._begin().transacted(at, cta, offset, size)
 
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        self._begin().signalled(at, cta, offset)
+
     def issued(self, claim: Claim) -> None:
         self._begin().issued(claim)
 

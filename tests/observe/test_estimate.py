@@ -10,6 +10,8 @@ import pytest
 
 import ptxtools
 from ptxtools.observe.estimate import Estimate, KernelEstimate, as_dict, as_json
+from ptxtools.observe.profile import Profile
+from ptxtools.observe.profile_html import as_html
 from ptxtools.sim.limits import LIMITS
 from ptxtools.sim.rates import ISSUES, RATES
 from tests.rows import rows
@@ -88,7 +90,7 @@ def test_a_load_waits_for_dram_and_a_second_one_for_l2() -> None:
     kernel = one(body, np.zeros(4, np.uint64))
     loads = A100.dram_latency + A100.l2_latency
     assert kernel.path == pytest.approx(loads + 3 * A100.alu_latency, abs=8)
-    assert kernel.waits["results"] == pytest.approx(loads, abs=12)
+    assert kernel.waits["global memory"] == pytest.approx(loads, abs=12)
 
 
 def test_a_barrier_waits_for_the_last() -> None:
@@ -96,6 +98,7 @@ def test_a_barrier_waits_for_the_last() -> None:
     body = "setp.ge.u32 %p, %t, 32; @%p bra L;" + "fma.rn.f32 %f1, %f1, %f1, %f1;" * 100 + "L: bar.sync 0;"
     kernel = one(body, block=64)
     assert kernel.path == pytest.approx(100 * A100.alu_latency + A100.shared_latency, abs=20)
+    assert set(kernel.waits) == {"barriers", "arithmetic"}
     assert kernel.waits["barriers"] == pytest.approx(100 * A100.alu_latency / 2, abs=12)
 
 
@@ -160,3 +163,18 @@ def test_json() -> None:
     (kernel,) = json.loads(as_json(estimate))["kernels"]
     assert kernel["bound"] == "latency" and kernel["cycles"] == estimate.kernels[0].cycles
     assert set(RATES) <= set(LIMITS)
+
+
+def test_the_page_of_a_profile_shows_the_time_by_reason() -> None:
+    profile, estimate = Profile(), Estimate()
+    text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a) { .reg .u64 %a, %b;"
+    text += "ld.param.u64 %a, [a]; ld.global.u64 %b, [%a]; st.global.u64 [%a], %b; bar.sync 0; ret; }"
+    device = ptxtools.Device(observers=[profile, estimate])
+    device.launch(ptxtools.loads(text)["k"], 2, 64, [np.zeros(1, np.uint64)])
+    page = as_html(profile, lambda name: None, estimate)
+    (kernel,) = estimate.kernels
+    assert f"in a model: {kernel.cycles:,.0f} cycles, " in page
+    assert f"<td>{kernel.waits['global memory']:,.0f}</td>" in page
+    assert kernel.waits["global memory"] == pytest.approx(A100.dram_latency, rel=0.5)
+    assert any("as it is written" in note for note in profile.kernels[0].notes)
+    assert "in a model" not in as_html(profile, lambda name: None)
