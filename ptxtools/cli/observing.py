@@ -47,7 +47,7 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "standard output."}),
     ("--timeline-events", "timeline_events", {
         "metavar": "N", "type": click.IntRange(min=1), "help": "The most events of a grid in a timeline; further "
-        "ones are left out and counted (16384)."}),
+        "ones are left out and counted (8192)."}),
     ("--profile-compare", "profile_compare", {
         "metavar": "A.json B.json", "nargs": 2, "help": "Show what differs between two profiles; runs nothing."}),
 )  # fmt: skip

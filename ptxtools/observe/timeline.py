@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 
 #: Events of a grid, of warps and of asynchronous work, that a timeline has at most.
-MOST = 1 << 14
+MOST = 1 << 13
 #: Rows of the log that are kept of grids that have ended.
 _KEPT = 1 << 20
 _LOGGED = ("begin", "exit", "arrive", "leave")
