@@ -35,11 +35,13 @@ _EXAMPLES = examples(
     "ptx-lint --requirements kernel.ptx        # lowest .version and .target",
     "ptx-lint --format sarif kernel.ptx > findings.sarif",
     "ptx-lint --select PTX1,PTX2 --strict kernel.ptx",
-    "ptx-lint --exclude third_party build     # all *.ptx and *.ptxo below build",
+    "ptx-lint --exclude third_party build     # all PTX, containers and NVVM IR below build",
     "ptx-lint --reformat kernel.ptx           # --check-format: only say which files differ",
     "ptx-lint --nvvm-dialect 7 kernel.ll",
     "ptx-lint --explain PTX301",
 )
+#: Options for which folders are not searched for NVVM IR.
+_ONLY_PTX = ("reformat", "check_format", "requirements")
 
 
 @click.command(name="ptx-lint", context_settings=CONTEXT_SETTINGS, epilog=_EXAMPLES,
@@ -75,15 +77,15 @@ def command(**options: Any) -> int:
     """Find what is wrong, hazardous, not portable or slow in PTX.
 
     FILES are PTX text, containers, binaries that embed PTX, or NVVM IR, which is held against its own specification;
-    - is standard input; for a folder, all *.ptx and *.ptxo files in it and below are checked. The exit status is 1 if a
-    file has an error (with --strict: any finding), 2 if one cannot be read.
+    - is standard input; for a folder, all *.ptx, *.ptxo, *.ll and *.bc in it and below are checked, but for LLVM IR for
+    other machines. The exit status is 1 if a file has an error (with --strict: any finding), 2 if one cannot be read.
     """
     if options["explain"] is not None:
         return _explain(options["explain"], options)
     if options["lsp"]:
         return _serve()
     settings = SettingsFinder(options)
-    names, failures = _files(input_names(options["files"]), settings)
+    names, failures = _files(input_names(options["files"]), settings, not any(options[one] for one in _ONLY_PTX))
     format_ = settings.format(names)
     if options["reformat"] or options["check_format"]:
         from .formatting import reformat_files
@@ -129,13 +131,13 @@ def command(**options: Any) -> int:
     return max(status, print_reports(reports, options, format_, failures))
 
 
-def _files(names: Sequence[str], settings: SettingsFinder) -> tuple[list[str], list[Unreadable]]:
+def _files(names: Sequence[str], settings: SettingsFinder, nvvm: bool) -> tuple[list[str], list[Unreadable]]:
     """The files to check, including those in folders; and the folders that cannot be listed."""
     if not any(os.path.isdir(name) for name in names):
         return list(names), []
     from .folders import expanded
 
-    return expanded(names, settings)
+    return expanded(names, settings, nvvm)
 
 
 def main() -> NoReturn:

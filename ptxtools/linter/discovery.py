@@ -1,4 +1,4 @@
-"""The files of a folder: all `*.ptx` and `*.ptxo` in it and below, except excluded ones."""
+"""The files of a folder: those with certain endings in it and below, except excluded ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from fnmatch import translate
 from functools import lru_cache
 
-SUFFIXES = (".ptx", ".ptxo")
+#: Endings of PTX and its containers, and of NVVM IR.
+PTX, NVVM = (".ptx", ".ptxo"), (".ll", ".bc")
 #: The default exclusions: version control, environments, caches. Build folders are searched, since compilers generate
 #: PTX.
 DEFAULT = (
@@ -38,9 +39,8 @@ class Exclusion:
         return any(pattern.fullmatch(relative) for pattern in self._paths)
 
 
-def files_below(
-    folder: str, exclusion_in: Callable[[str], Exclusion], unreadable: Callable[[OSError], None]
-) -> Iterator[str]:
+def files_below(folder: str, exclusion_in: Callable[[str], Exclusion], unreadable: Callable[[OSError], None],
+                endings: tuple[str, ...] = PTX) -> Iterator[str]:  # fmt: skip
     """The files of a folder by name, followed by those in its subfolders; links to folders are not followed.
 
     exclusion_in: the exclusions of a folder; unreadable: called with the error for each folder that cannot be listed.
@@ -58,10 +58,10 @@ def files_below(
         if entry.is_dir(follow_symlinks=False):
             if not exclusion.holds(path):
                 inner.append(path)
-        elif entry.name.endswith(SUFFIXES) and entry.is_file() and not exclusion.holds(path):
+        elif entry.name.endswith(endings) and entry.is_file() and not exclusion.holds(path):
             yield path
     for path in inner:
-        yield from files_below(path, exclusion_in, unreadable)
+        yield from files_below(path, exclusion_in, unreadable, endings)
 
 
 @lru_cache

@@ -10,7 +10,6 @@ from ptxtools.linter.suppress import chosen, suppressed
 
 #: What comments of LLVM assembly begin with.
 _COMMENT = ";"
-BITCODE = "NVVM102"
 
 
 def lint(data: str | bytes, name: str = "<memory>", *, dialect: str | None = None, target: str | None = None,
@@ -27,13 +26,16 @@ def lint(data: str | bytes, name: str = "<memory>", *, dialect: str | None = Non
 def findings_in(data: str | bytes, name: str, *, dialect: str | None = None, targets: Sequence[str] = (),
                 select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Diagnostic]:  # fmt: skip
     """As `lint`; a finding that does not apply to all of several targets names its target."""
+    from .bitcode.source import Disassembly, disassembly
     from .lower import is_bitcode
 
-    if isinstance(data, bytes) and is_bitcode(data):
-        message = "the rules of NVVM IR are checked on its text: disassemble the bitcode first (llvm-dis)"
-        return chosen([Diagnostic(BITCODE, message, source=Source("", name))], select, ignore)
+    source: Source
     try:
-        text = data if isinstance(data, str) else decode(data, name)
+        if isinstance(data, bytes) and is_bitcode(data):
+            source = disassembly(data, name)
+            dialect = dialect or source.dialect
+        else:
+            source = Source(data if isinstance(data, str) else decode(data, name), name)
     except PtxError as error:
         return chosen(error.diagnostics, select, ignore)
     from .rules import verify
@@ -41,7 +43,7 @@ def findings_in(data: str | bytes, name: str, *, dialect: str | None = None, tar
     found: list[Diagnostic] = []
     alike: dict[tuple[object, ...], list[Diagnostic]] = {}
     for target in targets or (None,):
-        each = verify(text, name, dialect=dialect, target=target)
+        each = verify(source, dialect=dialect, target=target)
         if len(targets) < 2:
             found = each
             break
@@ -54,4 +56,8 @@ def findings_in(data: str | bytes, name: str, *, dialect: str | None = None, tar
             group = group[:1]
         found += group
     found = chosen(found, select, ignore)
+    if isinstance(source, Disassembly):
+        for one in found:
+            one.origin = source.origin(one.span[0])
+        return found
     return sorted(suppressed(found, found[0].source, _COMMENT) if found else [], key=lambda one: (one.span, one.code))

@@ -1,14 +1,21 @@
 """Bitcode: what it says of itself, damaged or not, and that it is lowered like its text."""
 
 import random
+import tarfile
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
 
 import ptxtools
+from ptxtools.cli.lint import command as lint_command
 from ptxtools.nvvm import Lowering, lower
 from ptxtools.nvvm.bitcode import BitcodeError, facts_of
+from ptxtools.nvvm.bitcode.module import disassembled
+from ptxtools.nvvm.lint import findings_in
+from tests.rows import rows
 
 DATA = Path(__file__).parents[2] / "testdata" / "nvvm"
 TYPED, OPAQUE = [(8, [0, 1])], [(25, [1])]
@@ -57,14 +64,14 @@ class Bits:
         return b"BC\xc0\xde" + self.value.to_bytes(self.count // 8, "little")
 
 
-def bitcode(types, producer="LLVM7.0.1"):
-    """An empty module with a table of types."""
+def bitcode(types, producer="LLVM7.0.1", tail=()):
+    """A module with a table of types, and records behind it."""
     bits = Bits()
     bits.block(13, (1, list(producer.encode())), (2, [0]))
     group = (3, [1, 1 << 31, 3, *b"cold-path\0", 4, *b"target-cpu\0", *b"sm_80\0", 1, 1, 8, 0, 5, 3, *b"last\0"])
     table = [(1, [2 + len(types)]), (7, [32]), (2, []), *types]
     bits.block(8, (1, [1]), lambda b: b.block(10, group), lambda b: b.block(17, *table),
-               (2, list(b"nvptx64-nvidia-cuda")), (16, list(b"k.cu")))  # fmt: skip
+               (2, list(b"nvptx64-nvidia-cuda")), (16, list(b"k.cu")), *tail)  # fmt: skip
     return bits.bytes()
 
 
@@ -117,3 +124,84 @@ def test_llvm_reads_the_same():
         lower(data[: len(data) // 2 & ~3], "k.bc")
     (finding,) = caught.value.diagnostics
     assert finding.file == "k.bc" and finding.help[-1].startswith("the bitcode is damaged: ")
+
+
+# --- the rules --------------------------------------------------------------------------------------------------------
+
+#: What LLVM's disassembler upgrades or drops, and the records still have.
+STRICTER = {
+    ("function attributes", "7"): (["NVVM221"], []),  # "null-pointer-is-valid" became a word of its own
+    ("zeroext of a float", "modern"): ([], ["NVVM118"]),  # attributes that do not fit are dropped
+}
+
+
+@cache
+def recorded():
+    """(name, dialect, codes, bitcode) of the cases that LLVM assembles."""
+    rows = [line.split(" | ") for line in (DATA / "bitcode.txt").read_text().splitlines()[1:]]
+    with tarfile.open(DATA / "bitcode.tar.xz") as archive:
+        members = [archive.extractfile(member).read() for member in archive]
+    return [(name, dialect.rstrip(" |"), codes[0].split() if codes else [], data)
+            for (name, dialect, *codes), data in zip(rows, members, strict=True)]  # fmt: skip
+
+
+@rows("name, dialect, codes, data", recorded, ids=lambda value: value if isinstance(value, str) else "", share=4)
+def test_bitcode_is_held_against_the_rules_as_its_text(name, dialect, codes, data):
+    """Recorded by tools/nvvm_bitcode.py: the findings in LLVM's own disassembly."""
+    lost, kept = STRICTER.get((name, dialect), ([], []))
+    found = Counter(one.code for one in findings_in(data, name, dialect=dialect))
+    assert found == Counter(codes) - Counter(lost) + Counter(kept)
+
+
+def test_both_dialects_are_recorded():
+    assert Counter(dialect for _, dialect, _, _ in recorded()) == {"7": 141, "modern": 147}
+
+
+def test_llvm_reads_what_is_written():
+    """The text that the rules see is LLVM's assembly, and says the same."""
+    module = llvm.parse_assembly((DATA / "kernels18.ll").read_text())
+    again = llvm.parse_assembly(disassembled(module.as_bitcode()).text)
+    theirs, mine = (
+        [str(one).strip() for function in each.functions for block in function.blocks for one in block.instructions]
+        for each in (module, again)
+    )
+    assert theirs == mine and len(theirs) > 60
+
+
+def test_findings_name_function_instruction_and_source(tmp_path, capsys):
+    path = tmp_path / "k.bc"
+    path.write_bytes(llvm.parse_assembly((DATA / "triton_style.ll").read_text()).as_bitcode())
+    assert lint_command.main([str(path), "--select", "NVVM230"], standalone_mode=False) == 1
+    said = capsys.readouterr().out
+    assert f"{path}(@add_kernel):9:" in said and "ld.global.b32 { $0 }, [ $1 + 0 ];" in said
+    assert "source: add.py:15" in said
+
+
+def test_damaged_bitcode_has_findings_and_no_traceback():
+    """Bits that are flipped, bytes that are dropped or inserted, ends that are missing; the seed is fixed."""
+    draw, seen = random.Random(7), Counter()
+    texts = [data for _, _, _, data in recorded()]
+    for _ in range(160):
+        data = bytearray(draw.choice(texts))
+        for _ in range(draw.randint(1, 3)):
+            at = draw.randrange(4, len(data))
+            kind = draw.random()
+            if kind < 0.6:
+                data[at] ^= 1 << draw.randrange(8)
+            elif kind < 0.9:
+                data[at : at + draw.randint(0, 4)] = draw.randbytes(draw.randint(0, 4))
+            else:
+                data = data[: max(at, 8)]
+        found = findings_in(bytes(data), "k.bc")
+        assert all(one.message and one.file and one.line > 0 and one.column > 0 for one in found)
+        seen["NVVM102" in {one.code for one in found}] += 1
+    assert seen[True] > 20 and seen[False] > 20
+
+
+def test_records_that_would_never_end_are_refused():
+    """A type and a constant that contain the one before twice, forty times over; a type in itself."""
+    wide = [(18, [0, n + 2, n + 2]) for n in range(40)]  # i32 and void come first
+    with pytest.raises(BitcodeError, match="too large"):
+        disassembled(bitcode([(8, [0, 0]), *wide], tail=[(7, [42, 3, 0, 0, 0, 0])]))
+    with pytest.raises(BitcodeError, match="contains itself"):
+        disassembled(bitcode([(18, [0, 2])], tail=[(7, [2, 3, 0, 0, 0, 0])]))

@@ -28,7 +28,7 @@ def test_every_case_has_its_findings_at_its_level():
 
 
 def test_every_rule_has_a_case():
-    # NVVM102 is bitcode, NVVM104 the target: tests of their own
+    # NVVM102 is damaged bitcode, NVVM104 the target: tests of their own
     had = {code for _, codes, _, _ in cases() for code in codes}
     assert set(LEVELS) - had == {"NVVM102", "NVVM104"}
 

@@ -6,9 +6,8 @@ PAGES = """
 A statement does not have the form that LLVM's language reference gives it. Reading goes on with the next line of a
 body, or the next statement of the module, so one run shows all of them.
 
-# NVVM102 | bitcode, whose rules are not checked | 1 | illegal
-The rules of NVVM IR are checked on text, since LLVM upgrades bitcode when it reads it. Disassemble the module with
-the llvm-dis of the LLVM that wrote it. `ptx-as` and `ptx-run` take bitcode as it is.
+# NVVM102 | bitcode that cannot be read | LLVM | illegal
+The bitcode ends too early, is damaged, or has records that no LLVM up to 22 writes. The message names the byte.
 
 # NVVM103 | text of the other dialect | 1 | illegal
 The module is in one dialect of NVVM IR and uses what only the other has: opaque pointers (`ptr`), `poison` and

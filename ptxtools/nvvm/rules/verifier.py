@@ -22,10 +22,9 @@ from .instructions import check_instruction
 _ARCH = re.compile(r"(?:sm|compute)_(\d+)[af]?")
 
 
-def verify(
-    text: str, name: str = "<memory>", *, dialect: str | None = None, target: str | None = None
-) -> list[Diagnostic]:
-    """The findings about a module of LLVM assembly, by position.
+def verify(text: str | Source, name: str = "<memory>", *, dialect: str | None = None,
+           target: str | None = None) -> list[Diagnostic]:  # fmt: skip
+    """The findings about a module of LLVM assembly, by position. text: or a source that has it, and its own name.
 
     dialect: "7" or "modern", None for the one that the text is in; target: "sm_90a", None if none is meant: then no
     rule asks for an architecture. Raises ValueError for an unknown dialect or target.
@@ -36,7 +35,7 @@ def verify(
     if target and not arch:
         raise ValueError(f"unknown target '{target}'; such as sm_90a")
     with CollectorOff():
-        context = _verified(Source(text, name), dialect, int(arch[1]) if arch else 0)
+        context = _verified(Source(text, name) if isinstance(text, str) else text, dialect, int(arch[1]) if arch else 0)
     return sorted(_once(context.found), key=lambda one: (one.span, one.code))
 
 

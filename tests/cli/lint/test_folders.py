@@ -76,7 +76,18 @@ def test_links_to_folders_are_not_followed(tree):
 
 def test_nothing_to_check_is_said(lint):
     lint.put("empty/readme", "")
-    assert lint("empty") == (0, "", "ptx-lint: warning: empty: the folder has no *.ptx or *.ptxo files\n")
+    assert lint("empty") == (0, "", "ptx-lint: warning: empty: the folder has no *.ptx, *.ptxo, *.ll or *.bc files\n")
+
+
+def test_nvvm_ir_is_found_but_not_that_of_other_machines(lint):
+    bad = 'target triple = "nvptx64-nvidia-cuda"\ndefine void @f() {\n  fence seq_cst\n  ret void\n}\n'
+    lint.put("k.ll", bad)
+    lint.put("host.ll", bad.replace("nvptx64-nvidia-cuda", "x86_64-pc-linux-gnu"))
+    lint.put("sums.bc", "scale=3; 1/3\n")
+    lint.put("damaged.bc", b"BC\xc0\xde")
+    assert found(lint, ".", "--select", "NVVM102,NVVM304") == (1, ["damaged.bc", "k.ll"])
+    assert lint("--check-format", ".")[:2] == (0, "")
+    assert found(lint, "host.ll", "--select", "NVVM304")[1] == ["host.ll"]
 
 
 def test_a_folder_that_cannot_be_listed(tree, monkeypatch):
