@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import llvmlite.binding
 import numpy as np
 import pytest
 
@@ -94,6 +95,20 @@ def test_the_commands_take_it(folder, capsys):
     text = capsys.readouterr().out
     assert "\n.version 8.7\n.target sm_100a\n" in text and ".entry vecadd(" in text
     assert ptxtools.lint(text, select=["PTX1", "PTX2", "PTX3", "PTX4"]) == []
+
+
+def test_the_dialect_that_is_meant(folder, capsys):
+    """Pointers of the other one are an error, of text and bitcode, for the commands and for `lower`."""
+    assert exit_status(run, "ptx-run", ["k.ll", "--nvvm-dialect", "7", "--list"]) == 0
+    assert exit_status(assemble, "ptx-as", ["k.ll", "--nvvm-dialect", "modern"]) == 1
+    assert "k.ll:19:26: error: the modern dialect has no typed pointers [NVVM103]" in capsys.readouterr().err
+    modern = (DATA / "kernels18.ll").read_text()
+    for data in (modern, llvmlite.binding.parse_assembly(modern).as_bitcode()):
+        with pytest.raises(ptxtools.PtxError, match=r"dialect of LLVM 7 has no opaque pointers.*NVVM103"):
+            lower(data, "k", Lowering(dialect="7"))
+        assert lower(data, "k", Lowering(dialect="modern", locations=False))
+    with pytest.raises(ValueError, match="unknown dialect '8'"):
+        lower(modern, "k", Lowering(dialect="8"))
 
 
 def test_launch_files_take_it(folder, capsys):
