@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ptxtools.isa.targets import FIRST_VERSION, chip_of
 from ptxtools.semantics.generations import generation_of
 from ptxtools.sim.limits import KIB, LIMITS, WITHOUT_LIMITS, DeviceLimits
+from ptxtools.sim.rates import RATES
 
 _HEAD = """# Devices
 
@@ -62,11 +63,32 @@ def _table(columns: tuple[_Column, ...]) -> list[str]:
     ]
 
 
+def _rates() -> list[str]:
+    """Rates and latencies, for estimates."""
+    columns = (
+        "clock", "dram", "l2", "fp32", "half", "alu", "fp64", "special", "convert", "tensor", "alu_latency",
+        "fp64_latency", "special_latency", "tensor_latency", "shared_latency", "l2_latency", "dram_latency",
+    )  # fmt: skip
+    titles = [name.replace("_latency", " latency") for name in columns]
+    return [
+        "## Rates and latencies", "",
+        "For `--estimate` ([estimating.md](estimating.md)) and rooflines, from `ptxtools/sim/rates.py`, whose",
+        "docstring has the sources. Clock in MHz, DRAM in GB/s, L2 in bytes in a cycle of the chip; pipes in threads,",
+        "tensor in multiplications of f16, in a cycle of an SM; latencies in cycles.", "",
+        f"| device | {' | '.join(titles)} | latencies of |",
+        "|---" * (len(titles) + 2) + "|",
+        *(
+            f"| {row.name} | {' | '.join(str(getattr(row, name)) for name in columns)} | {row.like or row.name} |"
+            for row in RATES.values()
+        ),
+    ]  # fmt: skip
+
+
 def device_page() -> str:
     """What every device holds and takes, and which targets have none."""
     lines = [_HEAD, "## Limits of an SM", "", *_table(_HOLDS), "", "## Limits of a CTA and a launch", ""]
     lines += [*_table(_TAKES), "", "Blocks have at most 1024 x 1024 x 64 threads, on sm_1x 512 x 512 x 64.", ""]
-    lines += ["## Targets without a device", ""]
+    lines += [*_rates(), "", "## Targets without a device", ""]
     for name, reason in WITHOUT_LIMITS.items():
         names = [target for target in FIRST_VERSION if target.rstrip("af") == name]
         lines.append(f"- {', '.join(names)}: {reason}.")

@@ -2,9 +2,10 @@
 reason, and every outcome of the simulator, over many seeds, with strong and weak memory, is
 allowed.
 
-    python tools/sweep_litmus.py [--seeds N] [PATTERN]
+    python tools/sweep_litmus.py [--seeds N] [--reach N] [PATTERN]
 
-Prints what fails and a table of the verdicts; exits 1 if anything fails.
+Prints what fails and a table of the verdicts; exits 1 if anything fails. With `--reach N` prints, too, for tests of two
+and three threads, what is allowed and not reached by weak memory in N copies.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from ptxtools.model.executions import nearest, run  # noqa: E402
 from tests.model.simulated import Kernel, TranslationError  # noqa: E402
 from tests.model.suite import FILES, loaded, verdicts  # noqa: E402
 from tests.model.test_simulator import HANGS  # noqa: E402
+
+#: Copies of a test in one launch.
+COPIES = 20
 
 
 def verdict(path: Path, version: str) -> str:
@@ -50,20 +54,42 @@ def strange_outcomes(path: Path, seeds: int) -> Iterator[str]:
     except TranslationError:
         return
     allowed = run(loaded(path), unroll=3)
-    for memory, seed in itertools.product(("strong", "weak"), range(seeds)):
-        outcome = kernel.outcome(seed, allowed.names, memory_model=memory)
-        if outcome not in allowed.states:
-            final = dict(zip(allowed.names, outcome, strict=True))
-            yield f"{path.stem}: the simulator reaches {final}, seed {seed}, {memory} memory"
+    for memory, seed in itertools.product(("strong", "weak"), range(-(-seeds // COPIES))):
+        for outcome in kernel.outcomes(seed, allowed.names, COPIES, memory_model=memory):
+            if outcome not in allowed.states:
+                final = dict(zip(allowed.names, outcome, strict=True))
+                yield f"{path.stem}: the simulator reaches {final}, seed {seed}, {memory} memory"
+
+
+def unreached(path: Path, copies: int) -> tuple[int, int, list[str]] | None:
+    """How many outcomes the model allows of a test, how many weak memory reaches, and the others."""
+    test = loaded(path)
+    try:
+        kernel = Kernel(test)
+    except TranslationError:
+        return None
+    if not 2 <= len(test.threads) <= 3:
+        return None
+    allowed = run(test, unroll=3)
+    seen: set[tuple[int, ...]] = set()
+    for seed in range(-(-copies // COPIES)):
+        seen.update(kernel.outcomes(seed, allowed.names, COPIES, memory_model="weak"))
+        if seen >= set(allowed.states):
+            break
+    missing = sorted(set(allowed.states) - seen)
+    shown = [" ".join(f"{n}={v}" for n, v in zip(allowed.names, state, strict=True)) for state in missing]
+    return len(allowed.states), len(seen), shown
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--reach", type=int, default=0)
     parser.add_argument("pattern", nargs="?", default="*")
     options = parser.parse_args()
     files = [path for path in FILES if fnmatch.fnmatch(path.stem, options.pattern)]
     counts: Counter[tuple[str, str]] = Counter()
+    totals: Counter[str] = Counter()
     failures = 0
     for path in files:
         for version, stated in verdicts(path.read_text("utf-8")).items():
@@ -72,12 +98,20 @@ def main() -> int:
             if found != stated:
                 failures += 1
                 print(f"{path.stem}, model {version}: {found}, stated {stated}")
+        if path.stem not in HANGS and options.reach:
+            reached = unreached(path, options.reach)
+            totals.update(tests=1, allowed=reached[0], reached=reached[1]) if reached else None
+            if reached and reached[2]:
+                print(f"{path.stem}: {reached[1]} of {reached[0]} outcomes, not {'; '.join(reached[2])}")
         if path.stem not in HANGS:
             for line in strange_outcomes(path, options.seeds):
                 failures += 1
                 print(line)
     for version in MODELS:
         print(version, *(f"{what} {counts[version, what]}" for what in ("allowed", "forbidden", "not modelled")))
+    if options.reach:
+        reached, allowed = totals["reached"], totals["allowed"]
+        print(f"{totals['tests']} tests of two and three threads: {reached} of {allowed} outcomes reached")
     print(f"{len(files)} tests, {failures} failures")
     return 1 if failures or not files else 0
 

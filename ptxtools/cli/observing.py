@@ -1,4 +1,5 @@
-"""Options of `ptx-run` that watch a run and write what they saw to files: `--coverage`, `--profile`, `--timeline`."""
+"""Options of `ptx-run` that watch a run and write what they saw to files: `--coverage`, `--profile`,
+`--estimate`, `--timeline`."""
 
 from __future__ import annotations
 
@@ -14,12 +15,14 @@ from .common import STDIN, Failure, read_input
 
 if TYPE_CHECKING:
     from ptxtools.observe.coverage import Coverage
+    from ptxtools.observe.estimate import Estimate
     from ptxtools.observe.profile import Profile
 
 T = TypeVar("T")
 #: Writes what an observer saw.
 Write = Callable[[], None]
-#: How names of profiles end.
+#: How names of estimates and of profiles end.
+_ESTIMATES = (".txt", ".json")
 _PROFILES = (".html", ".htm", ".json", ".txt")
 #: Bytes of a source file that is shown beside the PTX.
 _MOST_SOURCE = 4 << 20
@@ -35,6 +38,10 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "metavar": "[FILE]", "multiple": True, "is_flag": False, "flag_value": STDIN,
         "help": "Count instructions, divergence, sectors, bank conflicts and registers by line: a table on standard "
         "output, or in FILE: .html, .json, .txt. May be repeated."}),
+    ("--estimate", "estimate", {
+        "metavar": "[FILE]", "multiple": True, "is_flag": False, "flag_value": STDIN,
+        "help": "Estimate the time on the chip with a first-order model, and what bounds it: text on standard output, "
+        "or in FILE: .txt, .json. May be repeated."}),
     ("--timeline", "timeline", {
         "metavar": "FILE.json", "help": "Write when warps run, wait and issue asynchronous work, for Perfetto; - for "
         "standard output."}),
@@ -58,7 +65,7 @@ def watched(options: dict[str, Any], run: Callable[[list[object]], T]) -> T:
     interrupted."""
     observers: list[object] = []
     writes: list[Write] = []
-    for begin in (_coverage, _profile, _timeline):
+    for begin in (_coverage, _profile, _estimate, _timeline):
         begin(options, observers, writes)
     try:
         return run(observers)
@@ -161,6 +168,34 @@ def compare_profiles(paths: tuple[str, str]) -> None:
         except ProfileError as error:
             raise Failure(f"{path}: {error}") from None
     write_text(STDIN, comparison(*found))
+
+
+# --- estimates --------------------------------------------------------------------------------------------------------
+
+
+def _estimate(options: dict[str, Any], observers: list[object], writes: list[Write]) -> None:
+    if not options["estimate"]:
+        return
+    from ptxtools.observe.estimate import Estimate
+
+    for path in options["estimate"]:
+        if path != STDIN and not path.endswith(_ESTIMATES):
+            reason = f"'{path}': FILE ends in {' or '.join(_ESTIMATES)}; - is standard output"
+            raise click.BadParameter(reason, param_hint="--estimate")
+    estimate = Estimate()
+    observers.append(estimate)
+    writes.extend(partial(_write_estimate, estimate, path) for path in options["estimate"])
+
+
+def _write_estimate(estimate: Estimate, path: str) -> None:
+    if path.endswith(".json"):
+        from ptxtools.observe.estimate import as_json
+
+        write_text(path, as_json(estimate))
+    else:
+        from .estimating import table
+
+        write_text(path, table(estimate))
 
 
 # --- timelines --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ptxtools.launch.sweep import Axis, Outcome, Task
 
 #: What belongs to one run, and does not go with many.
-_OF_ONE_RUN = ("trace", "timeline", "coverage", "profile", "debug", "dap", "check_report")
+_OF_ONE_RUN = ("trace", "timeline", "coverage", "profile", "estimate", "debug", "dap", "check_report")
 _WIDE = 200
 
 

@@ -71,7 +71,8 @@ class FunctionFacts:
     lines: instructions in source order; items: all statements, nested scopes opened, instructions as their lines;
     reads: where each register is first read; writes: where it is first written; rewritten: registers that several
     instructions write; targets: names of labels, functions and variables that are used; oversized: integer constants
-    beyond the bounds of their operand, as (line, operand); unknowns: what `values` has for registers.
+    beyond the bounds of their operand, as (line, operand); unknowns: what `values` has for registers; keys:
+    registers by name, by the identity of the names that are visible.
     """
 
     def __init__(self, function: Function, names: Names) -> None:
@@ -84,7 +85,8 @@ class FunctionFacts:
         self.targets: set[str] = set()
         self.oversized: list[tuple[Line, int]] = []
         self.unknowns: dict[RegisterKey, Value] = {}
-        self._keys: dict[str, RegisterKey | None] = {}
+        self.keys: dict[int, dict[str, RegisterKey | None]] = {}
+        self._keys: dict[str, RegisterKey | None] = {}  # of the scope that is read
         if function.body is not None:
             self._walk(function.body, function_names(function, names))
 
@@ -122,7 +124,7 @@ class FunctionFacts:
         waiting: list[tuple[Iterator[object], Names]] = [(iter(body.items), names)]
         while waiting:
             items, names = waiting[-1]
-            self._keys = {}
+            self._keys = self.keys.setdefault(id(names), {})
             nested = self._run(items, names)
             if nested is None:
                 waiting.pop()

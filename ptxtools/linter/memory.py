@@ -92,7 +92,9 @@ def steps_of(facts: FunctionFacts) -> list[list[Step]]:
     found = []
     for number, run in enumerate(facts.runs):
         first = number == 0 and facts.function.kind == "entry" and run[0] is facts.lines[0]
-        found.append(list(_steps(Reader(facts, known), run, everybody if first else None)))
+        last = next((at for at in range(len(run), 0, -1) if run[at - 1].plan.family in STEPPING), 0)
+        # What registers hold behind the last step of a run matters to nobody.
+        found.append(list(_steps(Reader(facts, known), run[:last], everybody if first else None)) if last else [])
     return found
 
 

@@ -32,14 +32,14 @@ _DIFFERS = ("%tid", "%laneid", "%lanemask", "%clock", "%globaltimer", "#")
 
 
 class Value(NamedTuple):
-    """terms: the unknown part; each: the number added to it, one for all threads or a tuple of 64."""
+    """terms: the unknown part; each: the number added to it, one for all threads or 64; a range, where they are one."""
 
     terms: Terms
-    each: int | tuple[int, ...]
+    each: int | range | tuple[int, ...]
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        return self.each if isinstance(self.each, tuple) else (self.each,) * THREADS
+    def numbers(self) -> range | tuple[int, ...]:
+        return (self.each,) * THREADS if isinstance(self.each, int) else self.each
 
     @property
     def constant(self) -> int | None:
@@ -66,17 +66,29 @@ def plus(a: Value, b: Value, factor: int = 1) -> Value:
         for name, count in b.terms:
             found[name] = found.get(name, 0) + factor * count
         terms = tuple(sorted((name, count) for name, count in found.items() if count))
-    if isinstance(a.each, int) and isinstance(b.each, int):
-        return Value(terms, a.each + factor * b.each)
-    return Value(terms, _tuple(x + factor * y for x, y in zip(a.numbers, b.numbers, strict=True)))
+    mine, other = a.each, b.each
+    if isinstance(mine, tuple) or isinstance(other, tuple):
+        return Value(terms, _shortest(x + factor * y for x, y in zip(a.numbers, b.numbers, strict=True)))
+    first, step = (mine, 0) if isinstance(mine, int) else (mine.start, mine.step)
+    if isinstance(other, int):
+        return Value(terms, _line(first + factor * other, step))
+    return Value(terms, _line(first + factor * other.start, step + factor * other.step))
 
 
-def _tuple(numbers: Iterator[int]) -> int | tuple[int, ...]:
+def _line(first: int, step: int) -> int | range:
+    return range(first, first + THREADS * step, step) if step else first
+
+
+def _shortest(numbers: Iterator[int]) -> int | range | tuple[int, ...]:
+    """64 numbers as what they are: equal numbers are represented alike."""
     found = tuple(numbers)
-    return found[0] if found.count(found[0]) == THREADS else found
+    straight = _line(found[0], found[1] - found[0])
+    if isinstance(straight, int):
+        return straight if found.count(straight) == THREADS else found
+    return straight if found == tuple(straight) else found
 
 
-_THREAD = Value((), tuple(range(THREADS)))
+_THREAD = Value((), range(THREADS))
 _LANE = Value((), tuple(number % WARP for number in range(THREADS)))
 ZERO = Value((), 0)
 
@@ -91,17 +103,18 @@ class Reader:
     def __init__(self, facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> None:
         self._facts, self._known = facts, known
         self._now: dict[RegisterKey, Value] = {}
-        self._keys: dict[str, RegisterKey | None] = {}
+        self._keys: dict[str, RegisterKey | None] = {}  # of the scope `_names`
         self._names: object = None
         self._read: set[str] = set()
         self._renewed = False
 
     def key(self, name: str, line: Line) -> RegisterKey | None:
         if line.names is not self._names:
-            self._names, self._keys = line.names, {}
-        if name not in self._keys:
-            self._keys[name] = register_key(name, line.names)
-        return self._keys[name]
+            self._names, self._keys = line.names, self._facts.keys.setdefault(id(line.names), {})
+        key = self._keys.get(name)
+        if key is None and name not in self._keys:
+            key = self._keys[name] = register_key(name, line.names)
+        return key
 
     def of_name(self, name: str, line: Line) -> Value:
         """The value of a register, special register or variable's address, before an instruction."""
@@ -110,7 +123,8 @@ class Reader:
             found = self._now.get(key)
             if found is None:
                 found = self._known.get(key) or _of_register(self._facts, key)
-                self._read.update([term for term, _ in found.terms])
+                for term, _ in found.terms:
+                    self._read.add(term)
             return found
         if name == "%tid.x":
             return _THREAD
@@ -184,18 +198,23 @@ class Reader:
         self._now[key] = found or Value(((f"#{id(line.item)}{key[1]}", 1),), 0)
 
     def _result(self, line: Line) -> Value | None:
-        operands, family, op = line.item.operands, line.plan.family, line.plan.op
-        if op is None or len(operands) < 2 or family not in _RESULTS:
+        operands, opcode = line.item.operands, line.item.opcode
+        result = _results.get(opcode, _UNSEEN)
+        if result is _UNSEEN:
+            result = _results[opcode] = _result_of(line)
+        if result is None or len(operands) < 2:
             return None
-        if family == "ld":
-            return self._parameter(line) if op.space == "param" and not op.has("v2") and not op.has("v4") else None
-        type_ = TYPES.get(op.type or "")
-        if type_ is None or type_.kind not in ("int", "bits", "pred") or type_.bits > 64:
-            return None
-        sources = [self.of(operand, line) for operand in operands[1:]]
-        if any(source is None for source in sources) or len(sources) < _SOURCES.get(family, 2):
+        if line.plan.family == "ld":
+            return self._parameter(line)
+        sources = []
+        for operand in operands[1:]:
+            source = self.of(operand, line)
+            if source is None:
+                return None
+            sources.append(source)
+        if len(sources) < _SOURCES.get(line.plan.family, 2):
             return None  # too few are an error, which is reported elsewhere
-        return _RESULTS[family](line, [s for s in sources if s is not None])
+        return result(line, sources)
 
     def _parameter(self, line: Line) -> Value | None:
         if self._facts.function.kind != "entry":
@@ -255,7 +274,7 @@ def _shift(line: Line, sources: list[Value]) -> Value | None:
         return _scaled(sources[0], 1 << amount)
     if sources[0].terms or min(sources[0].numbers) < 0:
         return None
-    return Value((), _tuple(number >> amount for number in sources[0].numbers))
+    return Value((), _shortest(number >> amount for number in sources[0].numbers))
 
 
 def _bits(line: Line, sources: list[Value]) -> Value | None:
@@ -274,7 +293,7 @@ def _bits(line: Line, sources: list[Value]) -> Value | None:
     if not all(0 <= number < limit for number in (*a.numbers, *b.numbers)):
         return None
     apply = _BITWISE[line.plan.family]
-    return Value(a.terms, _tuple(apply(x, y) for x, y in zip(a.numbers, b.numbers, strict=True)))
+    return Value(a.terms, _shortest(apply(x, y) for x, y in zip(a.numbers, b.numbers, strict=True)))
 
 
 def _same(line: Line, sources: list[Value]) -> Value | None:
@@ -309,13 +328,29 @@ def _predicate(line: Line, sources: list[Value]) -> Value | None:
         return None
     if not sources[0].terms and min(*sources[0].numbers, *sources[1].numbers) < 0 and (op.type or "")[0] != "s":
         return None
-    return Value((), _tuple(int(compare(number, 0)) for number in difference.numbers))
+    return Value((), _shortest(int(compare(number, 0)) for number in difference.numbers))
 
 
 _RESULTS: dict[str, Callable[[Line, list[Value]], Value | None]] = {
     "mov": _same, "add": _add, "sub": _add, "mul": _product, "mad": _product, "shl": _shift, "shr": _shift,
     "and": _bits, "or": _bits, "xor": _bits, "cvt": _converted, "cvta": _generic, "setp": _predicate, "ld": _same,
 }  # fmt: skip
+
+
+_UNSEEN: Callable[[Line, list[Value]], Value | None] = lambda line, sources: None  # noqa: E731
+_results: dict[str, Callable[[Line, list[Value]], Value | None] | None] = {}
+
+
+def _result_of(line: Line) -> Callable[[Line, list[Value]], Value | None] | None:
+    """How the result of an opcode follows from its sources; None where it does not."""
+    op, family = line.plan.op, line.plan.family
+    if op is None or family not in _RESULTS:
+        return None
+    if family == "ld" and (op.space != "param" or op.has("v2") or op.has("v4")):
+        return None
+    type_ = TYPES.get(op.type or "")
+    fits = type_ is not None and type_.kind in ("int", "bits", "pred") and type_.bits <= 64
+    return _RESULTS[family] if fits or family == "ld" else None
 
 
 #: Source operands that these have; the others have two.

@@ -45,6 +45,7 @@ class Outcomes:
     """What a model allows of a test.
 
     executions: how many; states: final values of the observed names, with the number of executions that end there;
+    racing: how many of the executions that end in a state have a data race (8.7.1);
     matching: how many of these states satisfy the condition; witness: an execution that decides the verdict;
     incomplete: counting has ended early; excluded: no execution that is not counted decides the verdict otherwise;
     cut: paths longer than the bound of unrolling were left out; left_over: executions in which a thread waits for ever
@@ -59,6 +60,7 @@ class Outcomes:
     names: tuple[str, ...]
     executions: int = 0
     states: dict[tuple[int, ...], int] = field(default_factory=dict)
+    racing: dict[tuple[int, ...], int] = field(default_factory=dict)
     matching: int = 0
     witness: Execution | None = None
     cut: bool = False
@@ -113,6 +115,8 @@ def run(
     for found, state in _complete(test, chosen, unroll, outcomes, most):
         key = tuple(state[name] for name in outcomes.names)
         outcomes.states[key] = outcomes.states.get(key, 0) + found.weight
+        if found.races[0]:
+            outcomes.racing[key] = outcomes.racing.get(key, 0) + found.weight
         if outcomes.witness is None and test.condition is not None and test.condition.holds(state) == wanted:
             outcomes.witness = execution_of(found, state)
             if first:

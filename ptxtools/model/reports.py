@@ -112,7 +112,7 @@ def as_json(outcomes: Outcomes, against: Execution | None) -> dict[str, Any]:
     states = []
     for key, number in sorted(outcomes.states.items()):
         values = dict(zip(outcomes.names, key, strict=True))
-        states.append({"values": values, "executions": number,
+        states.append({"values": values, "executions": number, "races": outcomes.racing.get(key, 0),
                        "satisfies": None if condition is None else condition.holds(values)})  # fmt: skip
     return {
         "file": test.source.name,

@@ -175,7 +175,7 @@ class Timeline:
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         tracks, one = self._begin(), warp_of(at)
-        tracks.arrives(one, what, _mask(lanes), tracks.barrier(one, what, _key(at, what)))
+        tracks.arrives(one, what, _mask(lanes), tracks.barrier(one, what, key_of(at, what)))
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         self._begin().leaves(warp_of(at), what, _mask(lanes))
@@ -194,7 +194,7 @@ def _what(detail: object) -> str:
     return detail.what if isinstance(detail, Meeting) else ""
 
 
-def _key(at: View, what: str) -> int:
+def key_of(at: View, what: str) -> int:
     """Number or address of a barrier, of the first lane that comes; as the log has it."""
     if not (what in ("bar", "arrive") or what.startswith("mbarrier")):
         return 0

@@ -238,6 +238,9 @@ class Device:
         if "measured" in events:
             from ptxtools.program.passes.measure import measure
 
+            if variant.lines:  # whose registers are apart: what is measured is the residency of the kernel itself
+                plain = module.lower(kernel.name, image, replace(variant, lines=False, counts=False))
+                program = replace(program, registers=plain.registers)
             program = measure(program)
         told = [*observers.classes_of(self.checks), *self.observers]
         interests = observers.interests_of(told, program, self)

@@ -37,7 +37,7 @@ class TranslationError(Exception):
 
 class Kernel:
     """A litmus test as a kernel: one lane of one warp for each thread, one CTA for each of the test's, in clusters of
-    the same size."""
+    the same size. A grid has any number of copies of the test, each with memory of its own."""
 
     def __init__(self, test):
         self.test = test
@@ -57,7 +57,9 @@ class Kernel:
         for place in self.places:
             for warp, thread in enumerate(t for t in test.threads if (t.gpu, t.cta) == place):
                 self.warps[thread.number] = warp
-        self.text = self._kernel()
+        #: Memory of one copy, in words of 8 bytes.
+        self.cells = max(len(self.memory), 1) * STRIDE // 8
+        self.module = ptxtools.loads(self._kernel())
 
     def _names(self, thread):
         for instruction in thread.instructions:
@@ -91,10 +93,13 @@ class Kernel:
         declared = "".join(f".reg .b64 %{name.replace(':', '_')};\n" for name in self.registers)
         return (".version 8.0\n.target sm_90\n.address_size 64\n"
                 ".visible .entry t(.param .u64 mem, .param .u64 out)\n{\n"
-                ".reg .pred %q;\n.reg .b32 %cta, %warp, %lane;\n.reg .b64 %mem, %out;\n" + declared +
-                "ld.param.u64 %mem, [mem];\nld.param.u64 %out, [out];\n"
-                "mov.u32 %cta, %ctaid.x;\nmov.u32 %lane, %tid.x;\n"
-                "shr.u32 %warp, %lane, 5;\nand.b32 %lane, %lane, 31;\nsetp.ne.u32 %q, %lane, 0;\n@%q ret;\n"
+                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane;\n.reg .b64 %at, %mem, %out;\n" + declared +
+                "ld.param.u64 %mem, [mem];\nld.param.u64 %out, [out];\nmov.u32 %cta, %ctaid.x;\n"
+                f"div.u32 %copy, %cta, {len(self.places)};\nrem.u32 %cta, %cta, {len(self.places)};\n"
+                f"mul.wide.u32 %at, %copy, {8 * self.cells};\nadd.u64 %mem, %mem, %at;\n"
+                f"mul.wide.u32 %at, %copy, {8 * len(self.registers)};\nadd.u64 %out, %out, %at;\n"
+                "mov.u32 %lane, %tid.x;\nshr.u32 %warp, %lane, 5;\n"
+                "and.b32 %lane, %lane, 31;\nsetp.ne.u32 %q, %lane, 0;\n@%q ret;\n"
                 + "\n".join(body) + "\nret;\n}\n")  # fmt: skip
 
     def _register(self, thread, name):
@@ -145,17 +150,27 @@ class Kernel:
 
     def outcome(self, seed, names, **options):
         """The final values of the names, after a run of this seed. options: of the device."""
-        memory = np.zeros(max(len(self.memory), 1) * STRIDE // 8, np.int64)
+        return self.outcomes(seed, names, 1, **options)[0]
+
+    def outcomes(self, seed, names, copies, **options):
+        """The same for each of so many copies, in one launch."""
+        return self.run(seed, names, copies, **options)[0]
+
+    def run(self, seed, names, copies, **options):
+        """(outcomes, what the launch returns)"""
+        memory = np.zeros((copies, self.cells), np.int64)
         for at, name in enumerate(self.memory):
             initial = self.test.locations[name].initial
             if isinstance(initial, Address):
                 raise TranslationError("an address in memory")
-            memory[at * STRIDE // 8] = initial
-        out = np.zeros(max(len(self.registers), 1), np.int64)
+            memory[:, at * STRIDE // 8] = initial
+        out = np.zeros((copies, max(len(self.registers), 1)), np.int64)
         device = ptxtools.Device("sm_90", seed=seed, **options)
         block = 32 * (max(self.warps.values()) + 1)
-        device.launch(ptxtools.loads(self.text)["t"], len(self.places), block, [memory, out],
+        result = device.launch(self.module["t"], copies * len(self.places), block, [memory, out],
                       cluster=self.cluster)  # fmt: skip
-        found = {name: int(out[at]) for at, name in enumerate(self.registers)}
-        found |= {name: int(memory[at * STRIDE // 8]) for at, name in enumerate(self.memory)}
-        return tuple(UNTYPED.wrap(found.get(name, 0)) for name in names)
+        found = {name: out[:, at] for at, name in enumerate(self.registers)}
+        found |= {name: memory[:, at * STRIDE // 8] for at, name in enumerate(self.memory)}
+        zeros = np.zeros(copies, np.int64)
+        columns = [found.get(name, zeros).tolist() for name in names]
+        return [tuple(UNTYPED.wrap(column[copy]) for column in columns) for copy in range(copies)], result

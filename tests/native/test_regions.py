@@ -11,7 +11,7 @@ import pytest
 from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.launch import Launch
-from ptxtools.native.code import runs
+from ptxtools.native.code import runs, tiers
 from ptxtools.native.code.structures import RECORD
 from ptxtools.native.loop import worker
 from tests.rows import rows
@@ -30,6 +30,11 @@ SHAPES = {
     "anywhere": "mul.lo.u32 %r9, %t, 37; and.b32 %r9, %r9, 63;",
 }
 WORDS = 1024
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    monkeypatch.setattr(tiers, "AT_ONCE", True)
 
 
 class Writer:
@@ -73,12 +78,21 @@ class Writer:
         lines += ["mov.u32 %r7, tile; shl.b32 %r11, %t, 2; add.u32 %r11, %r11, %r7;"]
         lines += ["st.shared.u32 [%r11], %t; st.shared.u32 [%r11+128], %r11;"]
         lines += [SHAPES[rng.choice(["row", "mirror", "apart"])], "mul.wide.u32 %d3, %r9, 4; add.u64 %d3, %d3, %out;"]
+        lines += [SHAPES[rng.choice(list(SHAPES))], "mov.u32 %r13, %r9;"]
+        lines += [SHAPES[rng.choice(["row", "mirror", "apart"])], "add.u32 %r14, %r9, 30;"]
         lines += [f"mad.lo.u32 %r{i}, %t, {i * 7}, {i};" for i in range(1, 6)]
         lines += [f"setp.lt.u32 %p{i}, %r{i}, {rng.choice([0, 50, 90, 1000])};" for i in (1, 2)]
         rounds = rng.choice(["9", "9", "%t"])
         lines += ["mov.u32 %r12, 0;", "AGAIN:"]
         inside = [self.load() for _ in range(rng.randint(1, 5))] + [self.work() for _ in range(rng.randint(1, 4))]
         rng.shuffle(inside)
+        sign = rng.choice("su")
+        if rng.random() < 0.5:
+            inside.append(f"mad.wide.{sign}32 %d7, %r13, 4, %in; {self.guard()}ld.global.u32 {self.value()}, [%d7+8];")
+        if rng.random() < 0.5:
+            inside.append(f"{rng.choice(['add', 'sub'])}.u32 %r13, %r13, {rng.choice([1, 3, 16])};")
+        if rng.random() < 0.3:
+            inside.append(f"mad.wide.{sign}32 %d8, %r14, 4, %in; {self.guard()}st.global.u32 [%d8], {self.value()};")
         lines += [*inside, *(self.grow(place) for place in ("%d1", "%d2") if rng.random() < 0.7)]
         if rng.random() < 0.5:
             lines.append(f"{self.guard()}st.shared.u32 [%r11], {self.value()};")
@@ -146,6 +160,29 @@ def test_usual_shapes_are_served():
 def test_unusual_shapes_are_left_alone():
     ((misses, bytes_),) = _launch("apart")
     assert misses > 0 and bytes_ == 64 * 2  # the load, and a run of the rest
+
+
+def test_compiled_once_it_pays(monkeypatch):
+    """A program runs without its regions, and with them once they are there."""
+    monkeypatch.setattr(tiers, "AT_ONCE", False)
+    monkeypatch.setattr(tiers, "PAYS", 7000)  # one launch has 5,000
+    monkeypatch.setattr(tiers.library, "at_hand", lambda ops: False)
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    body = "AGAIN: ld.global.u32 %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 39; @%p1 bra AGAIN;"
+    launch = launch_of(
+        body_kernel(f"{body} st.global.u32 [%out], %r2; ret;", 4), memory, [out, memory.put(np.ones(1, np.uint32))]
+    )
+    handlers, counts = [], []
+    for _ in range(3):
+        counts.append(native.run(launch).instructions)
+        tiers.settle()
+        (encoded,) = launch.program.cache.values()
+        ((place,),) = encoded.regions.places.values()
+        handlers.append(RECORD.read(encoded.code, 64 * place, "handler"))
+        assert memory.get(out, np.uint32, 32).tolist() == [39] * 32
+    assert handlers[0] != handlers[1] == handlers[2]
+    assert len(set(counts)) == 1
 
 
 def test_the_end_of_memory():

@@ -15,6 +15,9 @@ Better:
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import TypeAlias
+
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
@@ -22,7 +25,7 @@ from ..memory import WARP
 from ..registry import modules_with
 
 CODE = "PTX711"
-
+Addresses: TypeAlias = range | tuple[int, ...]
 
 _BANKS, _WORD, _LEAST = 32, 4, 8
 
@@ -39,7 +42,7 @@ def check(context: LintContext) -> None:
                     continue
                 at_once = max(1, _BANKS * _WORD // access.size)  # lanes that are served together
                 worst = max(
-                    _conflicts(access.address.numbers[start : start + at_once], access.size)
+                    _conflicts_known(_near(access.address.numbers[start : start + at_once]), access.size)
                     for start in range(0, WARP, at_once)
                 )
                 if worst >= _LEAST:
@@ -47,7 +50,15 @@ def check(context: LintContext) -> None:
                     context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.7")
 
 
-def _conflicts(addresses: tuple[int, ...], size: int) -> int:
+def _near(addresses: Addresses) -> Addresses:
+    """The same rows of banks from a lower address on, so that few different ones are counted."""
+    down = addresses[0] // (_BANKS * _WORD) * _BANKS * _WORD
+    if isinstance(addresses, range):
+        return range(addresses.start - down, addresses.stop - down, addresses.step)
+    return tuple(address - down for address in addresses)
+
+
+def _conflicts(addresses: Addresses, size: int) -> int:
     banks: dict[int, set[int]] = {}
     for address in addresses:
         for word in range(address // _WORD, (address + max(size, _WORD) - 1) // _WORD + (size < _WORD)):
@@ -55,3 +66,6 @@ def _conflicts(addresses: tuple[int, ...], size: int) -> int:
         if size >= _WORD:
             banks.setdefault((address // _WORD) % _BANKS, set()).add(address // _WORD)
     return max(len(words) for words in banks.values())
+
+
+_conflicts_known = lru_cache(1024)(_conflicts)

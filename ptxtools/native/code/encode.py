@@ -16,7 +16,7 @@ from ptxtools.program.details import Action, Counted, HostMemory, MatrixProduct,
 from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 
-from . import library, runs, structures
+from . import library, runs, structures, tiers
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 
 #: State spaces whose accesses have variants for kernels that may use host addresses.
@@ -61,6 +61,7 @@ class Encoded:
     calls: bool
     cells: dict[int, Cell]
     run: Callable[[int], int]
+    regions: tiers.Regions
     filtered: bool = False  # the cells of observers' events have been filled
 
 
@@ -79,6 +80,8 @@ class _Encoder:
         self.regions = regions
         self.names: dict[tuple[object, ...], str] = {}
         self.handlers: dict[str, Op] = {}
+        self.later: dict[str, Op] = {}
+        self.places: dict[str, list[int]] = {}
         self.specials: dict[str, int] = {}
         self.keep: list[object] = []
         self.cells: dict[int, Cell] = {}
@@ -103,7 +106,7 @@ class _Encoder:
         return Encoded(
             program, self.code, (ctypes.c_int32 * len(table))(*table), self._functions(), self.keep, self.where,
             self.operations, list(self.specials), calls, self.cells,
-            prototype(self.addresses[library.BASE]),
+            prototype(self.addresses[library.BASE]), tiers.Regions(self.code, self.later, self.places),
         )  # fmt: skip
 
     # --- which handlers -----------------------------------------------------------------------------------------------
@@ -120,7 +123,8 @@ class _Encoder:
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = name_of(key)
-            self.handlers[name] = common
+            region = op.kind == "run" and bool(op.imm)
+            (self.later if region else self.handlers)[name] = common
         return name, op
 
     def _result_of(self, terminator: Terminator) -> tuple[str, Op] | None:
@@ -166,6 +170,9 @@ class _Encoder:
     def _record(
         self, at: int, name: str | None, words: Sequence[int], guard: int, extra: int, imm: int, where: int
     ) -> None:
+        if name in self.later:
+            self.places.setdefault(name, []).append(at)
+            name = tiers.PASS
         address = self.addresses[name] if name is not None else 0
         padded = [*words, *[0] * (OPERANDS_PER_RECORD - len(words))]
         _RECORD.pack_into(self.code, at * RECORD_BYTES, address, *padded, guard, extra, _signed(imm))

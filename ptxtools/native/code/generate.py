@@ -38,7 +38,7 @@ def base_symbols() -> list[str]:
 
 
 _TERMINATORS = (
-    "t_jump", "t_branch", "t_switch", "t_exit", "t_exit_some", "t_trap", "t_event", "t_warpsync",
+    "t_pass", "t_jump", "t_branch", "t_switch", "t_exit", "t_exit_some", "t_trap", "t_event", "t_warpsync",
     "t_call", "t_call_indirect", "t_ret", "t_cluster_arrive", "t_cluster_wait",
 )  # fmt: skip
 

@@ -34,6 +34,13 @@ def addresses(handlers: dict[str, Op]) -> dict[str, int]:
         return _addresses
 
 
+def at_hand(handlers: dict[str, Op]) -> bool:
+    """Whether these handlers need no compiling."""
+    with _lock:
+        missing = [name for name in handlers if name not in _addresses]
+        return not missing or store().has_pack(missing)
+
+
 def store() -> objects.Store:
     """The disk cache that belongs to this generator and CPU."""
     if not _store:

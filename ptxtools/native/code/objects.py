@@ -53,6 +53,10 @@ class Store:
         """The pieces that make up a set of functions, if they were packed before."""
         return _read(self._pack_path(names))
 
+    def has_pack(self, names: Iterable[str]) -> bool:
+        """Whether there is a pack of these functions."""
+        return self._pack_path(names).exists()
+
     def save_pack(self, names: Iterable[str], pieces: list[Piece]) -> None:
         self._write(self._pack_path(names), pieces)
         cache.prune(str(self.root), PACK_SUFFIX, MOST_PACKS)

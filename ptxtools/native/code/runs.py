@@ -39,6 +39,8 @@ StepOperand = tuple[int, str, str]
 Again = tuple[int, bool, bool]
 #: Slot and storage class.
 Key = tuple[Slot, str]
+#: Slots that are the same in all lanes, always, and their numbers where those are known before a launch.
+Constants = dict[Key | None, int | None]
 #: All words of any frame.
 EVERYTHING = -1
 
@@ -46,7 +48,8 @@ EVERYTHING = -1
 class Step(NamedTuple):
     """One operation of a run, or a "count", which has neither targets nor sources. text: its opcode; guard: a number or
     -1; before: numbers of what a guarded step's destinations held before; space, imm: of a load or store, whose address
-    is the sum of its first source and imm."""
+    is the sum of its first source and imm; words: it finds the word with the number in its first source, behind an
+    address that is the same in all lanes."""
 
     kind: str
     text: str
@@ -58,6 +61,7 @@ class Step(NamedTuple):
     before: tuple[int, ...]
     space: str = ""
     imm: int = 0
+    words: bool = False
 
 
 def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> list[list[Op]]:
@@ -69,17 +73,27 @@ def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> l
         worth += sorted(set(range(len(bodies))) - set(worth))
     if not worth or not program.optimised or sum(map(len, bodies)) > MOST_OPERATIONS:
         return bodies
+    known = _constants(program) if regions else None
     live: list[int] | None = None
     budget = MOST_FUSED
     for number in worth:
-        stretches = list(_stretches(bodies[number], regions=regions))
+        stretches = list(_stretches(bodies[number], known))
         fused = sum(map(_work, (op for start, end in stretches for op in bodies[number][start:end])))
         if not fused or fused > budget:
             continue
         budget -= fused
         live = live if live is not None else _live_ends(program)
-        bodies[number] = _replace(bodies[number], stretches, live[number], _way_back(program, number))
+        bodies[number] = _replace(bodies[number], stretches, live[number], _way_back(program, number), known)
     return bodies
+
+
+def _constants(program: Program) -> Constants:
+    """What is known of slots that are filled when a frame is made; of several functions' slots, nothing."""
+    if len(program.functions) != 1:
+        return {}
+    (function,) = program.functions
+    numbers: Constants = {(slot, storage): value for slot, storage, value in function.constants}
+    return numbers | {(constant.slot, constant.storage): None for constant in function.launch_constants}
 
 
 def _way_back(program: Program, number: int) -> tuple[Ref, bool, bool] | None:
@@ -103,16 +117,19 @@ def _loops(blocks: list[Block]) -> list[int]:
     return sorted(span, key=lambda number: (span[number], number))
 
 
-def _stretches(ops: list[Op], *, regions: bool = False) -> Iterator[tuple[int, int]]:
-    """Ranges of at least two neighbours that can be one run."""
+def _stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[int, int]]:
+    """Ranges of at least two neighbours that can be one run; known: as of `_GrowingRun`."""
     start = 0
     while start < len(ops):
-        run = _GrowingRun(regions)
+        run = _GrowingRun(known)
         end, work = start, 0
         while end < len(ops) and work + _work(ops[end]) <= MOST_STEPS and run.add(ops[end]):
             work += _work(ops[end])
             end += 1
-        if work > 1:
+        accesses = [op for op in ops[start:end] if op.kind in LANE_ACCESS]
+        if accesses and all(op.guard is not None for op in accesses):  # mostly for few lanes, or none: one by one
+            yield from ((start + a, start + b) for a, b in _stretches(ops[start:end]))
+        elif work > 1:
             yield start, end
         start = max(end, start + 1)
 
@@ -128,10 +145,10 @@ def _work(op: Op) -> int:
 @dataclass(slots=True)
 class _GrowingRun:
     """A growing run. Operands have numbers; `numbers` and `written` have the current one of each slot. read: operands
-    whose values come from slots, with their numbers. regions: whether accesses can be part of it; accessed: kinds and
-    spaces of those so far."""
+    whose values come from slots, with their numbers. constants: of the program, None where accesses cannot be part of
+    it; accessed: kinds and spaces of those so far."""
 
-    regions: bool = False
+    constants: Constants | None = None
     accessed: set[tuple[str, str]] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
     read: list[tuple[int, Ref]] = field(default_factory=list)
@@ -158,7 +175,7 @@ class _GrowingRun:
         types = types if access else op.dst_types or types
         targets = tuple(self._target(ref, t) for ref, t in zip(op.dst, types, strict=False))
         text = op.opcode.text if op.opcode is not None else ""
-        place = (op.space, _signed(op.imm)) if access else ()
+        place = (op.space, _signed(op.imm)) if access else ("", 0, self._finds_words(op))
         if access:
             text = ""  # one handler for loads of all types
             self.accessed.add((op.kind, op.space))
@@ -171,7 +188,7 @@ class _GrowingRun:
 
     def _accesses(self, op: Op) -> bool:
         """Whether this is an access that a region makes: of one word, and no load behind a store that it might see."""
-        if not self.regions or op.kind not in ("ld", "st") or op.space not in REGION_SPACES or effects_of(op):
+        if self.constants is None or op.kind not in ("ld", "st") or op.space not in REGION_SPACES or effects_of(op):
             return False
         moved = (*zip(op.dst, op.dst_types, strict=True), *zip(op.src[1:], op.src_types[1:], strict=True))
         if len(moved) != 1 or op.src[0] is None:
@@ -180,6 +197,14 @@ class _GrowingRun:
         if ref is None or ref.type != "b32" or bits_of(t) != 32 or any(step.kind == "count" for step in self.steps):
             return False
         return op.kind == "st" or ("st", op.space) not in self.accessed
+
+    def _finds_words(self, op: Op) -> bool:
+        if not self.constants or op.guard is not None or op.opcode is None or len(op.src) != 3:
+            return False
+        _, size, start = ((ref.slot, ref.type) if ref is not None else None for ref in op.src)
+        if op.opcode.text not in ("mad.wide.s32", "mad.wide.u32") or size is None:
+            return False
+        return self.constants.get(size) == 4 and start in self.constants
 
     def _clean(self, op: Op) -> bool:
         """Whether no operand overlaps a slot that the run has written as another one."""
@@ -231,10 +256,14 @@ def _signed(value: int) -> int:
 
 
 def _replace(
-    ops: list[Op], stretches: list[tuple[int, int]], live: int, back: tuple[Ref, bool, bool] | None
+    ops: list[Op],
+    stretches: list[tuple[int, int]],
+    live: int,
+    back: tuple[Ref, bool, bool] | None,
+    known: Constants | None = None,
 ) -> list[Op]:
     """The operations of a block with runs inserted; `live`: words that are read after it; `back`: how it leads to
-    itself."""
+    itself; known: as of `_GrowingRun`."""
     result: list[Op] = []
     at = len(ops)
     for start, end in reversed(stretches):
@@ -242,7 +271,7 @@ def _replace(
             live = _before(op, live)
             result.append(op)
         region = any(op.kind in LANE_ACCESS for op in ops[start:end])
-        run = _GrowingRun(region)
+        run = _GrowingRun(known if region else None)
         for op in ops[start:end]:
             run.add(op)
         whole = run.operation(live, back if end - start == len(ops) else None)

@@ -105,6 +105,7 @@ class Accesses:
         self.windows: dict[str, Window] = {}
         self.patterns: dict[tuple[int, int, bool], _Pattern] = {}
         self.scalars: dict[int, str] = {}
+        self.made: dict[tuple[object, ...], _Pattern] = {}
         self.limits: dict[tuple[str, int], str] = {}
         self.stores: list[tuple[_Pattern, list[str], Value]] = []
         self.sums: dict[int, tuple[int, tuple[int, ...]]] = {}
@@ -112,6 +113,8 @@ class Accesses:
         if detail.again is not None:
             self._find_strides()
         self.skipped = {number for number, (root, _) in self.sums.items() if root in self.strides}
+        self.found = {step.targets[0][0]: step for step in self.steps if step.words and self._is_address(step)}
+        self.skipped |= self.found.keys()
         self.grown = {root: self.code.value("alloca i64") for root in self.strides}
         self.groups: dict[_Place, _Group] = {}
         for step in self.steps:
@@ -155,6 +158,17 @@ class Accesses:
                 return False
         return True
 
+    def _is_address(self, step: Step) -> bool:
+        """Whether what a step finds is nothing but an address of accesses."""
+        number = step.targets[0][0]
+        if number in self.kept:
+            return False
+        for other in self.steps:
+            values = other.sources[1:] if other.space else other.sources
+            if number in (other.guard, *other.before) or any(number == source for source, _, _ in values):
+                return False
+        return True
+
     # --- the order of things ------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
@@ -171,7 +185,7 @@ class Accesses:
         for root in self.strides:
             self.code.line(f"store i64 0, ptr {self.grown[root]}")
             self._pattern(root, -1, negated=False)
-        for number in sorted(self.skipped):
+        for number in sorted(self.skipped - self.found.keys()):
             for term in self.sums[number][1]:
                 self._scalar(term)
         for number, guard, *_ in self.groups:
@@ -240,7 +254,10 @@ class Accesses:
         """The pattern of an access, and the host address of each half's first lane."""
         e, place = self.code, self._place(step)
         number, guard, negated, space, _ = place
-        root, terms = self.sums[number] if number in self.skipped else (number, ())
+        root, terms = self.sums[number] if number in self.skipped - self.found.keys() else (number, ())
+        if number in self.found:
+            terms = (self.found[number].sources[2][0],)
+            self._read_constant(terms[0])
         pattern = self._pattern(root, guard, negated=negated)
         group = self.groups[place]
         least = min(group.imms)
@@ -306,13 +323,15 @@ class Accesses:
 
     def _make(self, number: int, active: str) -> _Pattern:
         e, contents = self.code, self.contents
+        if number in self.found:
+            return self._make_found(self.found[number], active)
         if number in self.strides:
             slot, storage = self.read[number]
             vector = e.value(f"load <32 x i64>, ptr {contents.place(slot)}, align 64")
         else:
             vector, storage = contents[number], contents.storage(number)
         element = ELEMENT[storage]
-        first, column = self._first_lanes(vector, element, active)
+        first, column = self._first_lanes(number, vector, element, active)
         words, near = [], []
         for side in _SIDES:
             start = e.spread(element, first[side], 16)
@@ -326,6 +345,37 @@ class Accesses:
         wide = first if element == "i64" else [e.value(f"zext i32 {one} to i64") for one in first]
         return _Pattern(wide, words, column, active)
 
+    def _make_found(self, step: Step, active: str) -> _Pattern:
+        """The pattern of numbers of words, as 32 bits: a miss where they could pass the end of those."""
+        e = self.code
+        key = (step.sources[0][0], step.text, active)
+        if key in self.made:
+            return self.made[key]
+        vector, last = self.contents[key[0]], "2147483632" if step.text.endswith("s32") else "-16"
+        first, column = self._first_lanes(key[0], vector, "i32", active)
+        words, near = [], []
+        for side in _SIDES:
+            start = e.spread("i32", first[side], 16)
+            words.append(e.value(f"sub <16 x i32> {half(self.handler, vector, 'i32', side)}, {start}"))
+            near.append(e.value(f"icmp ult <16 x i32> {words[side]}, splat (i32 {_WORDS})"))
+        signed = step.text.endswith("s32")
+        ends = [e.value(f"icmp {'slt' if signed else 'ult'} i32 {one}, {last}") for one in first]
+        nobody = e.value(f"icmp eq i32 {active}, 0")
+        fits = e.value(f"or i1 {e.value(f'and i1 {ends[0]}, {ends[1]}')}, {nobody}")
+        self._demand(e.value(f"and i1 {self._all(near, active)}, {fits}"))
+        if "avx512f" not in e.features:
+            self._rows_or_points(words, active)
+        wide = [e.value(f"{'sext' if signed else 'zext'} i32 {one} to i64") for one in first]
+        wide = [e.value(f"shl i64 {one}, 2") for one in wide]
+        self.made[key] = _Pattern(wide, words, column, active)
+        return self.made[key]
+
+    def _read_constant(self, number: int) -> None:
+        """An operand that is the same in all lanes by nature."""
+        if number not in self.scalars:
+            place = self.contents.place(self.read[number][0])
+            self.scalars[number] = self.code.value(f"load i64, ptr {place}")
+
     def _rows_or_points(self, words: list[Value], active: str) -> None:
         """Without permutations: each half in order from its first lane on, or at one word, with its last lane."""
         e, fits = self.code, []
@@ -337,10 +387,11 @@ class Accesses:
             fits.append(e.value(f"icmp eq <16 x i32> {words[side]}, {want}"))
         self._demand(self._all(fits, active))
 
-    def _first_lanes(self, vector: Value, element: str, active: str) -> tuple[list[str], list[str]]:
-        """The addresses of each half's first lane that runs, and its number in the half; of a half without any, the
-        other's."""
+    def _first_lanes(self, number: int, vector: Value, element: str, active: str) -> tuple[list[str], list[str]]:
+        """An operand of each half's first lane that runs, and the number of that lane in the half; of a half without
+        any, the other's."""
         e = self.code
+        place = self.contents.place(self.read[number][0]) if number in self.read else ""
         whole, part, on = (e.label(hint) for hint in ("whole", "part", "on"))
         e.branch(e.value(f"icmp eq i32 {active}, -1"), whole, part, likely=True)
         e.begin(whole)
@@ -354,7 +405,11 @@ class Accesses:
             chosen = e.value(f"select i1 {some}, i32 {active}, i32 {mine}")
             lane = e.call("llvm.cttz.i32", "i32", [("i32", chosen), ("i1", "false")])
             lanes.append(e.value(f"and i32 {lane}, 31"))
-            values.append(e.value(f"extractelement <32 x {element}> {vector}, i32 {lanes[-1]}"))
+            if place:
+                where = e.value(f"getelementptr {element}, ptr {place}, i32 {lanes[-1]}")
+                values.append(e.value(f"load {element}, ptr {where}"))
+            else:
+                values.append(e.value(f"extractelement <32 x {element}> {vector}, i32 {lanes[-1]}"))
         columns = [e.value(f"and i32 {lane}, 15") for lane in lanes]
         e.jump(on)
         e.begin(on)

@@ -183,6 +183,11 @@ handler @trap {                                   ; lanes %mask cannot go on: ct
 """
 
 JUMP = f"""
+handler @t_pass {{                                ; a region that is not compiled yet
+  %next = getelementptr i8, ptr %ip, i64 RECORD_BYTES
+  goto %fp, %next, %mask
+}}
+
 handler @t_jump {{
   {ACCOUNT}
 {halves("%s0_pair", "%block", "%step")}

@@ -111,6 +111,7 @@ class _GridRun:
         if self.hangs:
             raise self._told(self.hangs[0])
         total = self._instructions()
+        self.encoded.regions.ran(total, whole=True)
         try:
             self._check_count(total)
         except Hang as hang:
@@ -231,7 +232,9 @@ class _GridRun:
         deadline = self.launch.deadline
         if deadline is not None and time.monotonic() > deadline:
             raise interrupted("the time limit is over")
-        self._check_count(self._instructions())
+        total = self._instructions()
+        self.encoded.regions.ran(total)
+        self._check_count(total)
 
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions

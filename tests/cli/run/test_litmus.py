@@ -65,7 +65,7 @@ def test_json_has_states_witness_and_the_broken_axioms(allowed, capsys):
         True,
         "7.5",
     )
-    assert {"values": {"P0:r0": 0, "P1:r1": 0}, "executions": 1, "satisfies": True} in first["states"]
+    assert {"values": {"P0:r0": 0, "P1:r1": 0}, "executions": 1, "races": 1, "satisfies": True} in first["states"]
     texts = {event["text"] for event in first["witness"]["events"]}
     assert {"st.weak x, 1", "ld.weak r1, x", "initial x"} <= texts
     assert second["verdict"] == "forbidden" and second["witness"] is None

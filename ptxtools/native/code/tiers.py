@@ -1,0 +1,66 @@
+"""When regions are compiled: once their program has run for so long that it pays, beside it.
+
+Until then a region's record goes on with the next one, which begins the same operations one by one. Regions that some
+process has compiled before are on disk, and there from the start.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import TYPE_CHECKING
+
+from . import library
+from .structures import RECORD
+
+if TYPE_CHECKING:
+    from ptxtools.program.program import Op
+
+#: Thread-instructions of a program before its regions are compiled: about as much time as LLVM takes for them.
+PAYS = 64_000_000
+#: Compile them when a program is made ready, and wait for it.
+AT_ONCE = False
+#: The handler of a region that is not there yet.
+PASS = "t_pass"
+
+_running: list[threading.Thread] = []
+
+
+class Regions:
+    """The regions of an encoded program: `ops` by the names of their handlers, and the numbers of their records."""
+
+    def __init__(self, code: ctypes.Array[ctypes.c_char], ops: dict[str, Op], places: dict[str, list[int]]) -> None:
+        self.code, self.ops, self.places = code, ops, places
+        self.spent = 0
+        self._lock = threading.Lock()
+        self.waiting = bool(ops)
+        if self.waiting and (AT_ONCE or library.at_hand(ops)):
+            self._fill()
+
+    def ran(self, instructions: int, *, whole: bool = False) -> None:
+        """A launch has executed so many thread-instructions until now; whole: it is over."""
+        if not self.waiting:
+            return
+        with self._lock:
+            begin = self.waiting and self.spent + instructions > PAYS
+            self.waiting = self.waiting and not begin
+            self.spent += instructions * whole
+        if begin:
+            _running[:] = [thread for thread in _running if thread.is_alive()]
+            _running.append(threading.Thread(target=self._fill, name="ptxtools regions"))
+            _running[-1].start()
+
+    def _fill(self) -> None:
+        """Compile what is not there, and let the records call it."""
+        self.waiting = False
+        addresses = library.addresses(self.ops)
+        first = ctypes.addressof(self.code) + RECORD.offset("handler")
+        for name, places in self.places.items():
+            for at in places:  # aligned, so that a worker sees the old address or the new one
+                ctypes.c_int64.from_address(first + RECORD.size * at).value = addresses[name]
+
+
+def settle() -> None:
+    """Wait until all that has been begun is compiled."""
+    while _running:
+        _running.pop().join()
