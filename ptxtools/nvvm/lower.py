@@ -19,6 +19,7 @@ from .child import Refusal, Request, lowered
 from .dialects import MODERN, demand_dialect
 from .failures import INVALID, as_error
 from .lines import with_lines
+from .literals import with_old_numbers
 from .shim import mentioned, shim
 
 #: The target of a module that names none, and for which none was asked.
@@ -121,6 +122,7 @@ def _written_by(data: bytes) -> str:
 
 def _placed(text: str, name: str) -> bytes:
     """The text with locations, empty if it is the same."""
+    text = with_old_numbers(text)
     placed = with_lines(text, name)
     return b"" if placed is text else placed.encode("utf-8", "replace")
 
@@ -147,7 +149,7 @@ def _content(data: str | bytes, name: str) -> tuple[bytes, str | None]:
         text = data
     if "\0" in text:
         raise _not_text("the text contains a NUL character", text[: text.index("\0")], name)
-    return text.encode("utf-8", "replace"), text
+    return with_old_numbers(text).encode("utf-8", "replace"), text
 
 
 def _not_text(message: str, before: str, name: str) -> PtxError:
