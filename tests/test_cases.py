@@ -28,6 +28,7 @@ def run(name: str, *more: str) -> int:
     return exit_status(command, "ptx-run", ["--launch", str(CASES / name / "case.toml"), "--timeout", seconds, *more])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_from_text(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = run(name)
@@ -38,14 +39,14 @@ def test_from_text(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0, said
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", RUNNING)
 def test_on_the_reference_engine(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = run(name, "--engine", "reference")
     assert status == 0, capsys.readouterr().err
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("name", RUNNING)
 def test_from_a_container(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     container = tmp_path / "kernel.ptxo"

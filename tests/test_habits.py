@@ -26,6 +26,8 @@ def mistakes(text):
             yield number, "reads a clock"
         if FOREIGN.search(line):
             yield number, "names a path outside of the test's own folder"
+    if "monotonic" not in text:
+        return
     tree = ast.parse(text)
     limits = {id(node.left) for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)}
     for node in ast.walk(tree):

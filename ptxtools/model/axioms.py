@@ -31,6 +31,9 @@ GENERIC, PROXY_FENCE, ALIAS_FENCE = Set("GENERIC"), Set("PROXY_FENCE"), Set("ALI
 
 # What an execution comes with, fixed by the program …
 PROGRAM_ORDER = Given("po")  # 8.9.1
+# 8.9.1.1: asynchronous operations are in no program order. They are behind what the thread executed before (and the
+# writes of a copy behind its reads); what waits for them or is told of their end is their completion.
+ISSUED, COMPLETED = Given("issued"), Given("completed")
 DEPENDENCY = Given("dep", meaning="addr | data | ctrl")  # 8.10.4: from what a write's value, place or existence needs
 SCOPES_INCLUDE = Given("scopes")  # 8.5: each specifies a scope that includes the other's thread
 SAME_CTA = Given("same-cta")
@@ -104,7 +107,12 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
 
     # 8.9.5: causality order.
     if has_proxies:
-        base = Named("base-causality", "8.9.5", (PROGRAM_ORDER | synchronizes).plus())
+        # What precedes an asynchronous operation does not precede, by that, its completion (8.9.1.1).
+        threads = (PROGRAM_ORDER | synchronizes).plus()
+        behind = threads.maybe() >> ISSUED
+        base = Named(
+            "base-causality", "8.9.5", threads | behind | (COMPLETED >> threads.maybe()) | (COMPLETED >> behind)
+        )
         # A fence of the operation's own proxy, by a thread of its CTA, leads from that proxy to the generic one and
         # back; an alias fence on the path leads from one address to another.
         same = base & SAME_PROXY & SAME_CTA

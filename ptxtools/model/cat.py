@@ -10,6 +10,8 @@ PTX
 (* The memory consistency model of PTX ISA {version}, chapter 8. Printed by ptx-run --litmus --format cat.
 
    An atomic operation is one event, in R, W and RMW; red is not in R. A barrier is an arrival and a wait.
+   An mbarrier object is a location: an arrival is in RMW, a wait in R. An asynchronous copy is a read and a write:
+   issued, from what precedes it, and completed, to what it precedes.
    Sets: M R W RMW REL ACQ STRONG (8.4); F memory fences, of these F_SC, F_REL and F_ACQ; GENERIC, PROXY_FENCE and
    ALIAS_FENCE (8.6). Relations that come with an execution: po; dep, which is addr | data | ctrl; scopes, between
    operations whose scopes include each other's thread (8.5); same-cta; same-proxy; overlap, overlap-at-address and

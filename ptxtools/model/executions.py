@@ -16,8 +16,9 @@ from typing import TypeAlias
 from . import DEFAULT_MODEL
 from .axioms import Model, model
 from .compiled import check_for
+from .events import Path
 from .features import refuse_unknown
-from .paths import DEFAULT_UNROLL, Path, Paths
+from .paths import DEFAULT_UNROLL, Paths
 from .programs import Barrier, Test
 from .relations import Events, Relation, members
 from .structures import Node, Skeleton, barrier_orders, skeleton
@@ -50,7 +51,8 @@ class Outcomes:
     matching: how many of these states satisfy the condition; witness: an execution that decides the verdict;
     cut: paths longer than the bound of unrolling were left out; left_over: executions in which a thread waits for ever
     at a barrier at which others have met; races: executions with a data race (8.7.1), and with
-    one of accesses of different sizes (8.7.2), for which the axioms do not hold.
+    one of accesses of different sizes (8.7.2), for which the axioms do not hold; undefined: those
+    that use an mbarrier object that is none, or that break its counts.
     """
 
     test: Test
@@ -66,6 +68,7 @@ class Outcomes:
     left_over: int = 0
     races: int = 0
     mixed_races: int = 0
+    undefined: int = 0
 
     @property
     def holds(self) -> bool:
@@ -183,6 +186,7 @@ def _complete(
                 races, mixed = search.races()
                 outcomes.races += races
                 outcomes.mixed_races += mixed
+                outcomes.undefined += search.is_undefined()
             yield search, state
     outcomes.cut = paths.cut
 
@@ -523,6 +527,16 @@ class _Search:
         lines = [0 if node.thread < 0 else position(node.instruction.span[0])[0] for node in self.found.nodes]
         return Execution(threads, self.found.nodes, lines, values, relations, state, broken)
 
+    def is_undefined(self) -> bool:
+        """Whether an operation on an mbarrier finds none, or leaves none (9.7.13.15)."""
+        for n, node in enumerate(self.found.nodes):
+            if node.event.mbarrier and getattr(node.instruction, "kind", "") != "inval":
+                if node.event.kind in "RU" and self._read_value(n) == 0:
+                    return True
+                if node.event.kind in "WU" and self._written_value(n, node.pieces[0]) == 0:
+                    return True
+        return False
+
     def races(self) -> tuple[bool, bool]:
         """Whether two conflicting operations race (8.7.1), and whether two of different sizes do (8.7.2)."""
         x = self.x
@@ -532,7 +546,7 @@ class _Search:
             if self.found.nodes[a].thread < 0 or not x.sets["W"] >> a & 1:
                 continue
             for b in members(row & ~strong[a] & ~cause[a]):
-                if self.found.nodes[b].thread in (-1, self.found.nodes[a].thread) or cause[b] >> a & 1:
+                if self.found.nodes[b].thread < 0 or self.found.follow(a, b) or cause[b] >> a & 1:
                     continue
                 race = True
                 mixed |= not x.universe.holds(x.given["overlap-completely"], a, b)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ptxtools.diagnostics import NO_SPAN, Diagnostic, PtxError, Span
 
 from . import MODELS
-from .programs import Barrier, Fence, Instruction, Memory, ProxyFence, Test
+from .programs import Barrier, Copy, CopyGroup, Fence, Instruction, Mbarrier, Memory, ProxyFence, Test
 
 
 def refuse_unknown(test: Test, version: str) -> None:
@@ -31,6 +31,12 @@ def _needs(test: Test) -> Iterator[tuple[str, str, Span]]:
 
 
 def _needs_of(instruction: Instruction) -> Iterator[tuple[str, str]]:
+    if isinstance(instruction, Mbarrier | Copy | CopyGroup):
+        yield "mbarriers and asynchronous copies (8.9.1.1)", "7.5"
+    if isinstance(instruction, Copy | CopyGroup) and instruction.bulk:
+        yield "bulk copies (9.7.9.25.4)", "8.x"
+    if isinstance(instruction, Mbarrier) and (instruction.kind.endswith("_tx") or instruction.transactions is not None):
+        yield "transactions of mbarriers (9.7.13.15.5)", "8.x"
     proxy = getattr(instruction, "proxy", "generic")
     if proxy != "generic" or isinstance(instruction, ProxyFence):
         yield "proxies (8.6)", "8.x" if proxy == "async" else "7.5"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .mbarriers import pending_count
 from .programs import UNTYPED, Type
 
 
@@ -63,6 +64,7 @@ FUNCTIONS: dict[str, Function] = {
     "shr": Function(2, lambda t, a, b: _shifted(t, a, b, left=False)),
     "min": Function(2, lambda _, a, b: min(a, b)),
     "max": Function(2, lambda _, a, b: max(a, b)),
+    "mbarrier.pending_count": Function(1, lambda _, state: pending_count(state)),
     "selp": Function(3, lambda _, a, b, p: a if p else b),
     **{name: _compared(compare) for name, compare in COMPARISONS.items()},
 }

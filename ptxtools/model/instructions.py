@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ptxtools.diagnostics import Span
 
+from .async_instructions import OPCODES, read_asynchronous
 from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES, atomic_function
 from .programs import (
     PROXIES,
@@ -23,6 +24,7 @@ from .programs import (
     Location,
     Memory,
     Operand,
+    Place,
     ProxyFence,
     Register,
     Type,
@@ -151,7 +153,7 @@ class Cells:
     def comma(self) -> None:
         self.reader.expect(",", "between operands")
 
-    def place(self) -> tuple[str | Register, int]:
+    def place(self) -> Place:
         """An address: a location or a register, with or without brackets, and bytes to add."""
         reader = self.reader
         bracket = reader.accept("[")
@@ -176,6 +178,8 @@ class Cells:
             return self.fence(word, opcode, modifiers)
         if opcode in ("bar", "barrier"):
             return self.barrier(word, opcode, modifiers)
+        if opcode in OPCODES:
+            return read_asynchronous(self, word, opcode, modifiers)
         if opcode in _BRANCHES:
             values = self.values(2)
             self.comma()

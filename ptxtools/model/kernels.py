@@ -21,10 +21,12 @@ from .programs import (
     Barrier,
     Branch,
     Condition,
+    Copy,
     Instruction,
     Label,
     Local,
     Location,
+    Mbarrier,
     Memory,
     Operand,
     Register,
@@ -258,6 +260,9 @@ class _Builder:
             one = replace(one, base=base, values=_renamed(one.values, own))
         elif isinstance(one, Local | Branch):
             one = replace(one, values=_renamed(one.values, own))
+        elif isinstance(one, Mbarrier | Copy):
+            places = tuple((own.get(base, base) if isinstance(base, str) else base, at) for base, at in one.places)
+            one = replace(one, places=places)
         elif isinstance(one, Barrier) and one.place == "cta" and one.count is not None:
             refuse(self.source, "a barrier with a count of threads is not modelled: a test has some of a CTA's threads",
                    statement.span)  # fmt: skip
@@ -316,7 +321,14 @@ def _flat(items: Sequence[ir.Statement]) -> Iterator[ir.Statement]:
 def _registers(instruction: Instruction) -> Iterator[str]:
     values: tuple[Operand, ...] = getattr(instruction, "values", ())
     base = getattr(instruction, "base", None)
-    for value in (*values, base, *getattr(instruction, "numbers", ())):
+    places = [place[0] for place in getattr(instruction, "places", ())]
+    for value in (
+        *values,
+        base,
+        *places,
+        *getattr(instruction, "numbers", ()),
+        getattr(instruction, "transactions", None),
+    ):
         if isinstance(value, Register):
             yield value.name
     if instruction.guard is not None:

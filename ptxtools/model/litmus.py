@@ -16,6 +16,7 @@ from ptxtools.diagnostics import Source
 
 from .conditions import read_condition, thread_number
 from .instructions import Cells
+from .mbarriers import initial
 from .programs import PROXIES, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
@@ -88,6 +89,9 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
         test.registers[f"P{thread}:{name}"] = _initial(reader, test) if reader.accept("=", "==") else 0
         return
     type_ = _read_types(reader)
+    mbarrier = None
+    if reader.next.text in ("mbarrier", ".mbarrier") and reader.peek().kind == "word":
+        mbarrier = reader.take()
     bracket = reader.accept("[")
     reader.accept("*")
     word = reader.name("a location")
@@ -108,6 +112,18 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
     location.type = type_ or location.type
     if reader.accept("=", "=="):
         location.initial = _initial(reader, test)
+        if mbarrier:
+            location.initial = _expecting(reader, mbarrier, location.initial)
+    elif mbarrier:
+        reader.fail("expected '=' and how many arrivals the mbarrier expects")
+
+
+def _expecting(reader: Reader, word: Word, count: int | Address) -> int:
+    """The word of an mbarrier object that expects so many arrivals."""
+    found = initial(count) if isinstance(count, int) else 0
+    if not found:
+        reader.fail("expected how many arrivals the mbarrier expects", word)
+    return found
 
 
 def _read_types(reader: Reader) -> Type | None:

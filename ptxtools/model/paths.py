@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
+from .asynchronous import ASYNCHRONOUS
+from .events import Event, Path, Value, constant, equal
 from .functions import computed
 from .programs import (
     UNTYPED,
@@ -18,6 +20,7 @@ from .programs import (
     Local,
     Memory,
     Operand,
+    Place,
     ProxyFence,
     Register,
     Test,
@@ -36,72 +39,6 @@ MOST_ELEMENTS = 32
 _SPACING = 1 << 16
 #: The barriers of a CTA (9.7.13.1).
 _BARRIERS = range(16)
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An integer that depends on reads. needs: the events of the path that it depends on, as a set; of: computes it."""
-
-    needs: int
-    of: Callable[[Sequence[int]], int]
-
-
-def constant(number: int) -> Value:
-    return Value(0, lambda _: number)
-
-
-def _equal(value: Value, number: int) -> Value:
-    return Value(value.needs, lambda reads: int(value.of(reads) == number))
-
-
-@dataclass(slots=True)
-class Event:
-    """An operation of a path. kind: "R" read, "W" write, "U" atomic, "F" fence, "P" proxy fence, "A" arrives at a
-    barrier, "B" waits at it. step: events of one step are not ordered by program order. needs: the reads that its
-    value, its address or its existence depend on. returns: whether an atomic operation is a read operation (8.4)."""
-
-    kind: str
-    step: int
-    instruction: Instruction
-    order: str = ""
-    scope: str = ""
-    proxy: str = "generic"
-    location: str = ""
-    offset: int = 0
-    size: int = 0
-    value: Value | None = None
-    needs: int = 0
-    returns: bool = True
-    barrier: tuple[object, ...] = ()
-    count: int | None = None
-    ordering: bool = True
-
-
-@dataclass(slots=True)
-class Path:
-    """conditions: values that must be true (not 0) or false for the thread to take this path; unreached: the path ends
-    at a barrier with a count, at which the thread is left over and waits for ever: the instructions behind it."""
-
-    thread: Thread
-    events: list[Event] = field(default_factory=list)
-    conditions: list[tuple[Value, bool]] = field(default_factory=list)
-    registers: dict[str, Value] = field(default_factory=dict)
-    at: int = 0
-    steps: int = 0
-    visits: dict[int, int] = field(default_factory=dict)
-    unreached: Sequence[Instruction] | None = None
-
-    def copy(self) -> Path:
-        return replace(self, events=list(self.events), conditions=list(self.conditions),
-                       registers=dict(self.registers), visits=dict(self.visits))  # fmt: skip
-
-    @property
-    def control(self) -> int:
-        """The reads that decided so far where the thread goes."""
-        found = 0
-        for value, _ in self.conditions:
-            found |= value.needs
-        return found
 
 
 class Paths:
@@ -165,7 +102,7 @@ class Paths:
         guard: Guard | None = instruction.guard
         if guard is None:
             return self._executed(path, instruction, labels)
-        value = self._operand(path, Register(guard.register))
+        value = self.operand(path, Register(guard.register))
         taken, skipped = self._fork(path, value, not guard.negated)
         found = [] if taken is None else self._executed(taken, instruction, labels)
         if skipped is not None:
@@ -183,7 +120,7 @@ class Paths:
         other.conditions.append((value, not wanted))
         return path, other
 
-    def _operand(self, path: Path, operand: Operand) -> Value:
+    def operand(self, path: Path, operand: Operand) -> Value:
         if isinstance(operand, int):
             return constant(operand)
         if isinstance(operand, Address):
@@ -191,7 +128,7 @@ class Paths:
         return path.registers.get(operand.name) or constant(0)
 
     def _computed(self, path: Path, function: str, type_: Type | None, operands: Sequence[Operand]) -> Value:
-        values = [self._operand(path, operand) for operand in operands]
+        values = [self.operand(path, operand) for operand in operands]
         needs = 0
         for value in values:
             needs |= value.needs
@@ -223,6 +160,9 @@ class Paths:
             path.events.append(Event("F", path.steps, instruction, instruction.order, instruction.scope))
         elif isinstance(instruction, ProxyFence):
             path.events.append(Event("P", path.steps, instruction, proxy=instruction.proxy))
+        else:
+            follow = ASYNCHRONOUS.get(type(instruction))
+            return [path] if follow is None else follow(self, path, instruction)
         return [path]
 
     # --- memory ---
@@ -230,22 +170,37 @@ class Paths:
     def _memory(self, path: Path, instruction: Memory) -> list[Path]:
         if isinstance(instruction.base, str):
             return self._access(path, instruction, instruction.base, instruction.offset, 0)
-        base = self._operand(path, instruction.base)
+        base = self.operand(path, instruction.base)
         if not base.needs:
-            address = base.of(()) + instruction.offset
-            for name, location in self.test.locations.items():
-                offset = address - self.addresses[location.virtual]
-                if location.virtual == name and 0 <= offset < (location.size or _SPACING // 2):
-                    return self._access(path, instruction, name, offset, 0)
-            refuse(self.test.source, "this address is that of no location", instruction.span)
+            return self._access(path, instruction, *self._located(base.of(()) + instruction.offset, instruction), 0)
         found = []
         for name, location in self.test.locations.items():
             if location.virtual == name:
                 for offset in self._offsets(instruction, name):
                     way, here = path.copy(), self.addresses[name] + offset - instruction.offset
-                    way.conditions.append((_equal(base, here), True))
+                    way.conditions.append((equal(base, here), True))
                     found += self._access(way, instruction, name, offset, base.needs)
         return found
+
+    def _located(self, address: int, instruction: Instruction) -> tuple[str, int]:
+        """The location with this address, and the offset in it."""
+        for name, location in self.test.locations.items():
+            offset = address - self.addresses[location.virtual]
+            if location.virtual == name and 0 <= offset < (location.size or _SPACING // 2):
+                return name, offset
+        refuse(self.test.source, "this address is that of no location", instruction.span)
+
+    def place(self, path: Path, instruction: Instruction, place: Place, size: int) -> tuple[str, int]:
+        """Location and offset of so many bytes at an operand's address, which must not depend on a read."""
+        base, offset = place
+        if isinstance(base, Register):
+            value = self.operand(path, base)
+            if value.needs:
+                refuse(self.test.source, "an address that depends on a read is not modelled here", instruction.span)
+            base, offset = self._located(value.of(()) + offset, instruction)
+        if offset < 0 or offset + size > (self.test.locations[base].size or _SPACING // 2):
+            refuse(self.test.source, "the offset leads out of the location", instruction.span)
+        return base, offset
 
     def _offsets(self, instruction: Memory, name: str) -> Sequence[int]:
         """Where in a location an access may be whose address depends on a read: at each element, if it has a size."""
@@ -271,10 +226,10 @@ class Paths:
                       offset, size, needs=needs)  # fmt: skip
         if instruction.kind == "ld":
             for part, register in enumerate(instruction.results):
-                path.registers[register] = self._loaded(len(path.events), type_)
+                path.registers[register] = self.loaded(len(path.events), type_)
                 path.events.append(replace(event, offset=offset + part * size))
             return [path]
-        values = [self._operand(path, operand) for operand in instruction.values]
+        values = [self.operand(path, operand) for operand in instruction.values]
         if instruction.kind == "st":
             for part, value in enumerate(values):
                 path.events.append(replace(event, kind="W", offset=offset + part * size, value=value,
@@ -282,12 +237,12 @@ class Paths:
             return [path]
         return self._atomic(path, instruction, event, type_, values)
 
-    def _loaded(self, index: int, type_: Type) -> Value:
+    def loaded(self, index: int, type_: Type) -> Value:
         return Value(1 << index, lambda reads: type_.wrap(reads[index]))
 
     def _atomic(self, path: Path, instruction: Memory, event: Event, type_: Type, values: list[Value]) -> list[Path]:
         index, own = len(path.events), 1 << len(path.events)
-        old, function = self._loaded(index, type_), instruction.function
+        old, function = self.loaded(index, type_), instruction.function
         event = replace(event, kind="U", returns=instruction.kind == "atom", needs=event.needs | values[-1].needs)
         if function == "cas":
             expected = values[0]
@@ -328,13 +283,13 @@ class Paths:
             place = ("cta", thread.gpu, thread.cta)
         count = None
         if instruction.count is not None:
-            value = self._operand(path, instruction.count)
+            value = self.operand(path, instruction.count)
             if value.needs:
                 refuse(self.test.source, "a count of threads that depends on a read is not modelled", instruction.span)
             count = value.of(())
         ways: list[tuple[Path, tuple[object, ...]]] = [(path, place)]
         for operand in instruction.numbers:
-            value = self._operand(path, operand)
+            value = self.operand(path, operand)
             if not value.needs:
                 ways = [(way, (*key, value.of(()))) for way, key in ways]
                 continue
@@ -342,7 +297,7 @@ class Paths:
             for way, key in ways:
                 for number in _BARRIERS:
                     other = way.copy()
-                    other.conditions.append((_equal(value, number), True))
+                    other.conditions.append((equal(value, number), True))
                     more.append((other, (*key, number)))
             ways = more
         alone: list[Path] = []

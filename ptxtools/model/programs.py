@@ -62,6 +62,8 @@ class Address:
 
 
 Operand: TypeAlias = int | Register | Address
+#: An address: a location or a register, and bytes to add.
+Place: TypeAlias = "tuple[str | Register, int]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,47 @@ class Barrier(Instruction):
     numbers: tuple[Operand, ...] = ()
     count: Operand | None = None
     ordering: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mbarrier(Instruction):
+    """An operation on an mbarrier object (9.7.13.15). kind: "init", "inval", "expect_tx", "complete_tx", "arrive",
+    "arrive_drop", "wait" or "arrive_copies" (cp.async.mbarrier.arrive); places: that of the object; values: the count,
+    for "wait" a state or a parity; transactions: how many an arrival expects; pends: an arrival of copies first adds
+    itself to what is pending."""
+
+    kind: str
+    order: str
+    scope: str
+    places: tuple[Place, ...]
+    values: tuple[Operand, ...] = ()
+    transactions: Operand | None = None
+    result: str = ""
+    parity: bool = False
+    pends: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy(Instruction):
+    """An asynchronous copy (9.7.9.25). places: to, from, and the mbarrier that is told of its end, if any; size: bytes;
+    bulk: through the async proxy; function, type: what a reduction computes."""
+
+    places: tuple[Place, ...]
+    size: int
+    bulk: bool
+    function: str = ""
+    type: Type | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyGroup(Instruction):
+    """kind: "commit" makes a group of the copies so far; "wait" waits until so many groups are pending (`pending`), or
+    have not read yet (`reads`); "all" does both."""
+
+    kind: str
+    bulk: bool
+    pending: int = 0
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ from .terms import Axiom, Step
 
 #: The relations of a witness that are reported.
 SHOWN = ("rf", "co", "fr", "sc", "synchronizes")
+#: The events of an asynchronous operation.
+_PARTS = {"R": "reads", "W": "writes", "U": "updates", "P": "is complete"}
 #: Final states that are printed.
 _MOST_STATES = 40
 
@@ -61,6 +63,9 @@ def _notes(outcomes: Outcomes) -> Iterator[str]:
         yield f"    paths on which an instruction is executed more than {outcomes.unroll} times are left out"
     if outcomes.left_over:
         yield f"    {_count(outcomes.left_over, 'execution')} with a thread left over at a barrier: it waits for ever"
+    if outcomes.undefined:
+        count = _count(outcomes.undefined, "execution")
+        yield f"    {count} with an mbarrier that is not initialised, or beyond its counts: undefined (9.7.13.15)"
     if outcomes.mixed_races:
         yield "    accesses of different sizes race: the axioms do not hold for this program (8.7.2)"
     elif outcomes.races:
@@ -72,7 +77,8 @@ def place_of(execution: Execution, a: int) -> str:
     node = execution.nodes[a]
     if node.thread < 0:
         return f"initial {node.memory}"
-    return f"{thread_of(execution, node)}: {node.instruction.text}"
+    part = _PARTS.get(node.event.kind) if node.event.agent else None
+    return f"{thread_of(execution, node)}: {node.instruction.text}{f' ({part})' if part else ''}"
 
 
 def thread_of(execution: Execution, node: Node) -> str:
@@ -123,6 +129,7 @@ def as_json(outcomes: Outcomes, against: Execution | None) -> dict[str, Any]:
         "cut": outcomes.cut,
         "incomplete": outcomes.incomplete,
         "left_over": outcomes.left_over,
+        "undefined": outcomes.undefined,
         "races": outcomes.races,
         "mixed_size_races": outcomes.mixed_races,
         "witness": None if outcomes.witness is None else _execution(outcomes.witness),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from .paths import Event, Path
+from .events import Event, Path
 from .programs import Instruction, Label, Test
 from .relations import Events, Relation, Universe
 from .terms import Structure
@@ -54,6 +54,11 @@ class Skeleton:
     writers: list[int]
     fences: list[tuple[int, int]]
     initial: dict[str, int]
+
+    def follow(self, a: int, b: int) -> bool:
+        """Whether one thread executes both itself, one after the other."""
+        x, y = self.nodes[a], self.nodes[b]
+        return x.thread == y.thread and not x.event.agent and not y.event.agent
 
 
 def skeleton(test: Test, paths: Sequence[Path], initial: dict[str, int]) -> Skeleton:
@@ -118,8 +123,8 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
         for name in _kinds(node):
             sets[name] |= 1 << a
     given: dict[str, list[Events]] = {
-        name: [0] * n for name in ("po", "dep", "scopes", "same-cta", "same-proxy", "overlap", "overlap-at-address",
-                                   "overlap-completely", "barrier", "initial")
+        name: [0] * n for name in ("po", "issued", "completed", "dep", "scopes", "same-cta", "same-proxy", "overlap",
+                                   "overlap-at-address", "overlap-completely", "barrier", "initial")
     }  # fmt: skip
     threads = [path.thread for path in paths]
     for a, x in enumerate(nodes):
@@ -138,8 +143,9 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
             if x.thread < 0 or y.thread < 0:
                 continue
             s, t = threads[x.thread], threads[y.thread]
-            if x.thread == y.thread and x.event.step < y.event.step:
-                given["po"][a] |= 1 << b
+            if x.thread == y.thread:
+                for name in _orders(x, y):
+                    given[name][a] |= 1 << b
             if s.shares("cta", t):
                 given["same-cta"][a] |= 1 << b
             if x.event.scope and y.event.scope and s.shares(x.event.scope, t) and t.shares(y.event.scope, s):
@@ -150,6 +156,17 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
         given["overlap-at-address"][a] &= ~bit
     universe = Universe(n)
     return Structure(universe, sets, {name: universe.packed(rows) for name, rows in given.items()})
+
+
+def _orders(x: Node, y: Node) -> Iterator[str]:
+    """How two events of one thread are ordered, the first before the second (8.9.1)."""
+    own = not x.event.agent and not y.event.agent
+    if x.event.step < y.event.step if own else y.event.after >> x.at & 1:
+        yield "po"
+    if y.event.behind >> x.at & 1:
+        yield "issued"
+    if y.event.completes >> x.at & 1:
+        yield "completed"
 
 
 def _kinds(node: Node) -> Iterator[str]:

@@ -155,10 +155,19 @@ class KernelProfile:
         return executed, executed - sum(row.guard.some - row.guard.whole for row in rows if row.guard is not None)
 
     @property
+    def operations_by(self) -> dict[str, int]:
+        """Floating-point operations by class: of threads, and of warps' matrix products."""
+        found: dict[str, int] = {}
+        for row in self.rows.values():
+            count = operations_of(row.opcode) * row.threads + matrix_operations(row.opcode) * row.warps
+            if count:
+                found[row.name] = found.get(row.name, 0) + count
+        return found
+
+    @property
     def operations(self) -> int:
-        """Floating-point operations of threads, and of warps' matrix products."""
-        single = sum(operations_of(row.opcode) * row.threads for row in self.rows.values())
-        return single + sum(matrix_operations(row.opcode) * row.warps for row in self.rows.values())
+        """All of these."""
+        return sum(self.operations_by.values())
 
     @property
     def live(self) -> int | None:

@@ -9,6 +9,7 @@ from ptxtools.diagnostics import shown
 
 from .profile import KernelProfile, Profile, Row
 from .profile_figures import figures, limiter, shape
+from .roofline import as_svg, roofline
 
 #: The lines of a source file; None if it cannot be read.
 ReadLines = Callable[[str], "list[str] | None"]
@@ -65,6 +66,7 @@ def _kernel(kernel: KernelProfile, read: ReadLines) -> Iterator[str]:
             )
         yield "</table>\n"
     yield "</div>\n"
+    yield from _roofline(kernel)
     yield from _pressure(kernel)
     yield '<div class="sides">'
     yield from _ptx(kernel)
@@ -74,6 +76,17 @@ def _kernel(kernel: KernelProfile, read: ReadLines) -> Iterator[str]:
 
 def _bar(part: int, whole: int, width: int) -> str:
     return f'<span class="bar" style="width:{width * part / whole if whole else 0:.0f}px"></span>'
+
+
+def _roofline(kernel: KernelProfile) -> Iterator[str]:
+    line = roofline(kernel)
+    if line is not None:
+        yield f"<h3>Roofline of {escape(line.chip)} (bytes of DRAM are the model's)</h3>"
+        yield from as_svg(line)
+        yield (
+            f"<p>{line.intensity:.3g} operations for each byte: {escape(line.bound)} is the lower roof, at "
+            f"{line.reach / 1e9:,.0f} billion operations a second</p>\n"
+        )
 
 
 def _pressure(kernel: KernelProfile) -> Iterator[str]:

@@ -42,12 +42,20 @@ _GRANULE = 8
 
 
 @dataclass(slots=True, eq=False)
+class View:
+    """What a thread must not look behind: of each location a write, and all writes up to a number."""
+
+    writes: dict[Location, Write]
+    floor: int = -1
+
+
+@dataclass(slots=True, eq=False)
 class Message:
     """What a release pattern publishes. agent, scope: of its first operation."""
 
     agent: Agent
     scope: str
-    view: dict[Location, Write]
+    view: View
 
 
 @dataclass(slots=True, eq=False)
@@ -81,9 +89,13 @@ class Agent:
     view: dict[Location, Write] = field(default_factory=dict)
     floor: int = -1
     all: bool = False
-    fences: dict[str, dict[Location, Write]] = field(default_factory=dict)
-    released: dict[Location, dict[str, dict[Location, Write]]] = field(default_factory=dict)
+    fences: dict[str, View] = field(default_factory=dict)
+    released: dict[Location, dict[str, View]] = field(default_factory=dict)
     read: dict[int, tuple[Location, Message]] = field(default_factory=dict)
+
+    def seen(self) -> View:
+        """The view as it is now, for those who synchronise with it."""
+        return View(dict(self.view), self.floor)
 
     def includes(self, scope: str, other: Agent) -> bool:
         """Whether a scope of this thread includes another one (8.5); all threads of a launch are on one device."""
@@ -229,9 +241,9 @@ class WeakMemory:
             for message in self.orders.values():
                 if _mutual(agent, scope, message.agent, message.scope):
                     self._join(agent, message.view)
-            self.orders[id(agent), scope] = Message(agent, scope, dict(agent.view))
+            self.orders[id(agent), scope] = Message(agent, scope, agent.seen())
         if order != "acquire":
-            agent.fences[scope] = dict(agent.view)
+            agent.fences[scope] = agent.seen()
 
     def _read(self, agent: Agent, location: Location, history: list[Write], order: str, scope: str) -> Write:
         low = self._low(agent, location, history)
@@ -247,7 +259,7 @@ class WeakMemory:
         """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4)."""
         if not _mutual(agent, scope, found.agent, found.scope):
             return
-        self._join(agent, {location: found})
+        self._join(agent, View({location: found}))
         for message in found.messages:
             agent.read[id(message)] = (location, message)
         if order in ("acquire", "acq_rel"):
@@ -294,7 +306,7 @@ class WeakMemory:
         """The release patterns that end with this strong write (8.8)."""
         found = [Message(agent, first, view) for first, view in agent.fences.items()]
         if order in ("release", "acq_rel"):
-            agent.released.setdefault(location, {})[scope] = dict(agent.view)
+            agent.released.setdefault(location, {})[scope] = agent.seen()
         found += [Message(agent, first, view) for first, view in agent.released.get(location, {}).items()]
         return found
 
@@ -314,8 +326,9 @@ class WeakMemory:
                 low = at
         return low
 
-    def _join(self, agent: Agent, view: dict[Location, Write]) -> None:
-        for location, write in view.items():
+    def _join(self, agent: Agent, view: View) -> None:
+        agent.floor = max(agent.floor, view.floor)
+        for location, write in view.writes.items():
             history, mine = self.histories.get(location, ()), agent.view.get(location)
             places = {id(other): at for at, other in enumerate(history)}
             if places.get(id(_known(write)), -1) > places.get(id(_known(mine)), -1):

@@ -207,8 +207,8 @@ def default_device(module_target: str) -> str:
 
 
 #: L2 of products, in MiB, by architecture as NVIDIA's white papers state it: Tesla V100, T4, A100, GeForce RTX 3090,
-#: RTX 4090, H100 SXM.
-_L2 = {"sm_70": 6, "sm_75": 4, "sm_80": 40, "sm_86": 6, "sm_89": 72, "sm_90": 50}
+#: RTX 4090, H100 SXM, B200, RTX 5090.
+_L2 = {"sm_70": 6, "sm_75": 4, "sm_80": 40, "sm_86": 6, "sm_89": 72, "sm_90": 50, "sm_100": 126, "sm_120": 96}
 _L2_OTHERS = 4
 
 

@@ -21,7 +21,7 @@ def launch(case: kernels.Case, form: str = "text", **device: Any) -> ptxtools.Ru
     return result
 
 
-@rows("form", ["text", "container"], share=3)
+@rows("form", ["text", "container"], share=6)
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @rows("name", kernels.SMALL)
 def test_results_are_those_of_numpy(name: str, engine: str, form: str) -> None:
@@ -29,7 +29,7 @@ def test_results_are_those_of_numpy(name: str, engine: str, form: str) -> None:
     assert result.instructions > 0 and result.seconds > 0
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", kernels.ALL)
 def test_results_at_full_size(name: str) -> None:
     launch(kernels.ALL[name]())

@@ -74,7 +74,7 @@ def test_a_launch_leaves_nothing_behind(engine: str, more: dict[str, object], ke
     assert gone() is None and memory() is None
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("checks", ["", "all"])
 @pytest.mark.parametrize(("kernel", "says"), [("store", "out of bounds"), ("spin", "changes nothing")])

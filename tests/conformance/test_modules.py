@@ -16,7 +16,7 @@ def test_there_are_modules() -> None:
     assert len(MODULES) >= 140
 
 
-@rows("path", MODULES, ids=lambda path: "/".join(path.relative_to(DATA).parts[-2:]), share=4)
+@rows("path", MODULES, ids=lambda path: "/".join(path.relative_to(DATA).parts[-2:]), share=3)
 def test_errors_stand_where_ptxas_finds_them(path: Path) -> None:
     found = [d for d in lint(path.read_text()) if d.severity is Severity.ERROR]
     assert [d.line for d in found] == REFUSED.get(path.relative_to(DATA).as_posix(), []), found

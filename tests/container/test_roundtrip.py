@@ -18,7 +18,7 @@ from tests.rows import rows
 from .samples import EVERYTHING, PTX_FILES, ROOT, module
 
 
-@rows("path", PTX_FILES, ids=lambda p: f"{p.parent.name}-{p.stem}", share=5)
+@rows("path", PTX_FILES, ids=lambda p: f"{p.parent.name}-{p.stem}", share=12)
 def test_real_modules_come_back_equal(path):
     original = parse(path.read_text(), path.name).module
     data = write(original)

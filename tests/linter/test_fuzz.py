@@ -8,11 +8,12 @@ from ptxtools.diagnostics.text import render
 from ptxtools.linter import lint
 from ptxtools.linter.requirements import requirements
 from ptxtools.syntax import parse
+from tests import share
 
 DATA = Path(__file__).resolve().parents[2] / "testdata"
 TOKEN = re.compile(r"\s+|[\w$%.:]+|.", re.S)
 SUFFIXES = [".x", ".b0", "<4>", "+4", "!", "-", "|", "_", "{", "}", "[", "]", "0x1ffffffffffffffff", ";"]
-MODULES = 150
+MODULES = 150 if share.whole else 40
 
 
 def damage(tokens, words, chance):

@@ -34,7 +34,7 @@ def codes(findings):
     return [d.code for d in findings]
 
 
-@rows("path", MODULES, ids=lambda p: str(p.relative_to(DATA)), share=3)
+@rows("path", MODULES, ids=lambda p: str(p.relative_to(DATA)), share=6)
 def test_compiler_output_is_clean(path):
     result = parse(path.read_text("utf-8"), str(path))
     found = [*result.diagnostics, *lint(result.module)]

@@ -231,7 +231,7 @@ ROOT = Path(__file__).resolve().parents[2]
     # `everything.ptx` is kept for old containers: it is inlined at a place that no .loc names.
     [p for p in sorted((ROOT / "testdata").rglob("*.ptx"))[::4] if p.name != "everything.ptx"],
     ids=lambda p: f"{p.parent.name}/{p.name}",
-    share=5,
+    share=10,
 )
 def test_what_is_said_of_real_modules_holds(path):
     """At the lowest version the checker accepts each target; at the version before, and for targets below, none."""

@@ -57,7 +57,7 @@ def test_control_flow(name: str) -> None:
                 assert all(tree.dominates(parent, p) for p in block.predecessors if p in reached and parent >= 0)
 
 
-@rows("optimise", [True, False], share=5)
+@rows("optimise", [True, False], share=15)
 @rows("name", NAMES)
 def test_programs_are_well_formed(name: str, optimise: bool) -> None:
     code = program(name, optimise=optimise)
@@ -112,7 +112,7 @@ class Before:
                 alive = (alive - written if whole else alive) | read
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("name", NAMES)
 def test_values_that_live_together_have_different_slots(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     verified: list[str] = []

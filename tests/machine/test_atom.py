@@ -131,21 +131,21 @@ def check(operation: str, type_: str, count: int, space: str, engine: str, *, re
 
 
 @ENGINES
-@rows("space", SPACES, share=4)
+@rows("space", SPACES, share=8)
 @rows(("operation", "type_"), [*WHOLE, *FLOATS])
 def test_atom(operation: str, type_: str, space: str, engine: str) -> None:
     check(operation, type_, 1, space, engine, red=False)
 
 
 @ENGINES
-@rows("space", SPACES, share=4)
+@rows("space", SPACES, share=8)
 @rows(("operation", "type_"), [(o, t) for o, t in (*WHOLE, *FLOATS) if o != "exch"])
 def test_red(operation: str, type_: str, space: str, engine: str) -> None:
     check(operation, type_, 1, space, engine, red=True)
 
 
 @ENGINES
-@rows("red", [False, True], share=4)
+@rows("red", [False, True], share=8)
 @rows(("operation", "type_", "count"), VECTORS)
 def test_vectors(operation: str, type_: str, count: int, red: bool, engine: str) -> None:
     check(operation, type_, count, "global", engine, red=red)

@@ -162,7 +162,7 @@ def told(kind: str, *, cluster: int = 1, ctas: int = 4, **shape) -> None:
 RUNS = [("native", 1), ("native", 2), ("native", 3), ("reference", 1)]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("ended", [0, 2, 40])
 @pytest.mark.parametrize(("engine", "threads"), RUNS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -170,14 +170,14 @@ def test_every_wait(kind, engine, threads, ended):
     told(kind, engine=engine, threads=threads, ended=ended)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("engine", "threads", "ended"), [(*run, ended) for run in RUNS for ended in (0, 4)])
 @pytest.mark.parametrize("kind", [*KINDS, *CLUSTERS])
 def test_every_wait_in_clusters(kind, engine, threads, ended):
     told(kind, engine=engine, threads=threads, ended=ended, cluster=2)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(("engine", "threads", "ended"), [("native", 1, 2), ("native", 2, 0), ("reference", 1, 2)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_wait_under_all_checkers(kind, engine, threads, ended):

@@ -136,7 +136,7 @@ class Writer:
         return "\n".join([*start, *self.lines, *last, "st.global.u32 [%out], %r1; ret;"])
 
 
-@rows("seed", [*range(60), 3169, 5277], share=4)
+@rows("seed", [*range(60), 3169, 5277], share=8)
 def test_optimised_and_plain_agree(seed: int) -> None:
     body = Writer(seed).body()
     plain = results(body, 4 * 64, block=(40, 1, 1), optimise=False)

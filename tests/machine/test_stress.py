@@ -62,7 +62,7 @@ def test_warps_take_turns_from_the_last_to_the_first(engine, seed, threads):
     assert results(engine, seed, threads, body, 1024) == [31 - t // 32 for t in range(1024)]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @everywhere
 def test_lanes_of_a_warp_take_a_lock_with_work_inside(engine, seed, threads):
     """Compare and swap, a loop under the lock, exchange; the lock's holder calls a function."""

@@ -153,7 +153,7 @@ def test_looking_without_end_is_a_deadlock(engine, block, threads, seed):
     assert "wait in a loop that changes nothing" in failure.value.details[0]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @everywhere
 def test_a_lock_that_is_never_free(engine, threads, seed):
     """A compare-and-swap that fails writes nothing."""
@@ -176,7 +176,7 @@ def test_waiting_for_ctas_that_find_no_room(engine, threads, seed):
     assert failure.value.kind == "deadlock"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @everywhere
 def test_looking_inside_functions_without_end(engine, threads, seed):
     """Lanes at four depths of a recursion."""

@@ -36,11 +36,19 @@ class TranslationError(Exception):
 
 
 class Kernel:
-    """A litmus test as a kernel: one lane of one warp for each thread, one CTA for each of the test's."""
+    """A litmus test as a kernel: one lane of one warp for each thread, one CTA for each of the test's, in clusters of
+    the same size."""
 
     def __init__(self, test):
         self.test = test
-        self.places = list(dict.fromkeys((thread.gpu, thread.cta) for thread in test.threads))
+        clusters = {}
+        for thread in test.threads:  # without a cluster, a CTA is one of its own
+            name = (thread.gpu, thread.cluster, thread.cta if thread.cluster < 0 else -1)
+            clusters.setdefault(name, []).append((thread.gpu, thread.cta))
+        ctas = [list(dict.fromkeys(cluster)) for cluster in clusters.values()]
+        if len({len(cluster) for cluster in ctas}) > 1:
+            raise TranslationError("clusters of different sizes")
+        self.places, self.cluster = [cta for cluster in ctas for cta in cluster], len(ctas[0])
         self.memory = [name for name, location in test.locations.items() if location.memory == name]
         if len(self.memory) != len(test.locations) or any(location.type for location in test.locations.values()):
             raise TranslationError("aliases, types")
@@ -146,7 +154,8 @@ class Kernel:
         out = np.zeros(max(len(self.registers), 1), np.int64)
         device = ptxtools.Device("sm_90", seed=seed, **options)
         block = 32 * (max(self.warps.values()) + 1)
-        device.launch(ptxtools.loads(self.text)["t"], len(self.places), block, [memory, out])
+        device.launch(ptxtools.loads(self.text)["t"], len(self.places), block, [memory, out],
+                      cluster=self.cluster)  # fmt: skip
         found = {name: int(out[at]) for at, name in enumerate(self.registers)}
         found |= {name: int(memory[at * STRIDE // 8]) for at, name in enumerate(self.memory)}
         return tuple(UNTYPED.wrap(found.get(name, 0)) for name in names)

@@ -35,6 +35,7 @@ def test_quantifiers_say_what_is_true_of_some_model(path):
     assert loaded(path).quantifier == ("exists" if "allowed" in stated else "~exists")
 
 
+@pytest.mark.share(4)
 @rows("path", SMALL, ids=lambda path: path.stem)
 def test_what_is_forbidden_has_a_reason(path):
     """The nearest execution satisfies the condition and breaks an axiom, by a chain of steps that is a cycle."""

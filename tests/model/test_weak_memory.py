@@ -41,6 +41,23 @@ def test_what_is_forbidden_does_not_happen(name):
     assert set(outcomes(kernel, allowed.names, range(3))) <= set(allowed.states)
 
 
+def test_what_a_barrier_ordered_goes_on_through_flags():
+    """What a thread knows by a barrier, and not from its own accesses, is what it publishes too."""
+    test = loaded(FOLDER / "Bar+then-flag.litmus")
+    kernel, allowed = Kernel(test), run(test)
+    assert set(outcomes(kernel, allowed.names, (11, 17))) <= set(allowed.states)
+
+
+@rows("name", ["MP+cluster", "SB+cluster"])
+def test_scopes_of_the_cluster(name):
+    """In one cluster they order; the same kernel in clusters of one CTA may show the outcome."""
+    test = loaded(FOLDER / f"{name}.litmus")
+    kernel, allowed = Kernel(test), run(test)
+    assert set(outcomes(kernel, allowed.names, range(11, 16))) <= set(allowed.states)
+    kernel.cluster = 1
+    assert not set(outcomes(kernel, allowed.names, range(11, 16))) <= set(allowed.states)
+
+
 @rows("text", texts(21, 5, 2, 4) + texts(22, 3, 3, 3), ids=[f"random-{at}" for at in range(8)])
 def test_random_tests(text):
     """tools/sweep_litmus.py has more seeds and all tests of the test data."""

@@ -46,7 +46,7 @@ def operations() -> dict[str, Op]:
     return found
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("triple", "cpu", "features"),
     [

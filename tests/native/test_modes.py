@@ -60,7 +60,7 @@ def values(algebra: Any, body: list[tuple[isa.Opcode, list[int]]], inputs: tuple
     return known[len(inputs) :]
 
 
-@rows("features", [None, AVX2, ()], ids=["host", "avx2", "plain"], share=3)
+@rows("features", [None, AVX2, ()], ids=["host", "avx2", "plain"], share=6)
 @rows("seed", range(8))
 def test_random_bodies(seed: int, features: tuple[str, ...] | None) -> None:
     """Bodies that mix all modes, through the passes that the engine's code goes through; many operands are NaNs."""

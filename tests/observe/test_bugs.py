@@ -15,7 +15,7 @@ FILES = sorted(bugs.FOLDER.glob("*.bugs"))
 NOT_YET: dict[str, dict[str, str]] = tomllib.loads((bugs.FOLDER / "not_caught.toml").read_text())
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_bugs_are_found_and_their_corrections_are_not(path: Path) -> None:
     waiting = NOT_YET.get(path.stem, {})

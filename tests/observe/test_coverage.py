@@ -101,7 +101,7 @@ def agrees(text: str) -> Coverage:
     return native
 
 
-@rows("seed", range(24), share=3)
+@rows("seed", range(24), share=8)
 def test_random_kernels_are_counted_as_they_run(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         import_module("ptxtools.reference.run"), "_TURN", 1 << 30

@@ -100,7 +100,7 @@ def _unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filters, "prepare", lambda launch, encoded: [])
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("checks", ["memcheck", "memcheck,initcheck"])
 @pytest.mark.parametrize("seed", range(6))
 def test_reports_are_those_of_python_alone(seed: int, checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def _found(pairs: list[bugs.Pair]) -> list[str]:
     return every + [bugs.shown(bugs.run(pair, "-", pair.checker)) for pair in alone]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("path", sorted(bugs.FOLDER.glob("*.bugs")), ids=lambda path: path.stem)
 def test_seeded_bugs_are_reported_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = bugs.read(path)

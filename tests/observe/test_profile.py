@@ -18,6 +18,7 @@ from ptxtools.observe.coverage import Coverage
 from ptxtools.observe.profile import KernelProfile, Profile
 from ptxtools.observe.profile_figures import ProfileError, as_dict, as_json, changes, figures, limiter, read_json
 from ptxtools.observe.profile_html import as_html
+from ptxtools.observe.roofline import roofline
 from tests.rows import rows
 
 ROOT = Path(__file__).parents[2]
@@ -316,3 +317,30 @@ def test_maxnreg_bounds_the_registers() -> None:
     profile = Profile()
     ptxtools.Device(observers=[profile]).launch(ptxtools.loads(text)["k"], 1, 32, [np.zeros(64, np.float32), 0])
     assert only(profile).registers == 16 and only(profile).live is not None and only(profile).live >= 64
+
+
+# --- rooflines --------------------------------------------------------------------------------------------------------
+
+
+def test_the_roofline_of_a_copy_and_of_a_product() -> None:
+    """y = 2x: one operation for 8 bytes; a loop of fma in registers: far beyond the ridge of 19.5 T / 1555 G = 12.5."""
+    copy = "mad.wide.u32 %d1, %t, 4, %a; ld.global.f32 %f1, [%d1]; mul.f32 %f1, %f1, %f1; mad.wide.u32 %d2, %t, 4, %b;"
+    copy = ".reg .f32 %f<4>; " + copy + " st.global.f32 [%d2], %f1;"
+    x = np.ones(64, np.float32)
+    line = roofline(only(profiled(copy, x, np.zeros_like(x))))
+    assert line is not None
+    assert (line.intensity, line.bound, line.sort) == (1 / 8, "DRAM", "float32")
+    assert line.reach == pytest.approx(1555e9 / 8) and line.peaks["float32"] == pytest.approx(19.5e12, rel=0.01)
+    product = copy.replace("mul.f32 %f1, %f1, %f1;", "fma.rn.f32 %f1, %f1, %f1, %f1;" * 100)
+    profile = profiled(product, x, np.zeros_like(x))
+    line = roofline(only(profile))
+    assert line is not None
+    assert (line.intensity, line.bound, line.reach) == (200 / 8, "float32", line.peaks["float32"])
+    assert "Roofline of sm_80 (A100)" in as_html(profile, lambda name: None)
+
+
+def test_no_roofline_without_arithmetic_or_rates() -> None:
+    assert roofline(only(profiled("ld.global.u32 %r1, [%a];", np.zeros(4, np.uint32), 0))) is None
+    text = ".reg .f32 %f<2>; ld.global.f32 %f1, [%a]; add.f32 %f1, %f1, %f1;"
+    head = HEAD.replace("sm_80", "sm_87")
+    assert roofline(only(profiled(text, np.zeros(4, np.float32), 0, head=head))) is None

@@ -92,7 +92,7 @@ def _judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "worth", lambda *what: False)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("size", KINDS)
 @pytest.mark.parametrize("seed", range(9))
 def test_reports_and_results_are_those_of_the_judge(seed: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_reports_and_results_are_those_of_the_judge(seed: int, size: int, monkey
     assert found == _run(seed, size)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("path", sorted(bugs.FOLDER.glob("*.bugs")), ids=lambda path: path.stem)
 def test_seeded_bugs_are_reported_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks, pairs = _looks(monkeypatch), bugs.read(path)

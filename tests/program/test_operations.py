@@ -162,7 +162,7 @@ def variants(name: str) -> list[Program]:
     return [first, plain, late, lines, *(instrument(one, [Interest(events)]) for one, events in pairs)]
 
 
-@rows("name", NAMES, share=6)
+@rows("name", NAMES, share=15)
 def test_programs_are_as_the_table_says_also_when_they_were_stored(name: str) -> None:
     """Details come back with their types, whatever they are."""
     found = variants(name)

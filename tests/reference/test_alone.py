@@ -30,7 +30,7 @@ def ptx_run(case: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", _RUN, *arguments], capture_output=True, text=True)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     "case",
     ["pipelines/wgmma_specialised_sm90", "pipelines/tcgen05_pair_sm100", "cases/cu_tma_bulk_sm90",

@@ -298,7 +298,7 @@ def test_scales_to_bf16() -> None:
     assert [int(v) for v in got] == [w << 16 | w for w in want]
 
 
-@rows("op", lambda: [op for op in cvt() if op.has("rs")], ids=lambda op: op.text, share=3)
+@rows("op", lambda: [op for op in cvt() if op.has("rs")], ids=lambda op: op.text, share=6)
 def test_stochastic_rounding_stays_between_the_neighbours(op: Opcode) -> None:
     """No random bits truncate, all of them round away unless exact; both beside the value."""
     form = op.types[0][:-2]

@@ -96,6 +96,7 @@ def test_correctly_rounded(op: Opcode) -> None:
         assert same(t, int(got[i]), want, patterns), (op.text, [hex(p) for p in patterns], hex(got[i]), hex(want))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("features", [None, ("avx", "avx2", "fma", "f16c"), ()], ids=["host", "avx2", "plain"])
 def test_native_directed_rounding(features: tuple[str, ...] | None) -> None:
     """The vector code of each CPU class against exact rationals; f64 has its own algorithms there."""

@@ -40,7 +40,7 @@ def ordered(text):
     return module
 
 
-@rows("path", [path for path in FILES if path.stat().st_size < LARGEST], ids=file_id, share=6)
+@rows("path", [path for path in FILES if path.stat().st_size < LARGEST], ids=file_id, share=4)
 def test_real_file(path):
     text = path.read_text()
     made = reformat(text, path.name)

@@ -13,7 +13,7 @@ def test_there_is_test_data():
     assert len(FILES) >= 115
 
 
-@rows("path", FILES, ids=file_id, share=5)
+@rows("path", FILES, ids=file_id, share=10)
 def test_real_file(path):
     text = path.read_text()
     result = both(text)

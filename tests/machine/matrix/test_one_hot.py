@@ -41,7 +41,7 @@ def pairs(form: Form) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             yield a, b
 
 
-@rows("text", TEXTS, share=3)
+@rows("text", TEXTS, share=8)
 def test_every_element_has_its_place(text: str) -> None:
     """All pairs are CTAs of one launch, and every eighth is one of another on the reference engine."""
     form, rng = Form(text), np.random.default_rng(0)

@@ -158,6 +158,7 @@ def test_why_a_warp_waits(module: str) -> None:
     assert said[6][0] == "CTA (0,0,0): 32 of 64 threads came to barrier 0"
 
 
+@pytest.mark.share(2)
 @BACK
 @pytest.mark.parametrize("case", ["cu_cluster_dsmem_sm90", "tri_attn_sm80"])
 def test_a_case_meets_its_expectations_after_going_back(case: str) -> None:

@@ -65,7 +65,7 @@ def kernel(way: str, type_: str) -> Any:
     return ptxtools.loads(text)["k"]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("way", "type_"), [
     ("bulk", "u32"), ("bulk", "u64"), ("bulk", "f32"), ("bulk", "noftz.f16"), ("tensor", "u32"), ("tensor", "f32"),
     ("red.async", "u32"), ("red.async", "u64"), ("multimem", "u32"), ("multimem", "f32"),

@@ -159,7 +159,7 @@ class Sequence:
 
 
 @ENGINES
-@rows("seed", range(12), share=3)
+@rows("seed", range(12), share=6)
 def test_sequences(seed: int, engine: str) -> None:
     sequence = Sequence(seed, 120)
     setup = "mov.b32 %r30, bar; cvt.u64.u32 %rd30, %r30; mov.u64 %rd30, bar; cvta.shared.u64 %rd30, %rd30;\n"

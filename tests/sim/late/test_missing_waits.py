@@ -82,6 +82,7 @@ def test_a_missing_wait_is_reported(case, word, said, tmp_path, capsys):
     assert re.search(rf"kernel\.ptx:\d+: asynccheck: .*({said})", found), found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("case", "word"), WRONG)
 def test_a_missing_wait_gives_wrong_results(case, word, tmp_path, capsys):
     path = without(case, word, tmp_path)

@@ -105,7 +105,7 @@ def combinations(spaces: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(t, s) for s in spaces for t in (TYPES if s in ("global", "shared", "local") else few)]
 
 
-@rows(("type_", "space"), combinations((*SPACES, *READ_ONLY)), share=4)
+@rows(("type_", "space"), combinations((*SPACES, *READ_ONLY)), share=8)
 def test_loads(type_: str, space: str) -> None:
     bits = bits_of(type_)
     for count in vectors(type_, space):
@@ -130,7 +130,7 @@ def _placed(mods: str, where: str) -> str:
     return f"{where}{mods}" if mods.startswith((".c", ".l", ".w", ".L")) and mods != ".weak" else f"{mods}{where}"
 
 
-@rows(("type_", "space"), combinations(SPACES), share=4)
+@rows(("type_", "space"), combinations(SPACES), share=8)
 def test_stores(type_: str, space: str) -> None:
     bits = bits_of(type_)
     for count in vectors(type_, space):

@@ -35,7 +35,7 @@ HEAD = """.version 9.0
 .global .align 32 .b32 gv[64];
 .shared .align 32 .b32 sv[64];
 """
-_MANY, _MOST = 8, 3000
+_MANY, _MOST = 8, 3000 if share.whole else 300
 _KINDS = {"%p": "pred", "%b": "b8", "%h": "b16", "%r": "b32", "%rd": "b64", "%q": "b128", "%f": "f32", "%fd": "f64"}
 
 

@@ -61,7 +61,7 @@ def name_of(value: object) -> str:
     return value.text if isinstance(value, isa.Opcode) else ""
 
 
-@rows(("form", "op"), cases, ids=name_of, share=6)
+@rows(("form", "op"), cases, ids=name_of, share=24)
 def test_product(form: Form, op: isa.Opcode) -> None:
     make = {"wmma": wmma, "mma": warp, "wgmma": warpgroup, "tcgen05": fifth}[form.family]
     make(form, op)

@@ -162,7 +162,7 @@ def check(case: Case, found: np.ndarray, rule: Rule) -> None:
         assert int(found[row, column]) == bits, (case.t, row, column, hex(int(found[row, column])), hex(bits))
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(12)
 @ENGINES
 @pytest.mark.parametrize("make", MAKERS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("t", BITS)
@@ -189,7 +189,7 @@ KINDS = {"f16": ("f16", 0), "bf16": ("f16", 1), "tf32": ("tf32", 2), "e4m3": ("f
 
 
 @ENGINES
-@rows("make", MAKERS, ids=lambda f: f.__name__, share=5)
+@rows("make", MAKERS, ids=lambda f: f.__name__, share=12)
 @rows("t", BITS)
 def test_tcgen05(t: str, make: object, engine: str) -> None:
     """The columns of tensor memory behind D stay as they are."""

@@ -257,7 +257,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@rows(("m", "n", "ctas", "stationary", "sparse", "lane"), SHAPES, share=3)
+@rows(("m", "n", "ctas", "stationary", "sparse", "lane"), SHAPES, share=8)
 @rows("a_tensor", [False, True])
 def test_layouts(m: int, n: int, ctas: int, stationary: bool, sparse: bool, lane: int, a_tensor: bool) -> None:
     Product("f16", "f16", m=m, n=n, ctas=ctas, stationary=stationary, sparse=sparse, lane=lane,

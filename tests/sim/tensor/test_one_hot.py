@@ -29,7 +29,7 @@ def hot(make: Matrix, which: str, k: int) -> Matrix:
     return matrix
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("which", ["a", "b"])
 @pytest.mark.parametrize(("t", "options"), [
     ("f16", {}), ("f16", {"mode_a": "64", "mode_b": "32"}), ("bf16", {"trans_a": True, "trans_b": True}),
@@ -42,7 +42,7 @@ def test_warpgroup(monkeypatch: pytest.MonkeyPatch, t: str, options: dict[str, o
         test_wgmma.product(t, 16, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("which", ["a", "b"])
 @pytest.mark.parametrize(("kind", "t", "options"), [
     ("f16", "f16", {}), ("f16", "bf16", {"a_major": True, "b_major": True}), ("tf32", "tf32", {"mode": "64"}),

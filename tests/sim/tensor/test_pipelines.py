@@ -30,7 +30,7 @@ def run(name: str, *more: str) -> int:
     return exit_status(command, "ptx-run", ["--launch", str(launch), "--timeout", "30", *more])
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NAMES)
 def test_pipeline(name: str, way: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +64,7 @@ def test_a_shorter_product_differs(name: str, tmp_path: Path) -> None:
     assert exit_status(command, "ptx-run", ["--launch", str(tmp_path / "case.toml")]) == 1
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("name", "instruction", "instead", "said"), [
     ("wgmma_specialised_sm90", r"wgmma\.wait_group\.sync\.aligned\s+1;", "wgmma.wait_group.sync.aligned 3;",
      "writes memory, but wgmma.mma_async has not completed"),

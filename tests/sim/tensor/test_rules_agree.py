@@ -134,7 +134,7 @@ def result(products: Products, o: Operands, rule: Rule, c: np.ndarray | None) ->
     return bits_of(products.multiply(a, b, c, rule, scales))  # type: ignore[arg-type]
 
 
-@rows(("s", "rule"), CASES, ids=str, share=5)
+@rows(("s", "rule"), CASES, ids=str, share=15)
 def test_native_tiles_are_what_is_defined(s: Sum, rule: Rule) -> None:
     for make in MAKERS:
         o = Operands(s, rule)

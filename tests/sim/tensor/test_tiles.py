@@ -52,7 +52,7 @@ def functions_for(cpu: str) -> dict[str, int]:
     return jit.link_object(compiled(str(llvm.get_default_triple()), cpu, ""), rows.NAMES)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
 @pytest.mark.parametrize("make", [hard.any_bits, hard.cancellation, hard.largest_sums, hard.tiny])
 @pytest.mark.parametrize("t", ["f16", "tf32", "e4m3"])
@@ -66,6 +66,7 @@ def test_whole_instructions_on_plainer_cpus(
     hard.test_tcgen05(t, make, "native")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
 @pytest.mark.parametrize(("t", "rule"), [("f16", Rule(25, 16, "f32")), ("bf16", Rule(13, 16, "e8m13")),
                                          ("f16", Rule(25, 16, "f16"))])  # fmt: skip

@@ -1,0 +1,191 @@
+"""The events of mbarriers and of asynchronous copies (8.9.1.1, 9.7.9.25, 9.7.13.15).
+
+An mbarrier object is a word of memory. An arrival is an atomic operation on it, with the order and scope that it names;
+a wait that succeeds is a read with those. Whether it succeeds follows from the value that it reads. So mbarriers need
+no axioms of their own: 8.8 has arrivals as release patterns and waits as acquire patterns on the object's location.
+
+A copy is an agent of its own: reads, then writes, which are not in program order. They are behind what the thread has
+executed before, and in front of their completion: a wait, or an arrival at an mbarrier. Nothing else orders them, and
+what precedes the copy does not, by that, precede its completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from . import mbarriers
+from .events import Event, Path, Pending, Value, constant
+from .functions import computed
+from .programs import Copy, CopyGroup, Instruction, Mbarrier, Type
+from .words import refuse
+
+if TYPE_CHECKING:
+    from .paths import Paths
+
+#: Elements of a copy, each of which is a read and a write.
+MOST_ELEMENTS = 16
+_WORD = Type("b", 64)
+_WORD_BYTES = 8
+#: Counts are unsigned numbers of 32 bits.
+_COUNT = (1 << 32) - 1
+
+#: What follows an instruction: the paths on which it has been executed.
+Follow = Callable[["Paths", Path, Any], list[Path]]
+
+
+def _own_events(path: Path) -> int:
+    """What the thread itself has executed so far."""
+    return sum(1 << at for at, event in enumerate(path.events) if not event.agent)
+
+
+def _mask(first: int, last: int) -> int:
+    """The events from first up to, but without, last."""
+    return (1 << last) - (1 << first)
+
+
+# --- mbarriers --------------------------------------------------------------------------------------------------------
+
+
+def _mbarrier(paths: Paths, path: Path, instruction: Mbarrier) -> list[Path]:
+    name, offset = paths.place(path, instruction, instruction.places[0], _WORD_BYTES)
+    event = Event("U", path.steps, instruction, instruction.order, instruction.scope, "generic", name, offset,
+                  _WORD_BYTES, needs=path.control, returns=bool(instruction.result), mbarrier=True)  # fmt: skip
+    if instruction.kind == "wait":
+        return _wait(paths, path, instruction, event)
+    if instruction.kind == "arrive_copies":
+        return _arrive_with_copies(path, instruction, event)
+    counts = [paths.operand(path, value) for value in instruction.values] or [constant(1)]
+    if instruction.kind in ("init", "inval"):
+        count = counts[0] if instruction.kind == "init" else constant(0)
+        value = Value(count.needs, lambda reads: mbarriers.initial(count.of(reads) & _COUNT))
+        path.events.append(replace(event, kind="W", value=value, needs=event.needs | count.needs))
+        return [path]
+    expected = constant(0) if instruction.transactions is None else paths.operand(path, instruction.transactions)
+    path.events.append(_updated(event, path, instruction.kind, [counts[0], expected]))
+    if instruction.result:
+        path.registers[instruction.result] = paths.loaded(len(path.events) - 1, _WORD)
+    return [path]
+
+
+def _updated(event: Event, path: Path, kind: str, counts: Sequence[Value]) -> Event:
+    """The atomic operation that becomes the next event of the path."""
+    at = len(path.events)
+    count, expected = (*counts, constant(0))[:2]
+    needs = 1 << at | count.needs | expected.needs
+
+    def new(reads: Sequence[int]) -> int:
+        word, number, transactions = reads[at], count.of(reads) & _COUNT, expected.of(reads) & _COUNT
+        if kind in ("arrive", "arrive_drop"):
+            return mbarriers.arrived(word, number, transactions, drops=kind == "arrive_drop")
+        return _CHANGES[kind](word, number)
+
+    return replace(event, value=Value(needs, new), needs=event.needs | needs)
+
+
+_CHANGES: dict[str, Callable[[int, int], int]] = {
+    "expect_tx": mbarriers.expecting, "complete_tx": mbarriers.completed, "pend": mbarriers.awaiting,
+}  # fmt: skip
+
+
+def _wait(paths: Paths, path: Path, instruction: Mbarrier, event: Event) -> list[Path]:
+    """test_wait and try_wait: an acquire operation if the phase is complete, else a relaxed read (9.7.13.15.16)."""
+    at = len(path.events)
+    asked = paths.operand(path, instruction.values[0])
+    holds = mbarriers.is_parity_complete if instruction.parity else mbarriers.is_complete
+    value = Value(1 << at | asked.needs, lambda reads: int(holds(reads[at], asked.of(reads))))
+    other = path.copy()
+    for way, complete in ((path, True), (other, False)):
+        way.conditions.append((value, complete))
+        order = instruction.order if complete else "relaxed"
+        way.events.append(replace(event, kind="R", order=order, needs=event.needs | asked.needs))
+        way.registers[instruction.result] = constant(int(complete))
+    return [path, other]
+
+
+def _arrive_with_copies(path: Path, instruction: Mbarrier, event: Event) -> list[Path]:
+    """cp.async.mbarrier.arrive: an arrival of its own behind all copies so far, and behind nothing else."""
+    path.copies = replace(path.copies, agents=path.copies.agents + 1)
+    behind = 0
+    if instruction.pends:
+        behind = 1 << len(path.events)
+        path.events.append(_updated(replace(event, order="relaxed"), path, "pend", [constant(1)]))
+    arrival = replace(event, agent=path.copies.agents, behind=behind, completes=path.copies.small.every)
+    path.events.append(_updated(arrival, path, "arrive", [constant(1)]))
+    return [path]
+
+
+# --- copies -----------------------------------------------------------------------------------------------------------
+
+
+def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
+    to, source = (paths.place(path, instruction, place, instruction.size) for place in instruction.places[:2])
+    copies = path.copies = replace(path.copies, agents=path.copies.agents + 1)
+    size = instruction.type.bits // 8 if instruction.type is not None else 8
+    for name, offset in (to, source):
+        size = gcd(size, paths.types[name].bits // 8, offset or size, instruction.size)
+    count = instruction.size // size
+    if count > MOST_ELEMENTS:
+        refuse(
+            paths.test.source, f"a copy of {count} elements", instruction.span, f"at most {MOST_ELEMENTS} are modelled"
+        )
+    proxy = "async" if instruction.bulk else "generic"
+    first, own = len(path.events), _own_events(path)
+    event = Event("R", path.steps, instruction, "weak", "", proxy, size=size, needs=path.control, agent=copies.agents,
+                  behind=own)  # fmt: skip
+    for at in range(count):
+        path.events.append(replace(event, location=source[0], offset=source[1] + at * size))
+    written = len(path.events)
+    behind = own | _mask(first, written)
+    for at in range(count):
+        write = replace(event, location=to[0], offset=to[1] + at * size, behind=behind)
+        path.events.append(_stored(write, instruction, first + at, len(path.events)))
+    last = len(path.events)
+    if not instruction.bulk:
+        path.copies = replace(copies, small=copies.small.with_copy(_mask(first, last)))
+        return [path]
+    fence = Event("P", path.steps, instruction, proxy="async", agent=copies.agents)
+    if len(instruction.places) == 2:
+        path.events += [replace(fence, completes=_mask(first, written)), replace(fence, completes=_mask(first, last))]
+        path.copies = replace(copies, reads=copies.reads.with_copy(1 << last), bulk=copies.bulk.with_copy(2 << last))
+        return [path]
+    path.events.append(replace(fence, completes=_mask(first, last)))
+    name, offset = paths.place(path, instruction, instruction.places[2], _WORD_BYTES)
+    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
+                 needs=path.control, returns=False, mbarrier=True, agent=copies.agents, after=1 << last)  # fmt: skip
+    path.events.append(_updated(told, path, "complete_tx", [constant(instruction.size)]))
+    return [path]
+
+
+def _stored(write: Event, instruction: Copy, read: int, at: int) -> Event:
+    """The write, or the relaxed atomic operation of a reduction (9.7.9.25.4.2), of what an event has read."""
+    function, type_ = instruction.function, instruction.type
+    if not function:
+        return replace(
+            write, kind="W", value=Value(1 << read, lambda reads: reads[read]), needs=write.needs | 1 << read
+        )
+    needs = 1 << read | 1 << at
+    value = Value(needs, lambda reads: computed(function, type_, [reads[at], reads[read]], atomic=True))
+    return replace(write, kind="U", order="relaxed", scope="gpu", returns=False, value=value, needs=write.needs | needs)
+
+
+def _copy_group(paths: Paths, path: Path, instruction: CopyGroup) -> list[Path]:
+    copies, kind = path.copies, instruction.kind
+    if kind in ("commit", "all"):
+        if instruction.bulk:
+            copies = replace(copies, bulk=copies.bulk.committed(), reads=copies.reads.committed())
+        else:
+            copies = replace(copies, small=copies.small.committed())
+        path.copies = copies
+    if kind in ("wait", "all"):
+        followed: Pending = copies.small if not instruction.bulk else copies.reads if instruction.reads else copies.bulk
+        events = followed.waited_for(instruction.pending)
+        event = Event("C", path.steps, instruction)
+        path.events.append(replace(event, after=events) if instruction.bulk else replace(event, completes=events))
+    return [path]
+
+
+#: The class of an instruction -> what executes it.
+ASYNCHRONOUS: dict[type[Instruction], Follow] = {Mbarrier: _mbarrier, Copy: _copy, CopyGroup: _copy_group}

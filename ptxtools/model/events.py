@@ -1,0 +1,120 @@
+"""The events of a thread, and the values that they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from .programs import Instruction, Thread
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An integer that depends on reads. needs: the events of the path that it depends on, as a set; of: computes it."""
+
+    needs: int
+    of: Callable[[Sequence[int]], int]
+
+
+def constant(number: int) -> Value:
+    return Value(0, lambda _: number)
+
+
+def equal(value: Value, number: int) -> Value:
+    return Value(value.needs, lambda reads: int(value.of(reads) == number))
+
+
+@dataclass(slots=True)
+class Event:
+    """An operation of a path. kind: "R" read, "W" write, "U" atomic, "F" fence, "P" proxy fence, "A" arrives at a
+    barrier, "B" waits at it, "C" waits for asynchronous operations. step: events of one step are not ordered by program
+    order. needs: the reads that its value, its address or its existence depend on. returns: whether an atomic operation
+    is a read operation (8.4). mbarrier: whether it accesses an mbarrier object.
+
+    agent: the asynchronous operation that it is a part of, 0 for what the thread executes itself (8.9.1.1). Sets of
+    events of the path: behind, those that precede an asynchronous event; completes, the asynchronous ones whose
+    completion this event is; after, the completions that it follows.
+    """
+
+    kind: str
+    step: int
+    instruction: Instruction
+    order: str = ""
+    scope: str = ""
+    proxy: str = "generic"
+    location: str = ""
+    offset: int = 0
+    size: int = 0
+    value: Value | None = None
+    needs: int = 0
+    returns: bool = True
+    barrier: tuple[object, ...] = ()
+    count: int | None = None
+    ordering: bool = True
+    mbarrier: bool = False
+    agent: int = 0
+    behind: int = 0
+    completes: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Copies as sets of events: all of a kind, those in no group yet, and the groups in order."""
+
+    every: int = 0
+    free: int = 0
+    groups: tuple[int, ...] = ()
+
+    def with_copy(self, events: int) -> Pending:
+        return replace(self, every=self.every | events, free=self.free | events)
+
+    def committed(self) -> Pending:
+        return replace(self, free=0, groups=(*self.groups, self.free))
+
+    def waited_for(self, pending: int) -> int:
+        """The events of all groups but the last `pending` ones."""
+        found = 0
+        for group in self.groups[: max(len(self.groups) - pending, 0)]:
+            found |= group
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The asynchronous operations of a path. agents: how many; small: the events of `cp.async`; bulk, reads: of bulk
+    copies in groups, the implicit proxy fences behind them whole and behind their reads."""
+
+    agents: int = 0
+    small: Pending = Pending()
+    bulk: Pending = Pending()
+    reads: Pending = Pending()
+
+
+@dataclass(slots=True)
+class Path:
+    """conditions: values that must be true (not 0) or false for the thread to take this path; unreached: the path ends
+    at a barrier with a count, at which the thread is left over and waits for ever: the instructions behind it.
+    copies: the asynchronous operations so far, as far as groups and mbarriers track them."""
+
+    thread: Thread
+    events: list[Event] = field(default_factory=list)
+    conditions: list[tuple[Value, bool]] = field(default_factory=list)
+    registers: dict[str, Value] = field(default_factory=dict)
+    at: int = 0
+    steps: int = 0
+    visits: dict[int, int] = field(default_factory=dict)
+    unreached: Sequence[Instruction] | None = None
+    copies: Copies = field(default_factory=lambda: Copies())
+
+    def copy(self) -> Path:
+        return replace(self, events=list(self.events), conditions=list(self.conditions),
+                       registers=dict(self.registers), visits=dict(self.visits))  # fmt: skip
+
+    @property
+    def control(self) -> int:
+        """The reads that decided so far where the thread goes."""
+        found = 0
+        for value, _ in self.conditions:
+            found |= value.needs
+        return found
