@@ -161,7 +161,7 @@ Better:
 """, "no definition."),
     Edit("check/particular.py", """    if op.family == "frob" and all(isinstance(o, Immediate) for o in operands[1:]):
         yield Problem(codes.FROBBED, "both operands are constants", 2)
-""", "        yield from _depth(op, operands)"),
+""", "        yield from _depth(op, operands, scope)"),
 )  # fmt: skip
 
 OPTION = (

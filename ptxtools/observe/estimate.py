@@ -40,7 +40,7 @@ FORMAT = "ptxtools estimate 1"
 SAMPLE = 4
 #: Events of a grid that are followed at most.
 MOST = 1 << 16
-_KINDS = frozenset({"observe.line", "observe.arrive", "observe.leave"})
+_KINDS = frozenset(f"observe.{event}" for event in ("line", "arrive", "leave"))
 _EVENTS = frozenset({"instruction", "arrive", "leave"})
 #: What has happened to a warp of the sample: CTA, warp, what ("line" and so on), of what.
 _Step: TypeAlias = "tuple[int, int, str, Any, str]"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxtools.program.lines import bare_opcode
+from ptxtools.program.operations import COUNTS
 
 from .classes import matrix_operations
 
@@ -81,7 +82,7 @@ def _registers(
         number = firsts.get(place, number)
         end = block.terminator
         for op in [*block.ops, *([end.op] if end.op is not None else [])]:
-            if op.kind.startswith("observe.") or op.kind in ("count", "measure"):
+            if op.kind.startswith("observe.") or op.kind in COUNTS:
                 continue
             for ref in (*op.src, op.guard):
                 if ref is not None:
@@ -150,6 +151,9 @@ def _product(opcode: str) -> float:
     return operations / next((factor for name, factor in _ELEMENTS if name in kind), 1)
 
 
+_STARTS = re.compile(r"cp\.(reduce\.)?async|wgmma\.mma_async|tcgen05\.(ld|st)")
+
+
 def _asynchronous(opcode: str, text: str) -> tuple[int, bool, bool]:
     """Of `Cost`: waits, starts, commits."""
     if opcode.startswith(("cp.async.wait_group", "wgmma.wait_group", "cp.async.bulk.wait_group")):
@@ -158,7 +162,7 @@ def _asynchronous(opcode: str, text: str) -> tuple[int, bool, bool]:
     if opcode.startswith(("cp.async.wait_all", "tcgen05.wait")):
         return 0, False, False
     commits = opcode.startswith(("cp.async.commit_group", "wgmma.commit_group", "cp.async.bulk.commit_group"))
-    starts = opcode.startswith(("cp.async", "cp.reduce.async", "wgmma.mma_async", "tcgen05.ld", "tcgen05.st"))
+    starts = _STARTS.match(opcode) is not None
     return -1, starts and not commits, commits
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ptxtools.program.details import Detail, Run
-from ptxtools.program.operations import ENDINGS, LANE_ACCESS, LANEWISE
+from ptxtools.program.operations import ENDINGS, LANE_ACCESS, LANEWISE, OPERATIONS
 from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
@@ -188,7 +188,8 @@ class _GrowingRun:
 
     def _accesses(self, op: Op) -> bool:
         """Whether this is an access that a region makes: of one word, and no load behind a store that it might see."""
-        if self.constants is None or op.kind not in ("ld", "st") or op.space not in REGION_SPACES or effects_of(op):
+        plain = op.kind in LANE_ACCESS and OPERATIONS[op.kind].access != "atomic"
+        if self.constants is None or not plain or op.space not in REGION_SPACES or effects_of(op):
             return False
         moved = (*zip(op.dst, op.dst_types, strict=True), *zip(op.src[1:], op.src_types[1:], strict=True))
         if len(moved) != 1 or op.src[0] is None:

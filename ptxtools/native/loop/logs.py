@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from ptxtools.native.code.encode import Encoded
 
 NAME = "log_event"
-#: By kind of event, which source is its guard.
+#: By kind of event, which source is its guard; of those before it the log notes the first.
 _GUARDS = {"observe.arrive": 2, "observe.leave": 2, "observe.exit": 0, "observe.line": 0}
-#: Events with a source that the log notes.
-_KEYED = ("observe.arrive", "observe.leave")
 
 assert {name: offset for name, (offset, _) in LOG.fields.items()} == {
     name: getattr(LogState, name).offset for name, _ in LogState._fields_ if name != "pad"
@@ -45,7 +43,7 @@ def prepare(launch: Launch, encoded: Encoded, log: Log) -> None:
         guard = None if place is None else op.src[place]
         detail = op.detail
         negated = isinstance(detail, Guard | Meeting) and detail.negated and guard is not None
-        source = op.src[0] if op.kind in _KEYED else None
+        source = op.src[0] if place else None
         cell.write(LogEntry(
             Address(log.address), Long(op.imm), number, NO_SLOT if guard is None else guard.slot,
             -1 if negated else 0, op.kind != "observe.line", NO_SLOT if source is None else source.slot,

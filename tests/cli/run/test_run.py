@@ -196,7 +196,7 @@ def test_list_as_json(run, tmp_path: Path) -> None:
 def test_format_is_that_of_the_list(run, tmp_path: Path) -> None:
     (tmp_path / "two.ptx").write_text(TWO)
     ran = run(str(tmp_path / "two.ptx"), "--format", "json", "--grid", "1")
-    assert (ran.status, "--format requires --list" in ran.err) == (2, True)
+    assert (ran.status, "--format json requires --litmus or --list" in ran.err) == (2, True)
 
 
 def test_list_of_mangled_names(run) -> None:
