@@ -17,9 +17,12 @@ from .values import OPAQUE, Scope, Value
 
 #: Instructions that write through their address operand.
 _WRITERS = frozenset({"st", "red", "atom"})
-#: The spaces of objects that some instructions address generically.
+#: Copies whose tensor map is a variable, or behind a register.
+_TENSOR = ("cp.async.bulk.tensor", "cp.async.bulk.prefetch.tensor", "cp.reduce.async.bulk.tensor")
+#: The spaces of objects that some instructions, by mnemonic or name, address generically.
 _ONLY = {
     **dict.fromkeys(("prefetchu", "applypriority", "createpolicy", "discard"), frozenset({"global"})),
+    **dict.fromkeys(_TENSOR, frozenset({"global"})),
     "mbarrier": frozenset({"shared"}),
 }
 #: Instructions that accept `table[2]` for `[table+8]`.
@@ -33,7 +36,10 @@ _SHORT = frozenset({
     "fence", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "multimem.st.async", "multimem.red.async",
 })  # fmt: skip
 #: Instructions for which ptxas extends addresses of 8 or 16 bits with zeros: all, and those in shared memory.
-_EXTENDED = frozenset({"ld", "ld.global.nc", "ldu", "st", "atom", "red", "multimem.ld_reduce", "multimem.st"})
+_EXTENDED = frozenset({
+    "ld", "ld.global.nc", "ldu", "st", "atom", "red", "multimem.ld_reduce", "multimem.st",
+    "clusterlaunchcontrol.try_cancel",
+})  # fmt: skip
 _EXTENDED_IN_SHARED = frozenset({
     "ldmatrix", "stmatrix", "cp.async", "cp.reduce.async.bulk", "multimem.cp.async.bulk",
     "multimem.cp.reduce.async.bulk",
@@ -185,8 +191,8 @@ def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value
         if "tensor" not in op.name.split("."):  # a texture may serve as a tensor map
             message = f"'{name}' is a .{found.type}, which '{op.text}' cannot use"
             yield Problem(codes.ADDRESS_FORM, message, index, None, (), "5.3")
-    elif spec.space is None and found.space not in _ONLY.get(op.family, _GENERIC | {"const", "param"}):
-        wanted = " or ".join(sorted(f".{space}" for space in _ONLY[op.family]))
+    elif spec.space is None and found.space not in (only := _only(op) or _GENERIC | {"const", "param"}):
+        wanted = " or ".join(sorted(f".{space}" for space in only))
         message = f"'{name}' is in .{found.space}; '{op.name}' works on addresses in {wanted}"
         yield Problem(codes.ADDRESS_SPACE, message, index, None, (), op.section)
     elif spec.space is None:
@@ -200,6 +206,10 @@ def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value
         yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1")
     elif found.space == "param":
         yield from _parameter(op, index, name, found)
+
+
+def _only(op: Opcode) -> frozenset[str] | None:
+    return _ONLY.get(op.family) or _ONLY.get(op.name)
 
 
 def _parameter(op: Opcode, index: int, name: str, found: Value) -> Iterator[Problem]:

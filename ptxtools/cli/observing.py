@@ -47,7 +47,7 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "standard output."}),
     ("--timeline-events", "timeline_events", {
         "metavar": "N", "type": click.IntRange(min=1), "help": "The most events of a grid in a timeline; further "
-        "ones are left out and counted (16384)."}),
+        "ones are left out and counted (8192)."}),
     ("--profile-compare", "profile_compare", {
         "metavar": "A.json B.json", "nargs": 2, "help": "Show what differs between two profiles; runs nothing."}),
 )  # fmt: skip
@@ -124,18 +124,20 @@ def _profile(options: dict[str, Any], observers: list[object], writes: list[Writ
             raise click.BadParameter(reason, param_hint="--profile")
     profile = Profile()
     observers.append(profile)
-    writes.extend(partial(_write_profile, profile, path) for path in options["profile"])
+    writes.extend(partial(_write_profile, profile, observers, path) for path in options["profile"])
 
 
-def _write_profile(profile: Profile, path: str) -> None:
+def _write_profile(profile: Profile, observers: list[object], path: str) -> None:
     if path.endswith(".json"):
         from ptxtools.observe.profile_figures import as_json
 
         write_text(path, as_json(profile))
     elif path.endswith(_PROFILES[:2]):
+        from ptxtools.observe.estimate import Estimate
         from ptxtools.observe.profile_html import as_html
 
-        write_text(path, as_html(profile, _source_lines))
+        estimate = next((one for one in observers if isinstance(one, Estimate)), None)
+        write_text(path, as_html(profile, _source_lines, estimate))
     else:
         from .profiling import table
 

@@ -40,6 +40,7 @@ PAGES = """
     needs .cop | .p     => ptx 2.0, sm_20
     needs .clamp !.trap => ptx 2.0, sm_20
     needs .3d,.a1d,.a2d => ptx 3.0, sm_20
+    needs .p .a1d,.a2d  => ptx 4.1, sm_30
     needs @a:handle     => ptx 3.1, sm_20
 
 # 9.7.11.3 sured

@@ -229,6 +229,16 @@ class Buffer:
         where = "freed" if self._free else f"at {self._address:#x}"
         return f"<Buffer {self.dtype}{list(self.shape)} {where}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the first elements, and a picture of two dimensions."""
+        from html import escape
+
+        if self._free:
+            return f"<code>{escape(repr(self))}</code>"
+        from .notebooks import array_html
+
+        return array_html(repr(self), self.download())
+
 
 class TextureHandle:
     """A texture or surface of a device, as a kernel argument; it keeps its buffer alive."""

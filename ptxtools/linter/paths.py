@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ptxtools.ir.cfg import ControlFlow, control_flow
+from ptxtools.ir.cfg import ControlFlow, control_flow, reverse_postorder
 from ptxtools.ir.liveness import solve
 
 from .facts import FunctionFacts, Line, RegisterKey, register_key
@@ -27,16 +27,20 @@ def read_early(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
     for lines in blocks:
         exposed, written = _summary(lines)
         exposures.append(exposed)
-        uses.append(_bits(exposed, numbers))
-        kills.append(_bits(written, numbers))
+        uses.append(_bits(early.intersection(exposed), numbers))
+        kills.append(_bits(early & written, numbers))
     if not blocks:
         return
-    live = solve(flow.successors, uses, kills)[0][0]
-    for key, number in numbers.items():
-        if live >> number & 1 and key in early:
-            line = _first(flow, key, exposures, kills, 1 << number)
-            if line is not None:
-                yield key, line
+    successors = flow.successors
+    live = solve(successors, uses, kills)[0][0]
+    before = _written_before(successors, kills)
+    found: dict[RegisterKey, Line] = {}
+    for reads, bits in zip(exposures, before, strict=True):
+        if bits is not None:
+            for key, line in reads.items():
+                if key in numbers and not bits >> numbers[key] & 1 and live >> numbers[key] & 1:
+                    found.setdefault(key, line)
+    yield from ((key, found[key]) for key in numbers if key in found)
 
 
 def _blocks(flow: ControlFlow, facts: FunctionFacts) -> Iterator[list[Line]]:
@@ -70,26 +74,27 @@ def _summary(lines: list[Line]) -> tuple[dict[RegisterKey, Line], set[RegisterKe
     return exposed, written
 
 
-def _bits(keys: dict[RegisterKey, Line] | set[RegisterKey], numbers: dict[RegisterKey, int]) -> int:
+def _bits(keys: set[RegisterKey], numbers: dict[RegisterKey, int]) -> int:
     found = 0
     for key in keys:
         found |= 1 << numbers.setdefault(key, len(numbers))
     return found
 
 
-def _first(
-    flow: ControlFlow, key: RegisterKey, reads: list[dict[RegisterKey, Line]], kills: list[int], bit: int
-) -> Line | None:
-    """The first read that the entry reaches, and no write of the register does."""
-    written = _reached(flow, [s for block, kill in enumerate(kills) if kill & bit for s in flow.successors[block]])
-    early = _reached(flow, [0]) - written
-    return next((reads[block][key] for block in sorted(early) if key in reads[block]), None)
-
-
-def _reached(flow: ControlFlow, start: list[int]) -> set[int]:
-    seen, waiting = set(start), list(start)
-    while waiting:
-        fresh = [number for number in flow.successors[waiting.pop()] if number not in seen]
-        seen.update(fresh)
-        waiting += fresh
-    return seen
+def _written_before(successors: Sequence[Sequence[int]], kills: Sequence[int]) -> list[int | None]:
+    """Registers that some path writes before each block, as bits; None for a block that the entry does not reach."""
+    before: list[int | None] = [None] * len(successors)
+    before[0] = 0
+    order = reverse_postorder(successors)
+    changed = True
+    while changed:  # once more for each depth of loops
+        changed = False
+        for block in order:
+            known = before[block]
+            after = (known or 0) | kills[block]
+            for following in successors[block]:
+                old = before[following]
+                if old is None or after & ~old:
+                    before[following] = after | (old or 0)
+                    changed = True
+    return before

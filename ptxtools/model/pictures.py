@@ -13,9 +13,10 @@ from .structures import Node
 #: Relation -> colour; the order in which they are drawn.
 COLOURS = {
     "po": "#888888", "rf": "#c00000", "co": "#0055bb", "fr": "#d07000", "sc": "#7020a0", "synchronizes": "#008040",
+    "issued": "#a0a0a0", "completed": "#509090",
 }  # fmt: skip
 #: How far the middle of an arrow is bent down, so that those between the same events are apart.
-_BENDS = {"po": 0, "rf": -16, "co": 12, "fr": 4, "sc": -4, "synchronizes": 16}
+_BENDS = {"po": 0, "rf": -16, "co": 12, "fr": 4, "sc": -4, "synchronizes": 16, "issued": 8, "completed": 8}
 _ROW, _LEFT, _TOP, _GAP, _CHARACTER = 64, 24, 66, 130, 7.3
 
 
@@ -30,11 +31,19 @@ def _edges(execution: Execution) -> Iterator[tuple[str, int, int]]:
                     continue
                 if transitive and any(row >> c & 1 and rows[c] >> b & 1 for c in range(len(rows))):
                     continue
+                if name == "issued" and _is_led_through(execution, a, b):
+                    continue
                 if name == "co" and execution.nodes[a].thread < 0:
                     continue  # the initial write precedes all others
                 if name == "synchronizes" and execution.relations["sc"][a] >> b & 1:
                     continue
                 yield name, a, b
+
+
+def _is_led_through(execution: Execution, a: int, b: int) -> bool:
+    """Whether a later event of the thread, or of the copy, is before b, too."""
+    program, issued = execution.relations["po"], execution.relations["issued"]
+    return any((program[a] | issued[a]) >> c & 1 and issued[c] >> b & 1 for c in range(len(issued)))
 
 
 def _label(execution: Execution, a: int) -> str:

@@ -16,8 +16,10 @@ from ptxtools.diagnostics import Diagnostic, PtxError, Source
 from . import toolkit
 from .bitcode import BitcodeError, facts_of
 from .child import Refusal, Request, lowered
+from .dialects import MODERN, demand_dialect
 from .failures import INVALID, as_error
 from .lines import with_lines
+from .literals import with_old_numbers
 from .shim import mentioned, shim
 
 #: The target of a module that names none, and for which none was asked.
@@ -36,13 +38,15 @@ class Lowering:
     """How to lower. target: "sm_90a", or None for the one that the module's functions name, else `DEFAULT_TARGET`;
     version: of PTX, None for the newest that the back end writes; libdevice: the file with NVIDIA's `__nv_*` functions,
     None for that of an installed CUDA toolkit; backend: "llvm", that of llvmlite, or "libnvvm"; locations: whether the
-    instructions of a text without debug information get their lines in it as `.loc` (by LLVM)."""
+    instructions of a text without debug information get their lines in it as `.loc` (by LLVM); dialect: "7" or
+    "modern", the one that is meant, so that pointers of the other are an error; None is the one that a module is in."""
 
     target: str | None = None
     version: tuple[int, int] | None = None
     libdevice: str | None = None
     backend: str = "llvm"
     locations: bool = True
+    dialect: str | None = None
 
 
 def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str] = "<memory>",
@@ -54,6 +58,8 @@ def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str
     inputs, sources = [], []
     for data, called in zip(several, names, strict=True):
         content, text = _content(data, called)
+        if how.dialect is not None:
+            demand_dialect(content, text, called, how.dialect)
         inputs.append((content, None if text is None else _placed(text, called) if how.locations else b""))
         sources.append(Source(text or "", called))
     if how.backend not in BACKENDS:
@@ -61,7 +67,7 @@ def lower(modules: str | bytes | Sequence[str | bytes], name: str | Sequence[str
     theirs = toolkit.libnvvm() if how.backend == "libnvvm" else ""
     if how.backend == "libnvvm" and not theirs:
         raise as_error(Refusal("libdevice", "libnvvm was not found: no CUDA toolkit and no nvidia-nvvm"), sources)
-    modern = theirs and any(_is_modern(data, placed) for data, placed in inputs)
+    modern = theirs and (how.dialect == MODERN if how.dialect else any(_is_modern(*one) for one in inputs))
     default = MODERN_TARGET if modern else DEFAULT_TARGET
     bitcode = any(placed is None for _, placed in inputs)
     lacked = shim(None if bitcode else mentioned(b"\n".join(data for data, _ in inputs)))
@@ -116,6 +122,7 @@ def _written_by(data: bytes) -> str:
 
 def _placed(text: str, name: str) -> bytes:
     """The text with locations, empty if it is the same."""
+    text = with_old_numbers(text)
     placed = with_lines(text, name)
     return b"" if placed is text else placed.encode("utf-8", "replace")
 
@@ -142,7 +149,7 @@ def _content(data: str | bytes, name: str) -> tuple[bytes, str | None]:
         text = data
     if "\0" in text:
         raise _not_text("the text contains a NUL character", text[: text.index("\0")], name)
-    return text.encode("utf-8", "replace"), text
+    return with_old_numbers(text).encode("utf-8", "replace"), text
 
 
 def _not_text(message: str, before: str, name: str) -> PtxError:

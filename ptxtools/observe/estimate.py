@@ -100,7 +100,7 @@ class Estimate:
     def __init__(self) -> None:
         self.kernels: list[KernelEstimate] = []
         self.log = Log(_KINDS, _EVENTS, MOST)
-        self._profile = Profile()
+        self._trap: Trap | None = None
         self._steps: list[_Step] = []
         self._lost = 0  # steps that have found no room
         self._stride = 1
@@ -112,15 +112,14 @@ class Estimate:
         if rates_of(launch.device.target) is None:
             known = ", ".join(RATES)
             raise LaunchError(f"there are no published rates of {launch.device.target}; an estimate knows {known}")
-        self._profile = Profile()
-        self._profile.grid_begun(launch)
+        self._trap = None
         self._steps, self._lost, self._ops = [], 0, []
         self._clustered = launch.program.clustered
         single = prod(launch.cluster) == 1
         self._stride = self.log.state.stride = max(1, prod(launch.grid) // SAMPLE) if single else 1
 
     def trapped(self, trap: Trap) -> None:
-        self._profile.trapped(trap)
+        self._trap = trap
 
     # --- the sample ---------------------------------------------------------------------------------------------------
 
@@ -177,8 +176,11 @@ class Estimate:
 
     def measured(self, launch: Launch) -> None:
         """The grid is over, and all is counted."""
-        self._profile.measured(launch)
-        (profile,) = self._profile.kernels
+        counted = Profile()
+        if self._trap is not None:
+            counted.trapped(self._trap)
+        counted.measured(launch)
+        profile = counted.kernels[0]
         if not profile.warps:
             return
         rates, limits = rates_of(profile.chip), limits_of(profile.chip)
@@ -209,6 +211,8 @@ class Estimate:
         busy["L2"] = (reads.moved + writes.moved) / rates.l2
         busy["DRAM"] = SECTOR_BYTES * (reads.dram + writes.dram) / rates.dram_bytes
         busy["latency"] = path * waves
+        if not any(busy.values()):
+            busy["issue"] = 1  # what costs nothing has to be begun
         self.kernels.append(KernelEstimate(
             profile.name, rates.name, limits.product, rates.clock, launch.grid, launch.block,
             dict(sorted(((name, cycles) for name, cycles in busy.items() if cycles), key=lambda row: -row[1])),

@@ -33,6 +33,8 @@ _ELEMENTS = (
     ("f64", 1 / 16), ("tf32", 1 / 2), ("bf16", 1), ("e4m3", 2), ("e5m2", 2), ("s8", 2), ("u8", 2), ("e2m1", 4),
     ("s4", 4), ("u4", 4), ("b1", 8),
 )  # fmt: skip
+#: What who needs a result waits for, by the start of a class; else for arithmetic.
+_GIVES = {"memory": "global memory", "texture": "global memory", "matrix": "matrix products", "warp": "other lanes"}
 #: Warps that issue a product together.
 _GROUP = 4
 
@@ -42,7 +44,8 @@ class Cost:
     """count: instructions of a warp that are issued; pipe: what they take, "" for nothing; cycles: that an SM's pipe is
     busy for one execution by a warp; latency: cycles until the result can be used; sources, results: registers, each a
     function's number and a slot; waits: the warp waits for asynchronous work, but for so many groups, or -1;
-    starts: such work begins there; commits: it becomes a group; fixed: a branch or a barrier, which keeps its place."""
+    starts: such work begins there; commits: it becomes a group; fixed: a branch or a barrier, which keeps its place;
+    gives: what those wait for who need the result."""
 
     count: int
     pipe: str
@@ -54,6 +57,7 @@ class Cost:
     starts: bool = False
     commits: bool = False
     fixed: bool = False
+    gives: str = "arithmetic"
 
 
 def costs(program: Program, rows: dict[int, Row], rates: Rates) -> dict[int, Cost]:
@@ -110,7 +114,10 @@ def _cost(row: Row, rates: Rates, sources: tuple[tuple[int, int], ...], results:
         pipe = ""
     waits, starts, commits = _asynchronous(opcode, row.text)
     fixed = waits >= 0 or row.name in ("control", "synchronisation")
-    return Cost(count, pipe, cycles, latency, sources, results, waits, starts, commits, fixed)
+    gives = _GIVES.get(row.name.partition(":")[0], "arithmetic")
+    if pipe == "shared":
+        gives = "shared memory"
+    return Cost(count, pipe, cycles, latency, sources, results, waits, starts, commits, fixed, gives)
 
 
 def _pipe(row: Row, rates: Rates) -> tuple[str, float]:

@@ -20,15 +20,18 @@ _PARTS = 4
 
 @dataclass(slots=True)
 class _Warp:
-    """issued: instructions; time: when it can issue next; last: when the last one since a branch has what it reads;
-    end: when all that it has begun is over; ready: when registers have their values; pipes: when they are free;
-    groups: when committed groups of asynchronous work are over, open_group: what is in none yet."""
+    """issued: instructions; time: when it can issue next; last: when the last one since a branch has what it reads,
+    why: what that waits for; end: when all that it has begun is over; ready: when registers have their values, gives:
+    what that takes; pipes: when they are free; groups: when committed groups of asynchronous work are over, open_group:
+    what is in none yet."""
 
     issued: int = 0
     time: float = 0
     last: float = 0
     end: float = 0
     ready: dict[tuple[int, int], float] = field(default_factory=dict)
+    gives: dict[tuple[int, int], str] = field(default_factory=dict)
+    why: str = ""
     pipes: dict[str, float] = field(default_factory=dict)
     groups: list[float] = field(default_factory=list)
     open_group: float = 0
@@ -62,10 +65,11 @@ class Paths:
         one.issued += 1
         if cost is None:
             return
-        data = max((one.ready.get(source, 0.0) for source in cost.sources), default=0.0)
+        latest = max(cost.sources, key=lambda source: one.ready.get(source, 0.0), default=None)
+        data, why = (0.0, "") if latest is None else (one.ready.get(latest, 0.0), one.gives.get(latest, ""))
         if not cost.count and not cost.fixed:
             for result in cost.results:
-                one.ready[result] = data
+                one.ready[result], one.gives[result] = data, why
             return
         if cost.fixed:
             self._stop(one)
@@ -73,16 +77,18 @@ class Paths:
             done = max(one.groups[: max(0, len(one.groups) - cost.waits)], default=0.0)
             self._wait(one, "asynchronous work", done if cost.waits else max(done, one.open_group))
         if cost.fixed:
-            self._wait(one, "results", data)
-        start = max(one.time, data, one.pipes.get(cost.pipe, 0.0))
+            self._wait(one, why, data)
+        free = one.pipes.get(cost.pipe, 0.0)
+        start = max(one.time, data, free)
         if cost.pipe:
             parts = _PARTS if cost.pipe != "shared" else 1
             one.pipes[cost.pipe] = max(one.pipes.get(cost.pipe, 0.0), one.time) + cost.cycles * parts
         one.time += cost.count
-        one.last = max(one.last, start)
+        if start > one.last:
+            one.last, one.why = start, why if data >= free else f"pipe: {cost.pipe}"
         over = start + cost.latency
         for result in cost.results:
-            one.ready[result] = over
+            one.ready[result], one.gives[result] = over, cost.gives
         if cost.commits:
             one.groups.append(one.open_group)
             one.open_group = 0
@@ -92,7 +98,7 @@ class Paths:
 
     def _stop(self, one: _Warp) -> None:
         """All that stands before is issued before what follows."""
-        self._wait(one, "results", one.last)
+        self._wait(one, one.why, one.last)
 
     def arrive(self, cta: int, warp: int, barrier: object, what: str) -> None:
         """A warp comes to a barrier or arrives at an mbarrier."""

@@ -289,6 +289,8 @@ def _notes(launch: Launch) -> list[str]:
     texts = {bare_opcode(text) for _, _, text in launch.program.lines}
     names = dict.fromkeys(name for start, name in _UNMEASURED if any(text.startswith(start) for text in texts))
     notes = [f"not in sectors, passes and bytes: {', '.join(names)}"] if names else []
+    if not launch.program.optimised:
+        notes.append("registers are those of the program as it is written, since each instruction is looked at")
     if launch.late and any(text.startswith("cp.async.c") for text in texts):
         notes.append("not in sectors, passes and bytes: cp.async, which completes late in this run")
     return notes

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from html import escape
+from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import shown
 
 from .profile import KernelProfile, Profile, Row
 from .profile_figures import figures, limiter, shape
 from .roofline import as_svg, roofline
+
+if TYPE_CHECKING:
+    from .estimate import Estimate, KernelEstimate
 
 #: The lines of a source file; None if it cannot be read.
 ReadLines = Callable[[str], "list[str] | None"]
@@ -34,8 +38,8 @@ x=>x.dataset.s===r.dataset.s&&x.closest('.side')!==r.closest('.side'));if(other)
 """
 
 
-def as_html(profile: Profile, read: ReadLines) -> str:
-    """The page. read: gives the text of source files that `.loc` names."""
+def as_html(profile: Profile, read: ReadLines, estimate: Estimate | None = None) -> str:
+    """The page. read: gives the text of source files that `.loc` names; estimate: of the same launches."""
     parts = [
         '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Profile</title>\n',
         f"<style>{_STYLE}</style>\n<h1>Profile</h1>\n",
@@ -43,7 +47,8 @@ def as_html(profile: Profile, read: ReadLines) -> str:
         "</p>\n",
     ]
     for kernel in profile.kernels:
-        parts += ["<section>\n", *_kernel(kernel, read), "</section>\n"]
+        times = [] if estimate is None else [one for one in estimate.kernels if one.name == kernel.name]
+        parts += ["<section>\n", *_kernel(kernel, read), *map(_time, times), "</section>\n"]
     parts.append(f"<script>{_SCRIPT}</script>\n</html>\n")
     return "".join(parts)
 
@@ -78,6 +83,23 @@ def _bar(part: int, whole: int, width: int) -> str:
     return f'<span class="bar" style="width:{width * part / whole if whole else 0:.0f}px"></span>'
 
 
+def _time(estimate: KernelEstimate) -> str:
+    """Time in the model: of units, and what a warp waits for."""
+    parts = [
+        f"<h3>Time on {escape(estimate.chip)} ({escape(estimate.product)}) in a model: {estimate.cycles:,.0f} cycles, "
+        f"{estimate.microseconds:,.2f} microseconds, bound by {escape(estimate.bound)}</h3>",
+        '<div class="tables">',
+    ]
+    for label, rows in (("busy", estimate.bounds), ("a warp waits for", estimate.waits)):
+        most = max(rows.values(), default=0)
+        parts.append(f'<table><tr><th class="l">{label}</th><th>cycles</th><th></th></tr>')
+        for name, cycles in rows.items():
+            bar = _bar(round(cycles), round(most), 120)
+            parts.append(f'<tr><td class="l">{escape(name)}</td><td>{cycles:,.0f}</td><td class="l">{bar}</td></tr>')
+        parts.append("</table>")
+    return "".join([*parts, "</div>\n"])
+
+
 def _roofline(kernel: KernelProfile) -> Iterator[str]:
     line = roofline(kernel)
     if line is not None:
@@ -101,7 +123,7 @@ def _pressure(kernel: KernelProfile) -> Iterator[str]:
     yield f'<polyline points="{points}" fill="none" stroke="#35c"/></svg>\n'
 
 
-_COLUMNS = ("line", "warps", "", "lanes", "live", "diverged", "sectors", "conflicts")
+_COLUMNS = ("line", "warps", "", "lanes", "live", "diverged", "sectors", "DRAM", "conflicts")
 
 
 def _ptx(kernel: KernelProfile) -> Iterator[str]:
@@ -122,7 +144,7 @@ def _ptx(kernel: KernelProfile) -> Iterator[str]:
             yield (
                 _line(rows, line, text, most)
                 if rows
-                else (f'<tr class="cold"><td>{line}</td><td colspan="7"></td><td class="c">{escape(text)}</td></tr>\n')
+                else (f'<tr class="cold"><td>{line}</td><td colspan="8"></td><td class="c">{escape(text)}</td></tr>\n')
             )
     yield "</table></div>\n"
 
@@ -143,6 +165,7 @@ def _line(rows: list[Row], line: int, text: str, most: int) -> str:
         f"<td>{'' if rows[0].live is None else rows[0].live}</td>",
         f"<td>{diverged:,}</td>" if any(row.guard for row in rows) else "<td></td>",
         f"<td{' class=bad' if wasted else ''}>{sectors:.1f}</td>" if memory else "<td></td>",
+        f"<td>{sum(m.dram for m in memory):,}</td>" if memory else "<td></td>",
         f"<td{' class=bad' if conflicts else ''}>{conflicts:,}</td>" if shared else "<td></td>",
     ]
     return f'<tr{tie}{"" if warps else " class=cold"}>{"".join(cells)}<td class="c">{escape(text)}</td></tr>\n'

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 
 #: Events of a grid, of warps and of asynchronous work, that a timeline has at most.
-MOST = 1 << 14
+MOST = 1 << 13
 #: Rows of the log that are kept of grids that have ended.
 _KEPT = 1 << 20
 _LOGGED = ("begin", "exit", "arrive", "leave")
@@ -182,6 +182,9 @@ class Timeline:
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         self._begin().transacted(at, cta, offset, size)
+
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        self._begin().signalled(at, cta, offset)
 
     def issued(self, claim: Claim) -> None:
         self._begin().issued(claim)

@@ -275,10 +275,17 @@ class Tracks:
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy brings an mbarrier its bytes."""
+        self._brings(at, cta, offset, "a copy")
+
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        """A tcgen05.commit arrives at an mbarrier."""
+        self._brings(at, cta, offset, "a commit")
+
+    def _brings(self, at: View, cta: Cta, offset: int, what: str) -> None:
         one = warp_of(at)
         pid, tid = self._place(one)
         barrier = "mbarrier", cta.cluster.number, cta.rank, offset
-        self._last[barrier] = self._time, pid, tid, f"a copy of {_who(one)}"
+        self._last[barrier] = self._time, pid, tid, f"{what} of {_who(one)}"
 
     # --- asynchronous work --------------------------------------------------------------------------------------------
 

@@ -23,6 +23,9 @@ COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd1]
 STORE = "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group.mbarrier::report::disabled [%rd2, {%r1}], [%rd1];"
 RESIZED = ("cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes.override::global_address"
            ".override::global_dim [%rd1], [%rd2, %rd3, {{{}}}, {{%r1}}], [%rd4];")  # fmt: skip
+TENSOR = (
+    "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%rd8], [{}, {{%r0}}], [%rd8];"
+)
 ORDERED = ("cp.async.bulk.relaxed.gpu.shared::cta.global.mbarrier::complete_tx::bytes{}.b128 "
            "[%rd1], [%rd2], 16, %rd3{};")  # fmt: skip
 FABRIC = ("fabric.try_get.async.tensor.1d.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.{}b128{} "
@@ -68,6 +71,27 @@ LD_COMPRESSED = "tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4{} {{%r
     ("1.3/sm_11", "subc.u32 %r1, %r2, %r3;", []),
     # An address with an offset is still one of its space.
     ("9.0/sm_90", "cvta.global.u64 %rd1, gv+4;", []), ("9.0/sm_90", "cvta.shared.u64 %rd1, gv+4;", ["PTX241"]),
+    # A tensor map is in global memory.
+    ("9.0/sm_90", TENSOR.format("gv"), []), ("9.0/sm_90", TENSOR.format("sv"), ["PTX241"]),
+    ("9.0/sm_90", TENSOR.format("lv"), ["PTX241"]), ("9.0/sm_90", TENSOR.format("cv"), ["PTX241"]),
+    ("9.0/sm_90", "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [sv, {%r0}];", ["PTX241"]),
+    ("9.0/sm_90", "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [sv, {%r0}], [%rd8];",
+     ["PTX241"]),
+    # Formatted stores to arrays came later.
+    ("3.0/sm_20", "sust.b.a1d.b32.trap [sf, {%r1, %r2}], %r3;", []),
+    ("4.0/sm_30", "sust.p.a1d.b32.trap [sf, {%r1, %r2}], %r3;", ["PTX301"]),
+    ("4.1/sm_20", "sust.p.a2d.b32.trap [sf, {%r1, %r2, %r3, %r4}], %r3;", ["PTX302"]),
+    ("4.1/sm_30", "sust.p.a2d.b32.trap [sf, {%r1, %r2, %r3, %r4}], %r3;", []),
+    # A depth comparison of integer coordinates, in one dimension too, where the operand could be an offset.
+    ("9.0/sm_90", "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [tx, {%r1}], %r3;", []),
+    ("9.0/sm_90", "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [tx, {%r1}], %f3;", ["PTX221"]),
+    # Sums as operands: a sum of integers is no float, one of 32 bits none of 64.
+    ("9.0/sm_90", "add.f32 %f1, %f2, %r3+4;", ["PTX610"]), ("9.0/sm_90", "add.f32 %f1, %f2, %u3+4;", ["PTX203"]),
+    ("9.0/sm_90", "add.u64 %rd1, %rd2, %r3+4;", ["PTX203"]), ("9.0/sm_90", "abs.bf16 %h1, %r3+4;", ["PTX203"]),
+    ("9.1/sm_90", "abs.bf16 %h1, %r3+4;", ["PTX610"]), ("9.0/sm_90", "vadd.u32.u32.u32 %r1, %r2+4, %r3;", ["PTX203"]),
+    # Addresses of 16 bits, without an offset.
+    ("9.0/sm_90", "ld.global.b32 %r1, [%h1];", ["PTX610"]), ("9.0/sm_90", "ld.global.b32 %r1, [%h1+4];", ["PTX242"]),
+    ("9.0/sm_90", "mbarrier.arrive.b64 %rd1, [%h1];", ["PTX242"]),
     # Reports of tensor stores are ignored, where they exist.
     ("9.4/sm_107a", STORE, ["PTX610"]), ("9.4/sm_100a", STORE, ["PTX302"]), ("9.3/sm_90", STORE, ["PTX301"]),
     # Sizes of a tensor are integers of 8 or 16 bits.

@@ -170,3 +170,28 @@ def test_directives(directives, codes):
 ])  # fmt: skip
 def test_deprecation_ends_in_removal(head, codes):
     assert found("shfl.idx.b32 %r1, %r1, 0, 31;", head) == codes
+
+
+STORES = "st.global.b32 [%rd1], %r1; {} st.{}global.b32 [%rd1+4], %r1;"
+
+
+@rows(("body", "codes"), [
+    (STORES.format("fence.acq_rel.gpu;", ""), ["PTX558"]),
+    (STORES.format("fence.sc.gpu;", ""), []),
+    (STORES.format("membar.gl;", ""), []),
+    (STORES.format("fence.acq_rel.gpu; bar.sync 0;", ""), []),
+    (STORES.format("fence.acq_rel.gpu;", "volatile."), []),
+    (STORES.format("fence.acq_rel.gpu;", "relaxed.gpu."), []),
+    (STORES.format("fence.acq_rel.sys;", "relaxed.gpu."), []),
+    (STORES.format("fence.acq_rel.gpu;", "relaxed.sys."), ["PTX558"]),
+    (STORES.format("fence.sc.cta;", "relaxed.gpu."), ["PTX558"]),
+    (STORES.format("fence.acq_rel.cta;", "release.gpu."), []),
+    (STORES.format("fence.acq_rel.cta; fence.acq_rel.gpu;", "relaxed.gpu."), []),
+    (STORES.format("fence.acq_rel.cta; red.relaxed.cta.global.add.u32 [%rd1], 1;", "relaxed.gpu."), []),
+    ("fence.acq_rel.cta; atom.global.add.u32 %r1, [%rd1], 1;", []),
+    ("ld.relaxed.gpu.global.u32 %r1, [%rd1]; fence.acq_rel.cta; ld.global.u32 %r2, [%rd1+4];", ["PTX558"]),
+    ("ld.acquire.gpu.global.u32 %r1, [%rd1]; fence.acq_rel.cta; ld.global.u32 %r2, [%rd1+4];", []),
+])  # fmt: skip
+def test_fences(body, codes):
+    """A fence needs a strong access beside it, and no smaller scope than that has."""
+    assert found(body) == codes

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import llvmlite.binding
 import numpy as np
 import pytest
 
@@ -94,6 +95,45 @@ def test_the_commands_take_it(folder, capsys):
     text = capsys.readouterr().out
     assert "\n.version 8.7\n.target sm_100a\n" in text and ".entry vecadd(" in text
     assert ptxtools.lint(text, select=["PTX1", "PTX2", "PTX3", "PTX4"]) == []
+
+
+def test_the_dialect_that_is_meant(folder, capsys):
+    """Pointers of the other one are an error, of text and bitcode, for the commands and for `lower`."""
+    assert exit_status(run, "ptx-run", ["k.ll", "--nvvm-dialect", "7", "--list"]) == 0
+    assert exit_status(assemble, "ptx-as", ["k.ll", "--nvvm-dialect", "modern"]) == 1
+    assert "k.ll:19:26: error: the modern dialect has no typed pointers [NVVM103]" in capsys.readouterr().err
+    modern = (DATA / "kernels18.ll").read_text()
+    for data in (modern, llvmlite.binding.parse_assembly(modern).as_bitcode()):
+        with pytest.raises(ptxtools.PtxError, match=r"dialect of LLVM 7 has no opaque pointers.*NVVM103"):
+            lower(data, "k", Lowering(dialect="7"))
+        assert lower(data, "k", Lowering(dialect="modern", locations=False))
+    with pytest.raises(ValueError, match="unknown dialect '8'"):
+        lower(modern, "k", Lowering(dialect="8"))
+
+
+def test_numbers_of_newer_llvms_are_read():
+    """Each as the bits of its type, but for strings and comments; the specification has no such number."""
+    body = """define ptx_kernel void @k(ptr addrspace(1) %p, half %h, bfloat %b, float %f, double %d) {{
+  %1 = fmul float %f, {0}
+  %2 = fadd half %h, {1}
+  %3 = fadd bfloat %b, {2}
+  %4 = fmul double %d, {3} ; f0x00000000
+  %5 = fpext float %1 to double
+  %6 = fadd double %4, %5
+  store double %6, ptr addrspace(1) %p
+  store half %2, ptr addrspace(1) %p
+  store bfloat %3, ptr addrspace(1) %p
+  ret void
+}}
+"""
+    new = body.format("f0x3FB8AA3B", "f0x3C01", "f0x3F81", "f0x3FF0000000000001")
+    old = body.format("0x3FF7154760000000", "0xH3C01", "0xR3F81", "0x3FF0000000000001")
+    assert lower(new) == lower(old) and "0f3FB8AA3B" in lower(new)
+    found = [one.message for one in ptxtools.nvvm.lint(new) if one.code == "NVVM101"]
+    assert len(found) == 4 and all("LLVM 23" in message for message in found)
+    rounded = body.format("1.002960e+00", "1.000980e+00", "1.007810e+00", "1.5")
+    old = body.format("0x3FF00C1FC0000000", "0xH3C01", "0xR3F81", "1.5")
+    assert lower(rounded) == lower(old)
 
 
 def test_launch_files_take_it(folder, capsys):

@@ -147,6 +147,8 @@ def test_cases(name: str) -> None:
     well_formed(events)
     if name.startswith("gluon_pair"):
         assert any(e["name"] == "tensor memory in use" and e["args"]["columns"] for e in events)
+        openers = {str(e["args"].get("opened by", "")).partition(" of ")[0] for e in events if e["ph"] == "X"}
+        assert {"a copy", "a commit"} <= openers
 
 
 def test_nothing_ran() -> None:

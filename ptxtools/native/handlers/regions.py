@@ -15,21 +15,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ptxtools.native.code.handler import ELEMENT, Handler
+from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.runs import Step, words_of
 from ptxtools.program.details import Run
 from ptxtools.semantics.algebra import Value
 
 from .parts import Window, half, in_units, window
+from .patterns import SIDES, WORDS, Pattern, Patterns
 
 if TYPE_CHECKING:
     from .run import Contents
 
-#: Words that half a warp may touch, and their bytes.
-_WORDS, _BYTES = 16, 64
+#: Bytes that half a warp may touch.
+_BYTES = 4 * WORDS
 #: Passes by a region that misses every time: at most so many between two attempts.
 _MOST_PASSED = 63
-_SIDES = (0, 1)
 
 _BEGIN = f"""
   %passed = get rec.s0
@@ -68,17 +68,6 @@ beyond:
 
 
 @dataclass(slots=True)
-class _Pattern:
-    """Where the lanes of an address are: for each half the address of its first lane, the distance of each lane from it
-    in words, and the number of that lane in its half; and the lanes that run, as a word."""
-
-    first: list[str]
-    words: list[Value]
-    column: list[str]
-    active: str
-
-
-@dataclass(slots=True)
 class _Group:
     """Accesses at constant distances, checked together. imms: their constants; hosts: host address of each half at the
     least of them, once checked."""
@@ -101,13 +90,12 @@ class Accesses:
         self.steps: tuple[Step, ...] = detail.steps
         self.read = {number: (slot, storage) for number, slot, storage in detail.read}
         self.kept = {number: (slot, storage) for number, slot, storage in detail.kept}
-        self.fail = "miss"
+        self.maker = Patterns(h, contents, self.read)
         self.windows: dict[str, Window] = {}
-        self.patterns: dict[tuple[int, int, bool], _Pattern] = {}
+        self.patterns: dict[tuple[int, int, bool], Pattern] = {}
         self.scalars: dict[int, str] = {}
-        self.made: dict[tuple[object, ...], _Pattern] = {}
         self.limits: dict[tuple[str, int], str] = {}
-        self.stores: list[tuple[_Pattern, list[str], Value]] = []
+        self.stores: list[tuple[Pattern, list[str], Value]] = []
         self.sums: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.strides: dict[int, tuple[int, ...]] = {}
         if detail.again is not None:
@@ -191,12 +179,12 @@ class Accesses:
         for number, guard, *_ in self.groups:
             if guard < 0 and self._steady(number):
                 self._pattern(number, guard, negated=False)
-        self.fail = self.code.label("late")
+        self.maker.fail = self.code.label("late")
 
     def load(self, step: Step) -> list[Value]:
         """The words that a load gives, for lanes that make it."""
         pattern, pointers = self._checked(step)
-        sides = [self._words(pattern, pointers[side], side) for side in _SIDES]
+        sides = [self._words(pattern, pointers[side], side) for side in SIDES]
         return [self.code.concatenate("i32", sides, 16)]
 
     def store(self, step: Step, value: Value) -> None:
@@ -204,14 +192,14 @@ class Accesses:
         e = self.code
         pattern, pointers = self._checked(step)
         fits = []
-        for side in _SIDES:
+        for side in SIDES:
             column = e.spread("i32", pattern.column[side], 16)
             lane = e.value(f"add <16 x i32> {pattern.words[side]}, {column}")
             row = ", ".join(f"i32 {number}" for number in range(16))
             fits.append(e.value(f"icmp eq <16 x i32> {lane}, <{row}>"))
             back = e.value(f"zext i32 {e.value(f'shl i32 {pattern.column[side]}, 2')} to i64")
             pointers[side] = e.value(f"sub i64 {pointers[side]}, {back}")
-        self._demand(self._all(fits, pattern.active))
+        self.maker.demand(self.maker.all(fits, pattern.active))
         self.stores.append((pattern, pointers, value))
 
     def commit(self) -> None:
@@ -221,7 +209,7 @@ class Accesses:
             lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
             name = "llvm.masked.store.v16i32.p0"
             e.declare(name, f"declare void @{name}({vector}, ptr, <16 x i1>)")
-            for side in _SIDES:
+            for side in SIDES:
                 data, mine = half(self.handler, value, "i32", side), half(self.handler, lanes, "i1", side)
                 pointer = e.value(f"inttoptr i64 {pointers[side]} to ptr")
                 e.line(f"call void @{name}({vector} {data}, ptr align 4 {pointer}, <16 x i1> {mine})")
@@ -250,7 +238,7 @@ class Accesses:
     def _place(self, step: Step) -> _Place:
         return step.sources[0][0], step.guard, step.negated, step.space, step.imm % 4
 
-    def _checked(self, step: Step) -> tuple[_Pattern, list[str]]:
+    def _checked(self, step: Step) -> tuple[Pattern, list[str]]:
         """The pattern of an access, and the host address of each half's first lane."""
         e, place = self.code, self._place(step)
         number, guard, negated, space, _ = place
@@ -267,7 +255,7 @@ class Accesses:
             return pattern, list(group.hosts)
         return pattern, [e.value(f"add i64 {host}, {step.imm - least}") for host in group.hosts]
 
-    def _check(self, group: _Group, space: str, pattern: _Pattern, root: int, terms: tuple[int, ...]) -> None:
+    def _check(self, group: _Group, space: str, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
         e, least = self.code, min(group.imms)
         limit = self._limit(space, max(group.imms) - least)
@@ -284,7 +272,7 @@ class Accesses:
             offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
             good.append(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
             group.hosts.append(e.value(f"add i64 {start.host}, {offset}"))
-        self._demand(e.value(f"and i1 {good[0]}, {good[1]}"))
+        self.maker.demand(e.value(f"and i1 {good[0]}, {good[1]}"))
 
     def _limit(self, space: str, span: int) -> str:
         """Words of a window at which accesses may begin that touch so many bytes more than half a warp does."""
@@ -296,7 +284,7 @@ class Accesses:
             self.limits[space, span] = e.value(f"lshr i64 {e.value(f'add i64 {room}, 3')}, 2")
         return self.limits[space, span]
 
-    def _words(self, pattern: _Pattern, start: str, side: int) -> Value:
+    def _words(self, pattern: Pattern, start: str, side: int) -> Value:
         """The words of half a warp."""
         e, vector = self.code, "<16 x i32>"
         pointer = e.value(f"inttoptr i64 {start} to ptr")
@@ -308,9 +296,7 @@ class Accesses:
         point = e.spread("i32", e.value(f"extractelement {vector} {data}, i32 0"), 16)
         return e.value(f"select i1 {e.value(f'icmp eq i32 {second}, 0')}, {vector} {point}, {vector} {data}")
 
-    # --- patterns -----------------------------------------------------------------------------------------------------
-
-    def _pattern(self, number: int, guard: int, *, negated: bool) -> _Pattern:
+    def _pattern(self, number: int, guard: int, *, negated: bool) -> Pattern:
         key = (number, guard, negated)
         if key not in self.patterns:
             active = "%m"
@@ -321,114 +307,22 @@ class Accesses:
             self.patterns[key] = self._make(number, active)
         return self.patterns[key]
 
-    def _make(self, number: int, active: str) -> _Pattern:
-        e, contents = self.code, self.contents
+    def _make(self, number: int, active: str) -> Pattern:
+        patterns = self.maker
         if number in self.found:
-            return self._make_found(self.found[number], active)
-        if number in self.strides:
-            slot, storage = self.read[number]
-            vector = e.value(f"load <32 x i64>, ptr {contents.place(slot)}, align 64")
-        else:
-            vector, storage = contents[number], contents.storage(number)
-        element = ELEMENT[storage]
-        first, column = self._first_lanes(number, vector, element, active)
-        words, near = [], []
-        for side in _SIDES:
-            start = e.spread(element, first[side], 16)
-            distance = e.value(f"sub <16 x {element}> {half(self.handler, vector, element, side)}, {start}")
-            unit = e.apply("fshr", f"<16 x {element}>", distance, distance, f"splat ({element} 2)")
-            near.append(e.value(f"icmp ult <16 x {element}> {unit}, splat ({element} {_WORDS})"))
-            words.append(unit if element == "i32" else e.value(f"trunc <16 x i64> {unit} to <16 x i32>"))
-        self._demand(self._all(near, active))
-        if "avx512f" not in e.features:
-            self._rows_or_points(words, active)
-        wide = first if element == "i64" else [e.value(f"zext i32 {one} to i64") for one in first]
-        return _Pattern(wide, words, column, active)
-
-    def _make_found(self, step: Step, active: str) -> _Pattern:
-        """The pattern of numbers of words, as 32 bits: a miss where they could pass the end of those."""
-        e = self.code
-        key = (step.sources[0][0], step.text, active)
-        if key in self.made:
-            return self.made[key]
-        vector, last = self.contents[key[0]], "2147483632" if step.text.endswith("s32") else "-16"
-        first, column = self._first_lanes(key[0], vector, "i32", active)
-        words, near = [], []
-        for side in _SIDES:
-            start = e.spread("i32", first[side], 16)
-            words.append(e.value(f"sub <16 x i32> {half(self.handler, vector, 'i32', side)}, {start}"))
-            near.append(e.value(f"icmp ult <16 x i32> {words[side]}, splat (i32 {_WORDS})"))
-        signed = step.text.endswith("s32")
-        ends = [e.value(f"icmp {'slt' if signed else 'ult'} i32 {one}, {last}") for one in first]
-        nobody = e.value(f"icmp eq i32 {active}, 0")
-        fits = e.value(f"or i1 {e.value(f'and i1 {ends[0]}, {ends[1]}')}, {nobody}")
-        self._demand(e.value(f"and i1 {self._all(near, active)}, {fits}"))
-        if "avx512f" not in e.features:
-            self._rows_or_points(words, active)
-        wide = [e.value(f"{'sext' if signed else 'zext'} i32 {one} to i64") for one in first]
-        wide = [e.value(f"shl i64 {one}, 2") for one in wide]
-        self.made[key] = _Pattern(wide, words, column, active)
-        return self.made[key]
+            step = self.found[number]
+            return patterns.of_words(step.sources[0][0], active, signed=step.text.endswith("s32"))
+        if number not in self.strides:
+            return patterns.of_bytes(number, self.contents.storage(number), self.contents[number], active)
+        slot, storage = self.read[number]
+        vector = self.code.value(f"load <32 x i64>, ptr {self.contents.place(slot)}, align 64")
+        return patterns.of_bytes(number, storage, vector, active)
 
     def _read_constant(self, number: int) -> None:
         """An operand that is the same in all lanes by nature."""
         if number not in self.scalars:
             place = self.contents.place(self.read[number][0])
             self.scalars[number] = self.code.value(f"load i64, ptr {place}")
-
-    def _rows_or_points(self, words: list[Value], active: str) -> None:
-        """Without permutations: each half in order from its first lane on, or at one word, with its last lane."""
-        e, fits = self.code, []
-        row = ", ".join(f"i32 {number}" for number in range(16))
-        for side in _SIDES:
-            second = e.value(f"extractelement <16 x i32> {words[side]}, i32 15")
-            point = e.value(f"icmp eq i32 {second}, 0")
-            want = e.value(f"select i1 {point}, <16 x i32> zeroinitializer, <16 x i32> <{row}>")
-            fits.append(e.value(f"icmp eq <16 x i32> {words[side]}, {want}"))
-        self._demand(self._all(fits, active))
-
-    def _first_lanes(self, number: int, vector: Value, element: str, active: str) -> tuple[list[str], list[str]]:
-        """An operand of each half's first lane that runs, and the number of that lane in the half; of a half without
-        any, the other's."""
-        e = self.code
-        place = self.contents.place(self.read[number][0]) if number in self.read else ""
-        whole, part, on = (e.label(hint) for hint in ("whole", "part", "on"))
-        e.branch(e.value(f"icmp eq i32 {active}, -1"), whole, part, likely=True)
-        e.begin(whole)
-        ends = [e.value(f"extractelement <32 x {element}> {vector}, i32 {16 * side}") for side in _SIDES]
-        e.jump(on)
-        e.begin(part)
-        lanes, values = [], []
-        for side in _SIDES:
-            mine = e.value(f"and i32 {active}, {-65536 if side else 65535}")
-            some = e.value(f"icmp eq i32 {mine}, 0")
-            chosen = e.value(f"select i1 {some}, i32 {active}, i32 {mine}")
-            lane = e.call("llvm.cttz.i32", "i32", [("i32", chosen), ("i1", "false")])
-            lanes.append(e.value(f"and i32 {lane}, 31"))
-            if place:
-                where = e.value(f"getelementptr {element}, ptr {place}, i32 {lanes[-1]}")
-                values.append(e.value(f"load {element}, ptr {where}"))
-            else:
-                values.append(e.value(f"extractelement <32 x {element}> {vector}, i32 {lanes[-1]}"))
-        columns = [e.value(f"and i32 {lane}, 15") for lane in lanes]
-        e.jump(on)
-        e.begin(on)
-        first = [e.value(f"phi {element} [{ends[side]}, %{whole}], [{values[side]}, %{part}]") for side in _SIDES]
-        column = [e.value(f"phi i32 [0, %{whole}], [{columns[side]}, %{part}]") for side in _SIDES]
-        return first, column
-
-    def _all(self, flags: list[Value], active: str) -> str:
-        """i1: flags of both halves hold in the lanes that run."""
-        e = self.code
-        bits = e.value(f"bitcast <32 x i1> {e.concatenate('i1', flags, 16)} to i32")
-        rest = e.value(f"xor i32 {active}, -1")
-        return e.value(f"icmp eq i32 {e.value(f'or i32 {bits}, {rest}')}, -1")
-
-    def _demand(self, condition: str) -> None:
-        """A miss unless this holds."""
-        go = self.code.label("go")
-        self.code.branch(condition, go, self.fail, likely=True)
-        self.code.begin(go)
 
     def _grown(self, root: int) -> str:
         return self.code.value(f"load i64, ptr {self.grown[root]}")
@@ -440,7 +334,7 @@ class Accesses:
             lane = self.handler.leader()
             scalar = self.code.value(f"extractelement <32 x i64> {vector}, i32 {lane}")
             equal = self.code.value(f"icmp eq <32 x i64> {vector}, {self.code.spread('i64', scalar)}")
-            low, high = (half(self.handler, equal, "i1", side) for side in _SIDES)
-            self._demand(self._all([low, high], "%m"))
+            low, high = (half(self.handler, equal, "i1", side) for side in SIDES)
+            self.maker.demand(self.maker.all([low, high], "%m"))
             self.scalars[number] = scalar
         return self.scalars[number]

@@ -91,7 +91,7 @@ def run(h: Handler) -> None:
         return
     accesses.end()
     if again is not None:  # a miss: this round has not begun
-        h.code.begin(accesses.fail)
+        h.code.begin(accesses.maker.fail)
         h.code.expand("set ctx.slice, %slice\nset ctx.count, %count")
         _leave_rounds(h, held, accesses)
         _unless_full(h, list(moves.values()), back=True)

@@ -72,6 +72,8 @@ class ValueReader(Reader):
         if _is_hexadecimal_integer(token):
             self.i = i + 1
             return Value("int", token, type, at)
+        if token[:3] == "f0x":
+            raise self.fail(f"{self.shown()} is a number in the notation of LLVM 23: write the bits of the double, 0x…")
         self.enter()
         found = self._aggregate(type) if first in ("[", "{", "<") else self._expression(type)
         self.depth -= 1

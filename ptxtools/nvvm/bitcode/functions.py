@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from ptxtools.diagnostics.origin import Origin
 
 from ..assembly.types import VOID, Type
-from .instructions import READERS, TERMINATORS, Line, Operands
+from .instructions import READERS, TERMINATORS
 from .metadata import Metadata
 from .names import name
+from .operands import Line, Operands
 from .stream import ATTACHMENTS, CONSTANTS, METADATA, SYMBOLS, BitcodeError, Block, Record, text_of
 from .values import Values
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 
 from ptxtools.diagnostics.origin import Origin
 
-from ..assembly.types import Type
-from . import names
-from .attributes import RESULT, Attributes
+from .attributes import Attributes
+from .declarations import COMDAT, EXPLICIT_TYPE, GARBAGE_COLLECTOR, IFUNC, OLD_ALIAS, SECTION, Declarations
 from .facts import Facts, note_facts
 from .functions import Body
-from .instructions import Operands
 from .metadata import Metadata
 from .names import name, quoted
+from .operands import Operands
 from .stream import (
     BUNDLES,
     CONSTANTS,
@@ -37,12 +36,10 @@ from .stream import (
 from .types import TypeTable
 from .values import Values
 
-_VERSION, _TRIPLE, _LAYOUT, _ASSEMBLER, _SECTION, _VARIABLE, _FUNCTION, _OLD_ALIAS = 1, 2, 3, 4, 5, 7, 8, 9
-_COLLECTOR, _COMDAT, _ALIAS, _SOURCE, _IFUNC = 11, 12, 14, 16, 18
+_VERSION, _TRIPLE, _LAYOUT, _ASSEMBLER, _VARIABLE, _FUNCTION, _ALIAS, _SOURCE = 1, 2, 3, 4, 7, 8, 14, 16
 _ENTRY, _FUNCTION_ENTRY = 1, 3
 #: The version of the records: operands relative to the instruction, and names in a table of strings.
 _RELATIVE, _WITH_STRINGS = 1, 2
-_EXPLICIT_TYPE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ def disassembled(data: bytes) -> Text:
 _OUTSIDE = Place()
 
 
-class _Writer:
+class _Writer(Declarations):
     def __init__(self, module: Block, strings: bytes) -> None:
         self._module, self._strings = module, strings
         self._types = TypeTable(next(iter(module.blocks(TYPES)), None))
@@ -104,7 +101,7 @@ class _Writer:
         self._metadata = Metadata(self._values)
         self._version = 0
         self._symbols: dict[int, str] = {}
-        self._lists: dict[int, list[str]] = {_SECTION: [], _COLLECTOR: [], _COMDAT: []}
+        self._lists: dict[int, list[str]] = {SECTION: [], GARBAGE_COLLECTOR: [], COMDAT: []}
         self._head: list[str] = []
         #: The globals: the code of their record, the rest of it, and the number of the value.
         self._globals: list[tuple[int, list[int], int]] = []
@@ -148,13 +145,13 @@ class _Writer:
             self._head.append(f"source_filename = {quoted(text_of(values))}")
         elif code == _ASSEMBLER:
             self._head += [f"module asm {quoted(one)}" for one in text_of(values).splitlines()]
-        elif code in (_SECTION, _COLLECTOR):
+        elif code in (SECTION, GARBAGE_COLLECTOR):
             self._lists[code].append(text_of(values))
-        elif code == _COMDAT:
+        elif code == COMDAT:
             text = self._in_table(values) if self._version >= _WITH_STRINGS else text_of(values[2:])
             self._lists[code].append(name("$", text))
             self._head.append(f"{self._lists[code][-1]} = comdat any")
-        elif code in (_VARIABLE, _FUNCTION, _ALIAS, _IFUNC, _OLD_ALIAS):
+        elif code in (_VARIABLE, _FUNCTION, _ALIAS, IFUNC, OLD_ALIAS):
             self._global(code, values)
 
     def _in_table(self, values: list[int]) -> str:
@@ -170,17 +167,17 @@ class _Writer:
             values = values[2:]
         type = self._types[values[0]]
         if code == _VARIABLE:
-            own = type if values[1] & _EXPLICIT_TYPE or type.pointee is None else type.pointee
-            space = values[1] >> 2 if values[1] & _EXPLICIT_TYPE else type.space
+            own = type if values[1] & EXPLICIT_TYPE or type.pointee is None else type.pointee
+            space = values[1] >> 2 if values[1] & EXPLICIT_TYPE else type.space
         elif code == _FUNCTION:
             own = type.pointee or type
             space = values[16] if len(values) > 16 else 0
             if own.kind != "function":
                 raise BitcodeError("a function has no type of one")
         else:
-            own = type.pointee or type if code == _OLD_ALIAS else type
-            space = type.space if code == _OLD_ALIAS else values[1]
-            if code != _OLD_ALIAS:
+            own = type.pointee or type if code == OLD_ALIAS else type
+            space = type.space if code == OLD_ALIAS else values[1]
+            if code != OLD_ALIAS:
                 values = [values[0], *values[2:]]
         self._values.add(self._types.pointer(own, space))
         self._globals.append((code, values, number))
@@ -217,61 +214,6 @@ class _Writer:
             elif code != _FUNCTION:
                 yield self._alias(code, values, number)
 
-    def _word(self, table: tuple[str, ...] | dict[int, str], values: list[int], place: int) -> str:
-        """The word for a field of a record, with a blank behind it."""
-        number = values[place] if len(values) > place else 0
-        word = table.get(number, "") if isinstance(table, dict) else table[number] if number < len(table) else ""
-        return f"{word} " if word else ""
-
-    def _listed(self, code: int, values: list[int], place: int) -> str:
-        """The text that a field names, from 1; "" for none."""
-        number, texts = values[place] if len(values) > place else 0, self._lists[code]
-        return texts[number - 1] if 0 < number <= len(texts) else ""
-
-    def _comdat(self, values: list[int], place: int) -> str:
-        found = self._listed(_COMDAT, values, place)
-        return f"comdat({found})" if found else ""
-
-    @staticmethod
-    def _local(values: list[int], place: int, linkage: str, visibility: str) -> str:
-        """`dso_local`, unless linkage or visibility imply it."""
-        implied = linkage in ("internal ", "private ") or visibility
-        return "" if implied or values[place : place + 1] != [1] else "dso_local "
-
-    def _variable(self, values: list[int], number: int) -> str:
-        type = self._types[values[0]]
-        explicit = values[1] & _EXPLICIT_TYPE
-        own = type if explicit or type.pointee is None else type.pointee
-        space = values[1] >> 2 if explicit else type.space
-        linkage = self._word(names.LINKAGES, values, 3)
-        initial = values[2]
-        visibility = self._word(names.VISIBILITIES, values, 6)
-        words = (linkage or ("" if initial else "external ")) + self._local(values, 13, linkage, visibility)
-        words += visibility + self._word(names.STORAGE, values, 10)
-        words += self._word(names.THREADS, values, 7) + self._word(names.UNNAMED, values, 8)
-        words += f"addrspace({space}) " if space else ""
-        words += "externally_initialized " if values[9:10] == [1] else ""
-        kind = "constant" if values[1] & 1 else "global"
-        text = f"{self._values.text(number)} = {words}{kind} {own.text}"
-        text += f" {self._values.text(initial - 1)}" if initial else ""
-        section = self._listed(_SECTION, values, 5)
-        text += f", section {quoted(section)}" if section else ""
-        comdat = self._comdat(values, 11)
-        text += f", {comdat}" if comdat else ""
-        text += f", align {1 << values[4] - 1}" if 0 < values[4] < 64 else ""
-        text += self._metadata.attachments(self._metadata.attached.get(number, []))
-        return text + (self._attributes.of_function(values[12]) if len(values) > 12 else "")
-
-    def _alias(self, code: int, values: list[int], number: int) -> str:
-        own, aliasee = self._types[values[0]], values[1]
-        own = own.pointee or own if code == _OLD_ALIAS else own
-        linkage, visibility = self._word(names.LINKAGES, values, 2), self._word(names.VISIBILITIES, values, 3)
-        words = linkage + self._local(values, 7, linkage, visibility) + visibility
-        words += self._word(names.STORAGE, values, 4)
-        words += self._word(names.THREADS, values, 5) + self._word(names.UNNAMED, values, 6)
-        kind = "ifunc" if code == _IFUNC else "alias"
-        return f"{self._values.text(number)} = {words}{kind} {own.text}, {self._values.typed(aliasee)}"
-
     # --- functions ----------------------------------------------------------------------------------------------------
 
     def _function(self, values: list[int], number: int, operands: Operands,
@@ -296,32 +238,3 @@ class _Writer:
         yield "}", Place(shown)
         for line in body.close():
             yield line, _OUTSIDE
-
-    def _attached(self, values: list[int]) -> str:
-        """What is attached to a function, which the text has without commas."""
-        return self._metadata.attachments(values).replace(", !", " !")
-
-    def _head_of(self, values: list[int], type: Type, shown: str, params: list[str],
-                 given: list[str] | None = None) -> str:  # fmt: skip
-        linkage, visibility = self._word(names.LINKAGES, values, 3), self._word(names.VISIBILITIES, values, 7)
-        words = linkage + self._local(values, 15, linkage, visibility) + visibility
-        words += self._word(names.STORAGE, values, 11)
-        convention = names.CONVENTIONS.get(values[1], f"cc {values[1]}")
-        attributes = values[4]
-        result = self._attributes.of(attributes, RESULT).lstrip()
-        words += " ".join(filter(None, (convention, result, type.elements[0].text)))
-        each = [one + self._attributes.of(attributes, n) + (f" {given[n - 1]}" if given else "")
-                for n, one in enumerate(params, 1)]  # fmt: skip
-        text = f"{words} {shown}({', '.join(each + ['...'] * type.open)}) {self._word(names.UNNAMED, values, 9)}"
-        text = text.rstrip() + (f" addrspace({values[16]})" if len(values) > 16 and values[16] else "")
-        text += self._attributes.of_function(attributes)
-        section, collector = self._listed(_SECTION, values, 6), self._listed(_COLLECTOR, values, 8)
-        text += f" section {quoted(section)}" if section else ""
-        comdat = self._comdat(values, 12)
-        text += f" {comdat}" if comdat else ""
-        text += f" align {1 << values[5] - 1}" if 0 < values[5] < 64 else ""
-        text += f" gc {quoted(collector)}" if collector else ""
-        for word, place in (("prefix", 13), ("prologue", 10), ("personality", 14)):
-            if len(values) > place and values[place]:
-                text += f" {word} {self._values.typed(values[place] - 1)}"
-        return text

@@ -8,11 +8,9 @@ from ..assembly import types
 from ..assembly.nodes import Module, Value, Word
 from ..assembly.tokens import word_end
 from ..assembly.types import Type
+from ..dialects import MODERN
 from .levels import IGNORED, SECTIONS
 
-#: The dialects of NVVM IR (1): that of LLVM 7.0.1, and that of LLVM 18.1.8.
-LLVM7, MODERN = "7", "modern"
-DIALECTS = (LLVM7, MODERN)
 #: The lowest architecture of the modern dialect (1).
 MODERN_FROM = 100
 _MOST_NESTED = 100

@@ -9,12 +9,13 @@ from ptxtools.ir.collector import CollectorOff
 
 from ..assembly import parse
 from ..assembly.nodes import Function, Module, Value
+from ..dialects import LLVM7, MODERN, check_dialect
 from .annotations import check_annotations, find_opaque
 from .assembler import check_module_assembler
 from .attributes import check_groups
 from .bodies import check_body
 from .calls import check_intrinsic
-from .context import DIALECTS, LLVM7, MODERN, Context
+from .context import Context
 from .declarations import check_function, check_variable
 from .headers import check_headers
 from .instructions import check_instruction
@@ -29,8 +30,7 @@ def verify(text: str | Source, name: str = "<memory>", *, dialect: str | None = 
     dialect: "7" or "modern", None for the one that the text is in; target: "sm_90a", None if none is meant: then no
     rule asks for an architecture. Raises ValueError for an unknown dialect or target.
     """
-    if dialect is not None and dialect not in DIALECTS:
-        raise ValueError(f"unknown dialect '{dialect}' of NVVM IR; there are {' and '.join(DIALECTS)}")
+    check_dialect(dialect)
     arch = _ARCH.fullmatch(target) if target else None
     if target and not arch:
         raise ValueError(f"unknown target '{target}'; such as sm_90a")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.program.program import LANES
 
-from . import looking
+from . import looking, matrices
 from .expressions import (
     SIZES,
     SPACES,
@@ -83,6 +83,13 @@ class Commands:
             (("registers",), self.registers, "[/FORMAT] [NAMES] [lanes 0-7]: registers as a table"),
             (("x",), self.examine, "[/COUNT FORMAT UNIT] [TYPE] [@SPACE] ADDRESS: memory. UNIT: b h w g; TYPE: f32, "
              "bf16, …; SPACE: global, shared, local, const, param"),
+            (("matrix",), self._shows(matrices.matrix_lines), "a|b|c|d ROWSxCOLUMNS TYPE REGISTERS [rows 0-7] [columns "
+             "0-7]: the matrix that fragments make up, such as matrix d 16x8 f32 %f1-%f4; 64 rows: of a warpgroup"),
+            (("tmem",), self._shows(matrices.tensor_lines), "[ADDRESS [COLUMNS [TYPE]] [lanes 0-7]]: tensor memory, or "
+             "what of it is allocated"),
+            (("tensormap",), self._shows(matrices.tensormap_lines), "ADDRESS: a tensor map, decoded"),
+            (("descriptor",), self._shows(matrices.descriptor_lines), "wgmma|tcgen05 EXPRESSION [, ROWSxK TYPE [mn]]: "
+             "a matrix descriptor, decoded, and the matrix in shared memory"),
             (("set",), self.set, "%r1 = VALUE or u32@shared[0x40] = VALUE"),
             (("display",), self.display, "EXPRESSION: print it at each stop"),
             (("undisplay",), self.undisplay, "forget all of them"),
@@ -331,6 +338,15 @@ class Commands:
         shown = form or ("" if type_ not in ("u32", "u64", "u8", "u16") else "x")
         for line in looking.memory_lines(at, Memory(type_, space, int(address)), count, shown):
             self._tell(line)
+
+    def _shows(self, lines: Callable[[Debugger, str], list[str]]) -> Callable[[Debugger, str], None]:
+        """A command that tells lines."""
+
+        def show(debugger: Debugger, rest: str) -> None:
+            for line in lines(debugger, rest):
+                self._tell(line)
+
+        return show
 
     def set(self, debugger: Debugger, rest: str) -> None:
         target, equals, text = rest.removeprefix("var ").partition("=")

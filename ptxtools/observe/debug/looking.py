@@ -131,7 +131,7 @@ def register_lines(debugger: Debugger, names: list[str], lanes: list[int], form:
     if len(here) == 1:
         wide = max(map(len, names))
         return [f"{name:<{wide}}  {text}" for name, text in zip(names, table[0], strict=True)]
-    return _table(["lane", *names], [[str(lane), *row] for lane, row in zip(here, table, strict=True)])
+    return table_lines(["lane", *names], [[str(lane), *row] for lane, row in zip(here, table, strict=True)])
 
 
 def _cell(at: Lane, name: str, form: str, bits: int, focus: int) -> str:
@@ -151,7 +151,8 @@ def natural(name: str) -> tuple[str, int, str]:
     return head, int(number) if number and len(number) < 10 else -1, name
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+def table_lines(head: list[str], rows: list[list[str]]) -> list[str]:
+    """A table, its columns aligned to the right."""
     wide = [max(len(row[n]) for row in [head, *rows]) for n in range(len(head))]
     return ["  ".join(f"{text:>{size}}" for text, size in zip(row, wide, strict=True)) for row in [head, *rows]]
 

@@ -81,7 +81,10 @@ def test_a_function_that_only_one_has(compare):
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
-    "path", [path for path in FILES if path.stat().st_size < 6000][::5], ids=lambda p: p.parent.name
+    "path",
+    # `everything.ptx` is kept for old containers: it is inlined at a place that no .loc names.
+    [path for path in FILES if path.stat().st_size < 6000 and path.name != "everything.ptx"][::5],
+    ids=lambda p: p.parent.name,
 )
 def test_a_container_is_like_its_text(path, tmp_path, capfdbinary):
     container = tmp_path / "x.ptxo"

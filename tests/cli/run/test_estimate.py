@@ -44,3 +44,15 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     assert "FILE ends in .txt or .json" in capsys.readouterr().err
     assert run("--estimate", "-", device="sm_87") == 1
     assert "no published rates of sm_87" in capsys.readouterr().err
+
+
+def test_a_timeline_says_what_it_leaves_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two warps begin and end: four events."""
+    args = [*["--grid", "1", "--block", "64", "-q"], *["--arg", "zeros:f32[64]"] * 3, "--arg", "64"]
+    path = str(tmp_path / "t.json")
+    module = str(ROOT / "examples" / "vecadd.ptx")
+    assert exit_status(command, "ptx-run", [module, *args, "--timeline", path, "--timeline-events", "3"]) == 0
+    assert capsys.readouterr().err == (
+        f"ptx-run: {path}: 1 events of vecadd are left out; --timeline-events N keeps up to N of a grid\n"
+    )
+    assert exit_status(command, "ptx-run", [module, *args, "--timeline-events", "3"]) == 2

@@ -1,0 +1,101 @@
+"""PTX558 | fence that synchronises nothing, or too few threads | 8.8
+
+What: a fence that is not .sc, in a kernel without strong access, barrier or call; or a fence whose scope is narrower
+than that of the relaxed store behind it, or of the relaxed load before it. Possible: the scope of the access may be
+wider than it needs to be.
+Why: such a fence works only together with a strong write behind it, or a strong read before it (8.8); between weak
+accesses it orders nothing for other threads. And a pattern synchronises with threads that the scopes of both its
+operations include (8.9.4), so that the narrower one decides: the axiom Causality (8.10.6) then forbids no stale value.
+Example:
+    st.global.b32 [%rd2], %r1;
+    fence.acq_rel.cta;
+    st.relaxed.gpu.global.b32 [%rd2+4], %r1;
+Better:
+    st.global.b32 [%rd2], %r1;
+    fence.acq_rel.gpu;
+    st.relaxed.gpu.global.b32 [%rd2+4], %r1;
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ptxtools.ir.positions import parts_of
+
+from ..context import LintContext
+from ..facts import FunctionFacts, Line
+from ..registry import modules_with
+
+CODE = "PTX558"
+
+#: The scopes of 8.5, from the smallest.
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_STRONG = ("relaxed", "acquire", "release", "acq_rel", "volatile", "mmio")
+#: Whatever besides loads and stores may synchronise threads, or be ordered by a fence.
+_OTHERS = frozenset({
+    "atom", "red", "bar", "barrier", "mbarrier", "call", "cp", "griddepcontrol", "multimem", "tcgen05", "wgmma",
+    "tensormap", "clusterlaunchcontrol",
+})  # fmt: skip
+_WRITES, _READS = ("st", "atom", "red"), ("ld", "atom")
+
+
+@modules_with("fence")
+def check(context: LintContext) -> None:
+    for facts in context.facts.functions:
+        if "fence" not in facts.families:
+            continue
+        if facts.function.kind == "entry" and not facts.families & _OTHERS and not any(map(_is_strong, facts.lines)):
+            _report_without_purpose(context, facts)
+            continue
+        for run in facts.runs:
+            for at, line in enumerate(run):
+                scope = _fence_scope(line)
+                if scope is not None:
+                    released = ".acquire" not in line.item.opcode and _wider(run[at + 1 :], _WRITES, scope)
+                    acquired = ".release" not in line.item.opcode and _wider(reversed(run[:at]), _READS, scope)
+                    if beside := released or acquired:
+                        _report_scope(context, line, scope, *beside)
+
+
+def _words(line: Line) -> list[str]:
+    return line.item.opcode.split(".")
+
+
+def _is_strong(line: Line) -> bool:
+    return line.plan.family in ("ld", "st") and any(word in _STRONG for word in _words(line))
+
+
+def _fence_scope(line: Line) -> str | None:
+    """The scope of a memory fence; None for anything else."""
+    words = _words(line)
+    if words[0] != "fence" or "proxy" in words or "mbarrier_init" in words:
+        return None
+    return next((scope for scope in _SCOPES if scope in words), None)
+
+
+def _wider(lines: Iterable[Line], families: tuple[str, ...], scope: str) -> tuple[Line, str] | None:
+    """The nearest strong access of these kinds, if it is relaxed and its scope wider; none behind another fence."""
+    for line in lines:
+        words = _words(line)
+        if words[0] in ("fence", "membar", "bar", "barrier", "call"):
+            return None
+        named = next((name for name in _SCOPES if name in words[1:]), None)
+        if line.plan.family in families and any(word in _STRONG for word in words):
+            # An access that releases or acquires needs no fence; one without a scope by name may mean to be narrow.
+            decides = "relaxed" in words and named is not None and _SCOPES.index(named) > _SCOPES.index(scope)
+            return (line, named or "") if decides else None
+    return None
+
+
+def _report_scope(context: LintContext, line: Line, scope: str, beside: Line, wider: str) -> None:
+    where = context.source.line_of(beside.item.span[0])
+    message = f"the scope .{scope} of this fence is narrower than .{wider} of the access in line {where}, and decides"
+    context.warn(CODE, message, parts_of(line.item).opcode, help=(f"use .{wider}",), section="8.9.4")
+
+
+def _report_without_purpose(context: LintContext, facts: FunctionFacts) -> None:
+    for line in facts.lines:
+        if _fence_scope(line) is not None and ".sc" not in line.item.opcode:
+            message = "this fence orders nothing for other threads: the kernel has no strong access"
+            help_ = ("make the access that tells them .relaxed, with a scope",)
+            context.warn(CODE, message, parts_of(line.item).opcode, help=help_, section="8.8")

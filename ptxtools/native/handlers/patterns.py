@@ -1,0 +1,134 @@
+"""Where the lanes of an access are, half a warp at a time, for regions (`regions`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ptxtools.native.code.handler import ELEMENT, Handler
+from ptxtools.native.code.runs import Key
+from ptxtools.semantics.algebra import Value
+
+from .parts import half
+
+if TYPE_CHECKING:
+    from .run import Contents
+
+#: Words that half a warp may touch.
+WORDS = 16
+SIDES = (0, 1)
+
+
+@dataclass(slots=True)
+class Pattern:
+    """Where the lanes of an address are: for each half the address of its first lane, the distance of each lane from it
+    in words, and the number of that lane in its half; and the lanes that run, as a word."""
+
+    first: list[str]
+    words: list[Value]
+    column: list[str]
+    active: str
+
+
+class Patterns:
+    """Finds patterns, or goes to the label `fail`. read: slots of the operands that come from slots."""
+
+    def __init__(self, h: Handler, contents: Contents, read: dict[int, Key]) -> None:
+        self.handler, self.code, self.contents, self.read = h, h.code, contents, read
+        self.fail = "miss"
+        self.known: dict[tuple[int, bool, str], Pattern] = {}
+
+    def of_bytes(self, number: int, storage: str, vector: Value, active: str) -> Pattern:
+        """Of addresses: operand number `number`, whose content is a vector."""
+        e = self.code
+        element = ELEMENT[storage]
+        first, column = self._first_lanes(number, vector, element, active)
+        words, near = [], []
+        for side in SIDES:
+            start = e.spread(element, first[side], 16)
+            distance = e.value(f"sub <16 x {element}> {half(self.handler, vector, element, side)}, {start}")
+            unit = e.apply("fshr", f"<16 x {element}>", distance, distance, f"splat ({element} 2)")
+            near.append(e.value(f"icmp ult <16 x {element}> {unit}, splat ({element} {WORDS})"))
+            words.append(unit if element == "i32" else e.value(f"trunc <16 x i64> {unit} to <16 x i32>"))
+        self.demand(self.all(near, active))
+        if "avx512f" not in e.features:
+            self._rows_or_points(words, active)
+        wide = first if element == "i64" else [e.value(f"zext i32 {one} to i64") for one in first]
+        return Pattern(wide, words, column, active)
+
+    def of_words(self, number: int, active: str, *, signed: bool) -> Pattern:
+        """Of numbers of words, operand number `number`: a miss where they could pass the end of 32 bits."""
+        e, key = self.code, (number, signed, active)
+        if key in self.known:
+            return self.known[key]
+        vector, last = self.contents[number], "2147483632" if signed else "-16"
+        first, column = self._first_lanes(number, vector, "i32", active)
+        words, near = [], []
+        for side in SIDES:
+            start = e.spread("i32", first[side], 16)
+            words.append(e.value(f"sub <16 x i32> {half(self.handler, vector, 'i32', side)}, {start}"))
+            near.append(e.value(f"icmp ult <16 x i32> {words[side]}, splat (i32 {WORDS})"))
+        ends = [e.value(f"icmp {'slt' if signed else 'ult'} i32 {one}, {last}") for one in first]
+        nobody = e.value(f"icmp eq i32 {active}, 0")
+        fits = e.value(f"or i1 {e.value(f'and i1 {ends[0]}, {ends[1]}')}, {nobody}")
+        self.demand(e.value(f"and i1 {self.all(near, active)}, {fits}"))
+        if "avx512f" not in e.features:
+            self._rows_or_points(words, active)
+        wide = [e.value(f"{'sext' if signed else 'zext'} i32 {one} to i64") for one in first]
+        wide = [e.value(f"shl i64 {one}, 2") for one in wide]
+        self.known[key] = Pattern(wide, words, column, active)
+        return self.known[key]
+
+    def _rows_or_points(self, words: list[Value], active: str) -> None:
+        """Without permutations: each half in order from its first lane on, or at one word, with its last lane."""
+        e, fits = self.code, []
+        row = ", ".join(f"i32 {number}" for number in range(16))
+        for side in SIDES:
+            second = e.value(f"extractelement <16 x i32> {words[side]}, i32 15")
+            point = e.value(f"icmp eq i32 {second}, 0")
+            want = e.value(f"select i1 {point}, <16 x i32> zeroinitializer, <16 x i32> <{row}>")
+            fits.append(e.value(f"icmp eq <16 x i32> {words[side]}, {want}"))
+        self.demand(self.all(fits, active))
+
+    def _first_lanes(self, number: int, vector: Value, element: str, active: str) -> tuple[list[str], list[str]]:
+        """An operand of each half's first lane that runs, and the number of that lane in the half; of a half without
+        any, the other's."""
+        e = self.code
+        place = self.contents.place(self.read[number][0]) if number in self.read else ""
+        whole, part, on = (e.label(hint) for hint in ("whole", "part", "on"))
+        e.branch(e.value(f"icmp eq i32 {active}, -1"), whole, part, likely=True)
+        e.begin(whole)
+        ends = [e.value(f"extractelement <32 x {element}> {vector}, i32 {16 * side}") for side in SIDES]
+        e.jump(on)
+        e.begin(part)
+        lanes, values = [], []
+        for side in SIDES:
+            mine = e.value(f"and i32 {active}, {-65536 if side else 65535}")
+            some = e.value(f"icmp eq i32 {mine}, 0")
+            chosen = e.value(f"select i1 {some}, i32 {active}, i32 {mine}")
+            lane = e.call("llvm.cttz.i32", "i32", [("i32", chosen), ("i1", "false")])
+            lanes.append(e.value(f"and i32 {lane}, 31"))
+            if place:
+                where = e.value(f"getelementptr {element}, ptr {place}, i32 {lanes[-1]}")
+                values.append(e.value(f"load {element}, ptr {where}"))
+            else:
+                values.append(e.value(f"extractelement <32 x {element}> {vector}, i32 {lanes[-1]}"))
+        columns = [e.value(f"and i32 {lane}, 15") for lane in lanes]
+        e.jump(on)
+        e.begin(on)
+        first = [e.value(f"phi {element} [{ends[side]}, %{whole}], [{values[side]}, %{part}]") for side in SIDES]
+        column = [e.value(f"phi i32 [0, %{whole}], [{columns[side]}, %{part}]") for side in SIDES]
+        return first, column
+
+    def all(self, flags: list[Value], active: str) -> str:
+        """i1: flags of both halves hold in the lanes that run."""
+        e = self.code
+        bits = e.value(f"bitcast <32 x i1> {e.concatenate('i1', flags, 16)} to i32")
+        rest = e.value(f"xor i32 {active}, -1")
+        return e.value(f"icmp eq i32 {e.value(f'or i32 {bits}, {rest}')}, -1")
+
+    def demand(self, condition: str) -> None:
+        """A miss unless this holds."""
+        go = self.code.label("go")
+        self.code.branch(condition, go, self.fail, likely=True)
+        self.code.begin(go)

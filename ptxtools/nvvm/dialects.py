@@ -1,0 +1,39 @@
+"""The dialects of NVVM IR (1): that of LLVM 7.0.1, with typed pointers, and that of LLVM 18.1.8, with opaque ones."""
+
+from __future__ import annotations
+
+from ptxtools.diagnostics import Diagnostic, PtxError, Source
+
+from .bitcode import BitcodeError, facts_of
+
+LLVM7, MODERN = "7", "modern"
+DIALECTS = (LLVM7, MODERN)
+MIXED = "NVVM103"
+
+
+def check_dialect(dialect: str | None) -> None:
+    """Raises ValueError for a dialect that there is not."""
+    if dialect is not None and dialect not in DIALECTS:
+        raise ValueError(f"unknown dialect '{dialect}' of NVVM IR; there are {' and '.join(DIALECTS)}")
+
+
+def demand_dialect(data: bytes, text: str | None, name: str, dialect: str) -> None:
+    """Raise PtxError at the first pointer of the other dialect. text: of the module, None for bitcode (`data`)."""
+    check_dialect(dialect)
+    span, source = (0, 0), Source(text or "", name)
+    if text is None:
+        try:
+            facts = facts_of(data)
+        except BitcodeError:
+            return  # which LLVM says
+        wrong = facts.typed if dialect == MODERN else facts.opaque
+    else:
+        from .assembly import parse
+
+        module, _ = parse(source)
+        at = module.typed_at if dialect == MODERN else module.opaque_at
+        wrong, span = at >= 0, (at, at + (1 if dialect == MODERN else 3))
+    if wrong:
+        has = "the modern dialect has no typed pointers" if dialect == MODERN else (
+            "the dialect of LLVM 7 has no opaque pointers")  # fmt: skip
+        raise PtxError([Diagnostic(MIXED, has, span, source, section="1")])

@@ -1,0 +1,57 @@
+"""No rule takes more than its share of work in long functions."""
+
+from ptxtools.linter import lint
+from ptxtools.syntax import parse
+from tests.rows import rows
+from tests.work import calls
+
+HEAD = """.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a)
+{
+.reg .b32 %r<2000>; .reg .b64 %rd<100>; .reg .pred %p<100>; .shared .align 16 .b8 sh[4096];
+ld.param.u64 %rd1, [a];
+mov.u32 %r1, %tid.x;
+"""
+
+
+def straight(n: int) -> str:
+    return "".join(f"add.s32 %r{i % 1900 + 2}, %r{i * 7 % 1900 + 1}, %r1;\n" for i in range(n))
+
+
+def accesses(n: int) -> str:
+    return "".join(
+        f"ld.global.u32 %r{i % 1900 + 2}, [%rd1+{i % 100 * 4}];\nst.shared.u32 [sh+{i % 1000 * 4}], %r{i % 1900 + 2};\n"
+        "bar.sync 0;\n"
+        for i in range(n // 3)
+    )
+
+
+def branches(n: int) -> str:
+    return "".join(
+        f"setp.lt.s32 %p{i % 99}, %r{i % 1900 + 1}, {i};\n@%p{i % 99} bra L{i};\n"
+        f"add.s32 %r{i % 1900 + 2}, %r{i * 3 % 1900 + 1}, 1;\nL{i}: mov.b32 %r{(i + 5) % 1900 + 2}, %r{i % 1900 + 2};\n"
+        for i in range(n // 4)
+    )
+
+
+def loops(n: int) -> str:
+    depth = 20
+    heads = [f"add.s32 %r{k + 2}, %r{k + 3}, 1;\n" for k in range(depth)]
+    ends = [
+        f"setp.lt.s32 %p{k}, %r{k + 2}, 7;\nst.global.u32 [%rd1+{4 * k}], %r{k + 2};\n@%p{k} bra " for k in range(depth)
+    ]
+    return "".join(
+        "".join(f"N{nest}_{k}: {head}" for k, head in enumerate(heads))
+        + "".join(f"{ends[k]}N{nest}_{k};\n" for k in reversed(range(depth)))
+        for nest in range(n // (4 * depth))
+    )
+
+
+@rows("body", [straight, accesses, branches, loops], ids=lambda body: body.__name__)
+def test_four_times_the_function_is_four_times_the_work(body):
+    small, large = (parse(f"{HEAD}{body(n)}ret;\n}}\n", "k.ptx").module for n in (480, 1920))
+    assert len(large.entries[0].body.items) > 1900
+    lint(small)  # what rules load
+    assert calls(lambda: lint(large)) < 4.5 * calls(lambda: lint(small))
