@@ -46,7 +46,7 @@ def accesses_of(line: Line) -> Iterator[Access]:
             continue
         offset, size = operand.offset if isinstance(operand, Address) else 0, 0
         if symbol.space != "reg":
-            size = 0 if symbol.type in ("texref", "samplerref", "surfref") else _accessed_bytes(op)
+            size = 0 if symbol.type in ("texref", "samplerref", "surfref") else accessed_bytes(op)
             if isinstance(base, Element):
                 offset += base.index * element_bytes(symbol)
         yield Access(op, index, symbol, base.name, offset, size)
@@ -69,7 +69,7 @@ def variable_bytes(symbol: Variable) -> int | None:
     return total
 
 
-def _accessed_bytes(op: Opcode) -> int:
+def accessed_bytes(op: Opcode) -> int:
     info = TYPES.get(op.type or "")
     if info is None:
         return 0

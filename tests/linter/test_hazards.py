@@ -115,3 +115,28 @@ def test_what_is_missing_may_be_elsewhere(extra, codes):
 ])  # fmt: skip
 def test_divergence(body, codes):
     assert found(body) == codes
+
+
+HEAP = ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n"
+MALLOC = "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 64; call (r), malloc, (n); ld.param.b64 %d2, [r]; }\n"
+FREE = "{{ .param .b64 p; st.param.b64 [p], {0}; call free, (p); }}\n"
+
+
+@pytest.mark.parametrize(("body", "wrong"), [
+    (MALLOC + "st.b64 [%d2+56], 1; ld.b32 %r1, [%d2];" + FREE.format("%d2"), 0),
+    (MALLOC + "st.b64 [%d2+64], 1; ld.b32 %r1, [%d2+-4];" + FREE.format("%d2"), 2),
+    (MALLOC + "add.u64 %d3, %d2, 32; st.global.v4.b32 [%d3+32], {%r1, %r1, %r1, %r1};" + FREE.format("%d2"), 1),
+    (MALLOC + "add.u64 %d3, %d2, %d1; st.b32 [%d3+99], 1;" + FREE.format("%d2"), 0),  # anywhere
+    (MALLOC + FREE.format("%d2") + MALLOC + FREE.format("%d2"), 0),  # another block
+    (MALLOC + FREE.format("%d2") + "st.shared.b32 [%d2], 1;", 0),
+    (MALLOC + "@%p1 bra L;" + FREE.format("%d2") + "L: ld.b32 %r1, [%d2];", 0),  # another path may come to L
+    (MALLOC + "{ .param .b64 p; st.param.b64 [p], %d2; @%p1 call free, (p); }" + FREE.format("%d2"), 0),
+    (MALLOC + "mov.b64 %d3, %d2;" + FREE.format("%d3") + FREE.format("%d2"), 1),
+    (MALLOC + "add.u64 %d3, %d2, 8;" + FREE.format("%d3"), 1),
+    (FREE.format("%d1") + "ld.b32 %r1, [%d1+4];", 1),
+    ("{ .param .b64 p; st.param.b64 [p], %d1; } add.u64 %d1, %d1, 8;" + FREE.format("%d1"), 0),
+    ("{ .param .b64 p; st.param.b64 [p], %d1; } st.b32 [%d1+-8], 0;" + FREE.format("%d1"), 0),  # its begin is not known
+])  # fmt: skip
+def test_heap(body, wrong):
+    codes = found(body.replace("%r1", "%r5"), extra=HEAP)
+    assert codes.count("PTX598") == wrong and set(codes) <= {"PTX598", "PTX597", "PTX521"}, codes
