@@ -13,8 +13,8 @@ on the time.
 Looking at all states all the time would cost too much: first one CTA has to come back, which those that work never do,
 then all have to. For as long as that takes all have turns of the same length, one after the other, even in shuffled
 runs; and they have to come back with turns of several lengths, so that another order would not help. In a shuffled run,
-and in one that a debugger repeats, it depends on what has been executed, never on the clock, when that is done: the same
-seed still gives the same run.
+and in one that a debugger repeats, it depends on what has been executed, never on the clock, when that is done: the
+same seed still gives the same run.
 """
 
 from __future__ import annotations
