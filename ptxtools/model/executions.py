@@ -20,7 +20,7 @@ from .terms import PROGRAM, Axiom, Step
 from .valuations import observed_names
 
 #: Executions that are gone through at most to count them; what differs only in reads that nobody asks for is one.
-MOST_EXECUTIONS = 4_000
+MOST_EXECUTIONS = 2_000
 #: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
 MOST_CHECKS = 100_000
 
@@ -189,7 +189,7 @@ def _complete(
                 continue
             if counted != search.leaves:
                 counted = search.leaves
-                leaves += 1
+                leaves += search.steps_found is None
                 if leaves > most:
                     outcomes.incomplete = True
                     return
