@@ -23,6 +23,8 @@ from .valuations import observed_names
 MOST_EXECUTIONS = 2_000
 #: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
 MOST_CHECKS = 100_000
+#: Those of the search for what would satisfy a condition that no execution satisfies.
+MOST_CHECKS_AGAINST = 10_000
 
 
 @dataclass(slots=True)
@@ -154,14 +156,16 @@ def nearest(
     test: Test, version: str = DEFAULT_MODEL, unroll: int = DEFAULT_UNROLL, most: int = 300
 ) -> Execution | None:
     """For a condition that no execution satisfies: one that would, and breaks the fewest axioms, of the first `most`
-    that the search meets. None if no choice of reads leads there."""
+    that the search meets within `MOST_CHECKS_AGAINST`. None if no choice of reads leads there, or none was met."""
     best: Execution | None = None
     met = 0
     wanted = test.quantifier != "forall"
     chosen = model(version)
     # Without No-Thin-Air there are no values to look at.
     kept = tuple(axiom for axiom in chosen.axioms if axiom.name in ("No-Thin-Air", "Coherence"))
+    steps = 0
     for search in _searches(test, chosen, Paths(test, unroll), kept):
+        search.aim, search.most_steps = wanted, MOST_CHECKS_AGAINST - steps
         for state in search.states():
             if test.condition is None or test.condition.holds(state) != wanted:
                 continue
@@ -173,6 +177,9 @@ def nearest(
                 best = execution
             if met >= most or (best is not None and len(best.broken) == 1):
                 return best
+        steps += search.steps
+        if steps >= MOST_CHECKS_AGAINST:
+            break
     return best
 
 

@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from ptxtools.model import MODELS, interleavings
-from ptxtools.model.executions import run
+from ptxtools.model import MODELS, executions, interleavings
+from ptxtools.model.executions import nearest, run
+from ptxtools.model.search import Search
 from tests.model.suite import read
 from tests.rows import rows
 
@@ -71,3 +72,15 @@ def test_sixteen_increments_are_counted():
     text = f"PTX t\n{{ x=0; }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n{adds}"
     outcomes = run(read(text + "forall (x == 16)"))
     assert outcomes.executions == 12870 and outcomes.holds and not outcomes.incomplete
+
+
+def test_the_search_for_a_reason_ends(monkeypatch):
+    """No choice of reads gives this value; the search for one does not try them all."""
+    adds = "atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1 ;\n" * 8
+    test = read(f"PTX t\n{{ x=0; }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n{adds}~exists (x == 99)")
+    checks = []
+    allowed = Search._allowed
+    monkeypatch.setattr(Search, "_allowed", lambda search: checks.append(0) or allowed(search))
+    monkeypatch.setattr(executions, "MOST_CHECKS_AGAINST", 300)
+    assert run(test).holds and nearest(test) is None
+    assert 300 <= len(checks) < 1000
