@@ -38,6 +38,9 @@ bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python star
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/container.py
 	$(BIN)/python bench/scalar.py
+	$(BIN)/python -m bench.observed profile
+	$(BIN)/python -m bench.observed coverage
+	$(BIN)/python -m bench.observed timeline
 
 docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 	$(BIN)/python tools/make_docs.py

@@ -84,14 +84,17 @@ class Scope(Names):
 
     def resolve(self, name: str) -> Value:
         """The value of a name, with or without a component; remembered."""
-        found = self._resolve(name)
+        symbol = self.lookup(name)
+        if type(symbol) is Variable and symbol.space == "reg" and name != "_":
+            found = value("reg", symbol.type, symbol.vector if symbol.vector > 1 else 0)
+        else:
+            found = self._resolve(name, symbol)
         self.values[name] = found
         return found
 
-    def _resolve(self, name: str) -> Value:
+    def _resolve(self, name: str, symbol: Symbol | None) -> Value:
         if name == "_":
             return SINK
-        symbol = self.lookup(name)
         if symbol is not None:
             return _of_symbol(symbol, self._role(symbol))
         base, dot, component = name.partition(".")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TypeAlias
 
 from .nodes import Alias, BranchTargets, CallPrototype, CallTargets, Function, Label, Module, Scope, Statement, Variable
@@ -10,7 +11,18 @@ from .nodes import Alias, BranchTargets, CallPrototype, CallTargets, Function, L
 #: What a name can mean.
 Symbol: TypeAlias = "Variable | Function | Alias | Label | BranchTargets | CallTargets | CallPrototype"
 
+#: Identity of a register: of its declaration, and its plain name.
+RegisterKey: TypeAlias = tuple[int, str]
+
 _LABELLED = (BranchTargets, CallTargets, CallPrototype)
+
+
+@lru_cache(1 << 14)
+def _numbered(name: str) -> tuple[str, int]:
+    """A name without the digits at its end, and their number; -1 if it has none, or nine and more."""
+    base = name.rstrip("0123456789")
+    digits = name[len(base) :]
+    return base, int(digits) if 0 < len(digits) <= 9 else -1
 
 
 class Names:
@@ -31,10 +43,13 @@ class Names:
     def own(self, name: str) -> Symbol | None:
         """The meaning of `name` in this scope, ignoring enclosing ones."""
         symbol = self.declared.get(name)
-        if symbol is None and self.ranges and name[-1:].isdigit():
-            base = name.rstrip("0123456789")
+        if symbol is None and self.ranges:
+            base, number = _numbered(name)
+            found = self.ranges.get(base)
+            if found is not None and found.count is not None and 0 <= number < found.count:
+                return found
             # `%r12<4>` declares %r120 to %r123: the base itself may end in digits.
-            for cut in range(len(base), len(name)):
+            for cut in range(len(base) + 1, len(name)):
                 found = self.ranges.get(name[:cut])
                 if found is not None and found.count is not None and int(name[cut:]) < found.count:
                     return found
@@ -42,10 +57,9 @@ class Names:
 
     def lookup(self, name: str) -> Symbol | None:
         """The declaration that `name` refers to here, or None. A component suffix (`%v.x`) is ignored."""
-        try:
-            return self._cache[name]
-        except KeyError:
-            pass
+        symbol = self._cache.get(name)
+        if symbol is not None or name in self._cache:
+            return symbol
         symbol = self.own(name)
         if symbol is None and self.parent is not None:
             symbol = self.parent.lookup(name)
@@ -65,6 +79,24 @@ class Names:
         if self._cache:
             self._cache.clear()
         return earlier
+
+
+class Registers(dict[str, "RegisterKey | None"]):
+    """The registers that names refer to in one complete scope, found when asked for; None for anything else."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def __missing__(self, name: str) -> RegisterKey | None:
+        symbol, plain = self._names.own(name) or self._names.lookup(name), name
+        if symbol is None and "." in name:
+            plain = name.partition(".")[0]
+            symbol = self._names.lookup(plain)
+        key = (id(symbol), plain) if type(symbol) is Variable and symbol.space == "reg" else None
+        self[name] = key
+        return key
 
 
 def module_names(module: Module) -> Names:

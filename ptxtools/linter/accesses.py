@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxtools.ir.nodes import Address, Element, Name, Variable
+from ptxtools.ir.nodes import Address, Element, Name, Operand, Variable
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
 
@@ -30,6 +30,11 @@ class Access(NamedTuple):
         """Whether the address is certainly not a multiple of the size."""
         step = min(self.symbol.align or element_bytes(self.symbol), self.size)
         return bool(step) and step & (step - 1) == 0 and self.offset % step != 0
+
+
+def in_register(line: Line, operand: Operand) -> bool:
+    """Whether an address is in a register, not at a variable's name."""
+    return type(operand) is Address and type(operand.base) is Name and line.registers[operand.base.name] is not None
 
 
 def accesses_of(line: Line) -> Iterator[Access]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ptxtools.check import check
 from ptxtools.check.context import Context
 from ptxtools.diagnostics import Diagnostic, Severity, Span
+from ptxtools.ir.collector import CollectorOff
 from ptxtools.ir.nodes import Module
 from ptxtools.isa.targets import check_target, check_version
 
@@ -70,7 +71,8 @@ def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int
     found: list[Diagnostic] = []
     seen: dict[tuple[str, Span, str], list[Diagnostic]] = {}
     for target in targets or (None,):
-        each = check(module, target=target, version=version) + warnings(module, target=target, version=version)
+        with CollectorOff():
+            each = check(module, target=target, version=version) + warnings(module, target=target, version=version)
         if len(targets) < 2:
             return each
         for finding in each:
@@ -91,13 +93,13 @@ def warnings(module: Module, *, target: str | None = None, version: tuple[int, i
     by_family: dict[str, list[LineCheck]] = {}
     context = LintContext(module, Context(module, target, version).declared)
     for facts in context.facts.functions:
-        for line in facts.lines:
-            family = line.plan.family
+        for family, lines in facts.by_family.items():
             line_checks = by_family.get(family)
             if line_checks is None:
                 line_checks = by_family[family] = rules.lines(family)
             for check_line in line_checks:
-                check_line(context, facts, line)
+                for line in lines:
+                    check_line(context, facts, line)
         for check_body in rules.bodies:
             check_body(context, facts)
     for function in module.functions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
@@ -24,20 +24,16 @@ from ptxtools.ir.nodes import (
     Pair,
     Scope,
     SymbolOffset,
-    Variable,
     Vector,
 )
 from ptxtools.ir.references import is_runtime_function
-from ptxtools.ir.symbols import Names, declare, function_names, module_names
+from ptxtools.ir.symbols import Names, RegisterKey, Registers, declare, function_names, module_names
 from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
 from ptxtools.isa.types import TYPES
 
 if TYPE_CHECKING:
     from .memory import Step
     from .values import Value
-
-#: Identity of a register: of its declaration, and its plain name.
-RegisterKey: TypeAlias = tuple[int, str]
 
 #: Instructions after which nothing runs, unless they are guarded.
 ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
@@ -58,42 +54,63 @@ class Plan(NamedTuple):
 
 
 class Line(NamedTuple):
-    """An instruction, its plan, and the names visible to it."""
+    """An instruction, its plan, and the names and registers visible to it."""
 
     item: Instruction
     plan: Plan
     names: Names
+    registers: Registers
 
 
 class FunctionFacts:
     """Gathered from one function with a body.
 
     lines: instructions in source order; items: all statements, nested scopes opened, instructions as their lines;
-    reads: where each register is first read; writes: where it is first written; rewritten: registers that several
-    instructions write; targets: names of labels, functions and variables that are used; oversized: integer constants
-    beyond the bounds of their operand, as (line, operand); unknowns: what `values` has for registers; keys:
-    registers by name, by the identity of the names that are visible.
+    others: the statements that are no instructions; reads: where each register is first read; writes: where it is
+    first written; early: registers that are read above the first write; rewritten: registers that several instructions
+    write; targets: names of labels, functions and variables that are used, with the instructions; oversized: integer
+    constants beyond the bounds of their operand, as (line, operand).
     """
 
     def __init__(self, function: Function, names: Names) -> None:
         self.function, self.names = function, names
         self.lines: list[Line] = []
         self.items: list[object] = []
+        self.others: list[object] = []
         self.reads: dict[RegisterKey, Instruction] = {}
         self.writes: dict[RegisterKey, Line] = {}
+        self.early: set[RegisterKey] = set()
         self.rewritten: set[RegisterKey] = set()
-        self.targets: set[str] = set()
+        self.targets: dict[str, list[Line]] = {}
         self.oversized: list[tuple[Line, int]] = []
-        self.unknowns: dict[RegisterKey, Value] = {}
-        self.keys: dict[int, dict[str, RegisterKey | None]] = {}
-        self._keys: dict[str, RegisterKey | None] = {}  # of the scope that is read
+        self.unknowns: dict[RegisterKey, Value] = {}  # of `values`
+        self.unknown_terms: dict[str, RegisterKey] = {}
         if function.body is not None:
             self._walk(function.body, function_names(function, names))
 
     @cached_property
+    def by_family(self) -> dict[str, list[Line]]:
+        """Instructions by the first word of their opcode."""
+        found: dict[str, list[Line]] = {}
+        for line in self.lines:
+            family = line.plan.family
+            if family in found:
+                found[family].append(line)
+            else:
+                found[family] = [line]
+        return found
+
+    @cached_property
     def families(self) -> frozenset[str]:
         """The first words of all opcodes."""
-        return frozenset([line.plan.family for line in self.lines])
+        return frozenset(self.by_family)
+
+    def of(self, *families: str) -> list[Line]:
+        """The instructions of some families, in source order."""
+        found = [self.by_family[family] for family in families if family in self.by_family]
+        if len(found) < 2:
+            return found[0] if found else []
+        return [line for line in self.lines if line.plan.family in families]
 
     @cached_property
     def _before(self) -> dict[int, Line]:
@@ -118,24 +135,29 @@ class FunctionFacts:
 
         return steps_of(self)
 
+    @cached_property
+    def accesses(self) -> list[Step]:
+        """The steps that access memory in one place, of all runs."""
+        return [step for steps in self.steps for step in steps if step.access is not None]
+
     def _walk(self, body: Scope, outer: Names) -> None:
         names = Names(outer)
         declare(body, names)
-        waiting: list[tuple[Iterator[object], Names]] = [(iter(body.items), names)]
+        waiting = [(iter(body.items), names, Registers(names))]
         while waiting:
-            items, names = waiting[-1]
-            self._keys = self.keys.setdefault(id(names), {})
-            nested = self._run(items, names)
+            items, names, registers = waiting[-1]
+            nested = self._run(items, names, registers)
             if nested is None:
                 waiting.pop()
                 continue
             inner = Names(names)
             declare(nested, inner)
-            waiting.append((iter(nested.items), inner))
+            waiting.append((iter(nested.items), inner, Registers(inner)))
 
-    def _run(self, items: Iterator[object], names: Names) -> Scope | None:
+    def _run(self, items: Iterator[object], names: Names, registers: Registers) -> Scope | None:
         """Gather statements up to a nested scope, which is returned; None at the end."""
-        plans, keys, reads, writes = _plans, self._keys, self.reads, self.writes
+        plans, reads, writes = _plans, self.reads, self.writes
+        lines, statements = self.lines, self.items
         for item in items:
             if type(item) is not Instruction:
                 if type(item) is Scope:
@@ -145,9 +167,9 @@ class FunctionFacts:
             plan = plans.get(item.opcode) or _plan(item.opcode)
             if plan.lists:
                 plan = _matched(plan, item.operands)
-            line = Line(item, plan, names)
-            self.lines.append(line)
-            self.items.append(line)
+            line = Line(item, plan, names, registers)
+            lines.append(line)
+            statements.append(line)
             if item.guard is not None:
                 self._access(item.guard.name, False, line)
             if not plan.positional:
@@ -155,10 +177,9 @@ class FunctionFacts:
                 continue
             for operand, write, bounds in zip(item.operands, plan.writes, plan.bounds, strict=False):
                 if type(operand) is Name:
-                    name = operand.name
-                    key = keys.get(name)
+                    key = registers[operand.name]
                     if key is None:
-                        self._access(name, write, line)
+                        self._target(operand.name, line)
                     elif not write:
                         if key not in reads:
                             reads[key] = item
@@ -166,9 +187,13 @@ class FunctionFacts:
                         self.rewritten.add(key)
                     else:
                         writes[key] = line
+                        if key in reads and reads[key] is not item:
+                            self.early.add(key)
                 elif type(operand) is Immediate:
                     if bounds is not None and not bounds[0] <= operand.value <= bounds[1] and operand.type[0] != "f":
                         self.oversized.append((line, item.operands.index(operand)))
+                elif type(operand) is Address and type(operand.base) is Name and not operand.extra:
+                    self._access(operand.base.name, False, line)
                 else:
                     for name, inside in operand_names(operand):
                         self._access(name, write and not inside, line)
@@ -176,10 +201,11 @@ class FunctionFacts:
 
     def _other(self, item: object) -> None:
         self.items.append(item)
+        self.others.append(item)
         if isinstance(item, BranchTargets):
-            self.targets.update(item.targets)
+            self.targets |= {name: self.targets.get(name, []) for name in item.targets}
         elif isinstance(item, Loc) and item.function_name:
-            self.targets.add(item.function_name)
+            self.targets.setdefault(item.function_name, [])
 
     def _unusual(self, line: Line) -> None:
         """Calls, whose operands are not positional, and instructions of which too little is known."""
@@ -189,33 +215,27 @@ class FunctionFacts:
             for name, _ in operand_names(operand):
                 self._access(name, line.plan.op is None or (results and place == 0), line)
                 if line.plan.op is None:
-                    self.targets.add(name)
+                    self._target(name, line)
+
+    def _target(self, name: str, line: Line) -> None:
+        lines = self.targets.get(name)
+        if lines is None:
+            self.targets[name] = [line]
+        elif not lines or lines[-1] is not line:
+            lines.append(line)
 
     def _access(self, name: str, write: bool, line: Line) -> None:
-        key = self._keys.get(name)
+        key = line.registers[name]
         if key is None:
-            key = register_key(name, line.names)
-            if key is None:
-                self.targets.add(name)
-                return
-            self._keys[name] = key
-        if not write:
+            self._target(name, line)
+        elif not write:
             self.reads.setdefault(key, line.item)
         elif key in self.writes:
             self.rewritten.add(key)
         else:
             self.writes[key] = line
-
-
-def register_key(name: str, names: Names) -> RegisterKey | None:
-    """The register that a name refers to; None for anything else."""
-    symbol = names.lookup(name)
-    if symbol is None and "." in name:
-        name = name.partition(".")[0]
-        symbol = names.lookup(name)
-    if isinstance(symbol, Variable) and symbol.space == "reg":
-        return id(symbol), name
-    return None
+            if self.reads.get(key, line.item) is not line.item:
+                self.early.add(key)
 
 
 def operand_names(operand: Operand) -> Iterator[tuple[str, bool]]:

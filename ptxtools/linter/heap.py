@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from ptxtools.ir.nodes import Address, Arguments, Immediate, Name, Operand
 
 from .accesses import accessed_bytes, accesses_of
-from .facts import Line, register_key
+from .facts import Line
 from .inflight import accessed
 
 
@@ -68,7 +68,7 @@ def uses_of(run: list[Line], functions: Collection[str]) -> Iterator[Use]:
 
 
 def _key(name: str, line: Line) -> tuple[int, str]:
-    return register_key(name, line.names) or (id(line.names.lookup(name)), name)
+    return line.registers[name] or (id(line.names.lookup(name)), name)
 
 
 def _value(operand: Operand, line: Line, known: _Known) -> Pointer | int | None:
@@ -126,7 +126,7 @@ def _parameter(operand: Operand) -> Name | None:
 def _pointer(operand: Operand, line: Line, known: _Known) -> Pointer | int | None:
     """What is handed to a call: a register of which nothing is known may be a pointer, and is the same afterwards."""
     value = _value(operand, line, known)
-    if value is None and isinstance(operand, Name) and (key := register_key(operand.name, line.names)) is not None:
+    if value is None and isinstance(operand, Name) and (key := line.registers[operand.name]) is not None:
         value = known[key] = Pointer(Block(False), 0)
     return value
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ptxtools.ir.nodes import Guard, Immediate, Name, Pair
 
-from .facts import FunctionFacts, Line, register_key
+from .facts import FunctionFacts, Line
 
 ALL = 0xFFFFFFFF
 _WARP = 32
@@ -133,5 +133,5 @@ def _is_thread_number(facts: FunctionFacts, line: Line, name: str) -> bool:
 
 def only_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
     """The only instruction that writes a register; None if there are several, or none."""
-    key = register_key(name, line.names)
+    key = line.registers[name]
     return facts.writes.get(key) if key is not None and key not in facts.rewritten else None

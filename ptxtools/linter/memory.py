@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Element, Name, Variable
+from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
 
-from .facts import FunctionFacts, Line, register_key
+from .accesses import in_register
+from .facts import FunctionFacts, Line
 from .values import THREADS, WARP, Reader, Value, known_values, plus, thread_count
 
 #: Families of the instructions that become steps.
@@ -31,14 +33,16 @@ class Step(NamedTuple):
     stored: Value | None
     active: tuple[bool, ...] | None
     access: Reach | None
-
-    @property
-    def family(self) -> str:
-        return self.line.plan.family
+    family: str
 
     def has(self, *words: str) -> bool:
         op = self.line.plan.op
         return op is not None and any(op.has(word) for word in words)
+
+    @property
+    def indirect(self) -> bool:
+        """Whether an access is at an address in a register, not at a variable's name."""
+        return self.access is not None and in_register(self.line, self.line.item.operands[self.access.operand])
 
     @property
     def writes(self) -> bool:
@@ -87,6 +91,7 @@ def steps_of(facts: FunctionFacts) -> list[list[Step]]:
     if STEPPING.isdisjoint(facts.families):
         return []
     known = known_values(facts)
+    settled = {} if facts.early else known
     count = thread_count(facts.function)
     everybody = tuple(number < count for number in range(THREADS))
     found = []
@@ -94,26 +99,32 @@ def steps_of(facts: FunctionFacts) -> list[list[Step]]:
         first = number == 0 and facts.function.kind == "entry" and run[0] is facts.lines[0]
         last = next((at for at in range(len(run), 0, -1) if run[at - 1].plan.family in STEPPING), 0)
         # What registers hold behind the last step of a run matters to nobody.
-        found.append(list(_steps(Reader(facts, known), run[:last], everybody if first else None)) if last else [])
+        steps = _steps(Reader(facts, known), run[:last], everybody if first else None, settled) if last else ()
+        found.append(list(steps))
     return found
 
 
-def _steps(reader: Reader, run: list[Line], active: tuple[bool, ...] | None) -> Iterator[Step]:
+def _steps(
+    reader: Reader, run: list[Line], active: tuple[bool, ...] | None, settled: Mapping[RegisterKey, Value]
+) -> Iterator[Step]:
+    """settled: registers whose only write changes nothing that the reader knows."""
     for line in run:
         family, item = line.plan.family, line.item
         if family in STEPPING:
-            addresses = tuple(
-                reader.address(operand, line) if isinstance(operand, (Address, Element)) else None
+            addresses = tuple([
+                reader.address(operand, line) if type(operand) is Address or type(operand) is Element else None
                 for operand in item.operands
-            )
+            ])  # fmt: skip
             stored = reader.of(item.operands[1], line) if family == "st" and len(item.operands) > 1 else None
-            yield Step(line, addresses, stored, _both(active, reader, line), _reach(line, addresses))
+            yield Step(line, addresses, stored, _both(active, reader, line), _reach(line, addresses), family)
         elif item.guard is not None and family in ("bra", "exit", "ret"):
             holds = reader.holds(line) if active is not None else None
             active = None if active is None or holds is None else tuple(
                 a and not h for a, h in zip(active, holds, strict=True)
             )  # fmt: skip
-        reader.step(line)
+        into = item.operands[0] if item.operands and item.guard is None else None
+        if type(into) is not Name or line.registers[into.name] not in settled:
+            reader.step(line)
 
 
 def _reach(line: Line, addresses: tuple[Value | None, ...]) -> Reach | None:
@@ -157,17 +168,10 @@ def meeting_threads(a: Step, b: Step, apart: int = 1) -> tuple[int, int] | None:
     return None
 
 
-def in_register(step: Step, access: Reach) -> bool:
-    """Whether an access is at an address in a register, not at a variable's name."""
-    operand = step.line.item.operands[access.operand]
-    base = operand.base if isinstance(operand, Address) else None
-    return isinstance(base, Name) and register_key(base.name, step.line.names) is not None
-
-
 def variable_of(line: Line, address: Value) -> Variable | None:
     """The variable that an address certainly lies in or near."""
     symbol = line.names.lookup(address.variable) if address.variable else None
     return symbol if isinstance(symbol, Variable) and address.terms[0][1] == 1 else None
 
 
-__all__ = ["WARP", "Reach", "Step", "access_bytes", "in_register", "meeting_threads", "steps_of", "variable_of"]
+__all__ = ["WARP", "Reach", "Step", "access_bytes", "meeting_threads", "steps_of", "variable_of"]

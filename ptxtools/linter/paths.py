@@ -6,17 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from ptxtools.ir.cfg import ControlFlow, control_flow, reverse_postorder
 from ptxtools.ir.liveness import solve
+from ptxtools.ir.symbols import RegisterKey
 
-from .facts import FunctionFacts, Line, RegisterKey, register_key
+from .facts import FunctionFacts, Line
 from .inflight import accessed
 
 
 def read_early(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
-    """Registers of which the first read stands before the first write, and an instruction that reads one although no
-    write can have come before. A write under a guard counts as one."""
-    early = {
-        key for key, item in facts.reads.items() if key in facts.writes and item.span < facts.writes[key].item.span
-    }
+    """Registers that are read above the first write, and an instruction that reads one although no write can have come
+    before. A write under a guard counts as one."""
+    early = facts.early
     if not early:
         return
     flow = control_flow(facts.function, facts.names)
@@ -56,14 +55,10 @@ def _summary(lines: list[Line]) -> tuple[dict[RegisterKey, Line], set[RegisterKe
     """Registers that a block reads before it writes them, with the instruction, and those that it writes."""
     exposed: dict[RegisterKey, Line] = {}
     written: set[RegisterKey] = set()
-    keys: dict[str, RegisterKey | None] = {}
-    scope = None
     for line in lines:
-        if line.names is not scope:
-            scope, keys = line.names, {}
-        writes = []
+        registers, writes = line.registers, []
         for name, write in accessed(line):
-            key = keys[name] if name in keys else keys.setdefault(name, register_key(name, scope))
+            key = registers[name]
             if key is None:
                 continue
             if write:

@@ -12,14 +12,16 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, TypeAlias, TypeVar
 
-from ptxtools.ir.nodes import Function
+from ptxtools.ir.nodes import Address, Element, Function
 
-from .accesses import ACCESSING, Access, accesses_of
+from .accesses import ACCESSING, Access, accesses_of, in_register
 from .context import LintContext
 from .facts import FunctionFacts, Line
 
 #: The package that holds the rules.
 RULES = f"{__package__}.rules"
+
+_ADDRESSES = (Address, Element)
 
 LineCheck: TypeAlias = Callable[[LintContext, FunctionFacts, Line], None]
 AccessCheck: TypeAlias = Callable[[LintContext, Line, Access], None]
@@ -52,12 +54,6 @@ def instructions(*families: str) -> Callable[[LineCheck], LineCheck]:
 def variable_accesses(check: AccessCheck) -> AccessCheck:
     """The rule sees each load, store and atomic operation at an address that names a variable."""
     registered.setdefault("@variable_accesses", []).append(check)
-    return check
-
-
-def register_accesses(check: AccessCheck) -> AccessCheck:
-    """The rule sees each load, store and atomic operation at an address in a register."""
-    registered.setdefault("@register_accesses", []).append(check)
     return check
 
 
@@ -132,15 +128,11 @@ class Checks:
     def _variable_accesses(self) -> list[AccessCheck]:
         return self._of("@variable_accesses")
 
-    @cached_property
-    def _register_accesses(self) -> list[AccessCheck]:
-        return self._of("@register_accesses")
-
     def _accesses(self, context: LintContext, facts: FunctionFacts, line: Line) -> None:
-        for access in accesses_of(line):
-            checks = self._register_accesses if access.symbol.space == "reg" else self._variable_accesses
-            for check in checks:
-                check(context, line, access)
+        if any(type(operand) in _ADDRESSES and not in_register(line, operand) for operand in line.item.operands):
+            for access in accesses_of(line):
+                for check in self._variable_accesses if access.symbol.space != "reg" else ():
+                    check(context, line, access)
 
 
 @cache

@@ -13,11 +13,11 @@ def runs_of(facts: FunctionFacts) -> Iterator[list[Line]]:
     """The stretches of a function that control enters only at their first instruction; it may leave at guarded ones."""
     run: list[Line] = []
     for item in facts.items:
-        if isinstance(item, Line):
+        if type(item) is Line:
             run.append(item)
             if item.plan.family not in ENDING or item.item.guard is not None:
                 continue
-        elif not isinstance(item, Label):
+        elif type(item) is not Label:
             continue
         if run:
             yield run

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ptxtools.ir.nodes import Address, Element, Function, Immediate, Name, Operand, Pair, SymbolOffset, Variable
+from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
 
-from .facts import FunctionFacts, Line, RegisterKey, register_key
+from .facts import FunctionFacts, Line
 
 #: How many threads are looked at, and how many of them make a warp.
 THREADS, WARP = 64, 32
@@ -59,14 +60,22 @@ class Value(NamedTuple):
 
 def plus(a: Value, b: Value, factor: int = 1) -> Value:
     """a + factor * b."""
+    mine, other = a.each, b.each
     if not b.terms:
         terms = a.terms
+        if type(other) is int:
+            shift = factor * other
+            if type(mine) is int:
+                return Value(terms, mine + shift)
+            if type(mine) is range:
+                return Value(terms, range(mine.start + shift, mine.stop + shift, mine.step))
+    elif not a.terms and factor == 1:
+        terms = b.terms
     else:
         found = dict(a.terms)
         for name, count in b.terms:
             found[name] = found.get(name, 0) + factor * count
-        terms = tuple(sorted((name, count) for name, count in found.items() if count))
-    mine, other = a.each, b.each
+        terms = tuple(sorted([each for each in found.items() if each[1]]))
     if isinstance(mine, tuple) or isinstance(other, tuple):
         return Value(terms, _shortest(x + factor * y for x, y in zip(a.numbers, b.numbers, strict=True)))
     first, step = (mine, 0) if isinstance(mine, int) else (mine.start, mine.step)
@@ -103,22 +112,12 @@ class Reader:
     def __init__(self, facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> None:
         self._facts, self._known = facts, known
         self._now: dict[RegisterKey, Value] = {}
-        self._keys: dict[str, RegisterKey | None] = {}  # of the scope `_names`
-        self._names: object = None
         self._read: set[str] = set()
         self._renewed = False
 
-    def key(self, name: str, line: Line) -> RegisterKey | None:
-        if line.names is not self._names:
-            self._names, self._keys = line.names, self._facts.keys.setdefault(id(line.names), {})
-        key = self._keys.get(name)
-        if key is None and name not in self._keys:
-            key = self._keys[name] = register_key(name, line.names)
-        return key
-
     def of_name(self, name: str, line: Line) -> Value:
         """The value of a register, special register or variable's address, before an instruction."""
-        key = self.key(name, line)
+        key = line.registers[name]
         if key is not None:
             found = self._now.get(key)
             if found is None:
@@ -134,9 +133,9 @@ class Reader:
 
     def of(self, operand: Operand, line: Line) -> Value | None:
         """The value of a source operand; None if it has several parts."""
-        if isinstance(operand, Name):
+        if type(operand) is Name:
             return self.of_name(operand.name, line)
-        if isinstance(operand, Immediate):
+        if type(operand) is Immediate:
             return None if operand.type[0] == "f" else Value((), operand.value)
         if isinstance(operand, SymbolOffset):
             return Value(((f"&{operand.name}", 1),), operand.offset)
@@ -148,7 +147,8 @@ class Reader:
             if isinstance(operand.base, Immediate):
                 return Value((), operand.base.value + operand.offset)
             if isinstance(operand.base, Name):
-                return plus(self.of_name(operand.base.name, line), Value((), operand.offset))
+                base = self.of_name(operand.base.name, line)
+                return plus(base, Value((), operand.offset)) if operand.offset else base
             operand = operand.base
         if isinstance(operand, Element) and operand.register is None:
             symbol = line.names.lookup(operand.name)
@@ -171,25 +171,24 @@ class Reader:
             return
         into = item.operands[0] if line.plan.positional else None
         if type(into) is Name:
-            key = self.key(into.name, line)
+            key = line.registers[into.name]
             if key is not None:
                 self._write(key, line, "." not in into.name)
             return
         from .inflight import accessed
 
         for name, write in accessed(line):
-            key = self.key(name, line) if write else None
+            key = line.registers[name] if write else None
             if key is not None:
                 self._write(key, line, False)
 
     def _write(self, key: RegisterKey, line: Line, single: bool) -> None:
         if key not in self._facts.rewritten and not self._renewed and line.item.guard is None:
             if key in self._known:
-                term = ""
-            else:
-                term = _of_register(self._facts, key).terms[0][0]
-            if term not in self._read:
-                found = self._result(line) if term and single and line.plan.family in _RESULTS else None
+                return
+            unknown = self._facts.unknowns.get(key)
+            if unknown is None or unknown.terms[0][0] not in self._read:
+                found = self._result(line) if single and line.plan.family in _RESULTS else None
                 if found is not None:
                     self._now[key] = found
                 return
@@ -208,7 +207,7 @@ class Reader:
             return self._parameter(line)
         sources = []
         for operand in operands[1:]:
-            source = self.of(operand, line)
+            source = self.of_name(operand.name, line) if type(operand) is Name else self.of(operand, line)
             if source is None:
                 return None
             sources.append(source)
@@ -230,12 +229,15 @@ def _of_register(facts: FunctionFacts, key: RegisterKey) -> Value:
     found = facts.unknowns.get(key)
     if found is None:
         term = f"{'#?' if key in facts.rewritten else '#'}{key[0]}{key[1]}"
+        facts.unknown_terms[term] = key
         found = facts.unknowns[key] = Value(((term, 1),), 0)
     return found
 
 
 def _signed(number: int, line: Line) -> int:
     """A constant as the difference it stands for: 4294967295 is -1 in 32 bits."""
+    if number < _SIGN:
+        return number
     bits = TYPES[line.plan.op.type or "b64"].bits if line.plan.op is not None else 64
     half = _SIGN if bits == WARP else _SIGN64
     return number - 2 * half if bits >= WARP and number >= half else number
@@ -361,18 +363,19 @@ def known_values(facts: FunctionFacts) -> dict[RegisterKey, Value]:
     """The values of registers that one instruction writes, as far as others such suffice that are written above it."""
     known: dict[RegisterKey, Value] = {}
     reader = Reader(facts, known)
-    above: set[str] = set()
-    rewritten = facts.rewritten
+    above: set[RegisterKey] = set()
+    rewritten, unknown = facts.rewritten, facts.unknown_terms
     for key, line in facts.writes.items():
         if key in rewritten:
             continue
-        if line.plan.family in _RESULTS and line.item.guard is None and line.item.operands:
-            into = line.item.operands[0]
+        item = line.item
+        if item.guard is None and item.operands and _results.get(item.opcode, _UNSEEN) is not None:
+            into = item.operands[0]
             found = reader._result(line) if type(into) is Name and into.name == key[1] else None
-            if found is not None and all(term[0] != "#" or term in above for term, _ in found.terms):
+            if found is not None and all(term[0] != "#" or unknown.get(term) in above for term, _ in found.terms):
                 known[key] = found
                 continue
-        above.add(_of_register(facts, key).terms[0][0])
+        above.add(key)
     return known
 
 

@@ -254,6 +254,8 @@ class Listeners:
                 methods.setdefault(name, []).append(getattr(observer, name))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
+        #: Whether they listen to nothing but grids as a whole, and what is counted.
+        self.aloof = methods.keys() <= GRIDS | COUNTS
         #: Whether any observer wants flags beside shared memory (`residents.Cta.flags`).
         self.flags = any(getattr(observer, "FLAGS", False) for observer in self.observers)
         self.trial = False  # the observers are those of a first look (`Doubt`)

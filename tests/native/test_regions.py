@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import Any
 
@@ -10,13 +11,18 @@ import pytest
 
 from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
-from ptxtools.machine.launch import Launch
+from ptxtools.machine.launch import Launch, no_counts
+from ptxtools.machine.measures import Cache
 from ptxtools.native.code import runs, tiers
 from ptxtools.native.code.structures import RECORD
 from ptxtools.native.loop import worker
+from ptxtools.program import Program, lower
+from ptxtools.program.passes.measure import measure
+from ptxtools.program.variant import Variant
+from tests.program.harness import module_of
 from tests.rows import rows
 
-from .harness import Memory, body_kernel, launch_of, lowered
+from .harness import BASE, Memory, body_kernel, launch_of, lowered
 
 #: Words at thread %t, as code that makes %r9 of it: those that a region serves first.
 SHAPES = {
@@ -106,18 +112,35 @@ class Writer:
         return "\n".join(lines)
 
 
-def outcome(engine: Any, body: str, words: int = WORDS, threads: int = 32, **options: Any) -> tuple[object, ...]:
-    """All memory behind a launch, and its count of instructions or its trap. The input is at the end of memory."""
+def outcome(
+    engine: Any, body: str, words: int = WORDS, threads: int = 32, *, counted: bool = False, **options: Any
+) -> tuple[object, ...]:
+    """All memory behind a launch, and its count of instructions or its trap; counted: and what is counted and measured
+    of each instruction. The input is at the end of memory."""
     memory = Memory(16384 + 4 * words)
     out = memory.put(np.zeros(4096, np.uint32))
     source = memory.put(np.arange(words, dtype=np.uint32) * 2654435761)
     text = body_kernel(body, 4, ".shared .align 16 .b8 tile[512];")
     launch = launch_of(text, memory, [out, source], block=(threads, 1, 1), **options)
+    if counted:
+        launch.program = _counting(text)
+        launch.counts, launch.cache = no_counts(launch.program), Cache(1 << 12)
     try:
         ending: object = engine.run(launch).instructions
     except Trap as trap:
         return (str(trap),)
-    return ending, memory.bytes.tobytes()
+    rows = (
+        [(c.what, c.where, *row) for c, row in zip(launch.program.counters, launch.counts.tolist(), strict=True)]
+        if counted
+        else []
+    )
+    return ending, memory.bytes.tobytes(), rows
+
+
+@functools.lru_cache(1)
+def _counting(text: str) -> Program:
+    module = module_of(text)
+    return measure(lower(module, module.entries[0].name, lambda name: BASE, variant=Variant(counts=True)))
 
 
 @rows("seed", [*range(60)], share=6)
@@ -128,6 +151,16 @@ def test_random_loops(seed: int) -> None:
     expected = outcome(reference, body, words, threads)
     assert outcome(native, body, words, threads) == expected, body
     assert outcome(native, body, words, threads, seed=1) == expected, body
+
+
+@rows("seed", [*range(60)], share=6)
+def test_what_is_counted_in_random_loops(seed: int) -> None:
+    """Instructions, lanes, sectors and passes over banks, in regions and on their way out, are those of one by one."""
+    body = Writer(seed).body()
+    words = 120 if seed % 5 == 0 else WORDS
+    threads = (32, 32, 32, 21, 9)[seed % 5]
+    expected = outcome(reference, body, words, threads, counted=True)
+    assert outcome(native, body, words, threads, counted=True) == expected, body
 
 
 def _launch(shape: str, **options: Any) -> list[tuple[int, int]]:

@@ -32,12 +32,12 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     """Once for each stretch of instructions that no label leads to."""
     dead = False
     for item in facts.items:
-        if isinstance(item, Label):
-            dead = False
-        elif isinstance(item, Line):
+        if type(item) is Line:
             if dead and item.plan.family not in _FILLER:
                 message = "this instruction is unreachable: it follows an unconditional jump and has no label"
                 context.warn(CODE, message, parts_of(item.item).opcode, section="9.7.12")
                 dead = False
             elif item.plan.family in ENDING and item.item.guard is None:
                 dead = True
+        elif type(item) is Label:
+            dead = False

@@ -25,7 +25,7 @@ def check(context: LintContext) -> None:
     used = set().union(*(facts.targets for facts in context.facts.functions))
     variables = [item for item in context.module.variables if item.space == "shared"]
     for facts in context.facts.functions:
-        variables += [item for item in facts.items if isinstance(item, Variable) and item.space in ("shared", "local")]
+        variables += [item for item in facts.others if isinstance(item, Variable) and item.space in ("shared", "local")]
     for variable in variables:
         if variable.name not in used and not variable.linkage and variable.dims != (None,):
             message = f"nothing uses the .{variable.space} variable '{variable.name}'"

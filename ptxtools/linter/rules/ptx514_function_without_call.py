@@ -35,7 +35,7 @@ def check(context: LintContext) -> None:
     for facts in context.facts.functions:
         for name in facts.targets:
             lost.pop(name, None)
-        for item in facts.items:
+        for item in facts.others:
             for name in item.targets if isinstance(item, CallTargets) else ():
                 lost.pop(name, None)
             for name in initializer_names(item.init) if isinstance(item, Variable) else ():

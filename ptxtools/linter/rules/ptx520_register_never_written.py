@@ -28,9 +28,8 @@ CODE = "PTX520"
 def check(context: LintContext, facts: FunctionFacts) -> None:
     # Compilers pack and move undefined bytes: only an instruction that computes with them is a hazard.
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
-    for key, item in facts.reads.items():
-        declaration, name = key
-        copies = item.opcode.startswith(("mov.", "prmt."))
-        if key not in facts.writes and declaration not in parameters and not copies:
+    for key in facts.reads.keys() - facts.writes.keys():
+        (declaration, name), item = key, facts.reads[key]
+        if declaration not in parameters and not item.opcode.startswith(("mov.", "prmt.")):
             message = f"register '{name}' is read here but never written"
             context.warn(CODE, message, name_span(item, name), section="5.1.1")

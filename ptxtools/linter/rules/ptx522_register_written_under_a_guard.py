@@ -14,9 +14,10 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.positions import name_span
+from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
-from ..facts import FunctionFacts, Line, RegisterKey, register_key
+from ..facts import FunctionFacts, Line
 from ..inflight import accessed
 from ..registry import bodies
 
@@ -38,7 +39,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             for name, write in accessed(line) if names else ():
                 if name not in names:
                     continue
-                key = register_key(name, line.names)
+                key = line.registers[name]
                 if key is None or key not in alone:
                     continue
                 if write:

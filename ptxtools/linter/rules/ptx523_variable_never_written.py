@@ -29,9 +29,9 @@ def check(context: LintContext) -> None:
     others: set[int] = set()
     outside = {item.name for item in context.module.variables if item.space == "shared"}
     for facts in context.facts.functions:
-        here = {item.name for item in facts.items if isinstance(item, Variable) and item.space in ("local", "shared")}
-        wanted = (outside | here) & facts.targets
-        for line in facts.lines if wanted else ():
+        here = {item.name for item in facts.others if isinstance(item, Variable) and item.space in ("local", "shared")}
+        wanted = (outside | here) & facts.targets.keys()
+        for line in [line for name in wanted for line in facts.targets[name]]:
             for place, operand in enumerate(line.item.operands):
                 for name in _names(operand, wanted):
                     symbol = line.names.lookup(name)

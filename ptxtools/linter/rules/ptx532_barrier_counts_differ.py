@@ -26,9 +26,9 @@ CODE = "PTX532"
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
         counts: dict[int, int] = {}
-        for line in facts.lines:
+        for line in facts.of("bar", "barrier"):
             op, operands = line.plan.op, line.item.operands
-            if line.plan.family not in ("bar", "barrier") or op is None or op.has("warp") or op.has("cluster"):
+            if op is None or op.has("warp") or op.has("cluster"):
                 continue
             start = 1 if op.has("red") else 0  # behind the result
             name, count = (*operands[start : start + 2], None, None)[:2]

@@ -26,9 +26,9 @@ def check(context: LintContext) -> None:
     arrivals: list[tuple[int, Line]] = []
     waits: set[int] = set()
     for facts in context.facts.functions:
-        for line in facts.lines:
+        for line in facts.of("bar", "barrier"):
             op = line.plan.op
-            if line.plan.family not in ("bar", "barrier") or op is None or op.has("warp") or op.has("cluster"):
+            if op is None or op.has("warp") or op.has("cluster"):
                 continue
             number = line.item.operands[1 if op.has("red") else 0] if line.item.operands else None
             if not isinstance(number, Immediate):

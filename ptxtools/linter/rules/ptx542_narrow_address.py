@@ -22,18 +22,22 @@ from ptxtools.check.context import NO_NARROW
 from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
-from ..accesses import Access
+from ..accesses import ACCESSING, accesses_of
 from ..context import LintContext
-from ..facts import Line
-from ..registry import register_accesses
+from ..registry import modules_with
 
 CODE = "PTX542"
 
+_WIDE = (None, "global")
 
-@register_accesses
-def check(context: LintContext, line: Line, access: Access) -> None:
-    if TYPES[access.symbol.type].bits != 32 or is_gone(NO_NARROW, *context.declared[:2]):
+
+@modules_with("ld", "ldu", "st", "atom", "red")
+def check(context: LintContext) -> None:
+    if context.module.address_size != 64 or is_gone(NO_NARROW, *context.declared[:2]):
         return
-    if context.module.address_size == 64 and access.op.space in (None, "global"):
-        message = f"'{access.name}' has 32 bits: it is zero-extended to a 64-bit address"
-        context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")
+    for facts in context.facts.functions:
+        for line in facts.of(*ACCESSING):
+            for access in accesses_of(line) if line.plan.op is not None and line.plan.op.space in _WIDE else ():
+                if access.symbol.space == "reg" and TYPES[access.symbol.type].bits == 32:
+                    message = f"'{access.name}' has 32 bits: it is zero-extended to a 64-bit address"
+                    context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")

@@ -16,7 +16,6 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..memory import in_register
 from ..registry import modules_with
 
 CODE = "PTX543"
@@ -28,10 +27,9 @@ _PAGE = 4096
 @modules_with("ld", "st", "atom", "red")
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
-        for steps in facts.steps:
-            for step in steps:
-                access = step.access if step.active is None or any(step.active) else None
-                at = access.address.constant if access is not None and access.space in ("", "global") else None
-                if access is not None and at is not None and 0 <= at < _PAGE and in_register(step, access):
-                    message = f"address {at} is that of no memory"
-                    context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+        for step in facts.accesses:
+            access = step.access if step.active is None or any(step.active) else None
+            at = access.address.constant if access is not None and access.space in ("", "global") else None
+            if access is not None and at is not None and 0 <= at < _PAGE and step.indirect:
+                message = f"address {at} is that of no memory"
+                context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")

@@ -18,8 +18,9 @@ from __future__ import annotations
 from ptxtools.ir.nodes import Address, Variable
 from ptxtools.ir.positions import part_span
 
+from ..accesses import in_register
 from ..context import LintContext
-from ..memory import Reach, Step, in_register
+from ..memory import Reach, Step
 from ..registry import modules_with
 
 CODE = "PTX544"
@@ -31,17 +32,18 @@ _WINDOWS = ("shared", "local", "const")
 @modules_with("ld", "st", "atom", "red")
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
-        for steps in facts.steps:
-            for step in steps:
-                access = step.access
-                if access is None or not access.address.terms:
-                    continue
-                reason = _mismatch(step, access)
-                if reason:
-                    context.warn(CODE, reason, part_span(step.line.item, access.operand), section="5.1")
+        for step in facts.accesses:
+            access = step.access
+            if access is None or not access.address.terms:
+                continue
+            reason = _mismatch(step, access)
+            if reason:
+                context.warn(CODE, reason, part_span(step.line.item, access.operand), section="5.1")
 
 
 def _mismatch(step: Step, access: Reach) -> str:
+    if not any(name[0] == "&" for name, _ in access.address.terms):
+        return ""
     space, marks = access.space, [name for name, _ in access.address.terms if name.startswith("cvta.")]
     plain = [(name, count) for name, count in access.address.terms if not name.startswith("cvta.")]
     if len(plain) != 1 or plain[0][0][0] != "&" or plain[0][1] != 1 or len(marks) > 1:
@@ -55,6 +57,8 @@ def _mismatch(step: Step, access: Reach) -> str:
             return f"{where}, and this is its generic address, not the one in .{space}"
         return f"{where}: a .global access does not reach it" if space == "global" else ""
     if space == "":
-        direct = isinstance(step.line.item.operands[access.operand], Address) and not in_register(step, access)
+        direct = isinstance(step.line.item.operands[access.operand], Address) and not in_register(
+            step.line, step.line.item.operands[access.operand]
+        )
         return "" if direct or symbol.space == "global" else f"{where}, and this is no generic address: cvta is missing"
     return "" if space == symbol.space or space not in (*_WINDOWS, "global") else f"{where}, and this accesses .{space}"

@@ -17,7 +17,7 @@ from ptxtools.ir.positions import part_span
 
 from ..accesses import element_bytes
 from ..context import LintContext
-from ..memory import in_register, variable_of
+from ..memory import variable_of
 from ..registry import modules_with
 
 CODE = "PTX546"
@@ -37,7 +37,7 @@ def check(context: LintContext) -> None:
                 symbol = variable_of(step.line, access.address)
                 if symbol is not None:
                     aligned = min(size, symbol.align or element_bytes(symbol))
-                    wrong = in_register(step, access) and offset % aligned != 0
+                    wrong = step.indirect and offset % aligned != 0
                 else:
                     wrong = any(
                         (offset - other) % min(size, least) != 0

@@ -39,9 +39,8 @@ CODE = "PTX548"
 @modules_with("st", "atom", "red")
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
-        for steps in facts.steps:
-            for step in steps:
-                access = step.access if step.writes else None
-                if access is not None and access.space == "" and ("cvta.const", 1) in access.address.terms:
-                    message = "this address lies in constant memory, which is read-only"
-                    context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.3")
+        for step in facts.accesses:
+            access = step.access if step.writes else None
+            if access is not None and access.space == "" and ("cvta.const", 1) in access.address.terms:
+                message = "this address lies in constant memory, which is read-only"
+                context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.3")

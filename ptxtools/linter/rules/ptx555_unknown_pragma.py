@@ -29,7 +29,7 @@ def check_head(context: LintContext, function: Function) -> None:
 
 @bodies
 def check_body(context: LintContext, facts: FunctionFacts) -> None:
-    for item in facts.items:
+    for item in facts.others:
         if isinstance(item, Pragma):
             _check(context, item)
 

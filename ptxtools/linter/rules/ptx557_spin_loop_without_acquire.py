@@ -37,6 +37,8 @@ _STRONG = ("volatile", "relaxed", "acquire", "mmio")
 
 @modules_with("ld", "atom")
 def check(context: LintContext) -> None:
+    if not any(_polls(opcode) for opcode in context.facts.opcodes):
+        return
     for facts in context.facts.functions:
         polled: Line | None = None
         label = ""
@@ -67,13 +69,17 @@ def _poll(lines: list[Line]) -> Line | None:
     accesses = [line for line in lines if line.plan.family in ("ld", "st", "atom", "red", "cp")]
     if len(accesses) != 1 or any(line.plan.family in _ORDERING for line in lines):
         return None
-    opcode = accesses[0].item.opcode
-    if ".acq" in opcode or ".param" in opcode or ".const" in opcode:
+    if not _polls(accesses[0].item.opcode):
         return None
-    if accesses[0].plan.family != "atom":
-        return accesses[0] if opcode.startswith(("ld.volatile", "ld.relaxed")) else None
     lock = all(isinstance(operand, Immediate) for operand in accesses[0].item.operands[2:4])
-    return accesses[0] if ".cas" in opcode and lock else None
+    return accesses[0] if accesses[0].plan.family == "ld" or lock else None
+
+
+def _polls(opcode: str) -> bool:
+    """Whether an access may poll memory without acquiring."""
+    if ".acq" in opcode or ".param" in opcode or ".const" in opcode:
+        return False
+    return opcode.startswith(("ld.volatile", "ld.relaxed")) or (opcode.startswith("atom") and ".cas" in opcode)
 
 
 def _report(context: LintContext, line: Line, polled: Line) -> None:

@@ -34,7 +34,7 @@ from ptxtools.ir.nodes import Address, Immediate, Instruction, Name
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..facts import FunctionFacts, Line, register_key
+from ..facts import FunctionFacts, Line
 from ..registry import modules_with
 
 #: What a transaction names: the mbarrier's register and offset, and the guard of the instruction.
@@ -96,7 +96,7 @@ def _transactions(facts: FunctionFacts, run: list[Line]) -> Iterator[tuple[_Key,
             continue
         if not isinstance(address, Address) or not isinstance(address.base, Name):
             continue
-        if register_key(address.base.name, line.names) in facts.rewritten:
+        if line.registers[address.base.name] in facts.rewritten:
             continue
         guard = line.item.guard
         who = "" if guard is None else f"{'!' * guard.negated}{guard.name}"

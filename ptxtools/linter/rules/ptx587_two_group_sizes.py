@@ -38,8 +38,8 @@ CODE = "PTX587"
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
         found: dict[str, Line] = {}
-        for line in facts.lines:
-            if line.plan.family == "tcgen05" and "cta_group::" in line.item.opcode:
+        for line in facts.of("tcgen05"):
+            if "cta_group::" in line.item.opcode:
                 found.setdefault(line.item.opcode.partition("cta_group::")[2][:1], line)
         if len(found) > 1:
             first, second = found.values()

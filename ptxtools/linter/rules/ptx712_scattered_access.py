@@ -32,15 +32,14 @@ _APART = 64
 @modules_with("ld", "st")
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
-        for steps in facts.steps:
-            for step in steps:
-                access = step.access
-                if access is None or step.atomic or access.space != "global" or isinstance(access.address.each, int):
-                    continue
-                if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
-                    continue
-                numbers = access.address.numbers[:WARP]
-                apart = min(abs(b - a) for a, b in pairwise(numbers))
-                if apart >= _APART and access.size * 2 <= apart:
-                    message = f"neighbouring threads are {apart} bytes apart, and each accesses {access.size}"
-                    context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.4")
+        for step in facts.accesses:
+            access = step.access
+            if access is None or step.atomic or access.space != "global" or isinstance(access.address.each, int):
+                continue
+            if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
+                continue
+            numbers = access.address.numbers[:WARP]
+            apart = min(abs(b - a) for a, b in pairwise(numbers))
+            if apart >= _APART and access.size * 2 <= apart:
+                message = f"neighbouring threads are {apart} bytes apart, and each accesses {access.size}"
+                context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.4")

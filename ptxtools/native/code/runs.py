@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ptxtools.program.details import Detail, Run
-from ptxtools.program.operations import ENDINGS, LANE_ACCESS, LANEWISE, OPERATIONS
+from ptxtools.program.details import Detail, Measured, Run
+from ptxtools.program.operations import COUNTS, ENDINGS, LANE_ACCESS, LANEWISE, OPERATIONS
 from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Slot, Terminator
 from ptxtools.semantics.types import bits_of
 
@@ -30,6 +30,8 @@ MOST_STEPS, MOST_FUSED = 48, 400
 #: Programs with more operations than this are left alone: looking for runs would take longer than they gain.
 MOST_OPERATIONS = 4000
 
+#: Bytes of each lane in an access of a region, and the lanes that a measure looks at.
+_WORD, _LANES = 4, 32
 #: State spaces that regions access.
 REGION_SPACES = frozenset({"global", "shared"})
 
@@ -46,7 +48,8 @@ EVERYTHING = -1
 
 
 class Step(NamedTuple):
-    """One operation of a run, or a "count", which has neither targets nor sources. text: its opcode; guard: a number or
+    """One operation of a run; a "count", which has neither targets nor sources; or in a region a "measure", whose
+    access is the next step that is none. text: its opcode; guard: a number or
     -1; before: numbers of what a guarded step's destinations held before; space, imm: of a load or store, whose address
     is the sum of its first source and imm; words: it finds the word with the number in its first source, behind an
     address that is the same in all lanes."""
@@ -126,6 +129,8 @@ def _stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[
         while end < len(ops) and work + _work(ops[end]) <= MOST_STEPS and run.add(ops[end]):
             work += _work(ops[end])
             end += 1
+        while end > start and ops[end - 1].kind == "measure":  # its access is not part of the run
+            end -= 1
         accesses = [op for op in ops[start:end] if op.kind in LANE_ACCESS]
         if accesses and all(op.guard is not None for op in accesses):  # mostly for few lanes, or none: one by one
             yield from ((start + a, start + b) for a, b in _stretches(ops[start:end]))
@@ -136,7 +141,7 @@ def _stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[
 
 def _work(op: Op) -> int:
     """What an operation adds to a run's length: those that count do nothing for the kernel."""
-    return int(op.kind != "count")
+    return int(op.kind not in COUNTS)
 
 
 # --- one run ----------------------------------------------------------------------------------------------------------
@@ -158,10 +163,11 @@ class _GrowingRun:
 
     def add(self, op: Op) -> bool:
         """Add an operation; False if it cannot be part of this run."""
-        if not (op.kind in LANEWISE or self._counts(op) or self._accesses(op)) or not self._clean(op):
+        fits = op.kind in LANEWISE or op.kind == "count" or self._measures(op) or self._accesses(op)
+        if not fits or not self._clean(op):
             return False
         guard = self._source(op.guard) if op.guard is not None else -1
-        access = op.kind in LANE_ACCESS
+        access = op.kind in LANE_ACCESS or op.kind == "measure"
         types = tuple(ref.type if ref else "" for ref in op.src)
         types = types if access else op.src_types or types
         sources = tuple(
@@ -178,13 +184,17 @@ class _GrowingRun:
         place = (op.space, _signed(op.imm)) if access else ("", 0, self._finds_words(op))
         if access:
             text = ""  # one handler for loads of all types
+        if op.kind in LANE_ACCESS:
             self.accessed.add((op.kind, op.space))
         self.steps.append(Step(op.kind, text, op.detail, targets, sources, guard, op.negated, before, *place))
         return True
 
-    def _counts(self, op: Op) -> bool:
-        """Whether this is a "count"; a region may not have any, since it may be begun in vain."""
-        return op.kind == "count" and not self.accessed
+    def _measures(self, op: Op) -> bool:
+        """Whether this measures an access that a region may make."""
+        if op.kind != "measure" or self.constants is None or op.space not in REGION_SPACES or op.src[0] is None:
+            return False
+        detail = op.of(Measured)
+        return (detail.size, detail.lanes) == (_WORD, _LANES)
 
     def _accesses(self, op: Op) -> bool:
         """Whether this is an access that a region makes: of one word, and no load behind a store that it might see."""
@@ -195,7 +205,7 @@ class _GrowingRun:
         if len(moved) != 1 or op.src[0] is None:
             return False
         ((ref, t),) = moved
-        if ref is None or ref.type != "b32" or bits_of(t) != 32 or any(step.kind == "count" for step in self.steps):
+        if ref is None or ref.type != "b32" or bits_of(t) != 32:
             return False
         return op.kind == "st" or ("st", op.space) not in self.accessed
 

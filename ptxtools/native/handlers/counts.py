@@ -61,17 +61,19 @@ class RoundCounts:
                 old = h.code.value(f"load i64, ptr {place}")
                 h.code.line(f"store i64 {h.code.value(f'add i64 {old}, {more}')}, ptr {place}")
 
-    def end(self, last: dict[int, str]) -> None:
-        """Behind `%rounds` rounds, in which all lanes went back, and a last one; last: flags of guards in that one."""
+    def end(self, before: str, last: str) -> None:
+        """Behind so many rounds, i64, in which all lanes went back, and a last one; last: the flags of the branch's
+        guard in that one; empty if there is no last one."""
         e = self.handler.code
-        rounds = e.value("add i64 %rounds, 1")
+        rounds = e.value(f"add i64 {before}, 1") if last else before
         lanes = lanes_of(self.handler, "%m")
         whole = (rounds, e.value(f"mul i64 {rounds}, {lanes}"), rounds)
+        back = (before, e.value(f"mul i64 {before}, {lanes}"), before)
         for done in self.steps:
             if done.guard < 0:
                 words = whole
             elif done.guard == self.again[0]:
-                words = self._of_way_back(done, last[done.guard], lanes)
+                words = self._of_way_back(done, last, back)
             else:
                 some, held, full = (e.value(f"load i64, ptr {place}") for place in self.sums[done.guard])
                 words = (some, held, full)
@@ -81,14 +83,13 @@ class RoundCounts:
                     words = (some, held, full)
             _add(self.handler, _row(self.handler, done), _detail(done), words)
 
-    def _of_way_back(self, done: Step, word: str, lanes: str) -> _Words:
+    def _of_way_back(self, done: Step, last: str, back: _Words) -> _Words:
         """Of the guard of the branch behind the rounds."""
         h = self.handler
-        words = _of_flags(h, _held(h, word, done.negated))
+        words = _of_flags(h, _held(h, last, done.negated)) if last else ("0", "0", "0")
         if done.negated == self.again[1]:
             return words
-        more = ("%rounds", h.code.value(f"mul i64 %rounds, {lanes}"), "%rounds")
-        some, held, full = (h.code.value(f"add i64 {a}, {b}") for a, b in zip(more, words, strict=True))
+        some, held, full = (h.code.value(f"add i64 {a}, {b}") for a, b in zip(back, words, strict=True))
         return some, held, full
 
 

@@ -69,10 +69,11 @@ beyond:
 
 @dataclass(slots=True)
 class _Group:
-    """Accesses at constant distances, checked together. imms: their constants; hosts: host address of each half at the
-    least of them, once checked."""
+    """Accesses at constant distances, checked together. imms: their constants; starts, hosts: address of each half at
+    the least of them, and its host address, once checked."""
 
     imms: set[int] = field(default_factory=set)
+    starts: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
 
 
@@ -104,6 +105,11 @@ class Accesses:
         self.found = {step.targets[0][0]: step for step in self.steps if step.words and self._is_address(step)}
         self.skipped |= self.found.keys()
         self.grown = {root: self.code.value("alloca i64") for root in self.strides}
+        self.measures = None
+        if any(step.kind == "measure" for step in self.steps):
+            from .region_measures import Measures
+
+            self.measures = Measures(h, self.steps, rounds=detail.again is not None)
         self.groups: dict[_Place, _Group] = {}
         for step in self.steps:
             if step.space:
@@ -168,11 +174,24 @@ class Accesses:
         for (_, _, _, space, _), group in self.groups.items():
             self._limit(space, max(group.imms) - min(group.imms))
 
+    def measured(self, step: Step) -> tuple[Pattern, list[str]]:
+        """The pattern of an access that is checked, and the address of each half's first lane."""
+        place = self._place(step)
+        number, guard, negated, _, _ = place
+        root = self.sums[number][0] if number in self.skipped - self.found.keys() else number
+        group = self.groups[place]
+        more = step.imm - min(group.imms)
+        return self._pattern(root, guard, negated=negated), [
+            self.code.value(f"add i64 {start}, {more}") for start in group.starts
+        ]
+
     def begin_rounds(self) -> None:
         """In front of all rounds: patterns that stay, and what addresses grow by."""
         for root in self.strides:
             self.code.line(f"store i64 0, ptr {self.grown[root]}")
             self._pattern(root, -1, negated=False)
+        if self.measures is not None:
+            self.measures.begin()
         for number in sorted(self.skipped - self.found.keys()):
             for term in self.sums[number][1]:
                 self._scalar(term)
@@ -205,6 +224,8 @@ class Accesses:
     def commit(self) -> None:
         """All is well: make the stores."""
         e, vector = self.code, "<16 x i32>"
+        if self.measures is not None:
+            self.measures.each(self.measured)
         for pattern, pointers, value in self.stores:
             lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
             name = "llvm.masked.store.v16i32.p0"
@@ -222,6 +243,8 @@ class Accesses:
     def end_rounds(self) -> None:
         """Behind the last round, whole or not: write what addresses have grown to."""
         e = self.code
+        if self.measures is not None:
+            self.measures.end()
         for root in self.strides:
             place = self.contents.place(self.read[root][0])
             old = e.value(f"load <32 x i64>, ptr {place}, align 64")
@@ -268,7 +291,8 @@ class Accesses:
                 at = e.value(f"add i64 {at}, {self._grown(root)}")
             for term in terms:
                 at = e.value(f"add i64 {at}, {self._scalar(term)}")
-            offset = e.value(f"sub i64 {e.value(f'add i64 {at}, {least}')}, {start.base}")
+            group.starts.append(e.value(f"add i64 {at}, {least}"))
+            offset = e.value(f"sub i64 {group.starts[-1]}, {start.base}")
             offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
             good.append(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
             group.hosts.append(e.value(f"add i64 {start.host}, {offset}"))

@@ -62,20 +62,15 @@ def begin(h: Handler, *, to_target: bool) -> None:
     h.code.expand(_BEGIN.format(target="s0" if to_target else "s2"))
 
 
-#: How often all lanes went back.
-_ROUNDS = """
-  %charged = sub i64 %count, %count.first
-  %rounds = udiv i64 %charged, %threads64
-"""
-
-
-def end(h: Handler, guard: Value, *, wanted: bool, counts: bool) -> None:
-    """End of each round: lanes go back whose guard is as `wanted`. counts: behind the last one, %rounds says how many
-    were before it."""
+def end(h: Handler, guard: Value, *, wanted: bool) -> None:
+    """End of each round: lanes go back whose guard is as `wanted`."""
     bits = h.code.value(f"bitcast <32 x i1> {guard} to i32")
     h.code.expand(_END.format(out=h.code.value(f"xor i32 {bits}, -1") if wanted else bits))
-    if counts:
-        h.code.expand(_ROUNDS)
+
+
+def number(h: Handler) -> str:
+    """Behind the rounds, or in the middle of one: how often all lanes went back before, i64."""
+    return h.code.value(f"udiv i64 {h.code.value('sub i64 %count, %count.first')}, %threads64")
 
 
 def carried(read: Collection[Key], kept: Collection[Key]) -> list[Key]:

@@ -13,6 +13,7 @@ from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.runs import Key, Step, StepOperand
 from ptxtools.program.details import Run
+from ptxtools.program.operations import COUNTS
 from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.semantics.algebra import Value
 
@@ -49,11 +50,11 @@ def run(h: Handler) -> None:
     }
     contents.homes = {slot: moves[slot][1] for key in carried for slot, _ in _parts(*key)}
     held = [moves.pop(slot) for key in carried for slot, _ in _parts(*key)]
-    if accesses is not None:
-        accesses.begin()
     counted = None
     if again is not None and any(step.kind == "count" for step in steps):
         counted = counts.RoundCounts(h, steps, again)
+    if accesses is not None:
+        accesses.begin()
     _unless_full(h, list(moves.values()))
     if counted is not None:
         counted.begin()
@@ -64,26 +65,29 @@ def run(h: Handler) -> None:
             accesses.begin_rounds()
         rounds.begin(h, to_target=again[2])
     for step in steps:
-        if accesses is not None and (step.kind == "st" or step.targets[0][0] in accesses.skipped):
-            if step.kind == "st":
-                accesses.store(step, _operand(h, step.sources[1], contents))
-        elif step.kind != "count":
+        if step.kind in COUNTS:
+            if accesses is None and counted is None:
+                counts.step(h, step, contents.word)
+            elif step.guard >= 0:
+                contents.word(step.guard)  # its slot may change in this round
+        elif accesses is not None and step.kind == "st":
+            accesses.store(step, _operand(h, step.sources[1], contents))
+        elif accesses is None or step.targets[0][0] not in accesses.skipped:
             _step(h, step, contents, targets, accesses)
-        elif counted is None:
-            counts.step(h, step, contents.word)
-        elif step.guard >= 0:
-            contents.word(step.guard)  # its slot may change in this round
     if accesses is not None:
         accesses.commit()
+        for step in steps:
+            if step.kind == "count" and counted is None:
+                counts.step(h, step, contents.word)
         for number, key in targets.items():
             _keep(h, *key, contents, number)
     if again is not None:
-        last = {} if counted is None else {again[0]: contents.word(again[0])}
+        last = "" if counted is None else contents.word(again[0])
         if counted is not None:
             counted.each(contents.word)
-        rounds.end(h, contents[again[0]], wanted=again[1], counts=counted is not None)
+        rounds.end(h, contents[again[0]], wanted=again[1])
         if counted is not None:
-            counted.end(last)
+            counted.end(rounds.number(h), last)
         _leave_rounds(h, held, accesses)
     _unless_full(h, list(moves.values()), back=True)
     if accesses is None:
@@ -93,6 +97,8 @@ def run(h: Handler) -> None:
     if again is not None:  # a miss: this round has not begun
         h.code.begin(accesses.maker.fail)
         h.code.expand("set ctx.slice, %slice\nset ctx.count, %count")
+        if counted is not None:
+            counted.end(rounds.number(h), "")
         _leave_rounds(h, held, accesses)
         _unless_full(h, list(moves.values()), back=True)
         h.code.jump("miss")

@@ -45,8 +45,7 @@ def _encoded(launch: Launch) -> Encoded:
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
     trial = launch.observers is not None and launch.observers.trial  # whose events have other filters
     listeners = launch.observers
-    regions = listeners is None or (listeners.log is not None and len(listeners.observers) == 1)
-    regions = regions and not launch.program.counters
+    regions = listeners is None or listeners.aloof or (listeners.log is not None and len(listeners.observers) == 1)
     key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{'-trial' * trial}-{launch.numerics}"
     encoded = launch.program.cache.get(key)
     if encoded is None:
