@@ -30,6 +30,7 @@ from .programs import (
     Type,
     scalar_type,
 )
+from .refusals import not_modelled
 from .words import Reader, Word
 
 #: opcode -> (kind of operation, proxy); the names other than PTX's own are those of the public suites.
@@ -43,6 +44,8 @@ _ORDERS = {
     "atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release"),
 }  # fmt: skip
 _SCOPES = ("cta", "cluster", "gpu", "sys")
+#: State spaces that a fence of the async proxy may be limited to (9.7.13.4).
+_FENCED = ("", "global", "shared::cta", "shared::cluster")
 _FENCES = ("sc", "acq_rel", "acquire", "release")
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
 _IGNORED = frozenset(("global", "shared", "shared::cta", "shared::cluster", "generic", "ca", "cg", "cs", "lu", "cv",
@@ -64,6 +67,8 @@ class Cells:
         self.known: set[str] = set()
         #: Whether the locations are those declared, and no others.
         self.fixed = False
+        #: Whether shared memory is that of a cluster's CTAs, with a location in each.
+        self.maps = False
         self.start: Word = reader.next
 
     def read(self, thread: int) -> list[Instruction]:
@@ -172,6 +177,8 @@ class Cells:
 
     def instruction(self, word: Word) -> Instruction:
         opcode, *modifiers = word.text.split(".")
+        if opcode in _MEMORY and modifiers[:1] == ["async"]:
+            return read_asynchronous(self, word, opcode, modifiers)
         if opcode in _MEMORY:
             return self.memory(word, opcode, modifiers)
         if opcode in ("fence", "membar"):
@@ -180,6 +187,8 @@ class Cells:
             return self.barrier(word, opcode, modifiers)
         if opcode in OPCODES:
             return read_asynchronous(self, word, opcode, modifiers)
+        if opcode == "mapa" and self.maps:
+            return self.mapped(word, modifiers)
         if opcode in _BRANCHES:
             values = self.values(2)
             self.comma()
@@ -209,7 +218,7 @@ class Cells:
         """Refuse modifiers that nothing has taken."""
         for modifier in modifiers:
             if modifier not in _IGNORED:
-                self.reader.fail(f"'.{modifier}' of '{word.text}' is not modelled", word)
+                not_modelled(self.reader, word, modifier)
 
     def memory(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
         reader = self.reader
@@ -302,9 +311,10 @@ class Cells:
         reader = self.reader
         if modifiers and modifiers[0] in ("proxy", "alias"):
             proxy = modifiers[-1] if len(modifiers) == 1 else modifiers[1]
-            if proxy not in (*PROXIES, "alias") or len(modifiers) > (3 if proxy == "async" else 2):
-                reader.fail(f"'{word.text}' is not modelled", word)
-            return ProxyFence(proxy=proxy, **self.done())
+            space = ".".join(modifiers[2:])
+            if proxy not in (*PROXIES, "alias") or space not in (_FENCED if proxy == "async" else ("",)):
+                not_modelled(reader, word)
+            return ProxyFence(proxy=proxy, space=space, **self.done())
         order = "sc" if opcode == "membar" else "acq_rel"
         scope = ""
         for modifier in list(modifiers):
@@ -313,7 +323,7 @@ class Cells:
             elif modifier in _FENCES and opcode == "fence":
                 order = modifier
             else:
-                reader.fail(f"'.{modifier}' of '{word.text}' is not modelled", word)
+                not_modelled(reader, word, modifier)
         if not scope:
             reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
         return Fence(order=order, scope=scope, **self.done())
@@ -328,10 +338,10 @@ class Cells:
             order = named[1] if len(named) > 1 else "release" if mode == "arrive" else "acquire"
             allowed = {"arrive": ("release", "relaxed"), "wait": ("acquire",)}
             if opcode != "barrier" or order not in allowed.get(mode, ()) or len(named) > 2:
-                reader.fail(f"'{word.text}' is not modelled", word)
+                not_modelled(reader, word)
             return Barrier(mode=mode, place=place, ordering=order != "relaxed", **self.done())
         if mode not in ("sync", "arrive") or len(named) > 1:
-            reader.fail(f"'{word.text}' is not modelled", word)
+            not_modelled(reader, word)
         operands = [self.value()]
         while reader.accept(","):
             operands.append(self.value())
@@ -342,6 +352,14 @@ class Cells:
         count = operands[names] if len(operands) > names else None
         return Barrier(mode=mode, place=place, numbers=tuple(operands[:names]), count=count, **self.done())
 
+    def mapped(self, word: Word, modifiers: list[str]) -> Instruction:
+        """mapa: an address, a variable or a register, in another CTA of the cluster (9.7.9.23)."""
+        type_ = self.type_of(word, modifiers)
+        self.rest(word, modifiers)
+        result = self.result()
+        self.comma()
+        return Local(result=result, function="mapa", values=self.values(2), type=type_, **self.done())
+
     def move(self, type_: Type | None) -> Instruction:
         result = self.result()
         self.comma()
@@ -351,7 +369,7 @@ class Cells:
         """Of integers (9.7.9.21): the value as the narrower of the two types has it."""
         source = self.type_of(word, modifiers) or to
         if to is None or source is None or "f" in (to.kind, source.kind):
-            self.reader.fail(f"'{word.text}' is not modelled", word)
+            not_modelled(self.reader, word)
         self.rest(word, modifiers)
         return self.move(source if source.bits < to.bits else to)
 
@@ -372,7 +390,7 @@ class Cells:
                 self.reader.fail(f"'{word.text}' names no comparison", word)
             modifiers.remove(function)
         if function not in FUNCTIONS:
-            self.reader.fail(f"'{word.text}' is not modelled", word)
+            not_modelled(self.reader, word)
         if type_ is not None and type_.kind == "f":
             self.reader.fail("floating-point arithmetic is not modelled", word)
         if function in ("mul", "mad") and "lo" in modifiers:

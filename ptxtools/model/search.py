@@ -151,13 +151,16 @@ class Search(Aimed):
         return left
 
     def _is_free(self, read: int, piece: int, writes: list[int]) -> bool:
-        """Whether it is no part of a morally strong pair with a write of another thread, no write depends on it, and,
-        for 6.0, where reading an own write adds to causality order, it reads none."""
+        """Whether it is no part of a morally strong pair with a write of another thread or an asynchronous operation,
+        no write depends on it, and, for 6.0, where reading an own write adds to causality order, it reads none."""
         nodes, x = self.found.nodes, self.x
         thread = nodes[read].thread
         if nodes[read].event.kind != "R" or x.universe.after(x.given["dep"], read):
             return False
-        if any(nodes[write].thread != thread for write in members(self.strong[read] & x.sets["W"])):
+        if any(
+            nodes[write].thread != thread or nodes[write].event.agent
+            for write in members(self.strong[read] & x.sets["W"])
+        ):
             return False
         return self.chosen.version != "6.0" or all(nodes[write].thread != thread for write in writes)
 

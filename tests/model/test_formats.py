@@ -163,3 +163,21 @@ def test_threads_left_over_at_a_barrier(count, last, condition, allowed):
 def test_nobody_waits_without_a_count_for_a_thread_that_is_left_over():
     text = COUNT.format(2, "bar.sync 3", "exists (P1:r0 == 0)").replace("| st.weak y, 1   ", "| bar.sync 3      ")
     assert not run(read(text)).allowed
+
+
+@rows(("initial", "threads", "fence", "message"), [
+    (".global x = 0; y = 0;", 1, "shared::cta", "needs the state space of 'y'"),
+    ("x = 0; .shared y = 0;", 1, "global", "needs the state space of 'x'"),
+    (".global x = 0; .shared y = 0;", 2, "shared::cta", "which CTA's shared memory 'y' is in"),
+    (".global x = 0; .shared y = 0;", 2, "shared::cluster", ""),
+    (".global x = 0; .shared y = 0;", 2, "global", ""),
+])  # fmt: skip
+def test_a_fence_of_one_state_space_needs_to_know_them(initial, threads, fence, message):
+    head = " | ".join(f"P{n}@cta {n},gpu 0" for n in range(threads))
+    rows_ = [" | ".join([f"fence.proxy.async.{fence}"] * threads), " | ".join(["st.weak y, 1"] * threads)]
+    test = read(f"PTX t\n{{ {initial} }}\n{head} ;\n" + "".join(row + " ;\n" for row in rows_) + "exists (x == 0)\n")
+    if not message:
+        assert run(test).holds
+        return
+    with pytest.raises(PtxError, match=message):
+        run(test)

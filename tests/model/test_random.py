@@ -10,7 +10,7 @@ from ptxtools.model.axioms import model
 from ptxtools.model.executions import run
 from ptxtools.model.search import Search
 from tests.model.simulated import Kernel
-from tests.model.suite import read
+from tests.model.suite import FILES, read
 from tests.rows import rows
 
 SCOPES = ("cta", "gpu", "sys")
@@ -131,3 +131,14 @@ def test_verdicts_without_counting(text, monkeypatch):
             for quantifier, holds in (("exists", values in reached), ("forall", {values} == reached)):
                 found = run(read(f"{text}{quantifier} ({condition or 'true'})"), version, most=0)
                 assert found.conclusive and found.holds == holds, (version, quantifier, condition)
+
+
+ASYNCHRONOUS = [path for path in FILES if path.stem.startswith(("Async", "Bulk", "Copy", "Mbar"))]
+
+
+@rows("path", ASYNCHRONOUS, ids=lambda path: path.stem, share=8)
+def test_asynchronous_operations(path, monkeypatch):
+    """They are in no program order, though of a thread: what the search spares them is what changes nothing."""
+    text = path.read_text("utf-8")
+    outcomes = run(read(text))
+    assert (outcomes.executions, outcomes.states) == everything(text, "8.x", monkeypatch)
