@@ -41,7 +41,7 @@ _MEMORY = {
 }  # fmt: skip
 _ORDERS = {
     "ld": ("weak", "relaxed", "acquire", "volatile", "mmio"), "st": ("weak", "relaxed", "release", "volatile", "mmio"),
-    "atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release"),
+    "atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release", "acquire", "acq_rel"),
 }  # fmt: skip
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 #: State spaces that a fence of the async proxy may be limited to (9.7.13.4).
@@ -290,6 +290,8 @@ class Cells:
 
     def completed(self, word: Word, kind: str, order: str, scope: str) -> tuple[str, str]:
         """Order and scope with what PTX assumes where they are absent; volatile and mmio as relaxed (8.4.1, 8.4.2)."""
+        if kind == "red":  # no read operation: what public suites let it acquire has no effect (8.4)
+            order = {"acquire": "relaxed", "acq_rel": "release"}.get(order, order)
         if kind in ("atom", "red"):
             return order or "relaxed", scope or "gpu"
         order = order or "weak"

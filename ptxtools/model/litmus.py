@@ -172,10 +172,10 @@ def _read_threads(reader: Reader, test: Test) -> bool:
         if bool(at := reader.accept("@")) != placed and test.threads:
             reader.fail("some threads have a place and some have none", word)
         placed = at is not None
-        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0}
+        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0}
         while at:
             level = reader.name("'cta', 'cluster' or 'gpu'")
-            if level.text not in places:
+            if level.text not in places or (level.text == "sys" and reader.next.text != "0"):
                 reader.fail("expected 'cta', 'cluster' or 'gpu'", level)
             places[level.text] = reader.number("a number")
             at = reader.accept(",")

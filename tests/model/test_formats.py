@@ -181,3 +181,18 @@ def test_a_fence_of_one_state_space_needs_to_know_them(initial, threads, fence, 
         return
     with pytest.raises(PtxError, match=message):
         run(test)
+
+
+def test_words_of_public_suites():
+    """A reduction that acquires, which acquires nothing: it is no read operation (8.4); a place in the only system."""
+    text = (
+        "PTX t\n{ x = 0; f = 0; P0:%r0 = 0; }\nP0@sys 0, gpu 0, cta 0 | P1@cta 1, gpu 0, sys 0 ;\n"
+        "st.weak x, 1 | red.acq_rel.gpu.plus f, 1 ;\nred.acq_rel.gpu.plus f, 1 | ld.weak %r0, x ;\n"
+    )
+    assert run(read(text + "exists (f == 2 /\\ P1:%r0 == 0)")).allowed
+    handed_over = text.replace(
+        "red.acq_rel.gpu.plus f, 1 | ld.weak", "red.acq_rel.gpu.plus f, 1 | ld.acquire.gpu %r1, f ;\n| ld.weak"
+    )
+    assert run(read(handed_over + "filter (f == 2) ~exists (P1:%r1 == 2 /\\ P1:%r0 == 0)")).holds
+    with pytest.raises(PtxError, match="expected 'cta'"):
+        read(text.replace("sys 0 ;", "sys 1 ;") + "exists (f == 2)")
