@@ -10,7 +10,7 @@ from ptxtools.model.axioms import model
 from ptxtools.model.executions import run
 from ptxtools.model.search import Search
 from tests.model.simulated import Kernel
-from tests.model.suite import FILES, read
+from tests.model.suite import ASYNCHRONOUS, read
 from tests.rows import rows
 
 SCOPES = ("cta", "gpu", "sys")
@@ -76,14 +76,14 @@ def test_two_threads(text, monkeypatch):
         assert (outcomes.executions, outcomes.states) == everything(text, version, monkeypatch), text
 
 
-@rows("text", texts(2, 20, 3, 2), ids=[f"three-{at}" for at in range(20)], share=3)
+@rows("text", texts(2, 20, 3, 2), ids=[f"three-{at}" for at in range(20)], share=5)
 def test_three_threads(text, monkeypatch):
     for version in MODELS:
         outcomes = run(read(text), version)
         assert (outcomes.executions, outcomes.states) == everything(text, version, monkeypatch), text
 
 
-@rows("text", texts(3, 25, 3, 3), ids=[f"simulated-{at}" for at in range(25)], share=3)
+@rows("text", texts(3, 25, 3, 3), ids=[f"simulated-{at}" for at in range(25)], share=6)
 def test_the_simulator_does_what_is_allowed(text):
     outcomes, kernel = run(read(text)), Kernel(read(text))
     for seed in range(3):
@@ -92,7 +92,7 @@ def test_the_simulator_does_what_is_allowed(text):
 
 def test_later_models_allow_less_where_program_order_counts():
     """7.5 has more causality than 6.0 for tests with one proxy: each state it allows, 6.0 allows."""
-    for text in texts(4, 60, 2, 3):
+    for text in texts(4, 40, 2, 3):
         old, new = run(read(text), "6.0"), run(read(text), "7.5")
         assert set(new.states) <= set(old.states), text
         assert run(read(text), "8.x").states == new.states
@@ -131,9 +131,6 @@ def test_verdicts_without_counting(text, monkeypatch):
             for quantifier, holds in (("exists", values in reached), ("forall", {values} == reached)):
                 found = run(read(f"{text}{quantifier} ({condition or 'true'})"), version, most=0)
                 assert found.conclusive and found.holds == holds, (version, quantifier, condition)
-
-
-ASYNCHRONOUS = [path for path in FILES if path.stem.startswith(("Async", "Bulk", "Copy", "Mbar"))]
 
 
 @rows("path", ASYNCHRONOUS, ids=lambda path: path.stem, share=8)

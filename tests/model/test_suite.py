@@ -11,9 +11,9 @@ from tests.model.suite import FILES, SMALL, loaded, read, verdicts
 from tests.rows import rows
 
 
-@rows("path", FILES, ids=lambda path: path.stem)
+@rows("path", FILES, ids=lambda path: path.stem, share=3)
 def test_verdicts(path):
-    """Under every model; cycles of four threads under one of them, each in turn."""
+    """Under every model; cycles of four threads under one of them, each in turn. tools/sweep_litmus.py has them all."""
     text = path.read_text("utf-8")
     test = read(text, path.name)
     turn = MODELS if path in SMALL else (MODELS[FILES.index(path) // 2 % len(MODELS)],)
@@ -30,12 +30,13 @@ def test_verdicts(path):
 
 
 @rows("path", FILES, ids=lambda path: path.stem)
-def test_quantifiers_say_what_is_true_of_some_model(path):
-    stated = set(verdicts(path.read_text("utf-8")).values())
-    assert loaded(path).quantifier == ("exists" if "allowed" in stated else "~exists")
+def test_quantifiers_say_what_is_true_today(path):
+    """`ptx-run --litmus testdata/litmus` reports no failure."""
+    stated = verdicts(path.read_text("utf-8"))[MODELS[-1]]
+    assert loaded(path).quantifier == ("exists" if stated == "allowed" else "~exists")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @rows("path", SMALL, ids=lambda path: path.stem)
 def test_what_is_forbidden_has_a_reason(path):
     """The nearest execution satisfies the condition and breaks an axiom, by a chain of steps that is a cycle."""
