@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs forms sweep clean
+.PHONY: help setup demo test check bench docs site forms sweep clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -44,6 +44,10 @@ bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python star
 
 docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 	$(BIN)/python tools/make_docs.py
+
+site: $(VENV)/.installed  ## Build the documentation as a site, in build/site
+	$(BIN)/python -m pip install -q -e ".[docs]"
+	$(BIN)/mkdocs build --strict
 
 forms: $(VENV)/.installed  ## Print which forms of isa have no meaning yet, and the lines to write for them
 	$(BIN)/python tools/forms.py

@@ -26,6 +26,7 @@ def rules() -> str:
 
 def pages() -> dict[str, Callable[[], str]]:
     """Every page with the function that makes it."""
+    import man_pages
     import reference_pages as reference
     from device_page import device_page
     from engine_page import page as engine_page
@@ -36,6 +37,8 @@ def pages() -> dict[str, Callable[[], str]]:
     found["docs/devices.md"] = device_page
     found["docs/native-engine.md"] = engine_page
     found["docs/isa/README.md"] = reference.index
+    for name in man_pages.COMMANDS:
+        found[f"docs/man/{name}.1"] = partial(man_pages.page, name)
     for family in CHAPTERS:
         found[f"docs/isa/{family}.md"] = partial(reference.instruction_page, family)
     return found

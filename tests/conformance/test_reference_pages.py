@@ -1,13 +1,15 @@
 """The pages of docs/isa/: one for each instruction, honest about what runs. `tests/linter` holds them up to date."""
 
+from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 from ptxtools import isa
 from ptxtools.isa.index import CHAPTERS
 from ptxtools.program.lowering.registry import LOWERERS
-from tools import make_docs
+from tools import make_docs, man_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -23,7 +25,7 @@ def test_every_instruction_has_a_page_and_is_in_the_index() -> None:
 
 def test_pages_come_from_the_tables() -> None:
     made = make_docs.pages()
-    assert len(made) == len(CHAPTERS) + 5
+    assert len(made) == len(CHAPTERS) + 5 + len(man_pages.COMMANDS)
     page = made["docs/isa/setmaxnreg.md"]()
     assert "24 to 256 in steps of 8" in page and "sm_90a" in page and "`.inc`, `.dec`" in page
 
@@ -35,3 +37,13 @@ def test_what_does_not_lower_is_said_not_to_run(monkeypatch: pytest.MonkeyPatch)
     assert reference_pages.runs(form)
     monkeypatch.delitem(LOWERERS, "wgmma.fence")
     assert not reference_pages.runs.__wrapped__(form)
+
+
+@pytest.mark.parametrize("name", man_pages.COMMANDS)
+def test_manual_pages_have_what_the_help_has(name: str) -> None:
+    page = (DOCS / "man" / f"{name}.1").read_text("utf-8").replace("\\", "")
+    command = import_module(f"ptxtools.cli.{man_pages.COMMANDS[name]}").command
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            assert max(option.opts, key=len) in page
+    assert f"{name} - " in page and all(line.strip() in page for line in command.epilog.splitlines()[2:])

@@ -4,12 +4,18 @@ clusters × workers × engines × checkers. Each report names every warp of ever
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ptxtools
+from ptxtools.native.loop import polling
 from tests.work import HANG
+
+ROOT = Path(__file__).resolve().parents[2]
+_ONLY_WAITS = polling.Watch.only_waits
 
 HEAD = """.version 9.0
 .target sm_90
@@ -182,3 +188,27 @@ def test_every_wait_in_clusters(kind, engine, threads, ended):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_wait_under_all_checkers(kind, engine, threads, ended):
     told(kind, engine=engine, threads=threads, ended=ended, checks="all", ctas=2)
+
+
+def test_the_clock_decides_nothing_where_a_run_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a seed, a deadlock is found after as many jumps in time on a fast machine as on a slow one."""
+    found = []
+    for seconds in (0.0, 50.0):
+        looks, ticks = [0], [0.0]
+
+        def clock(ticks: list[float] = ticks, seconds: float = seconds) -> float:
+            ticks[0] += seconds
+            return ticks[0]
+
+        def only_waits(watch: Any, looks: list[int] = looks) -> bool:
+            looks[0] += 1
+            return _ONLY_WAITS(watch)
+
+        monkeypatch.setattr(polling.time, "monotonic", clock)
+        monkeypatch.setattr(polling.Watch, "only_waits", only_waits)
+        with pytest.raises(ptxtools.Trap, match="deadlock"):
+            ptxtools.Device(seed=3, threads=1).launch(
+                ptxtools.load(str(ROOT / "testdata/hangs/mb.ptx"))["k"], 1, 64, [np.zeros(4, np.uint32)]
+            )
+        found.append(looks[0])
+    assert found[0] == found[1] > 2

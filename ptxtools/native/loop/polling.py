@@ -12,8 +12,9 @@ on the time.
 
 Looking at all states all the time would cost too much: first one CTA has to come back, which those that work never do,
 then all have to. For as long as that takes all have turns of the same length, one after the other, even in shuffled
-runs; and they have to come back with turns of several lengths, so that another order would not help. In a shuffled run
-it depends on what has been executed, never on the clock, when that is done: the same seed still gives the same run.
+runs; and they have to come back with turns of several lengths, so that another order would not help. In a shuffled run,
+and in one that a debugger repeats, it depends on what has been executed, never on the clock, when that is done: the
+same seed still gives the same run.
 """
 
 from __future__ import annotations
@@ -114,8 +115,10 @@ class Watch:
         self.started = 0
         #: Clusters that had started when it was last asked.
         self.begun = 0
-        #: When the worker began, and when it may look again at what it waits for.
+        #: When the worker began, and when it may look again at what it waits for; and where no clock may decide that,
+        #: after how many more times that it could.
         self.began = self.next = time.monotonic()
+        self.skips = 0
         program, shape = worker.launch.program, worker.shape
         self.has_local = bool(program.local_bytes or program.takes_stack or not program.max_frames)
         self.biggest = max(function.frame_bytes for function in program.functions)
@@ -123,15 +126,24 @@ class Watch:
         #: Bytes of a CTA that mean something, roughly.
         self.bytes = shape.warps_offset + shape.warps * (WARP.size + frames + self.has_local * shape.local_warp)
 
+    @property
+    def timed(self) -> bool:
+        """Whether the clock may decide when to look."""
+        return self.worker.launch.seed is None and not self.worker.gated
+
     def only_waits(self) -> bool:
         """Nobody here can move, but some look again now and then: whether that never changes anything."""
         worker, began = self.worker, time.monotonic()
-        if self.looking or began < self.next:
+        if self.looking:
+            return False
+        if began < self.next if self.timed else self.skips:
+            self.skips -= not self.timed
             return False
         live = self.polls.live
         digest, now = self._digest(), worker.schedule.now()
         ended = time.monotonic()
         self.next = ended + _SHARE * (ended - began)
+        self.skips = int(_SHARE * worker.get("slot_used") * self.bytes / _SPEED / _TURN)
         if digest != self.seen or live != self.live or worker.get("timed"):
             worker.set("timed", 0)
             self.seen, self.since, self.looks, self.live = digest, now, 0, live
@@ -152,7 +164,7 @@ class Watch:
         quanta: what the worker has executed; check: called now and then, true to give up.
         """
         worker, live = self.worker, self.polls.live
-        memory, seed = worker.launch.memory, worker.launch.seed
+        memory = worker.launch.memory
         quiet, self.quiet = self.quiet, False
         if quiet or memory.open_host or worker.schedule.works():  # `only_waits` will tell; something will happen
             return False
@@ -162,8 +174,7 @@ class Watch:
         everything = ctas * self.bytes + memory.size
         looks = max(_LEAST, min(_MOST, _BYTES // everything))
         cost = (_ROUNDS * self.bytes + _LEAST * everything) / _SPEED + _ROUNDS * ctas * _TURN
-        timed = seed is None and not worker.gated
-        spent = time.monotonic() - self.began if timed else quanta * _QUANTUM_SECONDS
+        spent = time.monotonic() - self.began if self.timed else quanta * _QUANTUM_SECONDS
         if spent < _SHARE * cost:
             return False
         if worker.schedule.next_time() is not None:
