@@ -44,6 +44,8 @@ class Valuation:
         #: For each thread the reads all of whose pieces have a source.
         self.chosen_reads = [0] * len(found.paths)
         self.known: dict[int, int | None] = {}
+        #: Whether executions count in which values follow from themselves: their states lack these values.
+        self.from_nothing = False
         #: What each thread leaves in its registers, by their full names, and what other registers hold.
         self.left = {
             f"{path.thread.name}:{register}": (index, path, value)
@@ -164,6 +166,8 @@ class Valuation:
         state = self._registers(self.asked)
         if state is None:
             assert self.chosen.without == "No-Thin-Air", "that axiom gives every read a value"
+            if self.from_nothing:
+                yield self.known_registers()
             return
         wanted = {self.test.locations[name].memory for name in self.asked_locations()}
         for memory in self._memories(wanted):
@@ -214,8 +218,8 @@ class Valuation:
         values = []
         for piece, (name, _, _) in enumerate(self.found.pieces):
             last = [value for value in dict.fromkeys(self.last_values(piece)) if value is not None]
-            assert last, "No-Thin-Air gives every write a value"
-            values.append(last if name in wanted else last[:1])
+            assert last or self.from_nothing, "No-Thin-Air gives every write a value"
+            values.append((last if name in wanted else last[:1]) or [0])
         yield from product(*values)
 
     def last_values(self, piece: int) -> Iterator[int | None]:

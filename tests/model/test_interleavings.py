@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from ptxtools.model import MODELS, executions, interleavings
-from ptxtools.model.executions import nearest, run
+from ptxtools.model import MODELS, interleavings
+from ptxtools.model.executions import run
+from ptxtools.model.nearest import nearest
 from ptxtools.model.search import Search
 from tests.model.suite import read
 from tests.rows import rows
@@ -81,6 +82,6 @@ def test_the_search_for_a_reason_ends(monkeypatch):
     checks = []
     allowed = Search._allowed
     monkeypatch.setattr(Search, "_allowed", lambda search: checks.append(0) or allowed(search))
-    monkeypatch.setattr(executions, "MOST_CHECKS_AGAINST", 300)
+    monkeypatch.setattr("ptxtools.model.nearest.MOST_CHECKS", 300)
     assert run(test).holds and nearest(test) is None
     assert 300 <= len(checks) < 1000

@@ -6,9 +6,12 @@ import pytest
 
 from ptxtools.diagnostics import PtxError
 from ptxtools.model import MODELS
-from ptxtools.model.executions import nearest, run
+from ptxtools.model.executions import run
+from ptxtools.model.nearest import nearest
 from tests.model.suite import FILES, SMALL, loaded, read, verdicts
 from tests.rows import rows
+#: Forbidden, though no axiom is broken: no choice of reads, and no way to meet at a barrier, leads there.
+NO_CANDIDATE = ("Atom+cas-fails", "Bar+count", "Bar+deadlock", "Bar+nobody", "Size+disjoint")
 
 
 @rows("path", FILES, ids=lambda path: path.stem, share=3)
@@ -46,8 +49,9 @@ def test_what_is_forbidden_has_a_reason(path):
             continue
         execution = nearest(test, version)
         if execution is None:
+            assert path.stem in NO_CANDIDATE
             continue
-        assert test.condition.holds(execution.state) and execution.broken
+        assert test.condition.decided(execution.state) is not False and execution.broken
         for axiom, steps in execution.broken:
             assert steps, axiom.name
             assert all(late == early for (_, _, late), (_, early, _) in pairwise(steps))
