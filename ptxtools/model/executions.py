@@ -21,6 +21,8 @@ from .valuations import observed_names
 
 #: Executions that are gone through at most to count them; what differs only in reads that nobody asks for is one.
 MOST_EXECUTIONS = 2_000
+#: Checks of the axioms that counting may take: some ten times as many as the longest test of four threads needs.
+MOST_CHECKS_TO_COUNT = 4_000
 #: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
 MOST_CHECKS = 100_000
 
@@ -155,9 +157,9 @@ def _complete(
 ) -> Iterator[tuple[Search, dict[str, int]]]:
     """Every final state of every allowed execution, with the search that stands there."""
     paths = Paths(test, unroll)
-    leaves = 0
+    leaves = steps = 0
     for search in searches(test, chosen, paths, chosen.axioms):
-        counted = -1
+        counted, search.most_steps = -1, MOST_CHECKS_TO_COUNT - steps
         for state in search.states():
             if test.filter is not None and not test.filter.holds(state):
                 continue
@@ -175,6 +177,10 @@ def _complete(
                 outcomes.mixed_races += weight * mixed
                 outcomes.undefined += weight * search.is_undefined()
             yield search, state
+        steps += search.steps
+        if steps > MOST_CHECKS_TO_COUNT:
+            outcomes.incomplete = True
+            return
     outcomes.cut = paths.cut
 
 
