@@ -10,6 +10,7 @@ from ptxtools.model.executions import run
 from ptxtools.model.nearest import nearest
 from tests.model.suite import FILES, SMALL, loaded, read, verdicts
 from tests.rows import rows
+
 #: Forbidden, though no axiom is broken: no choice of reads, and no way to meet at a barrier, leads there.
 NO_CANDIDATE = ("Atom+cas-fails", "Bar+count", "Bar+deadlock", "Bar+nobody", "Size+disjoint")
 
