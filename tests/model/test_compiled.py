@@ -6,6 +6,9 @@ from ptxtools.model.search import Search
 from tests.model.suite import FILES, loaded, verdicts
 from tests.rows import rows
 
+#: Nothing is chosen in them: nobody leaves a barrier, and program order alone orders the writes.
+WITHOUT_CHOICES = ("Bar+deadlock", "CoWW")
+
 
 @rows("path", FILES[::4], ids=lambda path: path.stem, share=3)
 def test_the_same_answer_at_every_step(path, monkeypatch):
@@ -24,7 +27,7 @@ def test_the_same_answer_at_every_step(path, monkeypatch):
     for version in MODELS:
         if verdicts(path.read_text("utf-8"))[version] != "not modelled":
             executions.run(loaded(path), version)
-    assert answers or "deadlock" in path.stem
+    assert answers or path.stem in WITHOUT_CHOICES
 
 
 def test_no_axiom_is_lost():
