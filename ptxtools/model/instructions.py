@@ -215,9 +215,11 @@ class Cells:
         return None
 
     def rest(self, word: Word, modifiers: list[str]) -> None:
-        """Refuse modifiers that nothing has taken."""
+        """Refuse modifiers that nothing has taken. Hints to caches have no meaning here (9.7.9.2); one with an operand
+        is refused, since its operand would be."""
         for modifier in modifiers:
-            if modifier not in _IGNORED:
+            hint = modifier.startswith(("L1::", "L2::")) and modifier != "L2::cache_hint"
+            if modifier not in _IGNORED and not hint:
                 not_modelled(self.reader, word, modifier)
 
     def memory(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:

@@ -183,6 +183,14 @@ def test_a_fence_of_one_state_space_needs_to_know_them(initial, threads, fence, 
         run(test)
 
 
+def test_hints_to_caches_order_nothing():
+    text = "PTX t\n{ x = 0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n"
+    text += "st.relaxed.gpu.global.L1::no_allocate.u32 [x], 1 | ld.acquire.gpu.L1::evict_last.L2::128B.u32 r0, [x] ;\n"
+    assert len(run(read(text + "exists (P1:r0 == 1)")).states) == 2
+    with pytest.raises(PtxError, match=r"L2::cache_hint.*not modelled \(section 9.7.9.8\)"):
+        read(text.replace("L2::128B", "L2::cache_hint") + "exists (P1:r0 == 1)")
+
+
 def test_words_of_public_suites():
     """A reduction that acquires, which acquires nothing: it is no read operation (8.4); a place in the only system."""
     text = (
