@@ -11,12 +11,11 @@ from ptxtools.diagnostics import Span
 
 from .async_instructions import OPCODES, read_asynchronous
 from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES, atomic_function
+from .ordering import read_barrier, read_fence
 from .programs import (
-    PROXIES,
+    SCOPES,
     Address,
-    Barrier,
     Branch,
-    Fence,
     Guard,
     Instruction,
     Label,
@@ -25,7 +24,6 @@ from .programs import (
     Memory,
     Operand,
     Place,
-    ProxyFence,
     Register,
     Type,
     scalar_type,
@@ -43,10 +41,6 @@ _ORDERS = {
     "ld": ("weak", "relaxed", "acquire", "volatile", "mmio"), "st": ("weak", "relaxed", "release", "volatile", "mmio"),
     "atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release", "acquire", "acq_rel"),
 }  # fmt: skip
-_SCOPES = ("cta", "cluster", "gpu", "sys")
-#: State spaces that a fence of the async proxy may be limited to (9.7.13.4).
-_FENCED = ("", "global", "shared::cta", "shared::cluster")
-_FENCES = ("sc", "acq_rel", "acquire", "release")
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
 _IGNORED = frozenset(("global", "shared", "shared::cta", "shared::cluster", "generic", "ca", "cg", "cs", "lu", "cv",
                       "wb", "wt", "uni", "aligned", "noftz"))  # fmt: skip
@@ -182,9 +176,9 @@ class Cells:
         if opcode in _MEMORY:
             return self.memory(word, opcode, modifiers)
         if opcode in ("fence", "membar"):
-            return self.fence(word, opcode, modifiers)
+            return read_fence(self, word, opcode, modifiers)
         if opcode in ("bar", "barrier"):
-            return self.barrier(word, opcode, modifiers)
+            return read_barrier(self, word, opcode, modifiers)
         if opcode in OPCODES:
             return read_asynchronous(self, word, opcode, modifiers)
         if opcode == "mapa" and self.maps:
@@ -234,7 +228,7 @@ class Cells:
         order = scope = function = ""
         parts = 1
         for modifier in list(modifiers):
-            if modifier in _SCOPES and not scope:
+            if modifier in SCOPES and not scope:
                 scope = modifier
             elif modifier in ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc"):
                 if order and {order, modifier} != {"mmio", "relaxed"}:
@@ -310,51 +304,6 @@ class Cells:
         if order != "weak" and not scope:
             self.reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
         return order, scope
-
-    def fence(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
-        reader = self.reader
-        if modifiers and modifiers[0] in ("proxy", "alias"):
-            proxy = modifiers[-1] if len(modifiers) == 1 else modifiers[1]
-            space = ".".join(modifiers[2:])
-            if proxy not in (*PROXIES, "alias") or space not in (_FENCED if proxy == "async" else ("",)):
-                not_modelled(reader, word)
-            return ProxyFence(proxy=proxy, space=space, **self.done())
-        order = "sc" if opcode == "membar" else "acq_rel"
-        scope = ""
-        for modifier in list(modifiers):
-            if modifier in _SCOPES or (modifier == "gl" and opcode == "membar"):
-                scope = "gpu" if modifier == "gl" else modifier
-            elif modifier in _FENCES and opcode == "fence":
-                order = modifier
-            else:
-                not_modelled(reader, word, modifier)
-        if not scope:
-            reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
-        return Fence(order=order, scope=scope, **self.done())
-
-    def barrier(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
-        reader = self.reader
-        words = [modifier for modifier in modifiers if modifier != "aligned"]
-        place = "cluster" if "cluster" in words else "cta"
-        named = [modifier for modifier in words if modifier not in ("cta", "cluster")]
-        mode = named[0] if named else ""
-        if place == "cluster":
-            order = named[1] if len(named) > 1 else "release" if mode == "arrive" else "acquire"
-            allowed = {"arrive": ("release", "relaxed"), "wait": ("acquire",)}
-            if opcode != "barrier" or order not in allowed.get(mode, ()) or len(named) > 2:
-                not_modelled(reader, word)
-            return Barrier(mode=mode, place=place, ordering=order != "relaxed", **self.done())
-        if mode not in ("sync", "arrive") or len(named) > 1:
-            not_modelled(reader, word)
-        operands = [self.value()]
-        while reader.accept(","):
-            operands.append(self.value())
-        # The public suites write `bar.cta.sync INSTANCE, BARRIER, COUNT`; PTX has barrier and count.
-        names = 2 if opcode == "bar" and "cta" in words else 1
-        if len(operands) > names + 1:
-            reader.fail(f"'{word.text}' has too many operands", word)
-        count = operands[names] if len(operands) > names else None
-        return Barrier(mode=mode, place=place, numbers=tuple(operands[:names]), count=count, **self.done())
 
     def mapped(self, word: Word, modifiers: list[str]) -> Instruction:
         """mapa: an address, a variable or a register, in another CTA of the cluster (9.7.9.23)."""
