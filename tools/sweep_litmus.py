@@ -23,7 +23,8 @@ sys.path.insert(0, str(ROOT))
 
 from ptxtools.diagnostics import PtxError  # noqa: E402
 from ptxtools.model import MODELS  # noqa: E402
-from ptxtools.model.executions import nearest, run  # noqa: E402
+from ptxtools.model.executions import run  # noqa: E402
+from ptxtools.model.nearest import nearest  # noqa: E402
 from tests.model.simulated import Kernel, TranslationError  # noqa: E402
 from tests.model.suite import FILES, loaded, verdicts  # noqa: E402
 from tests.model.test_simulator import HANGS  # noqa: E402

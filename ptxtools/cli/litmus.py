@@ -100,7 +100,7 @@ def _outcomes(name: str, version: str, options: dict[str, Any]) -> list[Outcomes
 
 def _against(outcomes: Outcomes, options: dict[str, Any]) -> Execution | None:
     """For a condition that nothing decides: the execution nearest to deciding it."""
-    from ptxtools.model.executions import nearest
+    from ptxtools.model.nearest import nearest
 
     if outcomes.witness is not None or outcomes.test.condition is None:
         return None

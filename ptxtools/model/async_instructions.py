@@ -1,11 +1,13 @@
-"""Reads mbarrier operations and asynchronous copies, as PTX writes them (9.7.9.25, 9.7.13.15)."""
+"""Reads mbarrier operations, asynchronous copies, stores and reductions, as PTX writes them (9.7.9.12, 9.7.9.25,
+9.7.13.7, 9.7.13.15)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from .functions import atomic_function
-from .programs import Copy, CopyGroup, Instruction, Local, Mbarrier, Operand, Place, Type
+from .programs import Copy, CopyGroup, Instruction, Local, Mbarrier, Operand, Place, RemoteStore, Type
+from .refusals import not_modelled
 
 if TYPE_CHECKING:
     from .instructions import Cells
@@ -32,12 +34,14 @@ def read_asynchronous(cells: Cells, word: Word, opcode: str, modifiers: list[str
     """The rest of an instruction whose first word is given. Raises PtxError with position and reason."""
     if opcode == "mbarrier":
         return _mbarrier(cells, word, modifiers)
+    if opcode in ("st", "red"):
+        return _remote(cells, word, opcode, modifiers[1:])
     if modifiers[:2] in (["async", "mbarrier"], ["async", "bulk"]) or modifiers[:3] == ["reduce", "async", "bulk"]:
         if "mbarrier" in modifiers[:2]:
             return _arrive_with_copies(cells, word, modifiers[2:])
         return _bulk(cells, word, modifiers)
     if modifiers[:1] != ["async"]:
-        cells.reader.fail(f"'{word.text}' is not modelled", word)
+        not_modelled(cells.reader, word)
     if modifiers[1:2] in (["commit_group"], ["wait_group"], ["wait_all"]):
         return _group(cells, word, modifiers[1:], bulk=False)
     _rest(cells, word, modifiers[1:])
@@ -51,7 +55,7 @@ def read_asynchronous(cells: Cells, word: Word, opcode: str, modifiers: list[str
 def _rest(cells: Cells, word: Word, modifiers: list[str]) -> None:
     for modifier in modifiers:
         if modifier not in _IGNORED:
-            cells.reader.fail(f"'.{modifier}' of '{word.text}' is not modelled", word)
+            not_modelled(cells.reader, word, modifier)
 
 
 def _places(cells: Cells, count: int) -> tuple[Place, ...]:
@@ -81,7 +85,7 @@ def _mbarrier(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
         )
     orders = _ORDERS.get(kind, ("weak",))
     if kind not in (*_ORDERS, "init", "inval"):
-        cells.reader.fail(f"'{word.text}' is not modelled", word)
+        not_modelled(cells.reader, word)
     rest = modifiers[1:]
     order = next((modifier for modifier in rest if modifier in orders), orders[0])
     scope = next((modifier for modifier in rest if modifier in ("cta", "cluster")), "cta" if kind in _ORDERS else "")
@@ -113,7 +117,7 @@ def _mbarrier(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
 
 def _arrive_with_copies(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
     if modifiers[:1] != ["arrive"]:
-        cells.reader.fail(f"'{word.text}' is not modelled", word)
+        not_modelled(cells.reader, word)
     _rest(cells, word, [modifier for modifier in modifiers[1:] if modifier != "noinc"])
     return Mbarrier(kind="arrive_copies", order="release", scope="cta", places=_places(cells, 1),
                     pends="noinc" not in modifiers, **cells.done())  # fmt: skip
@@ -126,7 +130,7 @@ def _group(cells: Cells, word: Word, modifiers: list[str], *, bulk: bool) -> Ins
     kind, *rest = modifiers
     reads = bulk and kind == "wait_group" and rest == ["read"]
     if rest and not reads:
-        cells.reader.fail(f"'{word.text}' is not modelled", word)
+        not_modelled(cells.reader, word)
     if kind != "wait_group":
         return CopyGroup(kind="commit" if kind == "commit_group" else "all", bulk=bulk, **cells.done())
     pending = cells.reader.number("a number of groups")
@@ -143,7 +147,7 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
         return _group(cells, word, rest, bulk=True)
     completion = [modifier for modifier in rest if modifier in (_TO_MBARRIER, _IN_GROUP)]
     if len(completion) != 1:
-        reader.fail(f"'{word.text}' is not modelled", word)
+        not_modelled(reader, word)
     rest.remove(completion[0])
     type_: Type | None = None
     function = ""
@@ -151,7 +155,7 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
         type_ = cells.type_of(word, rest)
         function = next((atomic_function(modifier) for modifier in rest if atomic_function(modifier)), "")
         if type_ is None or type_.kind == "f" or not function:
-            reader.fail(f"'{word.text}' is not modelled", word)
+            not_modelled(reader, word)
         rest = [modifier for modifier in rest if atomic_function(modifier) != function]
     _rest(cells, word, rest)
     places = _places(cells, 2)
@@ -162,3 +166,34 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
         cells.comma()
         places += _places(cells, 1)
     return Copy(places=places, size=size, bulk=True, function=function, type=type_, **cells.done())
+
+
+# --- stores and reductions in the cluster -----------------------------------------------------------------------------
+
+
+def _remote(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
+    """st.async and red.async that an mbarrier is told of; those with release semantics have no completion that a thread
+    could wait for (9.7.9.12, 9.7.13.7)."""
+    type_ = cells.type_of(word, modifiers)
+    if _TO_MBARRIER not in modifiers or type_ is None:
+        not_modelled(cells.reader, word)
+    modifiers.remove(_TO_MBARRIER)
+    function, parts = "", 1
+    expected = ["weak"] if opcode == "st" else ["relaxed"]
+    for modifier in list(modifiers):
+        if modifier in ("v2", "v4") and opcode == "st":
+            parts = int(modifier[1])
+        elif opcode == "red" and not function and atomic_function(modifier):
+            function = atomic_function(modifier)
+        elif modifier not in (*expected, "cluster", "shared::cluster"):
+            continue
+        modifiers.remove(modifier)
+    _rest(cells, word, modifiers)
+    if (opcode == "red") != bool(function) or (function and type_.kind == "f"):
+        not_modelled(cells.reader, word)
+    places = _places(cells, 1)
+    cells.comma()
+    values = cells.several(parts, cells.value)
+    cells.comma()
+    return RemoteStore(places=(*places, *_places(cells, 1)), values=values, function=function, type=type_,
+                       **cells.done())  # fmt: skip

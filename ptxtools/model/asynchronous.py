@@ -5,8 +5,9 @@ a wait that succeeds is a read with those. Whether it succeeds follows from the 
 no axioms of their own: 8.8 has arrivals as release patterns and waits as acquire patterns on the object's location.
 
 A copy is an agent of its own: reads, then writes, which are not in program order. They are behind what the thread has
-executed before, and in front of their completion: a wait, or an arrival at an mbarrier. Nothing else orders them, and
-what precedes the copy does not, by that, precede its completion.
+executed before, and in front of their completion: a wait, or an operation on an mbarrier, which is itself behind what
+the thread has executed before. Nothing else orders them, and what precedes the copy does not, by that, precede what
+follows its completion. A store or reduction into the cluster's shared memory is the same without reads.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from . import mbarriers
 from .events import Event, Path, Pending, Value, constant
 from .functions import computed
-from .programs import Copy, CopyGroup, Instruction, Mbarrier, Type
+from .programs import Copy, CopyGroup, Instruction, Mbarrier, RemoteStore, Type
 from .words import refuse
 
 if TYPE_CHECKING:
@@ -106,12 +107,12 @@ def _wait(paths: Paths, path: Path, instruction: Mbarrier, event: Event) -> list
 
 
 def _arrive_with_copies(path: Path, instruction: Mbarrier, event: Event) -> list[Path]:
-    """cp.async.mbarrier.arrive: an arrival of its own behind all copies so far, and behind nothing else."""
+    """cp.async.mbarrier.arrive: an arrival of its own behind all copies so far. What the thread executed
+    before precedes the arrival itself, but not what acquires from it."""
     path.copies = replace(path.copies, agents=path.copies.agents + 1)
-    behind = 0
     if instruction.pends:
-        behind = 1 << len(path.events)
         path.events.append(_updated(replace(event, order="relaxed"), path, "pend", [constant(1)]))
+    behind = _own_events(path)
     arrival = replace(event, agent=path.copies.agents, behind=behind, completes=path.copies.small.every)
     path.events.append(_updated(arrival, path, "arrive", [constant(1)]))
     return [path]
@@ -154,9 +155,40 @@ def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
     path.events.append(replace(fence, completes=_mask(first, last)))
     name, offset = paths.place(path, instruction, instruction.places[2], _WORD_BYTES)
     told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
-                 needs=path.control, returns=False, mbarrier=True, agent=copies.agents, after=1 << last)  # fmt: skip
+                 needs=path.control, returns=False, mbarrier=True, agent=copies.agents, after=1 << last,
+                 behind=own)  # fmt: skip
     path.events.append(_updated(told, path, "complete_tx", [constant(instruction.size)]))
     return [path]
+
+
+def _remote(paths: Paths, path: Path, instruction: RemoteStore) -> list[Path]:
+    """Weak writes, or a relaxed atomic operation, through the generic proxy, and then a complete-tx operation."""
+    copies = path.copies = replace(path.copies, agents=path.copies.agents + 1)
+    size = instruction.type.bits // 8
+    count = len(instruction.values)
+    name, offset = paths.place(path, instruction, instruction.places[0], size * count)
+    values = [paths.operand(path, value) for value in instruction.values]
+    first = len(path.events)
+    event = Event("W", path.steps, instruction, "weak", size=size, location=name, needs=path.control,
+                  agent=copies.agents, behind=_own_events(path))  # fmt: skip
+    for at, value in enumerate(values):
+        write = replace(event, offset=offset + at * size, value=value, needs=event.needs | value.needs)
+        path.events.append(_reduced(write, instruction, len(path.events)) if instruction.function else write)
+    name, offset = paths.place(path, instruction, instruction.places[1], _WORD_BYTES)
+    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
+                 needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
+                 behind=_own_events(path), completes=_mask(first, first + count))  # fmt: skip
+    path.events.append(_updated(told, path, "complete_tx", [constant(size * count)]))
+    return [path]
+
+
+def _reduced(write: Event, instruction: RemoteStore, at: int) -> Event:
+    operand, function, type_ = write.value, instruction.function, instruction.type
+    assert operand is not None
+    needs = operand.needs | 1 << at
+    value = Value(needs, lambda reads: computed(function, type_, [reads[at], operand.of(reads)], atomic=True))
+    return replace(write, kind="U", order="relaxed", scope="cluster", returns=False, value=value,
+                   needs=write.needs | needs)  # fmt: skip
 
 
 def _stored(write: Event, instruction: Copy, read: int, at: int) -> Event:
@@ -188,4 +220,9 @@ def _copy_group(paths: Paths, path: Path, instruction: CopyGroup) -> list[Path]:
 
 
 #: The class of an instruction -> what executes it.
-ASYNCHRONOUS: dict[type[Instruction], Follow] = {Mbarrier: _mbarrier, Copy: _copy, CopyGroup: _copy_group}
+ASYNCHRONOUS: dict[type[Instruction], Follow] = {
+    Mbarrier: _mbarrier,
+    Copy: _copy,
+    CopyGroup: _copy_group,
+    RemoteStore: _remote,
+}

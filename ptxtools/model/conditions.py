@@ -123,6 +123,11 @@ class _Conditions:
         if word.text not in self.locations:
             self.reader.fail(f"there is no location '{word.text}'", word)
         name = word.text
+        if self.reader.next.text == "@" and self.reader.peek().kind == "number":  # shared memory of another CTA
+            self.reader.take()
+            name = f"{name}@{self.reader.number('a number of a CTA')}"
+            if name not in self.locations:
+                self.reader.fail(f"there is no location '{name}'", word)
         if self.reader.next.text == "[" and self.reader.peek().kind == "number":
             self.reader.take()
             name = f"{name}[{self.reader.number('an index')}]"

@@ -20,7 +20,9 @@ from .terms import PROGRAM, Axiom, Step
 from .valuations import observed_names
 
 #: Executions that are gone through at most to count them; what differs only in reads that nobody asks for is one.
-MOST_EXECUTIONS = 4_000
+MOST_EXECUTIONS = 2_000
+#: Checks of the axioms that counting may take: some ten times as many as the longest test of four threads needs.
+MOST_CHECKS_TO_COUNT = 4_000
 #: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
 MOST_CHECKS = 100_000
 
@@ -134,7 +136,7 @@ def run(
 def _decide(test: Test, chosen: Model, outcomes: Outcomes, wanted: bool) -> None:
     """Look for an execution that decides the verdict, leaving every branch that cannot lead to one."""
     steps, paths = 0, Paths(test, outcomes.unroll)
-    for search in _searches(test, chosen, paths, chosen.axioms):
+    for search in searches(test, chosen, paths, chosen.axioms):
         search.aim, search.most_steps = wanted, MOST_CHECKS - steps
         for state in search.states():
             if test.condition is None or test.condition.holds(state) != wanted:
@@ -150,46 +152,20 @@ def _decide(test: Test, chosen: Model, outcomes: Outcomes, wanted: bool) -> None
     outcomes.excluded, outcomes.cut = True, paths.cut
 
 
-def nearest(
-    test: Test, version: str = DEFAULT_MODEL, unroll: int = DEFAULT_UNROLL, most: int = 300
-) -> Execution | None:
-    """For a condition that no execution satisfies: one that would, and breaks the fewest axioms, of the first `most`
-    that the search meets. None if no choice of reads leads there."""
-    best: Execution | None = None
-    met = 0
-    wanted = test.quantifier != "forall"
-    chosen = model(version)
-    # Without No-Thin-Air there are no values to look at.
-    kept = tuple(axiom for axiom in chosen.axioms if axiom.name in ("No-Thin-Air", "Coherence"))
-    for search in _searches(test, chosen, Paths(test, unroll), kept):
-        for state in search.states():
-            if test.condition is None or test.condition.holds(state) != wanted:
-                continue
-            if test.filter is not None and not test.filter.holds(state):
-                continue
-            execution = execution_of(search, state)
-            met += 1
-            if execution.broken and (best is None or len(execution.broken) < len(best.broken)):
-                best = execution
-            if met >= most or (best is not None and len(best.broken) == 1):
-                return best
-    return best
-
-
 def _complete(
     test: Test, chosen: Model, unroll: int, outcomes: Outcomes, most: int
 ) -> Iterator[tuple[Search, dict[str, int]]]:
     """Every final state of every allowed execution, with the search that stands there."""
     paths = Paths(test, unroll)
-    leaves = 0
-    for search in _searches(test, chosen, paths, chosen.axioms):
-        counted = -1
+    leaves = steps = 0
+    for search in searches(test, chosen, paths, chosen.axioms):
+        counted, search.most_steps = -1, MOST_CHECKS_TO_COUNT - steps
         for state in search.states():
             if test.filter is not None and not test.filter.holds(state):
                 continue
             if counted != search.leaves:
                 counted = search.leaves
-                leaves += 1
+                leaves += search.steps_found is None
                 if leaves > most:
                     outcomes.incomplete = True
                     return
@@ -201,10 +177,15 @@ def _complete(
                 outcomes.mixed_races += weight * mixed
                 outcomes.undefined += weight * search.is_undefined()
             yield search, state
+        steps += search.steps
+        if steps > MOST_CHECKS_TO_COUNT:
+            outcomes.incomplete = True
+            return
     outcomes.cut = paths.cut
 
 
-def _searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]) -> Iterator[Search]:
+def searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]) -> Iterator[Search]:
+    """One for each combination of paths, and each way in which barriers meet."""
     initial = {}
     for location in test.locations.values():
         if location.memory == location.name:
@@ -237,6 +218,7 @@ def _can_be_left(path: Path, others: Sequence[Path], wanted: set[str]) -> bool:
 
 def execution_of(search: Search, state: dict[str, int]) -> Execution:
     """The execution at which a search stands. state: the values that are known to be its final ones."""
+    judge = model(search.chosen.version)
     search.complete()
     state = {**search.whole_state(), **state}
     search.known = {}
@@ -251,9 +233,9 @@ def execution_of(search: Search, state: dict[str, int]) -> Execution:
                 written |= part << 8 * (search.found.pieces[piece][1] - node.start)
         values.append((read, written))
     found: dict[str, Relation] = {**search.x.given}
-    found.update((definition.name, definition.rows(search.x)) for definition in search.chosen.definitions)
+    found.update((definition.name, definition.rows(search.x)) for definition in judge.definitions)
     relations = {name: search.x.universe.rows(relation) for name, relation in found.items()}
-    broken = [(axiom, axiom.violation(search.x)) for axiom in search.chosen.axioms if not axiom.allows(search.x)]
+    broken = [(axiom, axiom.violation(search.x)) for axiom in judge.axioms if not axiom.allows(search.x)]
     threads = [path.thread.name for path in search.found.paths]
     position = search.test.source.position
     lines = [0 if node.thread < 0 else position(node.instruction.span[0])[0] for node in search.found.nodes]

@@ -7,17 +7,38 @@ from collections.abc import Iterator
 from ptxtools.diagnostics import NO_SPAN, Diagnostic, PtxError, Span
 
 from . import MODELS
-from .programs import Barrier, Copy, CopyGroup, Fence, Instruction, Mbarrier, Memory, ProxyFence, Test
+from .programs import Barrier, Copy, CopyGroup, Fence, Instruction, Mbarrier, Memory, ProxyFence, RemoteStore, Test
 
 
 def refuse_unknown(test: Test, version: str) -> None:
     """Raises PtxError if the test needs a later model."""
+    _check_spaces(test)
     known = MODELS.index(version)
     found = [(what, since, span) for what, since, span in _needs(test) if MODELS.index(since) > known]
     if found:
         what, since, span = found[0]
         message = f"the model of PTX {version} has no {what}; the one of {since} has"
         raise PtxError([Diagnostic("PTX100", message, span, test.source)])
+
+
+def _check_spaces(test: Test) -> None:
+    """A proxy fence that is limited to a state space needs to know those of all locations; that of the executing CTA,
+    which CTA's shared memory they are in (9.7.13.4)."""
+    for thread in test.threads:
+        for fence in thread.instructions:
+            if not (isinstance(fence, ProxyFence) and fence.space):
+                continue
+            for name, location in test.locations.items():
+                message = ""
+                if not location.space:
+                    message = f"this fence needs the state space of '{name}'"
+                elif (fence.space, location.space) == ("shared::cta", "shared") and len(
+                    {(user.gpu, user.cta) for user in test.users(name)}
+                ) > 1:
+                    message = f"this fence needs to know which CTA's shared memory '{name}' is in"
+                if message:
+                    help_ = (f"declare it: '.global {name} = …' or '.shared {name} = …'",) if not location.space else ()
+                    raise PtxError([Diagnostic("PTX100", message, fence.span, test.source, help=help_)])
 
 
 def _needs(test: Test) -> Iterator[tuple[str, str, Span]]:
@@ -33,6 +54,8 @@ def _needs(test: Test) -> Iterator[tuple[str, str, Span]]:
 def _needs_of(instruction: Instruction) -> Iterator[tuple[str, str]]:
     if isinstance(instruction, Mbarrier | Copy | CopyGroup):
         yield "mbarriers and asynchronous copies (8.9.1.1)", "7.5"
+    if isinstance(instruction, RemoteStore):
+        yield "asynchronous stores (9.7.9.12)", "8.x"
     if isinstance(instruction, Copy | CopyGroup) and instruction.bulk:
         yield "bulk copies (9.7.9.25.4)", "8.x"
     if isinstance(instruction, Mbarrier) and (instruction.kind.endswith("_tx") or instruction.transactions is not None):

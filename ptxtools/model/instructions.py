@@ -11,12 +11,11 @@ from ptxtools.diagnostics import Span
 
 from .async_instructions import OPCODES, read_asynchronous
 from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES, atomic_function
+from .ordering import read_barrier, read_fence
 from .programs import (
-    PROXIES,
+    SCOPES,
     Address,
-    Barrier,
     Branch,
-    Fence,
     Guard,
     Instruction,
     Label,
@@ -25,11 +24,11 @@ from .programs import (
     Memory,
     Operand,
     Place,
-    ProxyFence,
     Register,
     Type,
     scalar_type,
 )
+from .refusals import not_modelled
 from .words import Reader, Word
 
 #: opcode -> (kind of operation, proxy); the names other than PTX's own are those of the public suites.
@@ -40,10 +39,8 @@ _MEMORY = {
 }  # fmt: skip
 _ORDERS = {
     "ld": ("weak", "relaxed", "acquire", "volatile", "mmio"), "st": ("weak", "relaxed", "release", "volatile", "mmio"),
-    "atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release"),
+    "atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release", "acquire", "acq_rel"),
 }  # fmt: skip
-_SCOPES = ("cta", "cluster", "gpu", "sys")
-_FENCES = ("sc", "acq_rel", "acquire", "release")
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
 _IGNORED = frozenset(("global", "shared", "shared::cta", "shared::cluster", "generic", "ca", "cg", "cs", "lu", "cv",
                       "wb", "wt", "uni", "aligned", "noftz"))  # fmt: skip
@@ -64,6 +61,8 @@ class Cells:
         self.known: set[str] = set()
         #: Whether the locations are those declared, and no others.
         self.fixed = False
+        #: Whether shared memory is that of a cluster's CTAs, with a location in each.
+        self.maps = False
         self.start: Word = reader.next
 
     def read(self, thread: int) -> list[Instruction]:
@@ -172,14 +171,18 @@ class Cells:
 
     def instruction(self, word: Word) -> Instruction:
         opcode, *modifiers = word.text.split(".")
+        if opcode in _MEMORY and modifiers[:1] == ["async"]:
+            return read_asynchronous(self, word, opcode, modifiers)
         if opcode in _MEMORY:
             return self.memory(word, opcode, modifiers)
         if opcode in ("fence", "membar"):
-            return self.fence(word, opcode, modifiers)
+            return read_fence(self, word, opcode, modifiers)
         if opcode in ("bar", "barrier"):
-            return self.barrier(word, opcode, modifiers)
+            return read_barrier(self, word, opcode, modifiers)
         if opcode in OPCODES:
             return read_asynchronous(self, word, opcode, modifiers)
+        if opcode == "mapa" and self.maps:
+            return self.mapped(word, modifiers)
         if opcode in _BRANCHES:
             values = self.values(2)
             self.comma()
@@ -206,10 +209,12 @@ class Cells:
         return None
 
     def rest(self, word: Word, modifiers: list[str]) -> None:
-        """Refuse modifiers that nothing has taken."""
+        """Refuse modifiers that nothing has taken. Hints to caches have no meaning here (9.7.9.2); one with an operand
+        is refused, since its operand would be."""
         for modifier in modifiers:
-            if modifier not in _IGNORED:
-                self.reader.fail(f"'.{modifier}' of '{word.text}' is not modelled", word)
+            hint = modifier.startswith(("L1::", "L2::")) and modifier != "L2::cache_hint"
+            if modifier not in _IGNORED and not hint:
+                not_modelled(self.reader, word, modifier)
 
     def memory(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
         reader = self.reader
@@ -223,7 +228,7 @@ class Cells:
         order = scope = function = ""
         parts = 1
         for modifier in list(modifiers):
-            if modifier in _SCOPES and not scope:
+            if modifier in SCOPES and not scope:
                 scope = modifier
             elif modifier in ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc"):
                 if order and {order, modifier} != {"mmio", "relaxed"}:
@@ -281,6 +286,8 @@ class Cells:
 
     def completed(self, word: Word, kind: str, order: str, scope: str) -> tuple[str, str]:
         """Order and scope with what PTX assumes where they are absent; volatile and mmio as relaxed (8.4.1, 8.4.2)."""
+        if kind == "red":  # no read operation: what public suites let it acquire has no effect (8.4)
+            order = {"acquire": "relaxed", "acq_rel": "release"}.get(order, order)
         if kind in ("atom", "red"):
             return order or "relaxed", scope or "gpu"
         order = order or "weak"
@@ -298,49 +305,13 @@ class Cells:
             self.reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
         return order, scope
 
-    def fence(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
-        reader = self.reader
-        if modifiers and modifiers[0] in ("proxy", "alias"):
-            proxy = modifiers[-1] if len(modifiers) == 1 else modifiers[1]
-            if proxy not in (*PROXIES, "alias") or len(modifiers) > (3 if proxy == "async" else 2):
-                reader.fail(f"'{word.text}' is not modelled", word)
-            return ProxyFence(proxy=proxy, **self.done())
-        order = "sc" if opcode == "membar" else "acq_rel"
-        scope = ""
-        for modifier in list(modifiers):
-            if modifier in _SCOPES or (modifier == "gl" and opcode == "membar"):
-                scope = "gpu" if modifier == "gl" else modifier
-            elif modifier in _FENCES and opcode == "fence":
-                order = modifier
-            else:
-                reader.fail(f"'.{modifier}' of '{word.text}' is not modelled", word)
-        if not scope:
-            reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
-        return Fence(order=order, scope=scope, **self.done())
-
-    def barrier(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
-        reader = self.reader
-        words = [modifier for modifier in modifiers if modifier != "aligned"]
-        place = "cluster" if "cluster" in words else "cta"
-        named = [modifier for modifier in words if modifier not in ("cta", "cluster")]
-        mode = named[0] if named else ""
-        if place == "cluster":
-            order = named[1] if len(named) > 1 else "release" if mode == "arrive" else "acquire"
-            allowed = {"arrive": ("release", "relaxed"), "wait": ("acquire",)}
-            if opcode != "barrier" or order not in allowed.get(mode, ()) or len(named) > 2:
-                reader.fail(f"'{word.text}' is not modelled", word)
-            return Barrier(mode=mode, place=place, ordering=order != "relaxed", **self.done())
-        if mode not in ("sync", "arrive") or len(named) > 1:
-            reader.fail(f"'{word.text}' is not modelled", word)
-        operands = [self.value()]
-        while reader.accept(","):
-            operands.append(self.value())
-        # The public suites write `bar.cta.sync INSTANCE, BARRIER, COUNT`; PTX has barrier and count.
-        names = 2 if opcode == "bar" and "cta" in words else 1
-        if len(operands) > names + 1:
-            reader.fail(f"'{word.text}' has too many operands", word)
-        count = operands[names] if len(operands) > names else None
-        return Barrier(mode=mode, place=place, numbers=tuple(operands[:names]), count=count, **self.done())
+    def mapped(self, word: Word, modifiers: list[str]) -> Instruction:
+        """mapa: an address, a variable or a register, in another CTA of the cluster (9.7.9.23)."""
+        type_ = self.type_of(word, modifiers)
+        self.rest(word, modifiers)
+        result = self.result()
+        self.comma()
+        return Local(result=result, function="mapa", values=self.values(2), type=type_, **self.done())
 
     def move(self, type_: Type | None) -> Instruction:
         result = self.result()
@@ -351,7 +322,7 @@ class Cells:
         """Of integers (9.7.9.21): the value as the narrower of the two types has it."""
         source = self.type_of(word, modifiers) or to
         if to is None or source is None or "f" in (to.kind, source.kind):
-            self.reader.fail(f"'{word.text}' is not modelled", word)
+            not_modelled(self.reader, word)
         self.rest(word, modifiers)
         return self.move(source if source.bits < to.bits else to)
 
@@ -372,7 +343,7 @@ class Cells:
                 self.reader.fail(f"'{word.text}' names no comparison", word)
             modifiers.remove(function)
         if function not in FUNCTIONS:
-            self.reader.fail(f"'{word.text}' is not modelled", word)
+            not_modelled(self.reader, word)
         if type_ is not None and type_.kind == "f":
             self.reader.fail("floating-point arithmetic is not modelled", word)
         if function in ("mul", "mad") and "lo" in modifiers:

@@ -30,6 +30,7 @@ from .programs import (
     Memory,
     Operand,
     Register,
+    RemoteStore,
     Test,
     Thread,
     Type,
@@ -133,6 +134,7 @@ class _Builder:
         self.statements = list(_flat(kernel.body.items if kernel.body else []))
         self.declared = [v for v in self.statements if isinstance(v, ir.Variable) and v.space == "reg"]
         self.shared: list[str] = []
+        self.maps = any(isinstance(s, ir.Instruction) and s.opcode.startswith("mapa") for s in self.statements)
         self.parameters: dict[str, Argument] = {}
 
     def build(self) -> None:
@@ -140,7 +142,11 @@ class _Builder:
         places = self._places()
         for name, array in self.launch.arrays.items():
             self._location(name, array.element, len(array.data), int.from_bytes(array.data, "little"), (0, 1))
-        self._variables(sorted({cta for cta, _ in places}))
+        ctas = sorted({cta for cta, _ in places})
+        if self.launch.cluster and self.maps:  # the shared memory of all of the cluster may be used
+            size = self.launch.cluster
+            ctas = sorted({cta // size * size + rank for cta in ctas for rank in range(size)})
+        self._variables(ctas)
         if len(self.launch.arguments) != len(self.kernel.params):
             count = f"{len(self.kernel.params)} arguments, {len(self.launch.arguments)} given"
             refuse(self.source, f"kernel {self.kernel.name} takes {count}", self.kernel.name_span)
@@ -148,7 +154,7 @@ class _Builder:
             if parameter.dims:
                 refuse(self.source, "a parameter that is an array is not modelled", parameter.name_span)
             self.parameters[parameter.name] = value
-        first = min(cta for cta, _ in places)
+        first = ctas[0]
         for number, (cta, thread) in enumerate(places):
             cluster = cta // self.launch.cluster if self.launch.cluster else -1
             one = Thread(number, cta, cluster, 0)
@@ -196,11 +202,16 @@ class _Builder:
             size *= count
             if variable.space == "shared":
                 self.shared.append(variable.name)
-                for at, cta in enumerate(ctas):
-                    name = variable.name if not at else f"{variable.name}@{cta}"
-                    self._location(name, element, size, 0, variable.name_span)
+                names = {cta: variable.name if not at else f"{variable.name}@{cta}" for at, cta in enumerate(ctas)}
+                for cta, name in names.items():
+                    self._location(name, element, size, 0, variable.name_span, "shared")
+                    cluster = self.launch.cluster
+                    if self.maps and cluster:
+                        first = cta // cluster * cluster
+                        self.test.locations[name].peers = tuple(names[first + rank] for rank in range(cluster))
             else:
-                self._location(variable.name, element, size, self._initial(variable, element), variable.name_span)
+                initial = self._initial(variable, element)
+                self._location(variable.name, element, size, initial, variable.name_span, variable.space)
 
     def _initial(self, variable: ir.Variable, element: Type) -> int:
         values, stack = [], [variable.init] if variable.init is not None else []
@@ -214,12 +225,14 @@ class _Builder:
                 refuse(self.source, "an address as an initial value is not modelled", variable.name_span)
         return sum(value << element.bits * at for at, value in enumerate(values))
 
-    def _location(self, name: str, element: Type, size: int, initial: int, at: tuple[int, int]) -> None:
+    def _location(
+        self, name: str, element: Type, size: int, initial: int, at: tuple[int, int], space: str = "global"
+    ) -> None:
         if size > MOST_BYTES:
             refuse(self.source, f"'{name}' has {size} bytes: more than {MOST_BYTES} are not modelled", at)
         if name in self.test.locations:
             refuse(self.source, f"two buffers or variables are called '{name}'", at)
-        self.test.locations[name] = Location(name, initial, element, size=max(size, 1))
+        self.test.locations[name] = Location(name, initial, element, size=max(size, 1), space=space)
 
     # --- instructions ---
 
@@ -251,7 +264,7 @@ class _Builder:
         if statement.opcode.startswith("ld.param"):
             return self._parameter(statement, reader)
         cells = Cells(reader, self.test.locations, registers)
-        cells.fixed = True
+        cells.fixed, cells.maps = True, bool(self.launch.cluster)
         one = cells.one(thread.number)
         if reader.next.kind != "end":
             reader.fail("this operand is not modelled")
@@ -260,7 +273,7 @@ class _Builder:
             one = replace(one, base=base, values=_renamed(one.values, own))
         elif isinstance(one, Local | Branch):
             one = replace(one, values=_renamed(one.values, own))
-        elif isinstance(one, Mbarrier | Copy):
+        elif isinstance(one, Mbarrier | Copy | RemoteStore):
             places = tuple((own.get(base, base) if isinstance(base, str) else base, at) for base, at in one.places)
             one = replace(one, places=places)
         elif isinstance(one, Barrier) and one.place == "cta" and one.count is not None:

@@ -30,6 +30,7 @@ _C_TYPES = {
     "uint8_t": Type("u", 8),
 }  # fmt: skip
 _SPACES = frozenset((".global", ".shared", ".const", ".reg", ".surfref", ".texref", ".conref"))
+_MEMORY_SPACES = (".global", ".shared", ".const")
 _ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed")
 
 
@@ -88,7 +89,9 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
         name = reader.name("a register").text.lstrip("%")
         test.registers[f"P{thread}:{name}"] = _initial(reader, test) if reader.accept("=", "==") else 0
         return
+    start = reader.at
     type_ = _read_types(reader)
+    named = [word.text for word in reader.words[start : reader.at] if word.text in _MEMORY_SPACES]
     mbarrier = None
     if reader.next.text in ("mbarrier", ".mbarrier") and reader.peek().kind == "word":
         mbarrier = reader.take()
@@ -110,6 +113,7 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
         return
     location = test.locations.setdefault(word.text, Location(word.text))
     location.type = type_ or location.type
+    location.space = "shared" if mbarrier else named[0][1:] if named else location.space
     if reader.accept("=", "=="):
         location.initial = _initial(reader, test)
         if mbarrier:
@@ -168,10 +172,10 @@ def _read_threads(reader: Reader, test: Test) -> bool:
         if bool(at := reader.accept("@")) != placed and test.threads:
             reader.fail("some threads have a place and some have none", word)
         placed = at is not None
-        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0}
+        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0}
         while at:
             level = reader.name("'cta', 'cluster' or 'gpu'")
-            if level.text not in places:
+            if level.text not in places or (level.text == "sys" and reader.next.text != "0"):
                 reader.fail("expected 'cta', 'cluster' or 'gpu'", level)
             places[level.text] = reader.number("a number")
             at = reader.accept(",")

@@ -152,18 +152,36 @@ class Paths:
             if taken is not None:
                 taken.at = labels[instruction.label]
             return [way for way in (passed, taken) if way is not None]
-        if isinstance(instruction, Local):
+        if isinstance(instruction, Local) and instruction.function == "mapa":
+            path.registers[instruction.result] = self._mapped(path, *instruction.values)
+        elif isinstance(instruction, Local):
             path.registers[instruction.result] = self._computed(
                 path, instruction.function, instruction.type, instruction.values
             )
         elif isinstance(instruction, Fence):
             path.events.append(Event("F", path.steps, instruction, instruction.order, instruction.scope))
         elif isinstance(instruction, ProxyFence):
-            path.events.append(Event("P", path.steps, instruction, proxy=instruction.proxy))
+            path.events.append(Event("P", path.steps, instruction, proxy=instruction.proxy, space=instruction.space))
         else:
             follow = ASYNCHRONOUS.get(type(instruction))
             return [path] if follow is None else follow(self, path, instruction)
         return [path]
+
+    def _mapped(self, path: Path, address: Operand, rank: Operand) -> Value:
+        """mapa: the address of the same variable in the CTA of that rank (9.7.9.23); 0, where nothing is, if there is
+        none."""
+        source, target = self.operand(path, address), self.operand(path, rank)
+
+        def mapped(reads: Sequence[int]) -> int:
+            place, number = source.of(reads), target.of(reads)
+            for location in self.test.locations.values():
+                offset = place - self.addresses[location.virtual]
+                if 0 <= offset < location.size and 0 <= number < len(location.peers):
+                    return self.addresses[location.peers[number]] + offset
+            return 0
+
+        needs = source.needs | target.needs
+        return Value(needs, mapped) if needs else constant(mapped(()))
 
     # --- memory ---
 

@@ -109,9 +109,10 @@ class Fence(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyFence(Instruction):
-    """proxy: one of `PROXIES`, or "alias"."""
+    """proxy: one of `PROXIES`, or "alias"; space: the state space that it is limited to (9.7.13.4), "" if it is not."""
 
     proxy: str
+    space: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +155,17 @@ class Copy(Instruction):
     bulk: bool
     function: str = ""
     type: Type | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteStore(Instruction):
+    """st.async or red.async (9.7.9.12, 9.7.13.7). places: to, and the mbarrier that is told of the end; values: what is
+    stored, an element each; function: what a reduction computes; type: of an element."""
+
+    places: tuple[Place, ...]
+    values: tuple[Operand, ...]
+    type: Type
+    function: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +232,8 @@ class Thread:
 @dataclass(slots=True)
 class Location:
     """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has;
-    size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte."""
+    size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte; space:
+    its state space, "" if the test does not say; peers: the names of the same variable in each CTA of the cluster."""
 
     name: str
     initial: int | Address = 0
@@ -228,6 +241,8 @@ class Location:
     memory: str = ""
     virtual: str = ""
     size: int = 0
+    space: str = ""
+    peers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.memory = self.memory or self.name
@@ -275,6 +290,18 @@ class Test:
         if len(self.threads) == MOST_THREADS:
             reader.fail(f"more than {MOST_THREADS} threads")
         self.threads.append(thread)
+
+    def users(self, name: str) -> list[Thread]:
+        """The threads that name a location, or begin with its address in a register."""
+        return [thread for thread in self.threads if name in self._named_by(thread)]
+
+    def _named_by(self, thread: Thread) -> set[object]:
+        found: set[object] = {getattr(i, "base", "") for i in thread.instructions}
+        found.update(base for i in thread.instructions for base, _ in getattr(i, "places", ()))
+        own = f"{thread.name}:"
+        found.update(initial.name for register, initial in self.registers.items()
+                     if register.startswith(own) and isinstance(initial, Address))  # fmt: skip
+        return found
 
     def check_length(self, thread: Thread, reader: Reader) -> None:
         if len(thread.instructions) > MOST_INSTRUCTIONS:

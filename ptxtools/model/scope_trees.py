@@ -7,7 +7,7 @@ x: global, y: shared
 from __future__ import annotations
 
 from .conditions import thread_number
-from .programs import Address, Memory, Test, Thread
+from .programs import Test
 from .words import Reader, Word
 
 #: Levels of a tree -> what a number counts there; the others group without a meaning for scopes (8.5).
@@ -114,16 +114,8 @@ def read_map(reader: Reader, test: Test) -> None:
         space = reader.take().text
         if word.text not in test.locations:
             reader.fail(f"there is no location '{word.text}'", word)
-        if space == "shared" and len({(t.gpu, t.cta) for t in _users(test, word.text)}) > 1:
+        if space == "shared" and len({(t.gpu, t.cta) for t in test.users(word.text)}) > 1:
             reader.fail(f"'{word.text}' is shared memory, and threads of two CTAs use it", word)
+        test.locations[word.text].space = "" if space == "generic" else space
         while reader.accept(",", ";"):
             pass
-
-
-def _users(test: Test, name: str) -> list[Thread]:
-    return [
-        thread for thread in test.threads
-        if any(isinstance(i, Memory) and i.base == name for i in thread.instructions)
-        or any(initial == Address(name) and register.startswith(f"{thread.name}:")
-               for register, initial in test.registers.items())
-    ]  # fmt: skip

@@ -14,25 +14,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from .aims import Aimed
 from .axioms import Model
 from .compiled import check_for
+from .interleavings import Interleavings, Steps
 from .paths import Paths
 from .programs import Test
+from .races import conflicts, races
 from .relations import Relation, members
 from .structures import Skeleton
 from .terms import CHOICE, ORDER, Axiom
-from .valuations import Valuation
 
 #: A read, a piece of memory, and the writes that it may read this piece from.
 _Choice: TypeAlias = tuple[int, int, list[int]]
 
 
-class Search(Valuation):
+class Search(Aimed):
     """leaves, steps: how many executions and checks it has gone through; weight: how many the last execution stands
     for; races: whether two conflicting operations race in it (8.7.1), and whether two of different sizes do (8.7.2)."""
 
-    #: What is looked for: a final state for which the condition holds, or does not. None: all executions.
-    aim: bool | None = None
     #: Checks after which nothing is allowed any more.
     most_steps: int | None = None
     #: Whether writes that are hidden from a read are left out beforehand.
@@ -69,16 +69,36 @@ class Search(Valuation):
         # What makes a write invisible besides causality order: SC-per-Location within a thread.
         given = x.given
         self.by_program = given["po"] & given["overlap-completely"] & given["same-proxy"]
+        self.conflicts = list(conflicts(found, strong))
+        #: The execution that has been found without its choices (`interleavings.py`).
+        self.steps_found: Steps = None
 
     # --- the search ---
 
     def states(self) -> Iterator[dict[str, int]]:
         """The final states of all executions; one execution may have several, if writes race."""
+        found = self._interleaved()
+        if found is None:
+            yield from self._searched()
+            return
+        for state, self.weight, self.steps_found in found:
+            self.leaves += 1
+            yield state
+        self.steps_found = None
+
+    def _interleaved(self) -> Iterator[tuple[dict[str, int], int, Steps]] | None:
+        """Final states with their weights, if all executions are interleavings."""
+        if not self.foresees:
+            return None
+        interleavings = Interleavings(self, self.strong)
+        return interleavings.states() if interleavings.apply else None
+
+    def _searched(self) -> Iterator[dict[str, int]]:
         candidates = self._candidates(self.is_possible)
         if candidates is None or not self._order_by_itself():
             return
         candidates = self._candidates(self._allowed, candidates)
-        if candidates is None:
+        if candidates is None or not self.is_open():
             return
         candidates = self._without_free(candidates)
         for _ in self._fence_orders(0):
@@ -89,7 +109,7 @@ class Search(Valuation):
 
     def _leaves(self) -> Iterator[dict[str, int]]:
         """The final states of the executions that differ in what the free reads read from."""
-        hidden = self._hidden() if self.free or self.counted else []
+        hidden = self._hidden() if self.free or self.counted else ([], 0)
         self.weight = 1
         counted = self._visible(self.counted, hidden)
         for _, _, writes in counted:
@@ -98,7 +118,7 @@ class Search(Valuation):
             return
         for read, piece, writes in counted:
             self.choose(read, piece, writes[0])
-        self.races = self._find_races()
+        self.races = races(self.x.universe, self.chosen.cause.rows(self.x), self.conflicts)
         for _ in self._free_reads(0, self._visible(self.free, hidden)):
             self.leaves += 1
             yield from self.final_states()
@@ -131,45 +151,39 @@ class Search(Valuation):
         return left
 
     def _is_free(self, read: int, piece: int, writes: list[int]) -> bool:
-        """Whether it is no part of a morally strong pair with a write of another thread, no write depends on it, and,
-        for 6.0, where reading an own write adds to causality order, it reads none."""
+        """Whether it is no part of a morally strong pair with a write of another thread or an asynchronous operation,
+        no write depends on it, and, for 6.0, where reading an own write adds to causality order, it reads none."""
         nodes, x = self.found.nodes, self.x
         thread = nodes[read].thread
         if nodes[read].event.kind != "R" or x.universe.after(x.given["dep"], read):
             return False
-        if any(nodes[write].thread != thread for write in members(self.strong[read] & x.sets["W"])):
+        if any(
+            nodes[write].thread != thread or nodes[write].event.agent
+            for write in members(self.strong[read] & x.sets["W"])
+        ):
             return False
         return self.chosen.version != "6.0" or all(nodes[write].thread != thread for write in writes)
 
-    def _hidden(self) -> list[Relation]:
-        """For each piece of memory, or for all, the writes that no longer can be read (from, by): those that follow the
-        read, or precede a write that precedes it (8.10.5, 8.10.6)."""
+    def _hidden(self) -> tuple[list[Relation], Relation]:
+        """For each piece of memory, or for all, the writes that precede a write that precedes a read (8.10.6), and the
+        accesses that precede others (8.10.5, 8.10.6): a read returns the value of neither."""
         order, cause = self.chosen.coherence.rows(self.x), self.chosen.cause.rows(self.x) | self.by_program
-        universe, later = self.x.universe, self.x.universe.inverse(cause)
+        chain = self.x.universe.chain
         if not self.x.parts:
-            return [universe.chain(order, cause) | later] * len(self.found.pieces)
-        return [universe.chain(order & writes, cause) | later for _, writes in self.x.parts]
+            return [chain(order, cause)] * len(self.found.pieces), cause
+        return [chain(order & writes, cause) for _, writes in self.x.parts], cause
 
-    def _visible(self, choices: list[_Choice], hidden: list[Relation]) -> list[_Choice]:
-        n = self.n
-        return [
-            (read, piece, [write for write in writes if not hidden[piece] >> write * n + read & 1])
-            for read, piece, writes in choices
-        ]
+    def _visible(self, choices: list[_Choice], hidden: tuple[list[Relation], Relation]) -> list[_Choice]:
+        n, (overwritten, cause) = self.n, hidden
+        found = []
+        for read, piece, writes in choices:
+            old, late = overwritten[piece] >> read, cause >> read * n
+            found.append((read, piece, [w for w in writes if not (old >> w * n | late >> w) & 1]))
+        return found
 
     def _allowed(self) -> bool:
         self.steps += 1
         return (self.most_steps is None or self.steps <= self.most_steps) and self.check(self.x)
-
-    def is_possible(self) -> bool:
-        """As for any execution; with an aim, whether it can still be reached."""
-        if not super().is_possible():
-            return False
-        condition, filter_ = self.test.condition, self.test.filter
-        if self.aim is None or condition is None:
-            return True
-        state = self.known_registers()
-        return condition.decided(state) in (None, self.aim) and (filter_ is None or filter_.decided(state) is not False)
 
     def _order_by_itself(self) -> bool:
         """Order those pairs of writes that only one order is possible for when nothing else is known: of one thread,
@@ -258,7 +272,7 @@ class Search(Valuation):
         (read, piece, writes), *others = choices
         for write in writes:
             self._set(read, piece, write)
-            if self.is_possible() and self._allowed():
+            if self.is_possible() and self._allowed() and self.is_open():
                 yield from self._reads(others)
             self._clear(read, piece, write)
 
@@ -273,7 +287,7 @@ class Search(Valuation):
         for early, late in (pair, pair[::-1]):
             self.x.given["ordered"] = before | 1 << early * self.n + late
             self.x.changed(ORDER)
-            if self._allowed():
+            if self._allowed() and self.is_open():
                 yield from self._write_orders(pairs)
         self.x.given["ordered"] = before
         self.x.changed(ORDER)
@@ -287,23 +301,20 @@ class Search(Valuation):
 
     # --- what is found ---
 
-    def _find_races(self) -> tuple[bool, bool]:
-        """Whether two conflicting operations race (8.7.1), and whether two of different sizes do (8.7.2)."""
-        x = self.x
-        cause, strong = x.universe.rows(self.chosen.cause.rows(x)), self.strong
-        race = mixed = False
-        for a, row in enumerate(x.universe.rows(x.given["overlap"])):
-            if self.found.nodes[a].thread < 0 or not x.sets["W"] >> a & 1:
-                continue
-            for b in members(row & ~strong[a] & ~cause[a]):
-                if self.found.nodes[b].thread < 0 or self.found.follow(a, b) or cause[b] >> a & 1:
-                    continue
-                race = True
-                mixed |= not x.universe.holds(x.given["overlap-completely"], a, b)
-        return race, mixed
+    def _place(self, steps: Steps) -> None:
+        """Make the choices of an interleaving."""
+        later = -1
+        while steps is not None:
+            steps, node, source = steps
+            if source >= 0:
+                self._set(node, 0, source)
+            if self.x.sets["W"] >> node & 1:
+                self.x.given["ordered"] |= 1 << node * self.n + later if later >= 0 else 0
+                later = node
 
     def complete(self) -> None:
         """Put the choices of free reads into the relations. `resume` takes them out again."""
+        self._place(self.steps_found)
         for read, piece, _ in (*self.free, *self.counted):
             write = self.sources[read, piece]
             self.x.given["rf"] |= 1 << write * self.n + read
@@ -311,6 +322,10 @@ class Search(Valuation):
         self.x.changed(CHOICE)
 
     def resume(self) -> None:
+        if self.steps_found is not None:
+            self.x.given["ordered"] = 0
+            for read, piece in list(self.sources):
+                self._clear(read, piece, self.sources[read, piece])
         for read, piece, _ in (*self.free, *self.counted):
             write = self.sources[read, piece]
             self.x.given["rf"] &= ~(1 << write * self.n + read)

@@ -18,7 +18,8 @@ _START = Label(text="initial write", name="")
 @dataclass(slots=True)
 class Node:
     """An event of an execution. thread: index of its thread, -1 for an initial write; at: its index in the path;
-    memory: the bytes it accesses; start, size: bytes; pieces: the pieces of memory that it covers."""
+    memory: the bytes it accesses; start, size: bytes; pieces: the pieces of memory that it covers; space: the state
+    space that it accesses, or that a proxy fence is limited to, "" if that is not known."""
 
     event: Event
     thread: int
@@ -26,6 +27,7 @@ class Node:
     memory: str = ""
     virtual: str = ""
     pieces: tuple[int, ...] = ()
+    space: str = ""
 
     @property
     def start(self) -> int:
@@ -83,7 +85,8 @@ def skeleton(test: Test, paths: Sequence[Path], initial: dict[str, int]) -> Skel
         for at, event in enumerate(path.events):
             location = test.locations.get(event.location)
             names = (location.memory, location.virtual) if location else ("", "")
-            nodes.append(Node(event, index, at, *names))
+            space = location.space if location else event.space.partition("::")[0]
+            nodes.append(Node(event, index, at, *names, space=space))
     pieces = _pieces(nodes, objects)
     structure = _structure(nodes, paths)
     writers = [
@@ -138,7 +141,7 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
                     given["overlap-at-address"][a] |= 1 << b
                     if x.start == y.start and x.end == y.end:
                         given["overlap-completely"][a] |= 1 << b
-            if x.event.proxy == y.event.proxy:
+            if x.event.proxy == y.event.proxy and _may_share(x, y):
                 given["same-proxy"][a] |= 1 << b
             if x.thread < 0 or y.thread < 0:
                 continue
@@ -156,6 +159,11 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
         given["overlap-at-address"][a] &= ~bit
     universe = Universe(n)
     return Structure(universe, sets, {name: universe.packed(rows) for name, rows in given.items()})
+
+
+def _may_share(x: Node, y: Node) -> bool:
+    """A proxy fence that is limited to a state space does nothing for operations on another one (9.7.13.4)."""
+    return x.space == y.space or not (x.space and y.space) or (x.event.kind != "P" and y.event.kind != "P")
 
 
 def _orders(x: Node, y: Node) -> Iterator[str]:

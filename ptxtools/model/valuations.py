@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
+from typing import TypeAlias
 
 from .axioms import Model
 from .events import Path
@@ -11,6 +12,9 @@ from .paths import Paths
 from .programs import Test
 from .relations import members
 from .structures import Node, Skeleton
+
+#: What the events of a thread's path have read, as far as some of them are needed; None if that is not known.
+_ReadsOf: TypeAlias = "Callable[[int, Path, int], Sequence[int] | None]"
 
 
 def observed_names(test: Test) -> tuple[str, ...]:
@@ -40,6 +44,14 @@ class Valuation:
         #: For each thread the reads all of whose pieces have a source.
         self.chosen_reads = [0] * len(found.paths)
         self.known: dict[int, int | None] = {}
+        #: Whether executions count in which values follow from themselves: their states lack these values.
+        self.from_nothing = False
+        #: What each thread leaves in its registers, by their full names, and what other registers hold.
+        self.left = {
+            f"{path.thread.name}:{register}": (index, path, value)
+            for index, path in enumerate(found.paths) for register, value in path.registers.items()
+        }  # fmt: skip
+        self.others = {name: paths.initial(number) for name, number in test.registers.items()}
 
     def choose(self, read: int, piece: int, write: int) -> None:
         self.sources[read, piece] = write
@@ -154,6 +166,8 @@ class Valuation:
         state = self._registers(self.asked)
         if state is None:
             assert self.chosen.without == "No-Thin-Air", "that axiom gives every read a value"
+            if self.from_nothing:
+                yield self.known_registers()
             return
         wanted = {self.test.locations[name].memory for name in self.asked_locations()}
         for memory in self._memories(wanted):
@@ -169,49 +183,52 @@ class Valuation:
     def known_registers(self) -> dict[str, int]:
         """The registers that are asked for, as far as the reads that they depend on have sources."""
         state = {}
-        for index, path in enumerate(self.found.paths):
-            for register, value in path.registers.items():
-                name = f"{path.thread.name}:{register}"
-                if name in self.asked and not value.needs & ~self.chosen_reads[index]:
-                    reads = self._read_values(index, path, value.needs)
-                    if reads is not None:
-                        state[name] = value.of(reads)
+        for name in self.asked:
+            index, path, value = self.left.get(name, (0, None, None))
+            if path is not None and value is not None and not value.needs & ~self.chosen_reads[index]:
+                reads = self._read_values(index, path, value.needs)
+                if reads is not None:
+                    state[name] = value.of(reads)
         return state
 
-    def _registers(self, names: Iterable[str]) -> dict[str, int] | None:
+    def state_of(self, reads: Sequence[Sequence[int]], memory: int) -> dict[str, int]:
+        """The final state, where memory is one piece. reads: by thread, what the events of its path have read."""
+        state = self._registers(self.asked, lambda index, path, needs: reads[index])
+        assert state is not None
+        return state | self._memory((memory,), self.asked)
+
+    def _registers(self, names: Iterable[str], reads_of: _ReadsOf | None = None) -> dict[str, int] | None:
         """None if one follows from itself."""
+        reads_of = reads_of or self._read_values
         state: dict[str, int] = {}
         for name in names:
-            thread, colon, register = name.partition(":")
-            if not colon:
-                continue
-            number = self.test.registers.get(name)
-            state[name] = 0 if number is None else self.paths.initial(number)
-            for index, path in enumerate(self.found.paths):
-                if path.thread.name == thread and register in path.registers:
-                    value = path.registers[register]
-                    reads = self._read_values(index, path, value.needs)
-                    if reads is None:
-                        return None
-                    state[name] = value.of(reads)
+            left = self.left.get(name)
+            if left is not None:
+                index, path, value = left
+                reads = reads_of(index, path, value.needs)
+                if reads is None:
+                    return None
+                state[name] = value.of(reads)
+            elif ":" in name:
+                state[name] = self.others.get(name, 0)
         return state
 
     def _memories(self, wanted: set[str]) -> Iterator[tuple[int, ...]]:
         """What each piece of memory may hold in the end; of memory objects that are not wanted only one value."""
         values = []
         for piece, (name, _, _) in enumerate(self.found.pieces):
-            last = list(dict.fromkeys(self._last_values(piece)))
-            values.append(last if name in wanted else last[:1])
+            last = [value for value in dict.fromkeys(self.last_values(piece)) if value is not None]
+            assert last or self.from_nothing, "No-Thin-Air gives every write a value"
+            values.append((last if name in wanted else last[:1]) or [0])
         yield from product(*values)
 
-    def _last_values(self, piece: int) -> Iterator[int]:
-        """What the writes leave that no other one follows in the coherence order: several, if they race."""
+    def last_values(self, piece: int) -> Iterator[int | None]:
+        """What the writes leave that no other one follows in the coherence order: several, if they race; None for a
+        value that is not known yet."""
         order, writers = self.x.universe.rows(self.chosen.coherence.rows(self.x)), self.found.writers[piece]
         for write in members(writers):
             if not order[write] & writers:
-                value = self.written_value(write, piece)
-                assert value is not None, "No-Thin-Air gives every write a value"
-                yield value
+                yield self.written_value(write, piece)
 
     def _memory(self, chosen: Sequence[int], names: Iterable[str]) -> dict[str, int]:
         """The values of those names that are locations or elements, when the pieces of memory have these bytes."""

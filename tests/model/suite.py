@@ -11,6 +11,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "testdata" / "litmus"
 FILES = sorted(FOLDER.glob("*.litmus"))
 #: All without the cycles of four threads, which tools/sweep_litmus.py goes through in full; and without all cycles.
 SMALL = [path for path in FILES if not path.stem.startswith("C4-")]
+ASYNCHRONOUS = [path for path in FILES if path.stem.startswith(("Async", "Bulk", "Copy", "Mbar"))]
 NO_CYCLES = [path for path in SMALL if not path.stem.startswith("C3-")]
 
 

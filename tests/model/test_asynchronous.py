@@ -110,6 +110,23 @@ def test_undefined_uses_are_counted(initial, lines, undefined):
     assert (found.executions, found.undefined) == (1, undefined)
 
 
+INIT, WAIT = "mbarrier.init.shared.b64 [m], 1", "mbarrier.test_wait.parity.shared.b64 p0, [m], 0"
+EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [m], 16"
+
+
+@rows("lines", [
+    (INIT, EXPECT, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [b], [a], 16, [m]", WAIT),
+    (INIT, EXPECT, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [b], {1, 2}, [m]", WAIT),
+    (INIT, "cp.async.ca.shared.global [b], [a], 8", "cp.async.mbarrier.arrive.noinc.shared.b64 [m]", WAIT),
+])  # fmt: skip
+def test_an_object_is_initialised_for_the_completion_too(lines):
+    """8.9.1.1: an asynchronous operation is behind what its thread executed, so that its completion finds the object;
+    whoever finds the phase complete finds the data, without a race."""
+    text = f"PTX t\n{{ a = 1; b = 0; m = 0; }}\n P0@cta 0,gpu 0 ;\n{''.join(f' {line} ;{chr(10)}' for line in lines)}"
+    found = run(read(f"{text} ld.weak r1, b ;\nfilter (P0:p0 == 1)\nforall (P0:r1 == 1)\n"))
+    assert found.holds and found.executions and not found.undefined and not found.races
+
+
 def test_the_word_of_an_mbarrier():
     """Phases, transactions before they are expected, and counts at their limits."""
     word = mbarriers.initial(2)

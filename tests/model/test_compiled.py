@@ -1,10 +1,13 @@
 """The compiled axioms against the terms that they were made from, at every step of the searches of the suite."""
 
-from ptxtools.model import MODELS, executions
+from ptxtools.model import MODELS, executions, interleavings
 from ptxtools.model.axioms import model
 from ptxtools.model.search import Search
 from tests.model.suite import FILES, loaded, verdicts
 from tests.rows import rows
+
+#: Nothing is chosen in them: nobody leaves a barrier, and program order alone orders the writes.
+WITHOUT_CHOICES = ("Bar+deadlock", "CoWW")
 
 
 @rows("path", FILES[::4], ids=lambda path: path.stem, share=3)
@@ -20,10 +23,11 @@ def test_the_same_answer_at_every_step(path, monkeypatch):
         return found
 
     monkeypatch.setattr(Search, "_allowed", both)
+    monkeypatch.setattr(interleavings, "MOST_PREFIXES", 0)
     for version in MODELS:
         if verdicts(path.read_text("utf-8"))[version] != "not modelled":
             executions.run(loaded(path), version)
-    assert answers or "deadlock" in path.stem
+    assert answers or path.stem in WITHOUT_CHOICES
 
 
 def test_no_axiom_is_lost():

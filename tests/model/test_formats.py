@@ -163,3 +163,44 @@ def test_threads_left_over_at_a_barrier(count, last, condition, allowed):
 def test_nobody_waits_without_a_count_for_a_thread_that_is_left_over():
     text = COUNT.format(2, "bar.sync 3", "exists (P1:r0 == 0)").replace("| st.weak y, 1   ", "| bar.sync 3      ")
     assert not run(read(text)).allowed
+
+
+@rows(("initial", "threads", "fence", "message"), [
+    (".global x = 0; y = 0;", 1, "shared::cta", "needs the state space of 'y'"),
+    ("x = 0; .shared y = 0;", 1, "global", "needs the state space of 'x'"),
+    (".global x = 0; .shared y = 0;", 2, "shared::cta", "which CTA's shared memory 'y' is in"),
+    (".global x = 0; .shared y = 0;", 2, "shared::cluster", ""),
+    (".global x = 0; .shared y = 0;", 2, "global", ""),
+])  # fmt: skip
+def test_a_fence_of_one_state_space_needs_to_know_them(initial, threads, fence, message):
+    head = " | ".join(f"P{n}@cta {n},gpu 0" for n in range(threads))
+    rows_ = [" | ".join([f"fence.proxy.async.{fence}"] * threads), " | ".join(["st.weak y, 1"] * threads)]
+    test = read(f"PTX t\n{{ {initial} }}\n{head} ;\n" + "".join(row + " ;\n" for row in rows_) + "exists (x == 0)\n")
+    if not message:
+        assert run(test).holds
+        return
+    with pytest.raises(PtxError, match=message):
+        run(test)
+
+
+def test_hints_to_caches_order_nothing():
+    text = "PTX t\n{ x = 0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n"
+    text += "st.relaxed.gpu.global.L1::no_allocate.u32 [x], 1 | ld.acquire.gpu.L1::evict_last.L2::128B.u32 r0, [x] ;\n"
+    assert len(run(read(text + "exists (P1:r0 == 1)")).states) == 2
+    with pytest.raises(PtxError, match=r"L2::cache_hint.*not modelled \(section 9.7.9.8\)"):
+        read(text.replace("L2::128B", "L2::cache_hint") + "exists (P1:r0 == 1)")
+
+
+def test_words_of_public_suites():
+    """A reduction that acquires, which acquires nothing: it is no read operation (8.4); a place in the only system."""
+    text = (
+        "PTX t\n{ x = 0; f = 0; P0:%r0 = 0; }\nP0@sys 0, gpu 0, cta 0 | P1@cta 1, gpu 0, sys 0 ;\n"
+        "st.weak x, 1 | red.acq_rel.gpu.plus f, 1 ;\nred.acq_rel.gpu.plus f, 1 | ld.weak %r0, x ;\n"
+    )
+    assert run(read(text + "exists (f == 2 /\\ P1:%r0 == 0)")).allowed
+    handed_over = text.replace(
+        "red.acq_rel.gpu.plus f, 1 | ld.weak", "red.acq_rel.gpu.plus f, 1 | ld.acquire.gpu %r1, f ;\n| ld.weak"
+    )
+    assert run(read(handed_over + "filter (f == 2) ~exists (P1:%r1 == 2 /\\ P1:%r0 == 0)")).holds
+    with pytest.raises(PtxError, match="expected 'cta'"):
+        read(text.replace("sys 0 ;", "sys 1 ;") + "exists (f == 2)")

@@ -3,7 +3,8 @@
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from ptxtools.model.executions import nearest, run
+from ptxtools.model.executions import run
+from ptxtools.model.nearest import nearest
 from ptxtools.model.pictures import as_dot, as_svg
 from tests.model.suite import FILES, FOLDER, loaded
 from tests.rows import rows

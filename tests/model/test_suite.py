@@ -6,14 +6,18 @@ import pytest
 
 from ptxtools.diagnostics import PtxError
 from ptxtools.model import MODELS
-from ptxtools.model.executions import nearest, run
+from ptxtools.model.executions import run
+from ptxtools.model.nearest import nearest
 from tests.model.suite import FILES, SMALL, loaded, read, verdicts
 from tests.rows import rows
 
+#: Forbidden, though no axiom is broken: no choice of reads, and no way to meet at a barrier, leads there.
+NO_CANDIDATE = ("Atom+cas-fails", "Bar+count", "Bar+deadlock", "Bar+nobody", "Size+disjoint")
 
-@rows("path", FILES, ids=lambda path: path.stem)
+
+@rows("path", FILES, ids=lambda path: path.stem, share=3)
 def test_verdicts(path):
-    """Under every model; cycles of four threads under one of them, each in turn."""
+    """Under every model; cycles of four threads under one of them, each in turn. tools/sweep_litmus.py has them all."""
     text = path.read_text("utf-8")
     test = read(text, path.name)
     turn = MODELS if path in SMALL else (MODELS[FILES.index(path) // 2 % len(MODELS)],)
@@ -30,12 +34,13 @@ def test_verdicts(path):
 
 
 @rows("path", FILES, ids=lambda path: path.stem)
-def test_quantifiers_say_what_is_true_of_some_model(path):
-    stated = set(verdicts(path.read_text("utf-8")).values())
-    assert loaded(path).quantifier == ("exists" if "allowed" in stated else "~exists")
+def test_quantifiers_say_what_is_true_today(path):
+    """`ptx-run --litmus testdata/litmus` reports no failure."""
+    stated = verdicts(path.read_text("utf-8"))[MODELS[-1]]
+    assert loaded(path).quantifier == ("exists" if stated == "allowed" else "~exists")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @rows("path", SMALL, ids=lambda path: path.stem)
 def test_what_is_forbidden_has_a_reason(path):
     """The nearest execution satisfies the condition and breaks an axiom, by a chain of steps that is a cycle."""
@@ -45,8 +50,9 @@ def test_what_is_forbidden_has_a_reason(path):
             continue
         execution = nearest(test, version)
         if execution is None:
+            assert path.stem in NO_CANDIDATE
             continue
-        assert test.condition.holds(execution.state) and execution.broken
+        assert test.condition.decided(execution.state) is not False and execution.broken
         for axiom, steps in execution.broken:
             assert steps, axiom.name
             assert all(late == early for (_, _, late), (_, early, _) in pairwise(steps))

@@ -1,0 +1,65 @@
+"""Reads fences and barriers, as PTX writes them (9.7.13)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .programs import PROXIES, SCOPES, Barrier, Fence, Instruction, ProxyFence
+from .refusals import not_modelled
+
+if TYPE_CHECKING:
+    from .instructions import Cells
+    from .words import Word
+
+#: State spaces that a fence of the async proxy may be limited to (9.7.13.4).
+_FENCED = ("", "global", "shared::cta", "shared::cluster")
+_FENCES = ("sc", "acq_rel", "acquire", "release")
+
+
+def read_fence(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
+    """fence and membar, and their forms for proxies (9.7.13.4)."""
+    reader = cells.reader
+    if modifiers and modifiers[0] in ("proxy", "alias"):
+        proxy = modifiers[-1] if len(modifiers) == 1 else modifiers[1]
+        space = ".".join(modifiers[2:])
+        if proxy not in (*PROXIES, "alias") or space not in (_FENCED if proxy == "async" else ("",)):
+            not_modelled(reader, word)
+        return ProxyFence(proxy=proxy, space=space, **cells.done())
+    order = "sc" if opcode == "membar" else "acq_rel"
+    scope = ""
+    for modifier in list(modifiers):
+        if modifier in SCOPES or (modifier == "gl" and opcode == "membar"):
+            scope = "gpu" if modifier == "gl" else modifier
+        elif modifier in _FENCES and opcode == "fence":
+            order = modifier
+        else:
+            not_modelled(reader, word, modifier)
+    if not scope:
+        reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
+    return Fence(order=order, scope=scope, **cells.done())
+
+
+def read_barrier(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
+    """bar and barrier of a CTA, barrier of a cluster (9.7.13.1, 9.7.13.3)."""
+    reader = cells.reader
+    words = [modifier for modifier in modifiers if modifier != "aligned"]
+    place = "cluster" if "cluster" in words else "cta"
+    named = [modifier for modifier in words if modifier not in ("cta", "cluster")]
+    mode = named[0] if named else ""
+    if place == "cluster":
+        order = named[1] if len(named) > 1 else "release" if mode == "arrive" else "acquire"
+        allowed = {"arrive": ("release", "relaxed"), "wait": ("acquire",)}
+        if opcode != "barrier" or order not in allowed.get(mode, ()) or len(named) > 2:
+            not_modelled(reader, word)
+        return Barrier(mode=mode, place=place, ordering=order != "relaxed", **cells.done())
+    if mode not in ("sync", "arrive") or len(named) > 1:
+        not_modelled(reader, word)
+    operands = [cells.value()]
+    while reader.accept(","):
+        operands.append(cells.value())
+    # The public suites write `bar.cta.sync INSTANCE, BARRIER, COUNT`; PTX has barrier and count.
+    names = 2 if opcode == "bar" and "cta" in words else 1
+    if len(operands) > names + 1:
+        reader.fail(f"'{word.text}' has too many operands", word)
+    count = operands[names] if len(operands) > names else None
+    return Barrier(mode=mode, place=place, numbers=tuple(operands[:names]), count=count, **cells.done())

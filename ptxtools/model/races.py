@@ -1,0 +1,34 @@
+"""Data races (8.7.1): conflicting operations that are not morally strong, and that causality order does not relate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from .relations import Relation, Universe
+from .structures import Skeleton
+
+#: Two operations, and whether they overlap completely.
+Conflict: TypeAlias = tuple[int, int, bool]
+
+
+def conflicts(found: Skeleton, strong: Sequence[int]) -> Iterator[Conflict]:
+    """The pairs of operations that race if causality order does not relate them. strong: for each event those that it
+    is morally strong with."""
+    x = found.structure
+    for a, b in x.universe.pairs(x.given["overlap"]):
+        if found.nodes[a].thread < 0 or found.nodes[b].thread < 0 or not x.sets["W"] >> a & 1:
+            continue
+        if not (strong[a] >> b & 1 or found.follow(a, b)):
+            yield a, b, x.universe.holds(x.given["overlap-completely"], a, b)
+
+
+def races(universe: Universe, cause: Relation, pairs: Sequence[Conflict]) -> tuple[bool, bool]:
+    """Whether two conflicting operations race, and whether two of different sizes do (8.7.2)."""
+    race = False
+    for a, b, same in pairs:
+        if not (universe.holds(cause, a, b) or universe.holds(cause, b, a)):
+            race = True
+            if not same:
+                return True, True
+    return race, False

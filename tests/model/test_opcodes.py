@@ -1,0 +1,67 @@
+"""Every instruction of PTX that accesses memory or orders accesses: modelled, or refused by name with its section."""
+
+import re
+
+from ptxtools import isa
+from ptxtools.diagnostics import PtxError
+from ptxtools.isa.index import CHAPTERS
+from tests.model.suite import read
+
+#: The sections whose instructions a litmus test may use, all of their forms or some.
+MODELLED = {
+    "9.7.9.8": "ld", "9.7.9.11": "st", "9.7.9.12": "st.async", "9.7.9.25.3.1": "cp.async",
+    "9.7.9.25.4.1": "cp.async.bulk", "9.7.9.25.4.2": "cp.reduce.async.bulk", "9.7.13.1": "bar",
+    "9.7.13.3": "barrier.cluster",
+    "9.7.13.4": "fence", "9.7.13.5": "atom", "9.7.13.6": "red", "9.7.13.7": "red.async",
+}  # fmt: skip
+#: Families without an address that order accesses of memory all the same.
+ORDERING = ("bar", "barrier", "fence", "membar", "griddepcontrol", "tcgen05", "wgmma")
+REFUSED = re.compile(r"is not modelled \(section ([\d.]+)\)|has no '\.|two memory orders"
+                     r"|needs (a scope|'\.relaxed\.sys')|names no operation|floating-point arithmetic is not modelled"
+                     r"|is weak and has a scope"
+                     r"|is volatile and has a scope")  # fmt: skip
+
+
+def opcodes():
+    """(section, opcode) of each form that has an address, once with all and once without optional modifiers."""
+    for family in sorted(CHAPTERS):
+        for form in isa.forms(family):
+            if "[" not in form.syntax.partition(" ")[2] and family not in ORDERING:
+                continue
+            for whole in (False, True):
+                for last in (False, True):
+                    values = [e.values[-1 if last else 0] for e in form.elements if whole or not e.optional]
+                    yield form.section, ".".join([family, *values])
+
+
+def complaint(opcode):
+    try:
+        read(f"PTX t\n{{ x = 0; }}\nP0@cta 0,gpu 0 ;\n{opcode} ;\n")
+    except PtxError as error:
+        return error.diagnostics[0].message
+    return ""
+
+
+def test_nothing_that_accesses_memory_is_ignored():
+    found, wrong, refused, used = set(opcodes()), [], 0, set()
+    for section, opcode in sorted(found):
+        message = complaint(opcode)
+        if REFUSED.search(message):
+            refused += 1
+        elif section in MODELLED or section.startswith("9.7.13.15."):
+            used.add(section)  # what is missing are its operands
+            if message and not message.startswith("expected"):
+                wrong.append((section, opcode, message))
+        else:
+            wrong.append((section, opcode, message))
+    assert not wrong, wrong[:20]
+    assert refused > 300 and used >= set(MODELLED)
+
+
+def test_the_section_is_that_of_the_instruction():
+    for opcode, section in (("tensormap.replace.tile.rank.global.b1024.b32", "9.7.9.26"),
+                            ("ldu.global.u32", "9.7.9.10"),
+                            ("multimem.st.weak.global.u32", "9.7.9.14"), ("tex.1d.v4.u32.s32", "9.7.10.3"),
+                            ("cp.async.bulk.prefetch.L2.global", "9.7.9.25.4.3")):  # fmt: skip
+        assert f"'{opcode}' is not modelled (section {section})" in complaint(opcode)
+    assert complaint("frobnicate.x") == "'frobnicate.x' is not modelled"
