@@ -13,6 +13,8 @@ from .race_accesses import lanes_late, sort_of
 from .race_shadow import PAGE, WORD, Page
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
     from ptxtools.machine.residents import Cta
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from .clocks import Array
     from .race_verdict import Deciders
     from .session import Session
+
+    Columns = Mapping[str, Array]
 
 
 class Pages:
@@ -37,51 +41,77 @@ class Pages:
         lanes: Array, values: Array | None, scope: int,
     ) -> None:  # fmt: skip
         number, page = which
-        clocks = self._clocks
         base = number * PAGE
-        writes, grain, now = page.writes, page.grain, warp.time
+        writes, now = page.writes, warp.time
         sort = sort_of(at, access)
         memory = owner
-        self._deciders.seen(at, access, memory, (base + inside * grain) // WORD)
-        # Against the last write.
-        written = writes["written"][inside]
-        if written.any():
-            writer, lane = writes["writer"][inside], writes["lane"][inside]
-            late = self.late(warp, page, inside, lanes)
-            if values is not None:  # to write the same value again harms nobody
-                late &= writes["value"][inside] != values
-            if late.any():
-                needed = clocks.distance(warp, writer)
-                strong = np.minimum(writes["scope"][inside], scope) >= needed
-                racing = np.flatnonzero(late & ~strong)
-                open_ = late & strong & ~((sort > 0) & (writes["sort"][inside] == sort))
-                if access.writes and open_.any():
-                    words = (base + inside[open_] * grain) // WORD
-                    self._deciders.unordered(at, memory, words, writes["where"][inside[open_]])
-                if len(racing):
-                    one = racing[0]
-                    did = "atomic" if writes["sort"][inside[one]] else "write"
-                    other = race_reports.Other(
-                        did, int(writer[one]), int(lane[one]), int(writes["where"][inside[one]]),
-                        int(writes["scope"][inside[one]]), int(written[one]),
-                    )  # fmt: skip
-                    self._report(
-                        at, access, warp, owner, base + int(inside[one]) * grain, int(lanes[one]), other, scope
-                    )
+        self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
+        kept = None
+        if writes["written"][inside].any():
+            late, strong = self._against(warp, page, writes, inside, lanes, values, scope)
+            open_ = late & strong & ~((sort > 0) & (writes["sort"][inside] == sort))
+            if access.writes and open_.any():
+                words = (base + inside[open_] * page.grain) // WORD
+                self._deciders.unordered(at, memory, words, writes["where"][inside[open_]])
+            if scope and access.action != "atomic":  # which sees the write before it
+                kept = late & strong
+            if access.writes and scope:
+                narrower = ~late & (writes["scope"][inside] < scope)
+                kept = narrower if kept is None else kept | narrower
+            racing, before = late & ~strong, writes
+            if page.hidden is not None and not racing.any():
+                late, strong = self._against(warp, page, page.hidden, inside, lanes, values, scope)
+                racing, before = late & ~strong, page.hidden
+            if racing.any():
+                one = int(racing.argmax())
+                found = {name: int(column[inside[one]]) for name, column in before.items()}
+                names = ("writer", "lane", "where", "scope", "written")
+                other = race_reports.Other("atomic" if found["sort"] else "write", *(found[name] for name in names))
+                place = base + int(inside[one]) * page.grain
+                self._report(at, access, warp, owner, place, int(lanes[one]), other, scope)
         if not access.writes:
             self._note_read(at, page, warp, inside, lanes, scope, now)
+            if kept is not None and kept.any():
+                self._note_seen(page, warp, inside[kept], now)
             return
         if page.readers:
             self._against_reads(at, access, warp, owner, which, inside, lanes, scope)
         if self._lanes_race and not scope and len(inside) > 1:
             self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
+        if kept is not None and kept.any():
+            page.hide(inside[kept & (writes["written"][inside] > 0)])
         writes["writer"][inside], writes["written"][inside], writes["lane"][inside] = warp.agent, now, lanes
         writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
         writes["value"][inside] = -1 if values is None else values
 
-    def late(self, warp: Warp, page: Page, inside: Array, lanes: Array) -> Array:
-        """Where the last write is not known to these lanes. Lane -1: all lanes of a warp together."""
-        writes = page.writes
+    def _against(
+        self, warp: Warp, page: Page, writes: Columns, inside: Array, lanes: Array, values: Array | None, scope: int
+    ) -> tuple[Array, Array]:
+        """Where writes are not known to these lanes, and where both accesses are strong with scopes that fit. A write
+        that a strong read has seen is ordered before all that comes behind the read (8.9.4)."""
+        late = self.late(warp, writes, inside, lanes)
+        if values is not None:  # to write the same value again harms nobody
+            late &= writes["value"][inside] != values
+        if not late.any():
+            return late, late
+        if page.readers and page.reads["saw_at"].any():
+            late &= ~self._seen(warp, page, writes, inside)
+        needed = self._clocks.distance(warp, writes["writer"][inside])
+        return late, np.minimum(writes["scope"][inside], scope) >= needed
+
+    def _seen(self, warp: Warp, page: Page, writes: Columns, inside: Array) -> Array:
+        """Where some strong read has seen a write, and this warp knows of the read."""
+        count, reads = len(page.readers), page.reads
+        agents = np.array(page.readers)
+        known = self._clocks.known(agents, warp.known)
+        known[agents == warp.agent] = warp.time
+        saw = {name: reads[f"saw_{name}"][:count, inside] for name in ("writer", "written", "at")}
+        same = (saw["writer"] == writes["writer"][inside]) & (saw["written"] == writes["written"][inside])
+        found: Array = (same & (saw["at"] > 0) & (saw["at"] <= known[:, None])).any(0)
+        return found
+
+    def late(self, warp: Warp, writes: Columns, inside: Array, lanes: Array) -> Array:
+        """Where writes are not known to these lanes. Lane -1: all lanes of a warp together."""
         written, writer, lane = writes["written"][inside], writes["writer"][inside], writes["lane"][inside]
         mine = writer == warp.agent
         if mine.all():
@@ -94,6 +124,10 @@ class Pages:
 
     def _note_read(self, at: View, page: Page, warp: Warp, inside: Array, lanes: Array, scope: int, now: int) -> None:
         row, reads = page.row(warp.agent), page.reads
+        narrower = (reads["scope"][row, inside] < scope) & (reads["time"][row, inside] > 0)
+        for name in ("time", "where", "scope"):  # a read of no wider scope stands for all before
+            known = reads[f"narrow_{name}"][row, inside] if scope else 0
+            reads[f"narrow_{name}"][row, inside] = np.where(narrower, reads[name][row, inside], known)
         reads["time"][row, inside], reads["where"][row, inside] = now, at.op.where
         reads["scope"][row, inside] = scope
         if lanes[0] < 0:  # a warp as a whole: its own lanes come behind it
@@ -104,6 +138,12 @@ class Pages:
         reads["since"][row, inside] = np.where(stays, since, now)
         reads["lanes"][row, inside] = np.where(stays, old, 0)
         np.bitwise_or.at(reads["lanes"][row], inside, np.uint32(1) << lanes.astype(np.uint32))
+
+    def _note_seen(self, page: Page, warp: Warp, inside: Array, now: int) -> None:
+        row = page.row(warp.agent)
+        page.reads["saw_writer"][row, inside] = page.writes["writer"][inside]
+        page.reads["saw_written"][row, inside] = page.writes["written"][inside]
+        page.reads["saw_at"][row, inside] = now
 
     def _against_reads(
         self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
@@ -125,14 +165,19 @@ class Pages:
         strong = np.minimum(reads["scope"][:count, inside], scope) >= needed[:, None]
         for where in np.unique(reads["where"][:count, inside][late & strong]).tolist():
             self._deciders.decide(where, "a read")
-        racing = np.argwhere(late & ~strong)
+        racing, kind = np.argwhere(late & ~strong), ""
+        if not len(racing):
+            late = reads["narrow_time"][:count, inside] > known[:, None]
+            late[mine] = False
+            strong = np.minimum(reads["narrow_scope"][:count, inside], scope) >= needed[:, None]
+            racing, kind = np.argwhere(late & ~strong), "narrow_"
         if len(racing):
             row, one = racing[0].tolist()
             readers = int(reads["lanes"][row, inside[one]])
             if page.readers[row] == warp.agent:
                 readers &= ~(1 << int(lanes[one]))
             lane = (readers & -readers).bit_length() - 1
-            at_once = {name: int(reads[name][row, inside[one]]) for name in ("where", "scope", "time")}
+            at_once = {name: int(reads[kind + name][row, inside[one]]) for name in ("where", "scope", "time")}
             other = race_reports.Other("read", page.readers[row], lane, *at_once.values())
             place = number * PAGE + int(inside[one]) * page.grain
             self._report(at, access, warp, owner, place, int(lanes[one]), other, scope)

@@ -27,18 +27,27 @@ _WRITES = {
     "writer": np.int32, "written": np.int64, "lane": np.int8, "where": np.int32, "scope": np.uint8, "sort": np.int16,
     "value": np.int64,
 }  # fmt: skip
-#: Columns of a warp's reads: the time of the last one, the first time of those that `lanes` stands for, line, scope.
-_READS = {"time": np.int64, "since": np.int64, "lanes": np.uint32, "where": np.int32, "scope": np.uint8}
+#: Columns of a warp's reads: the time of the last one, the first time of those that `lanes` stands for, line, scope; of
+#: the last one before it whose scope was narrower (time 0: none was); and the last write that one has seen with scopes
+#: that fit, by its warp and time, and when that was.
+_READS = {
+    "time": np.int64, "since": np.int64, "lanes": np.uint32, "where": np.int32, "scope": np.uint8,
+    "narrow_time": np.int64, "narrow_where": np.int32, "narrow_scope": np.uint8,
+    "saw_writer": np.int32, "saw_written": np.int64, "saw_at": np.int64,
+}  # fmt: skip
 
 
 class Page:
-    """The last write, and the last reads of each warp, of the granules of a page."""
+    """The last write, and the last reads of each warp, of the granules of a page. hidden: of the writes that the last
+    one does not stand for, as it is not ordered behind them or has a wider scope, the last; None where there are none.
+    """
 
     def __init__(self) -> None:
         self.grain = WORD
         count = PAGE // WORD
         self.writes: dict[str, Array] = {name: np.zeros(count, kind) for name, kind in _WRITES.items()}
         self.writes["value"][:] = -1
+        self.hidden: dict[str, Array] | None = None
         self.readers: list[int] = []
         self.reads: dict[str, Array] = {name: np.zeros((0, count), kind) for name, kind in _READS.items()}
 
@@ -46,10 +55,16 @@ class Page:
         """Granules of one byte from now on."""
         if self.grain > 1:
             self.grain = 1
-            self.writes = {name: column.repeat(WORD) for name, column in self.writes.items()}
-            value = self.writes["value"].reshape(-1, WORD)
-            value[:] = np.where(value < 0, -1, value >> np.arange(0, 32, 8) & 0xFF)
+            self.writes = _bytes_of(self.writes)
+            self.hidden = None if self.hidden is None else _bytes_of(self.hidden)
             self.reads = {name: rows.repeat(WORD, axis=1) for name, rows in self.reads.items()}
+
+    def hide(self, places: Array) -> None:
+        """Keep the last writes of granules, which are about to be replaced."""
+        if self.hidden is None:
+            self.hidden = {name: np.zeros_like(column) for name, column in self.writes.items()}
+        for name, column in self.hidden.items():
+            column[places] = self.writes[name][places]
 
     def row(self, agent: int) -> int:
         """The row of a warp's reads."""
@@ -61,6 +76,14 @@ class Page:
             self.reads = {name: np.concatenate([rows, np.zeros((more, rows.shape[1]), rows.dtype)])
                           for name, rows in self.reads.items()}  # fmt: skip
         return len(self.readers) - 1
+
+
+def _bytes_of(writes: dict[str, Array]) -> dict[str, Array]:
+    """Columns of writes of words, for their bytes."""
+    found = {name: column.repeat(WORD) for name, column in writes.items()}
+    value = found["value"].reshape(-1, WORD)
+    value[:] = np.where(value < 0, -1, value >> np.arange(0, 32, 8) & 0xFF)
+    return found
 
 
 class Shadow:

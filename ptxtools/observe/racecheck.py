@@ -211,7 +211,7 @@ class RaceCheck:
     def _look_ahead(self, at: View, access: Access, warp: Warp, pieces: Any, lanes: Array) -> None:
         """Before a strong access learns anything: whether what it finds was ordered before it."""
         for _, page, inside, bytes_ in pieces if self._deciders.reads(at, access) else ():
-            if self._pages.late(warp, page, inside, lanes[bytes_ // access.size]).any():
+            if self._pages.late(warp, page.writes, inside, lanes[bytes_ // access.size]).any():
                 self._deciders.early(at, access)
 
     def _read_messages(

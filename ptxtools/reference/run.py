@@ -93,6 +93,7 @@ class _Loop:
         self.expired: Counter[tuple[Hashable, ...]] = Counter()
         self.states: set[tuple[Hashable, ...]] | None = None
         self.backward = 0
+        self.going: Threads | None = None
         self.steps = 0
         seed = machine.launch.seed
         self.random = None if seed is None else np.random.default_rng(seed)
@@ -144,6 +145,8 @@ class _Loop:
         if due is not None and due <= m.now():
             m.schedule.run_due()
         able = self._able()
+        if self.going is not None and able[self.going].all():
+            return self.going
         while not able.any():
             if self._free() or not (m.pc != GONE).any():
                 return None
@@ -240,6 +243,8 @@ class _Loop:
         if m.weak is not None and end.kind in _SYNCHRONISING:
             m.weak.synchronise(threads)
         ENDINGS[end.kind](m, end, threads)
+        looked = end.op is not None and end.op.kind == "observe.access" and (m.pc[threads] == m.pc[threads[0]]).all()
+        self.going = threads if looked else None  # nobody comes between an access and what is told of it
         self._take_turns(number, threads)
         self.steps += 1
         if self.steps % _CLOCK == 0 or m.launch.max_instructions is not None:

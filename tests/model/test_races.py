@@ -1,7 +1,7 @@
 """racecheck against the model: a run is racy exactly when the executions with its outcome have a data race (8.7.1).
 
-Threads access a location as often as they like, with scopes and strengths of all sorts. Stores have values of their own:
-racecheck passes by those that change nothing.
+Threads access a location as often as they like, with scopes and strengths of all sorts. Stores have values of their
+own: racecheck passes by those that change nothing.
 """
 
 import random
