@@ -94,6 +94,12 @@ class Coverage:
         self._names: dict[tuple[str, str], str] = {}
         self._trap: Trap | None = None
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what was reached, and the PTX with counts."""
+        from . import notebooks
+
+        return notebooks.of_coverage(self)
+
     # --- what happens -------------------------------------------------------------------------------------------------
 
     def grid_begun(self, launch: Launch) -> None:

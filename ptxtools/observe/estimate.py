@@ -107,6 +107,12 @@ class Estimate:
         self._clustered = False
         self._ops: list[tuple[str, Any, str]] = []
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the bounds of each kernel."""
+        from . import notebooks
+
+        return notebooks.of_estimate(self)
+
     def grid_begun(self, launch: Launch) -> None:
         """Raises `LaunchError` for a chip that has no published rates."""
         if rates_of(launch.device.target) is None:

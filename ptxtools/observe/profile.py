@@ -191,6 +191,12 @@ class Profile:
         self._known: dict[Any, KernelProfile] = {}
         self._trap: Trap | None = None
 
+    def _repr_html_(self) -> str:
+        """For notebooks: totals, classes, hot lines and the roofline of each kernel."""
+        from . import notebooks
+
+        return notebooks.of_profile(self)
+
     def grid_begun(self, launch: Launch) -> None:
         self._trap = None
 

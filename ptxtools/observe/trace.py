@@ -58,6 +58,12 @@ class Record:
     after: Mapping[str, Array] = field(default_factory=dict)
     accesses: list[Access] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: its text."""
+        from . import notebooks
+
+        return notebooks.of_record(self)
+
 
 @dataclass(slots=True)
 class _Place:
