@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import Handler
-from ptxtools.native.code.runs import Step, words_of
+from ptxtools.native.code.runs import Step
 from ptxtools.program.details import Run
 from ptxtools.semantics.algebra import Value
 
 from .parts import Window, half, in_units, window
 from .patterns import SIDES, WORDS, Pattern, Patterns
+from .region_addresses import Addresses
 
 if TYPE_CHECKING:
     from .run import Contents
@@ -83,27 +84,21 @@ _Place = tuple[int, int, bool, str, int]
 
 
 class Accesses:
-    """The loads and stores of one region. strides: numbers of addresses that grow by the same in all lanes, with what
-    they grow by; `skipped`: results of the additions that do so."""
+    """The loads and stores of one region."""
 
     def __init__(self, h: Handler, contents: Contents, detail: Run) -> None:
         self.handler, self.code, self.contents = h, h.code, contents
         self.steps: tuple[Step, ...] = detail.steps
         self.read = {number: (slot, storage) for number, slot, storage in detail.read}
-        self.kept = {number: (slot, storage) for number, slot, storage in detail.kept}
         self.maker = Patterns(h, contents, self.read)
         self.windows: dict[str, Window] = {}
         self.patterns: dict[tuple[int, int, bool], Pattern] = {}
         self.scalars: dict[int, str] = {}
         self.limits: dict[tuple[str, int], str] = {}
         self.stores: list[tuple[Pattern, list[str], Value]] = []
-        self.sums: dict[int, tuple[int, tuple[int, ...]]] = {}
-        self.strides: dict[int, tuple[int, ...]] = {}
-        if detail.again is not None:
-            self._find_strides()
-        self.skipped = {number for number, (root, _) in self.sums.items() if root in self.strides}
-        self.found = {step.targets[0][0]: step for step in self.steps if step.words and self._is_address(step)}
-        self.skipped |= self.found.keys()
+        addresses = Addresses(detail)
+        self.sums, self.strides, self.found = addresses.sums, addresses.strides, addresses.found
+        self.skipped, self._steady = addresses.skipped, addresses.steady
         self.grown = {root: self.code.value("alloca i64") for root in self.strides}
         self.measures = None
         if any(step.kind == "measure" for step in self.steps):
@@ -114,54 +109,6 @@ class Accesses:
         for step in self.steps:
             if step.space:
                 self.groups.setdefault(self._place(step), _Group()).imms.add(step.imm)
-
-    # --- addresses that only grow -------------------------------------------------------------------------------------
-
-    def _find_strides(self) -> None:
-        for step in self.steps:
-            if step.text in ("add.s64", "add.u64") and step.guard < 0:
-                (target, storage, _), (a, _, _), (b, _, _) = step.targets[0], *step.sources
-                if storage == "b64" and self._steady(b):
-                    root, terms = self.sums.get(a, (a, ()))
-                    self.sums[target] = (root, (*terms, b))
-        last = {self.kept[number]: number for number in self.sums if number in self.kept}
-        for root, key in self.read.items():
-            end = last.get(key)
-            if end is not None and self.sums[end][0] == root and self._only_addresses(root, end):
-                self.strides[root] = self.sums[end][1]
-
-    def _steady(self, number: int) -> bool:
-        """Whether an operand is the same in each round."""
-        if number not in self.read:
-            return False
-        words = words_of(*self.read[number])
-        return not any(words_of(*key) & words for key in self.kept.values())
-
-    def _only_addresses(self, root: int, end: int) -> bool:
-        """Whether a stride's values are but addresses of accesses that all lanes make, and only the last is kept."""
-        chain = {root} | {number for number, (first, _) in self.sums.items() if first == root}
-        if any(number in self.kept for number in chain - {end}):
-            return False
-        for step in self.steps:
-            for place, (number, _, _) in enumerate(step.sources):
-                if number in chain:
-                    adds = step.targets and step.targets[0][0] in chain and place == 0
-                    if not adds and not (step.space and place == 0 and step.guard < 0):
-                        return False
-            if any(number in chain for number in (step.guard, *step.before)):
-                return False
-        return True
-
-    def _is_address(self, step: Step) -> bool:
-        """Whether what a step finds is nothing but an address of accesses."""
-        number = step.targets[0][0]
-        if number in self.kept:
-            return False
-        for other in self.steps:
-            values = other.sources[1:] if other.space else other.sources
-            if number in (other.guard, *other.before) or any(number == source for source, _, _ in values):
-                return False
-        return True
 
     # --- the order of things ------------------------------------------------------------------------------------------
 
