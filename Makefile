@@ -33,6 +33,7 @@ check: $(VENV)/.dev  ## Format, lint and type checks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict examples/public.py
 
 bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python start-up
 	$(BIN)/python bench/run.py

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import ptxtools
 from tools import console_pages
 from tools.site import links
 
@@ -37,6 +39,15 @@ def test_lines_left_out() -> None:
     assert console_pages.alike(["a", "…", "d"], ["a", "b", "c", "d"])
     assert not console_pages.alike(["a", "…", "d"], ["a", "b"])
     assert not console_pages.alike(["a"], ["a", "b"])
+
+
+def test_a_script_uses_every_public_object(capsys: pytest.CaptureFixture[str]) -> None:
+    """`make check` runs mypy --strict on it."""
+    script = ROOT / "examples" / "public.py"
+    text = script.read_text("utf-8")
+    assert not [name for name in ptxtools.__all__ if f"ptxtools.{name}" not in text]
+    runpy.run_path(str(script), run_name="__main__")
+    assert "\ntrap\n" in capsys.readouterr().out
 
 
 def test_the_site_has_every_page() -> None:
