@@ -42,6 +42,7 @@ bench: $(VENV)/.installed  ## Print speeds beside C, ptxas and plain Python star
 	$(BIN)/python -m bench.observed profile
 	$(BIN)/python -m bench.observed coverage
 	$(BIN)/python -m bench.observed timeline
+	$(BIN)/python -m bench.debug
 
 docs: $(VENV)/.installed  ## Rebuild the generated pages in docs/
 	$(BIN)/python tools/make_docs.py
