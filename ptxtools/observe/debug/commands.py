@@ -89,7 +89,8 @@ class Commands:
              "what of it is allocated"),
             (("tensormap",), self._shows(matrices.tensormap_lines), "ADDRESS: a tensor map, decoded"),
             (("descriptor",), self._shows(matrices.descriptor_lines), "wgmma|tcgen05 EXPRESSION [, ROWSxK TYPE [mn]]: "
-             "a matrix descriptor, decoded, and the matrix in shared memory"),
+             "a matrix descriptor, decoded, and the matrix in shared memory; kind::KIND EXPRESSION: the instruction "
+             "descriptor of a tcgen05.mma"),
             (("set",), self.set, "%r1 = VALUE or u32@shared[0x40] = VALUE"),
             (("display",), self.display, "EXPRESSION: print it at each stop"),
             (("undisplay",), self.undisplay, "forget all of them"),

@@ -16,6 +16,8 @@ from ptxtools.machine.registers import named
 from ptxtools.program.program import LANES
 from ptxtools.semantics.fragments import Fragment, accumulator, factor_a, factor_b
 from ptxtools.sim.tensor import memory as tensor_memory
+from ptxtools.sim.tensor.instruction import KINDS, Variant
+from ptxtools.sim.tensor.instruction import decode as decode_instruction
 from ptxtools.sim.tensor.layout import COLUMNS
 from ptxtools.sim.tensor.layout import LANES as TENSOR_LANES
 from ptxtools.sim.tensor.shared import CHUNK, Descriptor, DescriptorError, matrix, tensor_descriptor
@@ -218,11 +220,17 @@ def tensormap_lines(debugger: Debugger, rest: str) -> list[str]:
 
 def descriptor_lines(debugger: Debugger, rest: str) -> list[str]:
     """`wgmma|tcgen05 EXPRESSION [, ROWSxK TYPE [mn]]`: a matrix descriptor for shared memory, decoded; with a shape,
-    the matrix that it describes: mn x k elements, `mn` where not K is contiguous (9.7.15.5.1.2.2, 9.7.16.4.1)."""
+    the matrix that it describes: mn x k elements, `mn` where not K is contiguous (9.7.15.5.1.2.2, 9.7.16.4.1).
+    `kind::KIND EXPRESSION`: the instruction descriptor of a tcgen05.mma."""
     kind, _, text = rest.partition(" ")
-    if kind not in ("wgmma", "tcgen05") or not text.strip():
-        raise ExpressionError("descriptor wgmma|tcgen05 EXPRESSION [, ROWSxK TYPE [mn]]")
     at = _lane(debugger)
+    if kind.startswith("kind::") and text.strip():
+        return [_instruction(at, kind.removeprefix("kind::"), text)]
+    if kind not in ("wgmma", "tcgen05") or not text.strip():
+        raise ExpressionError(
+            "descriptor wgmma|tcgen05 EXPRESSION [, ROWSxK TYPE [mn]], or descriptor kind::KIND EXPRESSION [, sp] [, ws]"
+            " [, cta_group::2]"
+        )
     text, parts = _parts(text)
     expression, _, shape = text.partition(",")
     value = evaluate(expression, at)
@@ -235,6 +243,31 @@ def descriptor_lines(debugger: Debugger, rest: str) -> list[str]:
         return lines + _stored(at, found, shape.strip(), parts) if shape.strip() else lines
     except DescriptorError as error:
         raise ExpressionError(str(error)) from None
+
+
+def _instruction(at: Lane, kind: str, text: str) -> str:
+    """The instruction descriptor of a tcgen05.mma of this kind, decoded (9.7.16.4.2)."""
+    expression, *words = (part.strip() for part in text.split(","))
+    if kind not in KINDS or not {*words} <= {"sp", "ws", "cta_group::2"}:
+        raise ExpressionError(f"'{kind}, {', '.join(words)}': {', '.join(KINDS)}; sp, ws, cta_group::2")
+    value = evaluate(expression, at)
+    if isinstance(value, float) or not -(1 << 31) <= value < 1 << 32:
+        raise ExpressionError(f"{value} is no descriptor of 32 bits")
+    variant = Variant(kind, 2 if "cta_group::2" in words else 1, "sp" in words, "ws" in words, wide=True)
+    try:
+        shape = decode_instruction(int(value) & (1 << 32) - 1, variant)
+    except DescriptorError as error:
+        raise ExpressionError(str(error)) from None
+    sides = []
+    for name, type_, negated, mn_major in (
+        ("A", shape.atype, shape.negate_a, shape.a_mn_major), ("B", shape.btype, shape.negate_b, shape.b_mn_major),
+    ):  # fmt: skip
+        sides.append(f"{'-' * negated}{name} {type_} {'MN' if mn_major else 'K'}-major")
+    scales = f", scales {shape.scale_type} from bytes {shape.scale_a} and {shape.scale_b}" if shape.scale_type else ""
+    return (
+        f"m {shape.m}, n {shape.n}, k {shape.k}, {', '.join(sides)}, D {shape.dtype}{scales}"
+        f"{', saturating' * shape.saturate}{f', sparsity selector {shape.selector}' * variant.sparse}"
+    )
 
 
 def _fields(found: Descriptor) -> str:

@@ -17,6 +17,8 @@ _RESULTS = {"tf32": {1: "f32"}, "f16": {0: "f16", 1: "f32"}, "f8f6f4": {0: "f16"
 _SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 #: Columns of a dense A (table 39); sparse ones have twice as many.
 _DEPTH = {"tf32": 8, "f16": 16, "f8f6f4": 32, "mxf8f6f4": 32, "i8": 32, "mxf4": 64, "mxf4nvf4": 64}
+#: The kinds that have such a descriptor.
+KINDS = tuple(_DEPTH)
 
 
 @dataclass(frozen=True)

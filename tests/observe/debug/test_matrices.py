@@ -98,6 +98,21 @@ ANSWERS = {
     "descriptor wgmma 0x3fff, 64x64 f16": "error: matrix descriptor: the matrix extends to byte",
     "descriptor wgmma 0, 8x9 f16": "error: '8x9 f16': the contiguous dimension is no multiple of 16 bytes",
     "descriptor wgmma -1.5": "error: -1.5 is no descriptor of 64 bits",
+    "descriptor kind::f16 8 << 24 | 8 << 17 | 1 << 15 | 1 << 4": (
+        "m 128, n 64, k 16, A f16 MN-major, B f16 K-major, D f32"
+    ),
+    "descriptor kind::i8 8 << 24 | 8 << 17 | 1 << 7 | 2 << 4 | 8, sp": (
+        "error: instruction descriptor: sparsity (bit 2) 0 is illegal"
+    ),
+    "descriptor kind::i8 8 << 24 | 8 << 17 | 1 << 7 | 2 << 4 | 8": (
+        "m 128, n 64, k 32, A s8 K-major, B u8 K-major, D s32, saturating"
+    ),
+    "descriptor kind::mxf8f6f4 1 << 27 | 8 << 17 | 1 << 23 | 1 << 10 | 1 << 29 | 2 << 4": (
+        "m 128, n 64, k 32, A e4m3 K-major, B e5m2 K-major, D f32, scales ue8m0 from bytes 1 and 2"
+    ),
+    "descriptor kind::f16 64": "error: instruction descriptor: bit 6 is 0x1; .kind::f16 requires 0",
+    "descriptor kind::f17 0": "error: 'f17, ': tf32, f16, f8f6f4, mxf8f6f4, i8, mxf4, mxf4nvf4; sp, ws, cta_group::2",
+    "descriptor kind::f16 0.5": "error: 0.5 is no descriptor of 32 bits",
     f"descriptor tcgen05 1 << 46 | 2 << 61 | 64 << 32 | {TILE}": "start 0x",
 }
 SHOWN = [
