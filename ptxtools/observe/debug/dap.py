@@ -14,7 +14,7 @@ from ptxtools.diagnostics import shown as demangled
 from ptxtools.machine.registers import named
 from ptxtools.program.program import LANES
 
-from . import looking
+from . import dap_state, looking
 from .channel import Channel, ProtocolError
 from .commands import Commands, UserError, assign
 from .debugger import Leave
@@ -288,12 +288,15 @@ class Adapter:
 
     def _on_scopes(self, debugger: Debugger, arguments: Body) -> Answer:
         _, focus = self._referred(arguments["frameId"])
-        name = f"Registers of lane {focus.lane}"
-        return {"scopes": [{"name": name, "presentationHint": "registers", "expensive": False,
-                            "variablesReference": self._reference("", focus)}]}, None  # fmt: skip
+        scopes = ((f"Registers of lane {focus.lane}", "registers", ""), ("Device", "locals", dap_state.SCOPE))
+        return {"scopes": [{"name": name, "presentationHint": hint, "expensive": False,
+                            "variablesReference": self._reference(what, focus)}
+                           for name, hint, what in scopes]}, None  # fmt: skip
 
     def _on_variables(self, debugger: Debugger, arguments: Body) -> Answer:
         name, focus = self._referred(arguments["variablesReference"])
+        if name.startswith(dap_state.MARK):
+            return {"variables": dap_state.rows(debugger, name, lambda one: self._reference(one, focus))}, None
         if name:
             found = []
             for lane in range(LANES):

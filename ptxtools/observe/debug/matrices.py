@@ -228,8 +228,8 @@ def descriptor_lines(debugger: Debugger, rest: str) -> list[str]:
         return [_instruction(at, kind.removeprefix("kind::"), text)]
     if kind not in ("wgmma", "tcgen05") or not text.strip():
         raise ExpressionError(
-            "descriptor wgmma|tcgen05 EXPRESSION [, ROWSxK TYPE [mn]], or descriptor kind::KIND EXPRESSION [, sp] [, ws]"
-            " [, cta_group::2]"
+            "descriptor wgmma|tcgen05 EXPRESSION [, ROWSxK TYPE [mn]]; "
+            "descriptor kind::KIND EXPRESSION [, sp] [, ws] [, cta_group::2]"
         )
     text, parts = _parts(text)
     expression, _, shape = text.partition(",")

@@ -132,8 +132,13 @@ def test_an_exchange(command: list[str], clients: list[Client], engine: str) -> 
     names = [one["name"] for one in client.body("threads")["threads"]]
     assert names == ["CTA (0,0,0) warp 0", "CTA (0,0,0) warp 1"]
     frame = client.body("stackTrace", threadId=1, levels=1)["stackFrames"][0]["id"]
-    (scope,) = client.body("scopes", frameId=frame)["scopes"]
-    assert scope["name"] == "Registers of lane 3"
+    scope, device = client.body("scopes", frameId=frame)["scopes"]
+    assert (scope["name"], device["name"]) == ("Registers of lane 3", "Device")
+    rows = client.body("variables", variablesReference=device["variablesReference"])["variables"]
+    shown = {row["name"]: row["value"] for row in rows}
+    assert shown["asynchronous work"] == "no asynchronous work is pending" and shown["warps"].endswith(" lines")
+    warps = client.body("variables", variablesReference=rows[0]["variablesReference"])["variables"]
+    assert any("warp 1" in row["value"] for row in warps)
     registers = client.body("variables", variablesReference=scope["variablesReference"])["variables"]
     (one,) = [row for row in registers if row["name"] == "%i"]
     assert (one["value"], one["type"]) == ("3", "u32")
